@@ -9,7 +9,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -34,6 +34,7 @@ from ringleaf.hosts.agent import (
 )
 from ringleaf.ina.atp import control as atp_control
 from ringleaf.ina.atp.job import make_agents
+from ringleaf.ina.esa import control as esa_control
 from ringleaf.ina.panama import control as panama_control
 from ringleaf.ina.panama import worker as panama_worker
 from ringleaf.ina.panama.pacing import make_paces
@@ -78,8 +79,25 @@ class PanamaJob(switchml_control.SwitchmlJob):
     trees: int = 1
 
 
+@dataclass(frozen=True)
+class A2tpJob(atp_control.AtpJob):
+    """A job with ATP's packets and A2TP's program and windows."""
+
+
+@dataclass(frozen=True)
+class EsaJob(atp_control.AtpJob):
+    """A job with ATP's packets and ESA's program and entities."""
+
+    urgency: int = 0
+
+
 Job = switchml_control.SwitchmlJob | atp_control.AtpJob
-NAMES: dict[type[Job], str] = {atp_control.AtpJob: "atp", PanamaJob: "panama"}
+NAMES: dict[type[Job], str] = {
+    atp_control.AtpJob: "atp",
+    A2tpJob: "a2tp",
+    EsaJob: "esa",
+    PanamaJob: "panama",
+}
 
 
 @cache
@@ -161,7 +179,9 @@ class Party:
     agents: Sequence[HostAgent]
 
 
-def atp_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int) -> Party:
+def atp_party(
+    graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int, window: str = "aimd"
+) -> Party:
     agents = make_agents(
         graph,
         store,
@@ -169,10 +189,15 @@ def atp_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: in
         ring=ring,
         min_timeout_ps=MIN_TIMEOUT_PS,
         quiet_ps=4 * DELAY_PS,
-        window=find_window("aimd"),
+        window=find_window(window),
         first_sequence=first,
     )
     return Party(atp_control.entities(graph, job), agents)
+
+
+def esa_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int) -> Party:
+    agents = atp_party(graph, store, ring, job, first).agents
+    return Party(esa_control.entities(graph, job), agents)
 
 
 def switchml_party(
@@ -213,7 +238,13 @@ def panama_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first:
     return Party(panama_control.entities(graph, trees, job), agents)
 
 
-PARTIES = {"atp": atp_party, "panama": panama_party, "switchml": switchml_party}
+PARTIES: dict[str, Callable[..., Party]] = {
+    "a2tp": partial(atp_party, window="a2tp"),
+    "atp": atp_party,
+    "esa": esa_party,
+    "panama": panama_party,
+    "switchml": switchml_party,
+}
 
 
 class Network:
@@ -369,6 +400,7 @@ class Network:
         dtype = INT32 if part.dtype == np.int32 else FLOAT32
         worker: Any = self.parties[job].agents[rank]
         assert start_tensor(
-            worker.protocol, arena, worker.block, place, part.size, dtype, 0, self.now_ps
+            *(worker.protocol, arena, worker.block, place, part.size, dtype, 0, self.now_ps),
+            getattr(self.jobs[job], "urgency", 0),
         )
         return place

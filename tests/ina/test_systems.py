@@ -111,8 +111,16 @@ def test_the_least_system_has_an_answer_to_all() -> None:
 
 
 def test_ours_bring_programs_layers_and_algorithms() -> None:
-    assert SYSTEMS.shipped() == ["atp", "netreduce", "omnireduce", "panama", "switchml"]
-    with_layers = ("atp", "netreduce", "omnireduce", "switchml")  # PANAMA's packets are SwitchML's
+    assert SYSTEMS.shipped() == [
+        "a2tp",
+        "atp",
+        "esa",
+        "netreduce",
+        "omnireduce",
+        "panama",
+        "switchml",
+    ]
+    with_layers = ("atp", "netreduce", "omnireduce", "switchml")  # the others have their packets
     assert layer_modules() == [f"ringleaf.ina.{name}.layers" for name in with_layers]
     for name in SYSTEMS.shipped():
         system = SYSTEMS[name]
