@@ -48,7 +48,7 @@ def solve(problem: Problem) -> Plan:
     time_ps, name, schedule = min(choices, key=lambda choice: choice[0])
     made = Schedule(problem.collective, "plink", ranks, schedule.chunks, schedule.rows)
     bound_ps = least_in_pieces_ps(problem.wires, size, problem.collective)
-    return Plan(made, max(round(time_ps), bound_ps), bound_ps, (("choice", name),))
+    return Plan(made, round(time_ps), bound_ps, (("choice", name),))
 
 
 def _show(group: Sequence[int]) -> str:

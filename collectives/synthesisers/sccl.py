@@ -19,7 +19,7 @@ from itertools import product
 from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.collectives.synthesis.bounds import gather_bound_ps, least_in_pieces_ps
+from ringleaf.collectives.synthesis.bounds import least_in_pieces_ps
 from ringleaf.collectives.synthesis.problem import Plan, Problem, Synthesiser
 from ringleaf.collectives.synthesis.steps import Answer, Instance, answer
 from ringleaf.collectives.synthesis.timed import (
@@ -76,15 +76,11 @@ def _plan(problem: Problem, wires: Wires, limit_s: float) -> Plan | None:
         rows = one_after_the_other(rows, to_rows(half))
     assert chunks is not None
     total = problem.ranks * chunks
-    if len(parts) == 2:
-        bound_ps = least_in_pieces_ps(problem.wires, problem.size_bytes, problem.collective)
-    else:
-        whole = problem.wires.mirrored if collects else problem.wires
-        bound_ps = gather_bound_ps(whole, chunks, -(-problem.size_bytes // total))
+    bound_ps = least_in_pieces_ps(problem.wires, problem.size_bytes, problem.collective)
     schedule = Schedule(problem.collective, "sccl", problem.ranks, total, rows)
     expected_ps = sum(map(end_of, halves))
     named = (("steps, rounds, chunks", " and ".join(notes)),)
-    return Plan(schedule, expected_ps, min(bound_ps, expected_ps), named)
+    return Plan(schedule, expected_ps, bound_ps, named)
 
 
 def _search(

@@ -7,10 +7,10 @@ from itertools import product
 
 import networkx as nx
 import pytest
+from drawn_wires import GBPS, connected
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from networks import GBPS, connected
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.synthesis.packing import cheapest_tree, pack
 from ringleaf.collectives.synthesis.problem import Problem

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
+from drawn_wires import GBPS, connected
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from networks import GBPS, connected
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.synthesis.probing import groupings, latencies, probe_of
 from ringleaf.collectives.synthesis.problem import Problem

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from drawn_wires import GBPS, grid
 
-from networks import GBPS, grid
 from ringleaf.collectives.registry import ALGORITHMS, find_algorithm
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.synthesis import search

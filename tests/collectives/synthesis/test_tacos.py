@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from drawn_wires import GBPS, GIB_S, connected, grid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from networks import GBPS, GIB_S, connected, grid
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.synthesis.bounds import gather_bound_ps, least_time
 from ringleaf.collectives.synthesis.problem import Problem
