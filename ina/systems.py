@@ -107,6 +107,7 @@ class JobRequest:
             None: the system's choice.
         trees: Trees of switches that add up, for systems that may have several; None: the
             system's choice.
+        earlier: Numbers and members of the system's jobs before this one on the network.
     """
 
     number: int
@@ -120,6 +121,7 @@ class JobRequest:
     ecmp: bool
     congestion: str | None = None
     trees: int | None = None
+    earlier: Sequence[tuple[int, Sequence[str]]] = ()
 
 
 class Aggregator(Protocol):

@@ -115,7 +115,7 @@ def _plot_spread(axes: Axes, groups: Sequence[npt.NDArray[np.float64]], algo: st
         least, low, middle, high, most = np.percentile(carried, (0, 10, 50, 90, 100))
         axes.plot((least, most), (place, place), color=look.color, linewidth=1)
         axes.plot((low, high), (place, place), color=look.color, linewidth=4, alpha=0.6)
-        axes.plot(middle, place, look.marker, color=look.color, markersize=6)
+        axes.plot(middle, place, marker=look.marker, color=look.color, markersize=6)
 
 
 def _hide_unused(grid: npt.NDArray[Any], used: int) -> None:

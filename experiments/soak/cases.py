@@ -37,7 +37,10 @@ BY_HOSTS = (
     *("rings", "bml", "bucket-2d"),
 )
 SPARSE = ("ssar-double", "ssar-split", "dsar-split")
-SYSTEMS = ("switchml", "atp", "a2tp", "esa", "omnireduce", "panama", "netreduce")
+SYSTEMS = (
+    *("switchml", "atp", "a2tp", "esa", "omnireduce", "omnireduce-switch"),
+    *("panama", "netreduce", "sharp"),
+)
 OTHERS = (
     *("reducescatter", "allgather", "broadcast", "reduce", "alltoall"),
     *("reducescatter-rings", "allgather-rings", "broadcast-rings", "reduce-rings"),

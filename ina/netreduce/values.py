@@ -17,7 +17,7 @@ from ringleaf.ina.atp.scaling import SCALE
 from ringleaf.tensors import Array
 
 
-def check_range(values: Array, workers: int) -> None:
+def check_range(values: Array, workers: int, system: str = "netreduce") -> None:
     """Check that sums of so many workers' values can't overflow; those of integers may.
 
     Raises:
@@ -29,7 +29,7 @@ def check_range(values: Array, workers: int) -> None:
     largest = float(np.abs(values).max(initial=0.0))
     if not largest <= most:
         raise ConfigError(
-            f"netreduce: magnitudes must be at most {most:.6g} for fixed-point sums of {workers} "
+            f"{system}: magnitudes must be at most {most:.6g} for fixed-point sums of {workers} "
             f"workers, got {largest!r}; scale the tensor, or take algo=switchml"
         )
 

@@ -28,9 +28,9 @@ from ringleaf.ina.congestion import (
 )
 from ringleaf.ina.flight import push_slot
 from ringleaf.ina.switchml.state import (
+    EXTRAS_AT,
     IDLE,
     LANES,
-    PACES_AT,
     POSITION,
     SLOT_WORDS,
     SLOTS,
@@ -71,7 +71,7 @@ def make_paces(store: Store, at: int, chosen: Window) -> None:
     trees, slots = int(state[TREES]), int(state[SLOTS])
     growth = max(1, GROWTH_BYTES // (VALUES_AT + 4 * int(state[LANES])))
     paces_at = store.allocate("words", trees * TREE_WORDS + slots)
-    store.arena.words[at + AGENT_WORDS + PACES_AT] = paces_at
+    store.arena.words[at + AGENT_WORDS + EXTRAS_AT] = paces_at
     for tree in range(trees):
         row = store.arena.words[paces_at + tree * TREE_WORDS :][:TREE_WORDS]
         begin_window(row[:CONTROL_WORDS], chosen, most=slots // trees, growth=growth)
@@ -81,7 +81,7 @@ def make_paces(store: Store, at: int, chosen: Window) -> None:
 @inline
 def open_paces(arena: Arena, worker: Worker) -> Paces:
     state = worker.state
-    at, size = state[PACES_AT], state[TREES] * TREE_WORDS
+    at, size = state[EXTRAS_AT], state[TREES] * TREE_WORDS
     return Paces(at, window(arena.words, at, size), window(arena.words, at + size, state[SLOTS]))
 
 

@@ -27,16 +27,21 @@ Entries = Callable[["nx.Graph[str]", AggregationTree, SwitchmlJob], Mapping[str,
 """A function that makes the entries of switches for a job over a tree."""
 
 
-def example(lanes: int, entries: Entries) -> Example:
-    """Return the last of three workers' updates, which completes slot 0's sum."""
+def example(
+    lanes: int, entries: Entries, *, udp_port: int = _UDP_PORT, tail: bytes = b""
+) -> Example:
+    """Return the last of three workers' updates, which completes slot 0's sum.
+
+    `tail` ends the header, for systems that have a longer one.
+    """
     graph = star(3)
     workers = hosts(graph)
     root = attachment(graph, workers[0])
     job = SwitchmlJob(_JOB, slots=4, lanes=lanes)
     updates = []
     for rank, worker in enumerate(workers):
-        body = _update(lanes, 0, 0, 127 + rank) + told_values(rank, lanes)
-        frame = host_frame(graph, worker, _TO, _UDP_PORT, body, tos=ECN_CAPABLE, identification=1)
+        body = _update(lanes, 0, 0, 127 + rank) + tail + told_values(rank, lanes)
+        frame = host_frame(graph, worker, _TO, udp_port, body, tos=ECN_CAPABLE, identification=1)
         updates.append((port(graph, root, worker), frame))
     return Example(
         graph,
@@ -47,8 +52,10 @@ def example(lanes: int, entries: Entries) -> Example:
     )
 
 
-def slots_round(lanes: int, entries: Entries) -> Round:
-    """Return two rounds of all slots, as 8 workers send them."""
+def slots_round(
+    lanes: int, entries: Entries, *, udp_port: int = _UDP_PORT, tail: bytes = b""
+) -> Round:
+    """Return two rounds of all slots, as 8 workers send them; `tail` as for `example`."""
     graph = star(8)
     root = attachment(graph, hosts(graph)[0])
     job = SwitchmlJob(_JOB, _SLOTS, lanes=lanes)
@@ -56,21 +63,23 @@ def slots_round(lanes: int, entries: Entries) -> Round:
         graph,
         root,
         list(entries(graph, aggregation_tree(graph, hosts(graph)), job)[root]),
-        _updates(graph, root, lanes),
+        _updates(graph, root, lanes, udp_port, tail),
         number_at=wire.BLOCK_AT,
         number_step=2 * _SLOTS,  # a packet's slot and version are right for every such block
     )
 
 
-def _updates(graph: nx.Graph[str], root: str, lanes: int) -> list[Packet]:
+def _updates(
+    graph: nx.Graph[str], root: str, lanes: int, udp_port: int, tail: bytes
+) -> list[Packet]:
     workers = hosts(graph)
     values = drawn_values(len(workers), lanes)
     updates = []
     for block in range(2 * _SLOTS):
         version, slot = divmod(block, _SLOTS)
-        head = _update(lanes, block, version << wire.VERSION_SHIFT | slot, 127)
+        head = _update(lanes, block, version << wire.VERSION_SHIFT | slot, 127) + tail
         for worker, own in zip(workers, values, strict=True):
-            frame = host_frame(graph, worker, _TO, _UDP_PORT, head + own)
+            frame = host_frame(graph, worker, _TO, udp_port, head + own)
             updates.append((port(graph, root, worker), frame))
     return updates
 

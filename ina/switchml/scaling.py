@@ -75,6 +75,11 @@ def shift_of(exponent: int, bits: int) -> int:
     return bits + _BIAS - exponent
 
 
+def fixed_exponent(fraction_bits: int, bits: int) -> int:
+    """Return the exponent whose blocks are scaled by 2^fraction_bits."""
+    return bits + _BIAS - fraction_bits
+
+
 @inline
 def max_exponent(values: Floats) -> int:
     """Return the biased exponent of the largest magnitude; 255 if there is an infinity or NaN."""

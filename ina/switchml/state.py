@@ -12,17 +12,18 @@ from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
 from ringleaf.ina.job_numbers import check_job
-from ringleaf.ina.switchml.scaling import headroom_bits
+from ringleaf.ina.switchml.scaling import fixed_exponent, headroom_bits
 from ringleaf.ina.switchml.wire import (
+    FIRST_UDP_PORT,
     HEADER_BYTES,
     JOB_AT,
     MAX_SLOTS,
     MESSAGE_AT,
     SIZE_NONE,
     SIZES,
+    UDP_PORTS,
     UPDATE,
     group_address,
-    udp_port,
 )
 from ringleaf.ina.systems import MOST_TREES
 from ringleaf.ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
@@ -38,8 +39,9 @@ SLOTS_AT = 4
 TEMPLATES_AT = 5  # in arena.bytes: heads of packets without and with lanes
 NEXT_SLOT = 6  # of the next tensor's first block
 TREES = 7  # slot s is of tree s mod TREES; SwitchML has one
-PACES_AT = 8  # of a worker that has congestion windows: where they are
-FLIGHT = 9
+EXTRAS_AT = 8  # words of a worker of a system that has more of them: where they are
+FIXED = 9  # the exponent that all blocks have; 0: workers agree on one for each block
+FLIGHT = 10
 TENSORS = FLIGHT + FLIGHT_WORDS
 OWN_WORDS = TENSORS + TENSORS_WORDS
 
@@ -77,6 +79,9 @@ def make_worker(
     min_timeout_ps: int,
     first_round: int = 0,
     trees: int = 1,
+    first_port: int = FIRST_UDP_PORT,
+    header_bytes: int = HEADER_BYTES,
+    fraction_bits: int | None = None,
 ) -> int:
     """Return the offset of a worker that has no tensor yet.
 
@@ -94,6 +99,9 @@ def make_worker(
             before any sample, and 64 times as much its most.
         first_round: Rounds that the job's slots have behind them in the switches.
         trees: Trees that the slots are dealt to in turn, 1 to 255; a divisor of `slots`.
+        first_port: The first of the system's UDP ports.
+        header_bytes: Bytes of the system's header.
+        fraction_bits: Bits of fraction of fixed-point numbers; None: blocks have exponents.
 
     Raises:
         ConfigError: If a number is out of range.
@@ -111,7 +119,7 @@ def make_worker(
             f"{where}: trees must be 1 to {MOST_TREES} and divide slots, got {trees!r}"
         )
     bits = headroom_bits(workers)
-    port = udp_port(job)
+    port = first_port + job % UDP_PORTS
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(port, port))
     slots_at = store.allocate("words", slots * SLOT_WORDS)
     templates_at = store.allocate("bytes", 2 * TEMPLATE_BYTES)
@@ -120,21 +128,28 @@ def make_worker(
     state = store.arena.words[at + AGENT_WORDS :][:OWN_WORDS]
     state[JOB], state[SLOTS], state[LANES], state[BITS] = job, slots, lanes, bits
     state[SLOTS_AT], state[TEMPLATES_AT], state[TREES] = slots_at, templates_at, trees
+    if fraction_bits is not None:
+        state[FIXED] = fixed_exponent(fraction_bits, bits)
     rows = store.arena.words[slots_at:][: slots * SLOT_WORDS].reshape(-1, SLOT_WORDS)
     rows[:, ROUND] = first_round
     rows[:, POSITION] = IDLE
     for place, count in enumerate((0, lanes)):
         template = store.arena.bytes[templates_at + place * TEMPLATE_BYTES :][:TEMPLATE_BYTES]
-        _write_template(template, job, mac, address, count)
+        _write_template(template, job, (mac, address, port), header_bytes, count)
     return at
 
 
-def _write_template(head: Bytes, job: int, mac: int, address: int, lanes: int) -> None:
-    """Write the common head of all updates with so many lanes, or with none."""
+def _write_template(
+    head: Bytes, job: int, own: tuple[int, int, int], header_bytes: int, lanes: int
+) -> None:
+    """Write the common head of all updates with so many lanes, or with none.
+
+    `own` are the host's Ethernet and IPv4 addresses, and the UDP port.
+    """
+    mac, address, port = own
     group = group_address(job)
     macs, addresses = (mac, group_mac(group)), (address, group)
-    ports = (udp_port(job), udp_port(job))
-    write_udp(head, macs, addresses, ports, HEADER_BYTES + 4 * lanes)
+    write_udp(head, macs, addresses, (port, port), header_bytes + 4 * lanes)
     head[MESSAGE_AT] = UPDATE << 4 | (SIZES[lanes] if lanes else SIZE_NONE)
     head[JOB_AT] = job
 

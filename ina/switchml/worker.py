@@ -56,6 +56,7 @@ from ringleaf.ina.switchml.scaling import (
 from ringleaf.ina.switchml.state import (
     BITS,
     EXPONENT,
+    FIXED,
     IDLE,
     JOB,
     LANES,
@@ -144,8 +145,9 @@ def next_tensor(worker: Worker, slot: int) -> None:
         tensor = row_of(worker, slot)
         position = (slot - tensors.rows[tensor + FIRST]) % state[SLOTS]
         if position < tensors.rows[tensor + BLOCKS]:
-            before = state[SLOTS] if tensors.rows[tensor + DTYPE] == FLOAT32 else 0
-            begin_round(worker, slot, position - before, 0)
+            is_float = tensors.rows[tensor + DTYPE] == FLOAT32
+            before = state[SLOTS] if is_float and state[FIXED] == 0 else 0
+            begin_round(worker, slot, position - before, state[FIXED])
         else:
             worker.slots[row + TENSOR] += 1
 
@@ -186,6 +188,8 @@ def block_end(worker: Worker, tensor: int, position: int) -> int:
 def own_exponent(arena: Arena, worker: Worker, tensor: int, position: int) -> int:
     """Return the exponent of this worker's block at `position`; 0 where there is none."""
     rows = worker.tensors.rows
+    if worker.state[FIXED] != 0:
+        return int(worker.state[FIXED])
     if rows[tensor + DTYPE] != FLOAT32 or position >= rows[tensor + BLOCKS]:
         return 0
     source = rows[tensor + SOURCE_AT]
@@ -263,12 +267,18 @@ def send_slot(arena: Arena, at: int, worker: Worker, slot: int, now_ps: int) -> 
     if worker.slots[slot * SLOT_WORDS + POSITION] == IDLE:
         return -1
     packet = make_update(arena, worker, slot)
+    note_sending(arena, at, worker, slot, now_ps)
+    return int(packet)
+
+
+@inline
+def note_sending(arena: Arena, at: int, worker: Worker, slot: int, now_ps: int) -> None:
+    """Count a packet of the slot as on the line, and set the timer."""
     if worker.flight.slots[slot * FLIGHT_SLOT_WORDS + ATTEMPTS] > 0:
         arena.words[at + RETRANSMISSIONS] += 1
     priority = worker.tensors.rows[row_of(worker, slot) + PRIORITY]
     link_slot(worker.flight, slot, tree_of(worker, slot), priority, now_ps)
     arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
-    return int(packet)
 
 
 @handler
@@ -324,13 +334,25 @@ def take_result(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, n
 @inline
 def take_answer(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
     """Take the result that a slot awaits, and draw conclusions about other packets."""
+    note_arrival(arena, at, worker, slot, now_ps)
+    take_result(arena, at, worker, slot, head, now_ps)
+    end_answer(arena, at, worker)
+
+
+@inline
+def note_arrival(arena: Arena, at: int, worker: Worker, slot: int, now_ps: int) -> None:
+    """Draw conclusions from the arrival of the result that a slot awaits."""
     arena.words[at + PROGRESS] += 1
     unlink_slot(worker.flight, slot)
     if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:  # an exponent alone is much faster
         take_sample(worker.flight, slot, now_ps)
     end_backoff(worker.flight)
     note_answer(worker.flight, slot, now_ps)
-    take_result(arena, at, worker, slot, head, now_ps)
+
+
+@inline
+def end_answer(arena: Arena, at: int, worker: Worker) -> None:
+    """Queue packets that must be lost by now, after a result was taken."""
     queue_passed(worker.flight)
     arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
     arena.words[at + READY] = has_waiting(worker.flight)

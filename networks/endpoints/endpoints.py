@@ -372,6 +372,11 @@ class Endpoints:
                 ecmp=options.ecmp,
                 congestion=options.ina_congestion,
                 trees=options.trees,
+                earlier=[
+                    (other.number, other.hosts)
+                    for other in self.groups[:place]
+                    if other.system is group.system
+                ],
             )
             joined[place] = group.system.join(graph, store, request)
         return joined

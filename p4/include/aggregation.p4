@@ -11,6 +11,10 @@
  * With TREES, a job has several trees, which have their slots to themselves, and ECN's marks are
  * added up, too: a sum is marked if any packet in it was.
  *
+ * With SPARSE, an update may lack lanes: its values are zero. It names the sender's next position whose
+ * values are not zero, and that block's exponent. The node keeps the least position, with the largest
+ * exponent of those who named it, so the result tells all workers where to go on.
+ *
  * The including program defines headers_t with `ipv4`, `switchml` and `lanes`, and metadata_t with
  * `member`. */
 
@@ -133,6 +137,50 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     }
 #endif
 
+#ifdef SPARSE
+    register<bit<32>>(ENTRIES) nexts;   // the least of the children's next positions, or the result's
+    register<bit<1>>(ENTRIES) filled;   // 1: lanes are of the owner's block; 0: all had zeros so far
+    bit<32> next;
+    bit<1> is_filled;
+
+    /* Give a packet without values those of the entry. */
+    action attach_lanes() {
+        hdr.lanes.setValid();
+        hdr.switchml.size = SIZE_LANES;
+        hdr.ipv4.length = hdr.ipv4.length + 4 * LANES;
+        hdr.udp_rest.length = hdr.udp_rest.length + 4 * LANES;
+    }
+
+    action load_next() {
+        nexts.read(hdr.switchml.next, index);
+        filled.read(is_filled, index);
+    }
+
+    action look_at_next() {
+        nexts.read(next, index);
+        filled.read(is_filled, index);
+    }
+
+    action take_next() {
+        hdr.switchml.next = next;
+        hdr.switchml.exponent = exponent;
+    }
+
+    action store_next() {
+        nexts.write(index, hdr.switchml.next);
+    }
+
+    action fill() {
+        is_filled = 1;
+        filled.write(index, 1);
+    }
+
+    action empty() {
+        is_filled = 0;
+        filled.write(index, 0);
+    }
+#endif
+
     action start_block() {
         bitmap = meta.member.child;
         owners.write(index, claim);
@@ -142,6 +190,10 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         congestion.write(index, is_marked);
 #endif
         exponents.write(index, hdr.switchml.exponent);
+#ifdef SPARSE
+        store_next();
+        empty();
+#endif
     }
 
     action join_block() {
@@ -221,6 +273,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                         drop(WAITING);
                     } else {
                         load_exponent();
+#ifdef SPARSE
+                        load_next();
+                        if (is_filled == 1 && !hdr.lanes.isValid()) {
+                            attach_lanes();
+                        }
+#endif
                         if (hdr.lanes.isValid()) {
                             load_lanes();
                         }
@@ -233,6 +291,24 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 } else {
                     if (owner == claim) {
                         join_block();
+#ifdef SPARSE
+                        look_at_next();
+                        if (next < hdr.switchml.next
+                            || (next == hdr.switchml.next && exponent > hdr.switchml.exponent)) {
+                            take_next();
+                        } else {
+                            store_next();
+                            store_exponent();
+                        }
+                        if (hdr.lanes.isValid()) {
+                            if (is_filled == 1) {
+                                add_lanes();
+                            } else {
+                                store_lanes();
+                                fill();
+                            }
+                        }
+#else
                         if (exponent > hdr.switchml.exponent) {
                             hdr.switchml.exponent = exponent;
                         } else {
@@ -241,12 +317,22 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                         if (hdr.lanes.isValid()) {
                             add_lanes();
                         }
+#endif
                     } else {
                         start_block();
                         if (hdr.lanes.isValid()) {
                             store_lanes();
+#ifdef SPARSE
+                            fill();
+#endif
                         }
                     }
+#ifdef SPARSE
+                    if (bitmap == meta.member.children && is_filled == 1 && !hdr.lanes.isValid()) {
+                        attach_lanes();
+                        load_lanes();
+                    }
+#endif
                     if (bitmap != meta.member.children) {
                         absorb();
                     } else if (meta.member.parent_port == 0) {
@@ -262,6 +348,13 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     if (hdr.lanes.isValid()) {
                         store_lanes();
                     }
+#ifdef SPARSE
+                    store_next();
+                    empty();
+                    if (hdr.lanes.isValid()) {
+                        fill();
+                    }
+#endif
                     publish();
                 } else {
                     drop(STALE);

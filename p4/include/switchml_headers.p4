@@ -1,7 +1,11 @@
 /* SwitchML's packets: UDP to one of 16 ports, a header, and LANES values or none.
  * ina/switchml/wire.py has the same numbers for the workers. */
 
+#ifdef SPARSE
+const bit<16> SWITCHML_PORTS = 0xbef0;  // ports up to 0xbeff
+#else
 const bit<16> SWITCHML_PORTS = 0xbee0;  // ports up to 0xbeef
+#endif
 const bit<16> SWITCHML_PORT_MASK = 0xfff0;
 
 const bit<4> NOTHING = 0;
@@ -19,6 +23,9 @@ header switchml_h {
     bit<15> slot;
     bit<8> exponent;  // for the next round's block in this slot, as IEEE 754 biases it
     bit<8> tree;      // of the job's trees, from 0; it also aligns the lanes to 4 bytes
+#ifdef SPARSE
+    bit<32> next;     // the block that the sender's slot goes on with; all ones: none
+#endif
 }
 
 /* The packets that a member of the tree may send, and the handling of its updates. */

@@ -252,5 +252,8 @@ def test_requests_that_make_no_sense_are_refused() -> None:
 
 def test_what_is_in_the_network_is_known_to_be() -> None:
     in_network = {name for name, algorithm in ALGORITHMS.items() if algorithm.in_network}
-    assert in_network == {"switchml", "atp", "a2tp", "esa", "omnireduce", "panama", "netreduce"}
+    assert in_network == {
+        *("switchml", "atp", "a2tp", "esa", "omnireduce", "omnireduce-switch"),
+        *("panama", "netreduce", "sharp", "sharp-quantum2"),
+    }
     assert all(name == algorithm.name for name, algorithm in ALGORITHMS.items())

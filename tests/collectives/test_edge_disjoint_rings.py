@@ -17,8 +17,8 @@ RINGS = ("rings", "allgather-rings", "reducescatter-rings", "broadcast-rings", "
 
 
 @pytest.mark.parametrize("name", RINGS)
-def test_all_numbers_of_ranks_to_64(name: str) -> None:
-    for ranks in range(1, 65):
+def test_numbers_of_ranks_to_64(name: str) -> None:
+    for ranks in (*range(1, 18), 24, 31, 32, 33, 49, 64):
         sizes = next((s for s in (8, 4, 3, 2) if ranks % s == 0), 1)
         embedding = Embedding(grid_cycles((sizes, ranks // sizes)))
         schedule = ALGORITHMS[name].build(

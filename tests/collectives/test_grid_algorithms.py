@@ -27,8 +27,8 @@ def factors(ranks: int) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("name", NEW)
-def test_all_numbers_of_ranks_to_64(name: str) -> None:
-    for ranks in range(1, 65):
+def test_numbers_of_ranks_to_64(name: str) -> None:
+    for ranks in (*range(1, 18), 24, 31, 32, 33, 49, 64):
         order = tuple(np.random.default_rng(ranks).permutation(ranks).tolist())
         embedding = Embedding((), factors(ranks), order, is_torus=ranks % 3 == 0)
         for known in (Embedding(), embedding):

@@ -265,7 +265,7 @@ def test_the_page_goes_along_in_a_browser(page: Path, tmp_path: Path) -> None:
     assert ">46 / " in shown
     assert card is not None
     assert "for 64 lanes" in card[0]
-    assert re.search(r'class="line[^"]*\bnow\b[^"]*" id="L\d+-158"', shown)
+    assert re.search(r'class="line[^"]*\bnow\b[^"]*" id="L\d+-210"', shown)
 
 
 def browse(address: str, profile: Path) -> str:

@@ -35,6 +35,8 @@ from ringleaf.hosts.agent import (
 from ringleaf.ina.atp import control as atp_control
 from ringleaf.ina.atp.job import make_agents
 from ringleaf.ina.esa import control as esa_control
+from ringleaf.ina.omnireduce_switch import wire as omnireduce_wire
+from ringleaf.ina.omnireduce_switch import worker as omnireduce_worker
 from ringleaf.ina.panama import control as panama_control
 from ringleaf.ina.panama import worker as panama_worker
 from ringleaf.ina.panama.pacing import make_paces
@@ -91,12 +93,18 @@ class EsaJob(atp_control.AtpJob):
     urgency: int = 0
 
 
+@dataclass(frozen=True)
+class OmniJob(switchml_control.SwitchmlJob):
+    """A job of OmniReduce in switches."""
+
+
 Job = switchml_control.SwitchmlJob | atp_control.AtpJob
 NAMES: dict[type[Job], str] = {
     atp_control.AtpJob: "atp",
     A2tpJob: "a2tp",
     EsaJob: "esa",
     PanamaJob: "panama",
+    OmniJob: "omnireduce",
 }
 
 
@@ -201,7 +209,7 @@ def esa_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: in
 
 
 def switchml_party(
-    graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int, trees: int = 1
+    graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int, **told: Any
 ) -> Party:
     """A job on all hosts; job j aggregates at its own root."""
     members = hosts(graph)
@@ -218,7 +226,7 @@ def switchml_party(
             address=ipv4(graph, host),
             min_timeout_ps=MIN_TIMEOUT_PS,
             first_round=first,
-            trees=trees,
+            **told,
         )
         for host in members
     ]
@@ -238,10 +246,21 @@ def panama_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first:
     return Party(panama_control.entities(graph, trees, job), agents)
 
 
+def omnireduce_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int) -> Party:
+    """A job on all hosts, whose switches leave zeros out."""
+    told = {"first_port": omnireduce_wire.FIRST_UDP_PORT, "header_bytes": 14}
+    party = switchml_party(graph, store, ring, job, first, **told)
+    for agent in party.agents:
+        omnireduce_worker.make_extras(store, agent.block)
+    agents = [HostAgent(agent.host, omnireduce_worker, agent.block) for agent in party.agents]
+    return Party(party.entities, agents)
+
+
 PARTIES: dict[str, Callable[..., Party]] = {
     "a2tp": partial(atp_party, window="a2tp"),
     "atp": atp_party,
     "esa": esa_party,
+    "omnireduce": omnireduce_party,
     "panama": panama_party,
     "switchml": switchml_party,
 }
@@ -250,7 +269,8 @@ PARTIES: dict[str, Callable[..., Party]] = {
 class Network:
     """Jobs of one or several systems on a topology.
 
-    `first` is the round, or sequence number, that they begin with.
+    `first` is the round, or sequence number, that they begin with; `told` is for SwitchML's
+    workers.
     """
 
     def __init__(
@@ -259,6 +279,7 @@ class Network:
         jobs: Sequence[Job],
         fate: Fate = on_time,
         first: int = 0,
+        **told: Any,
     ) -> None:
         switchml_control.check_jobs(
             [job for job in jobs if isinstance(job, switchml_control.SwitchmlJob)]
@@ -280,7 +301,9 @@ class Network:
         )
         self.ring = make_ring(self.store, 1024)
         self.parties = [
-            PARTIES[NAMES.get(type(job), "switchml")](graph, self.store, self.ring, job, first)
+            PARTIES[NAMES.get(type(job), "switchml")](
+                graph, self.store, self.ring, job, first, **told
+            )
             for job in jobs
         ]
         self.switches = self._make_switches(code)

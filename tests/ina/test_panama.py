@@ -21,7 +21,7 @@ from ringleaf.ina.panama.control import choose_job, choose_trees
 from ringleaf.ina.panama.loads import demand
 from ringleaf.ina.panama.pacing import IN_FLIGHT, TREE_WORDS
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.ina.switchml.state import PACES_AT
+from ringleaf.ina.switchml.state import EXTRAS_AT
 from ringleaf.ina.switchml.wire import BLOCK_AT, TREE_AT, VALUES_AT
 from ringleaf.ina.systems import JobRequest, Share
 from ringleaf.ina.window_registry import find_window
@@ -57,7 +57,7 @@ class Marking(Network):
 
     def windows(self, rank: int) -> list[int]:
         """A worker's windows, tree by tree."""
-        at = self.parties[0].agents[rank].block + AGENT_WORDS + PACES_AT
+        at = self.parties[0].agents[rank].block + AGENT_WORDS + EXTRAS_AT
         first, job = int(self.words[at]), self.jobs[0]
         assert isinstance(job, PanamaJob)
         return [int(self.words[first + tree * TREE_WORDS + WINDOW]) for tree in range(job.trees)]
@@ -91,7 +91,7 @@ def test_every_sum_is_right_whatever_links_do_and_however_small_windows_become(
         for run in network.stream(*part):
             run.check()
     for agent in network.parties[0].agents:
-        first = int(network.words[agent.block + AGENT_WORDS + PACES_AT])
+        first = int(network.words[agent.block + AGENT_WORDS + EXTRAS_AT])
         left = [int(network.words[first + t * TREE_WORDS + IN_FLIGHT]) for t in range(trees)]
         assert left == [0] * trees
 
@@ -121,7 +121,7 @@ class Crossed(Marking):
             assert not {("h0", 4), ("h1", 5)} & self.sent
             self.share = 1.0
             for agent in self.parties[0].agents:
-                at = agent.block + AGENT_WORDS + PACES_AT
+                at = agent.block + AGENT_WORDS + EXTRAS_AT
                 self.words[int(self.words[at]) + WINDOW] = 1
 
 

@@ -117,10 +117,15 @@ def test_ours_bring_programs_layers_and_algorithms() -> None:
         "esa",
         "netreduce",
         "omnireduce",
+        "omnireduce-switch",
         "panama",
+        "sharp",
+        "sharp-quantum2",
         "switchml",
     ]
-    with_layers = ("atp", "netreduce", "omnireduce", "switchml")  # the others have their packets
+    with_layers = (  # the others have packets of these
+        *("atp", "netreduce", "omnireduce", "omnireduce_switch", "switchml"),
+    )
     assert layer_modules() == [f"ringleaf.ina.{name}.layers" for name in with_layers]
     for name in SYSTEMS.shipped():
         system = SYSTEMS[name]

@@ -1,0 +1,1 @@
+"""OmniReduce with its aggregator in the switches."""

@@ -1,0 +1,248 @@
+"""A rank's side of OmniReduce in switches: SwitchML's worker, which leaves blocks of zeros out.
+
+Block k of a tensor lies in slot (first + k) mod slots, as in SwitchML. A slot goes from one block
+to the least one that any worker has next in it, which the result names. The worker's own next block
+that is not zero is looked for once, when the round of the one before begins, and kept for the
+rounds between. All workers answer in every round, with values or without (the paper's algorithm 2),
+so slots, rounds and versions are SwitchML's, and losses are repaired as there.
+
+Source:
+    Fei, Ho, Sahu, Canini and Sapio, "Efficient sparse collective communication and its
+    application to accelerate distributed deep learning", SIGCOMM '21, section 3 and
+    appendix A.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ringleaf.arena import Arena, Bytes, Store
+from ringleaf.compiled import copy_items, handler, inline
+from ringleaf.headers import get32, put16, put32, write_ip_checksum, write_priority
+from ringleaf.hosts.agent import AGENT_WORDS, READY
+from ringleaf.ina.flight import OUT_OF_TURN, has_waiting, pop_slot
+from ringleaf.ina.omnireduce.values import is_zero
+from ringleaf.ina.omnireduce_switch.wire import NEXT_AT, NONE, VALUES_AT
+from ringleaf.ina.switchml.scaling import max_exponent
+from ringleaf.ina.switchml.state import (
+    EXTRAS_AT,
+    IDLE,
+    LANES,
+    NEXT_SLOT,
+    POSITION,
+    ROUND,
+    SLOT_WORDS,
+    SLOTS,
+    TEMPLATE_BYTES,
+    TEMPLATES_AT,
+    TENSOR,
+    Worker,
+    open_worker,
+)
+from ringleaf.ina.switchml.wire import (
+    BLOCK_AT,
+    EXPONENT_AT,
+    POOL_INDEX_AT,
+    VERSION_SHIFT,
+)
+from ringleaf.ina.switchml.worker import (
+    awaited_slot,
+    begin_round,
+    block_end,
+    block_number,
+    block_start,
+    end_answer,
+    fire_timer,
+    note_arrival,
+    note_sending,
+    read_lanes,
+    row_of,
+    write_lanes,
+)
+from ringleaf.ina.tensors import (
+    BLOCKS,
+    COUNT,
+    DTYPE,
+    FIRST,
+    FLOAT32,
+    LEFT,
+    POSTED,
+    PRIORITY,
+    SOURCE_AT,
+    end_tensor,
+    lay_out,
+)
+from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.views import window
+
+__all__ = ["begin_tensor", "fire_timer", "make_extras", "open_worker", "receive", "transmit"]
+
+
+# A slot's words, besides SwitchML's.
+NEXT = 0  # the worker's first block behind the round's that is not zero, or NONE
+PRESENT = 1  # 1: the round's block is not zero
+EXTRA_WORDS = 2
+
+
+def make_extras(store: Store, at: int) -> None:
+    """Give the worker at `at` its slots' words."""
+    own = at + AGENT_WORDS
+    words = store.arena.words
+    words[own + EXTRAS_AT] = store.allocate("words", EXTRA_WORDS * int(words[own + SLOTS]))
+
+
+@inline
+def extras_of(worker: Worker, slot: int) -> int:
+    """Return the offset in arena.words of the slot's words."""
+    return int(worker.state[EXTRAS_AT] + slot * EXTRA_WORDS)
+
+
+@inline
+def next_block(arena: Arena, worker: Worker, slot: int, position: int) -> int:
+    """Return the slot's first block from this one on that is not zero, or NONE."""
+    rows, tensor = worker.tensors.rows, row_of(worker, slot)
+    source = rows[tensor + SOURCE_AT]
+    while position < rows[tensor + BLOCKS]:
+        start, end = block_start(worker, position), block_end(worker, tensor, position)
+        if not is_zero(arena.memory, source + start, source + end):
+            return int(position)
+        position += worker.state[SLOTS]
+    return NONE
+
+
+@inline
+def next_tensor(arena: Arena, worker: Worker, slot: int) -> None:
+    """Let an idle slot begin with the next tensor that has a block for it, if there is one."""
+    state, tensors = worker.state, worker.tensors
+    row = slot * SLOT_WORDS
+    worker.slots[row + POSITION] = IDLE
+    while (
+        worker.slots[row + POSITION] == IDLE and worker.slots[row + TENSOR] < tensors.state[POSTED]
+    ):
+        tensor = row_of(worker, slot)
+        position = (slot - tensors.rows[tensor + FIRST]) % state[SLOTS]
+        if position < tensors.rows[tensor + BLOCKS]:
+            extras = extras_of(worker, slot)
+            arena.words[extras + NEXT], arena.words[extras + PRESENT] = (
+                next_block(arena, worker, slot, position),
+                0,
+            )
+            begin_round(worker, slot, position - state[SLOTS], 0)
+        else:
+            worker.slots[row + TENSOR] += 1
+
+
+@handler
+def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
+    """Deal a new tensor's blocks to slots; an empty one is done at once."""
+    worker = open_worker(arena, at)
+    state = worker.state
+    blocks = (worker.tensors.rows[row + COUNT] + state[LANES] - 1) // state[LANES]
+    first = state[NEXT_SLOT]
+    lay_out(worker.tensors, row, first, blocks, min(blocks, state[SLOTS]))
+    state[NEXT_SLOT] = (first + blocks) % state[SLOTS]
+    worker.flight.state[OUT_OF_TURN] = worker.tensors.state[POSTED] > 1  # slots may be busy, or not
+    for i in range(state[SLOTS]):
+        slot = (first + i) % state[SLOTS]
+        if worker.slots[slot * SLOT_WORDS + POSITION] == IDLE:
+            next_tensor(arena, worker, slot)
+    worker.flight.state[OUT_OF_TURN] = 0
+    end_tensor(arena, at, worker.tensors, row, now_ps)
+    arena.words[at + READY] = has_waiting(worker.flight)
+    return 0
+
+
+@inline
+def next_exponent(arena: Arena, worker: Worker, slot: int, position: int) -> int:
+    """Return the largest exponent in the slot's block at `position`; 0 for NONE and integers."""
+    rows, tensor = worker.tensors.rows, row_of(worker, slot)
+    if rows[tensor + DTYPE] != FLOAT32 or position == NONE:
+        return 0
+    source = rows[tensor + SOURCE_AT]
+    start, end = block_start(worker, position), block_end(worker, tensor, position)
+    return max_exponent(window(arena.memory, source + start, end - start).view(np.float32))
+
+
+@inline
+def make_update(arena: Arena, worker: Worker, slot: int) -> int:
+    """Return the packet of the slot's round."""
+    state, extras = worker.state, extras_of(worker, slot)
+    priority = worker.tensors.rows[row_of(worker, slot) + PRIORITY]
+    packet = allocate_packet(arena)
+    view = open_packet(arena, packet)
+    head = view.head
+    template = state[TEMPLATES_AT] + arena.words[extras + PRESENT] * TEMPLATE_BYTES
+    copy_items(head, 0, arena.bytes, template, VALUES_AT)
+    if priority != 0:
+        write_priority(head, priority)
+        write_ip_checksum(head)
+    version = worker.slots[slot * SLOT_WORDS + ROUND] & 1
+    put32(head, BLOCK_AT, block_number(worker, slot))
+    put16(head, POOL_INDEX_AT, version << VERSION_SHIFT | slot)
+    put32(head, NEXT_AT, arena.words[extras + NEXT])
+    head[EXPONENT_AT] = next_exponent(arena, worker, slot, arena.words[extras + NEXT])
+    end = VALUES_AT
+    if arena.words[extras + PRESENT]:
+        end += 4 * state[LANES]
+        write_lanes(arena, worker, slot, head[VALUES_AT:end])
+    view.row[HEAD_LEN] = end
+    return packet
+
+
+@handler
+def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
+    """Return the packet of the slot that has waited longest."""
+    worker = open_worker(arena, at)
+    packet = -1
+    while packet < 0 and has_waiting(worker.flight):
+        slot = pop_slot(worker.flight)
+        if worker.slots[slot * SLOT_WORDS + POSITION] != IDLE:  # no result came meanwhile
+            packet = make_update(arena, worker, slot)
+            note_sending(arena, at, worker, slot, now_ps)
+    arena.words[at + READY] = has_waiting(worker.flight)
+    return packet
+
+
+@inline
+def is_next(worker: Worker, slot: int, position: int) -> bool:
+    """Return whether a slot can go on with this block: it is one of its tensor's, or NONE."""
+    before = worker.slots[slot * SLOT_WORDS + POSITION]
+    blocks = worker.tensors.rows[row_of(worker, slot) + BLOCKS]
+    is_ahead = before < position < blocks
+    return bool(position == NONE or (is_ahead and (position - before) % worker.state[SLOTS] == 0))
+
+
+@inline
+def take_result(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
+    """Keep a result's values, and go on with the block that it names, or with the next tensor."""
+    row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
+    extras = extras_of(worker, slot)
+    position = get32(head, NEXT_AT)
+    if worker.slots[row + POSITION] >= 0:
+        read_lanes(arena, worker, slot, head[VALUES_AT : VALUES_AT + 4 * worker.state[LANES]])
+    worker.slots[row + ROUND] += 1
+    if position != NONE:
+        arena.words[extras + PRESENT] = arena.words[extras + NEXT] == position
+        if arena.words[extras + PRESENT]:
+            after = position + worker.state[SLOTS]
+            arena.words[extras + NEXT] = next_block(arena, worker, slot, after)
+        begin_round(worker, slot, position, int(head[EXPONENT_AT]))
+    else:
+        worker.slots[row + TENSOR] += 1
+        worker.tensors.rows[tensor + LEFT] -= 1
+        next_tensor(arena, worker, slot)
+    end_tensor(arena, at, worker.tensors, tensor, now_ps)
+
+
+@handler
+def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
+    """Take a result."""
+    worker = open_worker(arena, at)
+    view = open_packet(arena, packet)
+    size = view.row[HEAD_LEN] - (VALUES_AT - NEXT_AT)  # as SwitchML's packet would have it
+    slot = awaited_slot(worker, view.head, size)
+    if slot >= 0 and is_next(worker, slot, get32(view.head, NEXT_AT)):
+        note_arrival(arena, at, worker, slot, now_ps)
+        take_result(arena, at, worker, slot, view.head, now_ps)
+        end_answer(arena, at, worker)
+    return 0

@@ -1,0 +1,1 @@
+"""SHARP: static trees of aggregation nodes, with few requests in flight, or streaming."""

@@ -1,0 +1,5 @@
+"""The least bytes that SHARP sends over each link."""
+
+from ringleaf.ina.sharp.loads import demand
+
+__all__ = ["demand"]
