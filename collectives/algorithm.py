@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.collective import Collective, check_ranks
 from ringleaf.collectives.cost import AlphaBeta, Cost
+from ringleaf.collectives.embedding import Embedding
 from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
+    from ringleaf.collectives.wires import Network
 
 IDEAL = AlphaBeta()
+NOWHERE = Embedding()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,11 @@ class Request:
     """The facts that an algorithm may need; most algorithms use `ranks` only.
 
     `hierarchy` is the topology's, innermost first; `segments` None leaves the number of
-    pieces in a pipeline to the cost model. `servers` nodes help besides the ranks.
+    pieces in a pipeline to the cost model. `servers` nodes help besides the ranks. `embedding`
+    has the ranks' places in the topology, for algorithms that know it. `time_ps` returns the
+    time of a schedule on the topology, by a model, for those that choose among algorithms.
+    `network` makes the wires between ranks, for algorithms that are made for one network; None:
+    they are unknown.
     """
 
     ranks: int
@@ -31,6 +38,9 @@ class Request:
     root: int = 0
     fabric: AlphaBeta = IDEAL
     servers: int = 0
+    embedding: Embedding = NOWHERE
+    time_ps: Callable[[Schedule], int] | None = None
+    network: Network | None = None
 
     def __post_init__(self) -> None:
         check_ranks("collective", self.ranks)
@@ -63,6 +73,10 @@ class Algorithm:
         in_network: Whether it needs switches that aggregate.
         look: Its look in figures, which never changes; None: chosen by its name.
         ranks: The only number of ranks that it is for; None: any.
+        placed: Whether each rank has its place by the topology's hierarchy or embedding, so that
+            no other order of ranks could suit the topology better.
+        sparse: Whether it is for tensors with zeros.
+        chooses: Whether it chooses among the others.
     """
 
     name: str
@@ -73,6 +87,9 @@ class Algorithm:
     in_network: bool = False
     look: Look | None = None
     ranks: int | None = None
+    placed: bool = False
+    sparse: bool = False
+    chooses: bool = False
 
     def build(
         self,
@@ -84,13 +101,27 @@ class Algorithm:
         root: int = 0,
         fabric: AlphaBeta = IDEAL,
         servers: int = 0,
+        embedding: Embedding = NOWHERE,
+        time_ps: Callable[[Schedule], int] | None = None,
+        network: Network | None = None,
     ) -> Schedule:
         """Return the schedule for `ranks` ranks; one rank alone has an empty one.
 
         Raises:
             ScheduleError: If an argument does not fit the algorithm.
         """
-        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers)
+        request = Request(
+            ranks,
+            size_bytes,
+            tuple(hierarchy),
+            segments,
+            root,
+            fabric,
+            servers,
+            embedding,
+            time_ps,
+            network,
+        )
         return self.schedule_for(request)
 
     def cost(
@@ -103,11 +134,16 @@ class Algorithm:
         root: int = 0,
         fabric: AlphaBeta = IDEAL,
         servers: int = 0,
+        embedding: Embedding = NOWHERE,
+        network: Network | None = None,
     ) -> Cost:
         """Return the closed form's figures for the schedule that `build` returns.
 
         Raises:
             ScheduleError: If an argument does not fit the algorithm.
         """
-        request = Request(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers)
+        request = Request(
+            *(ranks, size_bytes, tuple(hierarchy), segments, root, fabric, servers, embedding),
+            network=network,
+        )
         return self.cost_of(request)

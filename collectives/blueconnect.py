@@ -79,11 +79,11 @@ def _rings(sizes: tuple[int, ...], level: int, *, first_step: int, offset: int, 
     step, src = np.ogrid[: size - 1, :ranks]
     digit = src // stride % size
     dst = src + ((digit + 1) % size - digit) * stride
-    start = _first_chunk(src, sizes, level) + (digit + offset - step) % size * block
+    start = first_chunk(src, sizes, level) + (digit + offset - step) % size * block
     return Columns.transfers(first_step + step, src, dst, start, op, size=block)
 
 
-def _first_chunk(rank: Column, sizes: tuple[int, ...], levels: int) -> Column:
+def first_chunk(rank: Column, sizes: tuple[int, ...], levels: int) -> Column:
     """Return the first chunks that ranks are still in charge of after some reduce-scatters."""
     chunk, block = np.zeros_like(rank), prod(sizes)
     for size in sizes[:levels]:

@@ -9,7 +9,8 @@ import numpy as np
 
 from ringleaf.collectives.blueconnect import blueconnect_allreduce, blueconnect_cost
 from ringleaf.collectives.cost import AlphaBeta, Cost
-from ringleaf.collectives.rows import Column
+from ringleaf.collectives.embedding import Embedding
+from ringleaf.collectives.grid import turned_places
 from ringleaf.collectives.schedule import (
     Collective,
     Columns,
@@ -19,7 +20,9 @@ from ringleaf.collectives.schedule import (
 )
 
 
-def bucket_allreduce(ranks: int, hierarchy: Sequence[int] = ()) -> Schedule:
+def bucket_allreduce(
+    ranks: int, hierarchy: Sequence[int] = (), embedding: Embedding | None = None
+) -> Schedule:
     """Return a schedule that cuts the tensor in a part for each direction of each dimension.
 
     Each part reduce-scatters in a ring of one dimension after the other, and gathers back. Parts
@@ -28,10 +31,12 @@ def bucket_allreduce(ranks: int, hierarchy: Sequence[int] = ()) -> Schedule:
 
     Args:
         ranks: Number of participants.
-        hierarchy: Sizes of the dimensions, whose product is `ranks`; empty for one ring.
+        hierarchy: Sizes of the dimensions, whose product is `ranks`; one ring, if it is not.
+        embedding: A grid that is taken instead, if it has one: HammingMesh's rows and columns go
+            on from board to board.
 
     Raises:
-        ScheduleError: If `ranks` < 1, or the product is not `ranks`.
+        ScheduleError: If `ranks` < 1.
 
     Source:
         Jain and Sabharwal, "Optimal bucket algorithms for large MPI collectives on torus
@@ -39,12 +44,13 @@ def bucket_allreduce(ranks: int, hierarchy: Sequence[int] = ()) -> Schedule:
         networks", ACM TOPC 1(2), 2015.
     """
     check_ranks("bucket_allreduce", ranks)
-    sizes = _dimensions(ranks, hierarchy)
+    sizes, order = _dimensions(ranks, hierarchy, embedding)
+    rank_at = np.array(order, np.int64)
     parts = []
     for number, (turn, mirrored) in enumerate(_turns(sizes)):
         turned = (*sizes[turn:], *sizes[:turn])
         rows = blueconnect_allreduce(ranks, turned).columns
-        back = _places(sizes, turn, mirrored)
+        back = rank_at[turned_places(sizes, turn, mirrored=mirrored)]
         parts.append(
             Columns(
                 rows.step,
@@ -71,37 +77,30 @@ def bidirectional_ring_allreduce(ranks: int) -> Schedule:
     return Schedule(Collective.ALLREDUCE, "biring", ranks, schedule.chunks, schedule.rows)
 
 
-def bucket_cost(ranks: int, hierarchy: Sequence[int], size_bytes: int, fabric: AlphaBeta) -> Cost:
+def bucket_cost(
+    ranks: int,
+    hierarchy: Sequence[int],
+    size_bytes: int,
+    fabric: AlphaBeta,
+    embedding: Embedding | None = None,
+) -> Cost:
     """Return the cost where ranks have one port: all parts share it, and wait at the same times.
 
     On a torus, whose ranks have a port for each direction, bytes take a part of that time.
     """
-    sizes = _dimensions(ranks, hierarchy)
+    sizes, _ = _dimensions(ranks, hierarchy, embedding)
     whole = blueconnect_cost(ranks, sizes, size_bytes, fabric)
     return Cost(whole.time_ps, whole.sent_bytes, whole.latency_terms)
 
 
-def _dimensions(ranks: int, hierarchy: Sequence[int]) -> tuple[int, ...]:
-    """Return the sizes of the dimensions that have more than one rank."""
-    sizes = tuple(size for size in hierarchy if size > 1)
-    return sizes if sizes and prod(sizes) == ranks else (ranks,)
+def _dimensions(
+    ranks: int, hierarchy: Sequence[int], embedding: Embedding | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the sizes of the dimensions that have more than one rank, and ranks by place."""
+    fits = prod(hierarchy) == ranks
+    return (embedding or Embedding()).grid_of("bucket", ranks, hierarchy if fits else ())
 
 
 def _turns(sizes: tuple[int, ...]) -> list[tuple[int, bool]]:
     """Return for each part the dimension that it begins with, and whether it goes backwards."""
     return [(turn, mirrored) for mirrored in (False, True) for turn in range(len(sizes))]
-
-
-def _places(sizes: tuple[int, ...], turn: int, mirrored: bool) -> Column:
-    """Return the rank of each number whose digits begin with dimension `turn`."""
-    number = np.arange(prod(sizes))
-    rank = np.zeros_like(number)
-    order = [*range(turn, len(sizes)), *range(turn)]
-    for dimension in order:
-        size = sizes[dimension]
-        digit = number % size
-        if mirrored:
-            digit = -digit % size
-        rank += digit * prod(sizes[:dimension])
-        number //= size
-    return rank

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from ringleaf.registry import Registry
+
 if TYPE_CHECKING:
     import torch
 
@@ -54,3 +56,7 @@ class Lossy(Protocol):
 def is_lossy(codec: Codec | None) -> bool:
     """Return whether messages lose something when `codec` encodes them."""
     return codec is not None and not codec.is_lossless
+
+
+CODECS: Registry[Codec] = Registry("codecs", "codec", "collectives/codecs", "CODEC")
+"""The codecs by name. A new one is a file in `codecs`, or an entry point of a package."""

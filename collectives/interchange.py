@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ringleaf.collectives.registry import CODECS
+from ringleaf.collectives.codec import CODECS
 from ringleaf.collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer, check
 from ringleaf.errors import ScheduleError
 

@@ -1,7 +1,8 @@
-"""Algorithms and codecs by name.
+"""Algorithms by name.
 
-A new one is a file in `algorithms` or `codecs`, or an entry point of a package. Each aggregation
-system is an algorithm, too, and brings it along. So is each file with a schedule, by its name.
+A new one is a file in `algorithms`, or an entry point of a package. Each aggregation
+system is an algorithm, too, and brings it along. So is each file with a schedule, by its name, and
+each synthesiser, with a topology.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import Protocol
 
 from ringleaf.collectives.algorithm import Algorithm
-from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.files.algorithm import read_algorithm
 from ringleaf.collectives.files.registry import names_file
+from ringleaf.collectives.synthesis.algorithm import synthesised
+from ringleaf.collectives.synthesis.names import is_synthesised
 from ringleaf.registry import Registry
 
 
@@ -28,10 +30,16 @@ SYSTEMS: Registry[Aggregating] = Registry("systems", "system", "ina", "SYSTEM", 
 
 
 class _Others(Mapping[str, Algorithm]):
-    """The algorithms that systems bring along, and those in files, of which there is no list."""
+    """The algorithms that systems bring along, and those that only some networks have.
+
+    These are in files, of which there is no list, or synthesised: whoever takes all algorithms in
+    turn, for any number of ranks, does not get them.
+    """
 
     def __getitem__(self, name: str) -> Algorithm:
-        return read_algorithm(Path(name)) if names_file(name) else SYSTEMS[name].algorithm
+        if names_file(name):
+            return read_algorithm(Path(name))
+        return synthesised(name) if is_synthesised(name) else SYSTEMS[name].algorithm
 
     def __iter__(self) -> Iterator[str]:
         return iter(SYSTEMS)
@@ -40,7 +48,9 @@ class _Others(Mapping[str, Algorithm]):
         return len(SYSTEMS)
 
     def __contains__(self, name: object) -> bool:
-        return name in SYSTEMS or (isinstance(name, str) and names_file(name))
+        if name in SYSTEMS:
+            return True
+        return isinstance(name, str) and (names_file(name) or is_synthesised(name))
 
 
 ALGORITHMS: Registry[Algorithm] = Registry(
@@ -50,8 +60,6 @@ ALGORITHMS: Registry[Algorithm] = Registry(
     "ALGORITHM",
     others=_Others(),
 )
-
-CODECS: Registry[Codec] = Registry("codecs", "codec", "collectives/codecs", "CODEC")
 
 
 def find_algorithm(name: str) -> Algorithm:

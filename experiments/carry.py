@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.data import Inputs, fill_all
-from ringleaf.experiments.estimate import EACH_END
+from ringleaf.experiments.estimate import EACH_END, pays_to_lease
 from ringleaf.experiments.network import Network
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.threads import spread
@@ -17,6 +17,7 @@ from ringleaf.topologies.kinds import link_kinds
 from ringleaf.units import serialize_ps
 
 if TYPE_CHECKING:
+    from ringleaf.networks.endpoints.leases import Leases
     from ringleaf.networks.outcome import RunResult
 
 Tell = Callable[[int], None]
@@ -33,6 +34,7 @@ class Carried:
         skipped: Share of its steps that were not simulated.
         error: What the time may be wrong by, because of that, as a share of it.
         how: In words, what was skipped, or why nothing was; empty if it was not asked for.
+        leases: The leases that say where the results are; None: in `arrays`.
     """
 
     network: Network
@@ -41,6 +43,7 @@ class Carried:
     skipped: float = 0.0
     error: float = 0.0
     how: str = ""
+    leases: Leases | None = None
 
 
 def carry(
@@ -66,8 +69,28 @@ def carry(
             return found
         how = f"in full, as {found}"
     network = make()
+    leased = _lease(spec, network, schedule, inputs, tell)
+    if leased is not None:
+        return replace(leased, how=how)
     arrays = _arrays(spec, network, schedule, inputs)
     return Carried(network, arrays, network.run(schedule, arrays, tell), how=how)
+
+
+def _lease(
+    spec: CollectiveSpec, network: Network, schedule: Schedule, inputs: Inputs, tell: Tell | None
+) -> Carried | None:
+    """Run a collective whose tensors are only in memory while they are needed, if that pays."""
+    from ringleaf.networks.endpoints.leases import can_lease  # loads what simulates
+    from ringleaf.networks.virtual import VirtualNetwork
+
+    size_bytes = inputs.elements * inputs.dtype.itemsize
+    if inputs.is_kept or not pays_to_lease(spec, schedule.ranks, schedule.chunks, size_bytes):
+        return None
+    if not isinstance(network, VirtualNetwork) or not can_lease(schedule):
+        return None
+    arrays = network.arrays(inputs.elements, inputs.dtype, schedule)
+    outcome = network.run(schedule, arrays, tell, fill=inputs.fill)
+    return Carried(network, arrays, outcome, leases=network.leases)
 
 
 def _arrays(

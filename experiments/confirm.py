@@ -9,7 +9,7 @@ demands. Where anything differs, the judge looks again, slowly, and says what is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,13 @@ from ringleaf.collectives.rounding import sum_growth
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.compiled import compiled, compiled_as
 from ringleaf.experiments.data import Inputs
-from ringleaf.experiments.flat import Bits, Flat, differ
+from ringleaf.experiments.flat import Bits, Flat, Scattered, differ
 from ringleaf.experiments.threads import ranges, spread
 from ringleaf.experiments.verdict import Bound, Tolerance
 from ringleaf.tensors import FLOAT32, INT32, Array, ElementType
+
+if TYPE_CHECKING:
+    from ringleaf.networks.endpoints.leases import Leases
 
 Floats = npt.NDArray[np.float32]
 
@@ -44,6 +47,7 @@ def confirms(
     inputs: Inputs,
     results: Sequence[Array],
     tolerance: Tolerance | None = None,
+    leases: Leases | None = None,
 ) -> bool:
     """Return whether all results are right; False if that is unknown, or any is not.
 
@@ -56,6 +60,7 @@ def confirms(
         inputs: The ranks' inputs.
         results: Each rank's elements, flat, after the schedule has run.
         tolerance: Tolerance of the system that added, if hosts did not add.
+        leases: The leases that say where the results are; None: in `results`.
     """
     alike = all((each.dtype, each.size) == (inputs.dtype, inputs.elements) for each in results)
     if not alike:
@@ -67,7 +72,8 @@ def confirms(
         width = -(-_SUMMED * width // tolerance.block) * tolerance.block
         check: _Check | _SumCheck = _SumCheck(inputs, results, tolerance.bound, width)
     elif fits(schedule, inputs.dtype):
-        check = _Check(schedule, wanted, inputs, results, width)
+        held = Flat(results) if leases is None else Scattered(leases.addresses, leases.edges)
+        check = _Check(schedule, wanted, inputs, held, width)
     else:
         return False
     return all(spread(check.are_right, ranges(inputs.elements, _TOGETHER * width)))
@@ -85,7 +91,7 @@ class _Check:
         schedule: Schedule,
         wanted: Demands,
         inputs: Inputs,
-        results: Sequence[Array],
+        results: Flat | Scattered,
         width: int,
     ) -> None:
         self._inputs = inputs
@@ -95,7 +101,7 @@ class _Check:
         self._edges = np.array([0, *stops])
         self._growth = sum_growth(inputs.ranks) if _is_float(inputs) else 0.0
         self._replay = Replay(schedule, inputs.elements)
-        self._results = Flat(results)
+        self._results = results
         self._width = width
 
     def are_right(self, part: tuple[int, int]) -> bool:

@@ -42,6 +42,15 @@ TORCH_BYTES = 250 << 20  # more, if codecs or compressors load PyTorch
 COPIES = 1.15  # of all ranks' tensors: in registered memory, and pieces of them
 STAGED = {"halvingdoubling": 2.0, "blueconnect": 2.0, "alltoall": 2.5}
 """More copies, where messages are large or many arrive at once."""
+LEAST_BYTES = 64 << 20
+"""Tensors of all ranks whose memory is worth the bookkeeping of leases, which is Python's."""
+
+LEAST_CHUNK_BYTES = 128 << 10
+
+LEASED = ("ring", "biring", "allgather")
+"""Algorithms of which little is in memory at a time, if tensors are large."""
+LEASED_SIZES = 5  # of a tensor: a result, and chunks that ranks are busy with
+LEASED_BYTES = 8 << 20  # more, per rank: pages of which these are parts
 KEPT = 1.0  # one more, of inputs that can't be made again
 PAIR_BYTES = 20  # per pair of hosts: rates of the paths between those that talk to one another
 PORT_BYTES = 16 << 10  # per port: queues, and the bytes it carried, by time
@@ -198,7 +207,7 @@ def estimate(
     memory = (
         BASE_BYTES
         + TORCH_BYTES * _loads_torch(spec)
-        + _copies(spec, algorithm) * counts.hosts * size_bytes
+        + _copies(spec, algorithm, ranks, size_bytes) * counts.hosts * size_bytes
         + PAIR_BYTES * pairs
         + 2 * PORT_BYTES * counts.links
         + ROUTE_BYTES * routes
@@ -260,11 +269,26 @@ def _loads_torch(spec: CollectiveSpec) -> bool:
     return bool(spec.compress) or any(name in CODED for name in spec.algos)
 
 
-def _copies(spec: CollectiveSpec, algorithm: Algorithm) -> float:
+def pays_to_lease(spec: CollectiveSpec, ranks: int, chunks: int, size_bytes: int) -> bool:
+    """Return whether tensors are so large that ranks should have memory only when they need it."""
+    return (
+        spec.has_data
+        and spec.net == "virtual"
+        and spec.density == 1
+        and not spec.compress
+        and ranks * size_bytes >= LEAST_BYTES
+        and size_bytes >= chunks * LEAST_CHUNK_BYTES
+    )
+
+
+def _copies(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int) -> float:
     """Return the number of copies of all ranks' tensors that are in memory at a time."""
     if not spec.has_data:
         return 0
     is_kept = spec.density < 1 or bool(spec.compress)
+    if algorithm.name in LEASED and pays_to_lease(spec, ranks, ranks, size_bytes):
+        leased = LEASED_SIZES * size_bytes + LEASED_BYTES * ranks
+        return min(COPIES, leased / (ranks * size_bytes))
     return COPIES + STAGED.get(algorithm.name, 0) + KEPT * is_kept + _scratch(algorithm)
 
 

@@ -50,7 +50,44 @@ class Flat:
             values: (tensors, count), contiguous.
         """
         bits = values.view(np.int32).reshape(-1)
-        return bool(_equals(self._memory, self._at + start, values.shape[1], bits))
+        count = values.shape[1]
+        return bool(_equals(self._memory, self._at + start, count, bits, count))
+
+
+class Scattered:
+    """Arrays of four-byte elements in pieces, each wherever it is in memory.
+
+    Args:
+        addresses: Of all arrays' pieces: (arrays, pieces).
+        edges: (pieces + 1,) the element at which each piece starts, and the end.
+    """
+
+    def __init__(self, addresses: npt.NDArray[np.int64], edges: npt.NDArray[np.int64]) -> None:
+        lowest = int(addresses.min())
+        items = (int(addresses.max()) - lowest) // 4 + int(np.diff(edges).max())
+        whole = (ctypes.c_int32 * items).from_address(lowest)
+        self._memory: Bits = np.ctypeslib.as_array(whole)
+        self._at = (addresses - lowest) // 4
+        self._edges = edges
+
+    def equals(self, start: int, values: npt.NDArray[Any]) -> bool:
+        """Return whether all arrays' elements from `start` on have the same bits as `values`.
+
+        Args:
+            start: The first element.
+            values: (arrays, count), contiguous.
+        """
+        count, begin = values.shape[1], start
+        stop = start + count
+        bits = values.view(np.int32).reshape(-1)
+        piece = int(np.searchsorted(self._edges, start, side="right")) - 1
+        while begin < stop:
+            end = min(int(self._edges[piece + 1]), stop)
+            at = self._at[:, piece] + (begin - self._edges[piece])
+            if not _equals(self._memory, at, end - begin, bits[begin - start :], count):
+                return False
+            begin, piece = end, piece + 1
+        return True
 
 
 def _aligned(array: Array) -> Array:
@@ -90,10 +127,11 @@ def _alike(memory: Bits, at: npt.NDArray[np.int64], count: int) -> bool:
 
 
 @compiled(
-    types.boolean(types.int32[::1], types.int64[::1], types.int64, types.int32[::1]), nogil=True
+    types.boolean(types.int32[::1], types.int64[::1], types.int64, types.int32[::1], types.int64),
+    nogil=True,
 )
-def _equals(memory: Bits, at: npt.NDArray[np.int64], count: int, values: Bits) -> bool:
+def _equals(memory: Bits, at: npt.NDArray[np.int64], count: int, values: Bits, stride: int) -> bool:
     for number in range(len(at)):
-        if differ(memory, at[number], values, number * count, count):
+        if differ(memory, at[number], values, number * stride, count):
             return False
     return True

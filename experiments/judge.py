@@ -34,6 +34,8 @@ from ringleaf.tensors import Array, as_arrays
 if TYPE_CHECKING:
     import torch
 
+    from ringleaf.networks.endpoints.leases import Leases
+
 _WHOLE = (Collective.ALLREDUCE, Collective.REDUCE, Collective.BROADCAST)
 """Collectives that demand the same of all elements of a rank."""
 
@@ -65,6 +67,7 @@ class Judge:
         inputs: Inputs | Sequence[torch.Tensor | Array],
         results: Sequence[torch.Tensor | Array],
         tolerance: Tolerance | None = None,
+        leases: Leases | None = None,
     ) -> Verdict:
         """Judge the values that ranks hold after a schedule has run.
 
@@ -73,6 +76,7 @@ class Judge:
             inputs: The ranks' inputs, or their tensors, flat, as they were before it.
             results: Each rank's tensor, flat, after it.
             tolerance: Tolerance of the system that added, if hosts did not add.
+            leases: The leases that say where the results are; None: in `results`.
 
         Raises:
             ScheduleError: If the schedule's rows make no sense.
@@ -80,8 +84,10 @@ class Judge:
         given = Given(inputs) if isinstance(inputs, Sequence) else inputs
         held = as_arrays(results)
         faults, wanted = self._faults_of(schedule), self._wanted(given.ranks)
-        if faults.first is None and confirms(schedule, wanted, given, held, tolerance):
+        if faults.first is None and confirms(schedule, wanted, given, held, tolerance, leases):
             return RIGHT
+        if leases is not None:
+            leases.restore()
         from ringleaf.experiments.scrutiny import scrutinise  # loads torch
 
         return scrutinise(schedule, wanted, faults, given, held, tolerance)

@@ -71,6 +71,8 @@ class CollectiveRow:
     skipped_percent: float = 0.0  # of the schedule's steps: they were not simulated
     error_percent: float = 0.0  # what the time may be wrong by, because of that
     skipping: str = ""  # if it was asked for: what was skipped, or why nothing was
+    choice: str = ""  # by an algorithm that chooses: the one it has chosen
+    expected_ps: int | None = None  # the time that the cost model gives for it
 
 
 @dataclass(frozen=True, slots=True)

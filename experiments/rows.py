@@ -14,6 +14,7 @@ from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS, SYSTEMS
 from ringleaf.collectives.sparse.registry import SPARSE
+from ringleaf.collectives.synthesis.names import SYNTHESISERS
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
@@ -48,6 +49,7 @@ class Kind:
 KINDS = (
     Kind("system", SYSTEMS, LIVE, "ringleaf run --algo {}"),
     Kind("algorithm", ALGORITHMS, LIVE, "ringleaf run --algo {}"),
+    Kind("synthesiser", SYNTHESISERS, LIVE, "ringleaf run --algo {}"),
     Kind("compressor", COMPRESSORS, LIVE, "ringleaf run --compress {}"),
     Kind(
         "sparse allreduce",

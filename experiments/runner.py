@@ -15,6 +15,7 @@ from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.compress.compressor import codec_of
 from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.collectives.cost import AlphaBeta
+from ringleaf.collectives.embedding import Embedding
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
@@ -36,11 +37,13 @@ from ringleaf.experiments.network import (
     make_graph,
     mean_distance,
 )
+from ringleaf.experiments.placing import embedding_of, placed
 from ringleaf.experiments.progress import Progress
 from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run
 from ringleaf.experiments.spec.collective import DTYPES, CollectiveSpec
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.verdict import Tolerance, Verdict
+from ringleaf.experiments.wires import Cabling
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import FORWARD
 from ringleaf.tensors import Array, as_tensor, as_tensors
@@ -107,6 +110,10 @@ class Experiment:
         return self._bounds.fabric
 
     @cached_property
+    def _cabling(self) -> Cabling:
+        return Cabling(self.graph)
+
+    @cached_property
     def _floor(self) -> Floor:
         return Floor(self._bounds.ways, self.ranks)
 
@@ -115,6 +122,10 @@ class Experiment:
         """The sizes of groups of ranks that are near one another."""
         sizes: tuple[int, ...] = self.graph.graph["hierarchy"]
         return fold_hierarchy(sizes, self.ranks) if self.spec.servers else sizes
+
+    @cached_property
+    def _embedding(self) -> Embedding:
+        return embedding_of(self.graph, self.ranks)
 
     def new_run(self) -> Run:
         """Return the run that will hold the measurements, still without rows."""
@@ -198,15 +209,34 @@ class Experiment:
 
         Messages are written by the compressor's codec, if the algorithm has none of its own.
         """
-        schedule = algorithm.build(
-            self.ranks,
-            size_bytes=size_bytes,
-            hierarchy=self._hierarchy,
-            fabric=self.fabric,
-            servers=self.spec.servers,
+
+        def build(root: int) -> Schedule:
+            return algorithm.build(
+                self.ranks,
+                size_bytes=size_bytes,
+                hierarchy=self._hierarchy,
+                root=root,
+                fabric=self.fabric,
+                servers=self.spec.servers,
+                embedding=self._embedding,
+                time_ps=lambda schedule: self.expected_ps(schedule, size_bytes),
+                network=self._cabling,
+            )
+
+        schedule = placed(
+            build,
+            algorithm,
+            self.spec.rank_order,
+            self._embedding,
+            ranks=self.ranks,
+            seed=self.spec.seed,
         )
         codec = codec_of(parse_compressor(self.spec.compress)) if self.spec.compress else None
         return coded(schedule, codec)
+
+    def expected_ps(self, schedule: Schedule, size_bytes: int) -> int:
+        """Return the time that a schedule of hosts is expected to take, by the cost model."""
+        return self._bounds.expected_ps(schedule, size_bytes, DTYPES[self.spec.dtype])
 
     def measure(
         self,
@@ -237,7 +267,9 @@ class Experiment:
         network.close()
         verdict = None
         if self.spec.has_data:
-            verdict = judge.judge(schedule, inputs, arrays, self._tolerance(algorithm))
+            verdict = judge.judge(
+                schedule, inputs, arrays, self._tolerance(algorithm), carried.leases
+            )
         bound_ps = self._bounds.least_ps(
             schedule,
             moved_bytes,
@@ -249,7 +281,10 @@ class Experiment:
         )
         floor_ps = self._floor_ps(algorithm, schedule, moved_bytes, inputs)
         row = self._row(
-            algorithm, size_bytes, carried, verdict=verdict, bound_ps=bound_ps, floor_ps=floor_ps
+            *(algorithm, schedule, size_bytes, carried),
+            verdict=verdict,
+            bound_ps=bound_ps,
+            floor_ps=floor_ps,
         )
         pcaps = self._folder(self._pcaps, algorithm, size_bytes)
         files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
@@ -305,6 +340,7 @@ class Experiment:
     def _row(
         self,
         algorithm: Algorithm,
+        schedule: Schedule,
         size_bytes: int,
         carried: Carried,
         *,
@@ -339,6 +375,8 @@ class Experiment:
             skipped_percent=100 * carried.skipped,
             error_percent=100 * carried.error,
             skipping=carried.how,
+            choice=schedule.algorithm if algorithm.chooses else "",
+            expected_ps=self.expected_ps(schedule, size_bytes) if algorithm.chooses else None,
         )
 
 

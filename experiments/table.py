@@ -136,6 +136,11 @@ def foot(run: Run) -> Iterator[str]:
     for row in run.rows:
         if row.skipping:
             yield f"# {row.algo} at {format_size(row.size_bytes)}: {row.skipping}"
+        if row.expected_ps is not None:
+            yield (
+                f"# {row.algo} at {format_size(row.size_bytes)}: {row.choice}, expected to take "
+                f"{row.expected_ps / PS_PER_US:.2f} us"
+            )
     if run.cpu_bound:
         yield f"# {run.cpu_bound}"
     yield from _drops(run)

@@ -1,14 +1,18 @@
 """The interface of congestion windows of aggregation: handlers, and a block of words.
 
-ATP's workers have one window, PANAMA's one for each tree. A handler has the signature of all
-(`ringleaf.compiled`); `at` is the window's block:
+ATP's and A2TP's workers have one window, PANAMA's one for each tree. A handler has the signature of
+all (`ringleaf.compiled`); `at` is the window's block:
 
     on_round(arena, at, results, now_ps)   a round trip is over: of its results, MARKED met
                                            congestion (ECN, on the way up or down)
     on_loss(arena, at, timeout, now_ps)    ATP only: the server has requested a block again (0), or
                                            a timeout has come (1)
 
-Each leaves in the block the window, which the worker then keeps within 1 and MOST_WINDOW.
+Each leaves in the block the window, which the worker then keeps within 1 and MOST_WINDOW. A window
+with `has_share` leaves a second one, SHARE: of the blocks that ATP's or A2TP's worker sends in a
+round trip, only the first so many may take aggregators (`ina/atp/shares.py`). It is told how many
+results said that others wanted their aggregators (WANTED), and how many that all workers had
+results within BASE_PS of a round's begin (TIMELY).
 """
 
 from __future__ import annotations
@@ -20,8 +24,9 @@ from ringleaf.arena import Arena, Words
 from ringleaf.compiled import address_of, handler_at, inline
 from ringleaf.hosts.congestion.control import Handler, begin_idle, ignore
 
-# The decision.
+# The decisions.
 WINDOW = 0  # blocks that may be without result at once
+SHARE = 7  # of the blocks sent in a round trip, those that may take aggregators
 # The facts that it is told.
 MARKED = 1
 MOST_WINDOW = 2
@@ -30,8 +35,11 @@ GROWTH = 3  # packets in one segment of TCP, by which RFC 5681 lets a window gro
 RESULTS = 4  # of this round trip
 ON_ROUND = 5  # addresses of the handlers
 ON_LOSS = 6
-OWN = 8  # a window's own words start here
-CONTROL_WORDS = 24
+WANTED = 8  # facts again
+TIMELY = 9
+BASE_PS = 10  # a round trip without queues
+OWN = 12  # a window's own words start here
+CONTROL_WORDS = 28
 
 GROWTH_BYTES = 1500  # of a window in a round trip: one segment (RFC 5681)
 
@@ -46,18 +54,21 @@ class Window:
             a path, and may be changed.
         on_round: A handler as described above, like the following.
         on_loss: Likewise.
+        has_share: Whether it leaves SHARE, too.
     """
 
     name: str
     begin: Callable[[Words], None] = begin_idle
     on_round: Handler = ignore
     on_loss: Handler = ignore
+    has_share: bool = False
 
 
-def begin_window(block: Words, chosen: Window, *, most: int, growth: int) -> None:
+def begin_window(block: Words, chosen: Window, *, most: int, growth: int, base_ps: int = 0) -> None:
     """Set a worker's block for a window of at most `most` packets."""
     # The published client begins as high.
     block[WINDOW], block[MOST_WINDOW], block[GROWTH] = max(1, most // 2), most, growth
+    block[BASE_PS] = base_ps
     block[ON_ROUND], block[ON_LOSS] = address_of(chosen.on_round), address_of(chosen.on_loss)
     chosen.begin(block)
     block[WINDOW] = min(max(block[WINDOW], 1), most)

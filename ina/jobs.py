@@ -19,7 +19,7 @@ from ringleaf.ina.tensors import (
     post_tensor,
     raise_priority,
 )
-from ringleaf.tensors import ElementType
+from ringleaf.tensors import Array, ElementType
 
 DTYPES = {np.dtype(np.float32): FLOAT32, np.dtype(np.int32): INT32}
 
@@ -35,6 +35,7 @@ class WorkersJob:
         begin_tensor: The workers' handler that is called with the row of a posted tensor.
         window_bytes: The most bytes that a worker has in flight.
         tensors_at: Offset of a worker's tensors' words among its own.
+        check: Called with each rank's values; raises a ConfigError if they can't be added up.
     """
 
     system: str
@@ -43,6 +44,7 @@ class WorkersJob:
     begin_tensor: Callable[[Arena, int, int, int], int]
     window_bytes: int
     tensors_at: int
+    check: Callable[[Array], None] = lambda values: None
 
     def start(
         self,
@@ -58,12 +60,13 @@ class WorkersJob:
         """Aggregate a rank's memory in place; return the worker that reports `tag` (b) when done.
 
         Raises:
-            ConfigError: If the system can't add up this type.
+            ConfigError: If the system can't add up this type, or these values.
             ProtocolError: If too many tensors are under way.
         """
         if dtype not in DTYPES:
             names = " and ".join(str(each) for each in DTYPES)
             raise ConfigError(f"{self.system}: adds up {names}, got {dtype}")
+        self.check(arena.memory[address : address + dtype.itemsize * elements].view(dtype))
         at = self.agents[rank].block
         row = post_tensor(
             open_tensors(arena, self._tensors_at(rank)),

@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -20,30 +18,17 @@ from numba.core import cgutils
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic, overload, register_jitable
 
+from ringleaf import numba_blas
 from ringleaf.callbacks import FUNCTION
 from ringleaf.native import ARENA, data_of
-from ringleaf.private import private_folder
+from ringleaf.private import cache_folder
 from ringleaf.shipped import PACKAGE
 from ringleaf.sources import digest
 
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
+numba_blas.load()
 
 _COMPILED_FOLDERS = ("", "switches", "hosts", "ina", "networks")
-
-
-def cache_folder() -> Path:
-    """Return the folder where generated modules and machine code are kept between runs.
-
-    What lies there is executed, so it is this user's alone (`private_folder`).
-
-    Raises:
-        ConfigError: If others could have written to it.
-    """
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "ringleaf"
-    with suppress(OSError):  # who needs it will say that it can't be made
-        private_folder(folder)
-    return folder
 
 
 if not os.environ.get("NUMBA_CACHE_DIR"):

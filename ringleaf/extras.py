@@ -6,7 +6,13 @@ from importlib.util import find_spec
 
 from ringleaf.errors import ConfigError
 
-EXTRAS = {"mininet": "live", "textual": "tui", "distributed": "sweep", "scipy": "routing"}
+EXTRAS = {
+    "mininet": "live",
+    "textual": "tui",
+    "distributed": "sweep",
+    "scipy": "routing",
+    "z3": "synthesis",
+}
 """Package to import -> the extra that has it (`pip install 'ringleaf[live]'`)."""
 
 

@@ -17,6 +17,21 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
+def cache_folder() -> Path:
+    """Return the folder where generated modules and machine code are kept between runs.
+
+    What lies there is executed, so it is this user's alone (`private_folder`).
+
+    Raises:
+        ConfigError: If others could have written to it.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(base) / "ringleaf"
+    with suppress(OSError):  # who needs it will say that it can't be made
+        private_folder(folder)
+    return folder
+
+
 def private_folder(path: Path) -> Path:
     """Make a folder that only this user can enter, or see that it is one.
 

@@ -20,8 +20,7 @@ import numba
 import numpy as np
 
 from ringleaf.arena import Arena
-from ringleaf.compiled import cache_folder
-from ringleaf.private import is_private_file
+from ringleaf.private import cache_folder, is_private_file
 from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.generate import Module, generate
 from ringleaf.switches.generate.check import compile_checked

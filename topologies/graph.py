@@ -11,6 +11,8 @@ A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0
   that it was given), `hierarchy` (group sizes, innermost first,
   their product is the number of hosts), `routing` (a name of `routing.ROUTERS`),
   `servers` (whether each host `h{i}` forwards for others, through a switch `s{i}` of its own)
+  `grid` (sizes of a grid of hosts whose dimensions close into rings, the fastest first) and
+  `in_grid` (the rank at each of its places; missing: the same number), if there is one,
   and `layout` (`tiers` if `pos` counts hosts by tiers, `grid` if both axes have one scale);
   `detours`, if there are any (`ringleaf.topologies.detours`); `uneven`, if the first host may
   be nearer to others than some hosts are to each other; `named`, if labels are a file's names.

@@ -44,7 +44,9 @@ def torus_3d(x: int, y: int, z: int, *, link: Link, host_link: Link | None = Non
 def _torus(sizes: Mapping[str, int], link: Link, host_link: Link | None) -> nx.Graph[str]:
     name = _checked(sizes)
     shape = tuple(sizes.values())
-    graph = new_graph(name, shape, routing="dimension_order", shape=shape, layout="grid")
+    graph = new_graph(
+        name, shape, routing="dimension_order", shape=shape, layout="grid", grid=shape
+    )
     places = [place[::-1] for place in product(*(range(size) for size in reversed(shape)))]
     for rank, place in enumerate(places):
         label = ",".join(str(coordinate) for coordinate in place)

@@ -178,12 +178,17 @@ class Ways:
         return self._ways[src, dst]
 
     def _find_way(self, src: int, dst: int) -> Way:
-        outlets = list(self._outlets(src, dst))
+        outlets = list(self.outlets(src, dst))
         rates = [max(self.links[node, peer].rate_bps for peer in peers) for node, peers in outlets]
         if all(len(peers) == 1 for _, peers in outlets):
             delay_ps = sum(self.hop_ps(node, peers[0]) for node, peers in outlets)
             return Way(delay_ps, tuple(rates))
         return Way(self.delay_ps(src, dst), (min(rates),))  # the links between are unknown
+
+    def rate_bps(self, outlet: Outlet) -> int:
+        """Return the rate of an outlet's links together."""
+        node, peers = outlet
+        return sum(self.links[node, peer].rate_bps for peer in peers)
 
     def passes(self, sources: Iterable[int], dst: int, packet_bytes: int) -> list[list[Pass]]:
         """Return the outlets that packets must pass from each source to one host, or to itself."""
@@ -198,14 +203,14 @@ class Ways:
         first_ps = self.hop_ps(self.hosts[src], self.access[src], packet_bytes)
         whole_ps = first_ps + to_dst[self.access[src]]
         found = []
-        for number, (node, peers) in enumerate(self._outlets(src, dst)):
+        for number, (node, peers) in enumerate(self.outlets(src, dst)):
             before_ps = whole_ps - to_dst[node] if number else 0
             after_ps = min(self.hop_ps(node, peer) + to_dst[peer] for peer in peers)
             found.append(Pass((node, peers), before_ps, after_ps))
         return found
 
-    def _outlets(self, src: int, dst: int) -> Iterator[Outlet]:
-        """Outlets from one host to another: up to the first choice, and the last one."""
+    def outlets(self, src: int, dst: int) -> Iterator[Outlet]:
+        """Yield the outlets from one host to another: up to the first choice, and the last one."""
         if (src, dst) in self._detours:
             for node, peer in pairwise(self._detours[src, dst]):
                 yield node, (peer,)

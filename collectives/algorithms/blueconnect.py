@@ -13,4 +13,5 @@ ALGORITHM = Algorithm(
     lambda r: blueconnect.blueconnect_allreduce(r.ranks, r.hierarchy),
     lambda r: blueconnect.blueconnect_cost(r.ranks, r.hierarchy, r.size_bytes, r.fabric),
     look=Look("#9467bd", "v"),
+    placed=True,
 )

@@ -13,4 +13,5 @@ ALGORITHM = Algorithm(
     lambda r: bucket.bucket_allreduce(r.ranks, r.hierarchy),
     lambda r: bucket.bucket_cost(r.ranks, r.hierarchy, r.size_bytes, r.fabric),
     look=Look("#dd8179", "1"),
+    placed=True,
 )

@@ -13,4 +13,5 @@ ALGORITHM = Algorithm(
     lambda r: sparcml.split_allgather(r.ranks, dense_result=True),
     lambda r: sparcml.split_allgather_cost(r.ranks, r.size_bytes, r.fabric),
     look=Look("#c23b22", "p"),
+    sparse=True,
 )

@@ -15,4 +15,5 @@ ALGORITHM = Algorithm(
         r.ranks, r.hierarchy, r.size_bytes, r.fabric
     ),
     look=Look("#6f9a1e", "d"),
+    placed=True,
 )

@@ -13,4 +13,5 @@ ALGORITHM = Algorithm(
     lambda r: sparcml.recursive_doubling(r.ranks),
     lambda r: sparcml.recursive_doubling_cost(r.ranks, r.size_bytes, r.fabric),
     look=Look("#b8a11e", "<"),
+    sparse=True,
 )

@@ -13,4 +13,5 @@ ALGORITHM = Algorithm(
     lambda r: sparcml.split_allgather(r.ranks),
     lambda r: sparcml.split_allgather_cost(r.ranks, r.size_bytes, r.fabric),
     look=Look("#5fae4b", ">"),
+    sparse=True,
 )

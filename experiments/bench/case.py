@@ -51,7 +51,9 @@ def measure(case: BenchCase, began_s: float) -> Timing:
     from ringleaf.collectives.registry import find_algorithm
     from ringleaf.experiments.bounds.bounds import Bounds
     from ringleaf.experiments.network import build_topology, connect
+    from ringleaf.experiments.placing import embedding_of
     from ringleaf.experiments.spec.options import resolve
+    from ringleaf.experiments.wires import Cabling
     from ringleaf.tensors import FLOAT32
     from ringleaf.topologies.graph import hosts
 
@@ -69,6 +71,8 @@ def measure(case: BenchCase, began_s: float) -> Timing:
         size_bytes=case.size_bytes,
         hierarchy=graph.graph["hierarchy"],
         fabric=bounds.fabric,
+        embedding=embedding_of(graph, ranks),
+        network=Cabling(graph),
     )
     arrays = network.arrays(case.size_bytes // 4, FLOAT32, schedule)
     base = (np.arange(case.size_bytes // 4) % _PERIOD).astype(np.float32)

@@ -27,6 +27,7 @@ from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.rows import AGGREGATE, Column, Columns
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
+from ringleaf.experiments.bounds.contention import Walk, busy_ps
 from ringleaf.experiments.bounds.moves import least_times
 from ringleaf.ina.loads import Aggregation, Demand, least_demand
 from ringleaf.ina.registry import SYSTEMS
@@ -123,6 +124,40 @@ class Bounds:
             begin_ps, after_ps = int(times.begin_ps[place]), int(times.after_ps[place])
             loads.merge(needs.loads, begin_ps, after_ps)
         return max(times.end_ps, loads.least_ps())
+
+    def expected_ps(self, schedule: Schedule, size_bytes: int, element_bytes: int = 4) -> int:
+        """Return the time that a schedule of hosts is expected to take: no bound, and no promise.
+
+        It is `least_ps`; or, if that is more, the time of links that messages of one step share,
+        and the delays of the longest chain of messages that need one another.
+        """
+        edges = np.array(
+            [0, *(stop for _, stop in chunk_ranges(size_bytes // element_bytes, schedule.chunks))]
+        )
+        rows = schedule.columns
+        sizes = (edges[rows.stop] - edges[rows.start]) * element_bytes
+        goes = (rows.op != AGGREGATE) & ~schedule.is_local(rows) & (sizes > 0)
+        depth = least_times(rows, goes.astype(np.int64), schedule.places, schedule.chunks).begin_ps
+        distinct, size_of = np.unique(sizes[goes], return_inverse=True)
+        line_bytes = np.array([self.line_bytes(size) for size in distinct.tolist()], np.int64)
+        walk = Walk(
+            rows.src[goes] % schedule.nodes, rows.dst[goes] % schedule.nodes, line_bytes[size_of]
+        )
+        shared_ps = min(
+            busy_ps(self.ways, walk, rows.step[goes]), busy_ps(self.ways, walk, depth[goes])
+        )
+        delay = np.zeros(len(rows), np.int64)
+        delay[goes] = self._delays(walk)
+        chain_ps = least_times(rows, delay, schedule.places, schedule.chunks).end_ps
+        return max(self.least_ps(schedule, size_bytes, element_bytes), shared_ps + chain_ps)
+
+    def _delays(self, walk: Walk) -> Column:
+        """Return the delay of each message's way."""
+        hosts = len(self.ways.hosts)
+        pairs, pair_of = np.unique(walk.src * hosts + walk.dst, return_inverse=True)
+        delays = [self.ways.way(*divmod(pair, hosts)).delay_ps for pair in pairs.tolist()]
+        found: Column = np.array(delays, np.int64)[pair_of]
+        return found
 
     def _demand(self, system: str, asked: Aggregation) -> Demand:
         """Return a system's demand for an aggregation; for unknown systems, the least of any."""

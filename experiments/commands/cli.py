@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import ringleaf
+from ringleaf import numba_blas
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.console import FAILURE, USAGE, complain, say
 
@@ -83,9 +84,11 @@ def _main(
 def main() -> None:
     """Run the `ringleaf` command; usage errors are reported in plain text, and at once.
 
-    Python looks for garbage less often, as most that is made at the start stays.
+    Python looks for garbage less often, as most that is made at the start stays, and Numba does not
+    look for BLAS.
     """
     gc.set_threshold(GARBAGE_AFTER)
+    numba_blas.is_wanted = False
     first = sys.argv[1] if len(sys.argv) > 1 else "--help"
     try:
         code = _app_for(first)(standalone_mode=False)

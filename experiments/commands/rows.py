@@ -12,7 +12,16 @@ from ringleaf.errors import choose
 from ringleaf.experiments.console import Debug, guard, say
 
 NAMES = (
-    *("system", "algorithm", "compressor", "controller", "scheduler", "offload", "topology"),
+    *(
+        "system",
+        "algorithm",
+        "synthesiser",
+        "compressor",
+        "controller",
+        "scheduler",
+        "offload",
+        "topology",
+    ),
     "machine",
 )
 

@@ -9,11 +9,14 @@ import typer
 
 from ringleaf.collectives.files.registry import find_format
 from ringleaf.collectives.registry import find_algorithm
+from ringleaf.collectives.wires import Network
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.experiments.spec.kinds import whole_number
+from ringleaf.units import PS_PER_US
 
 RANKS = 8
+RATE_BPS, DELAY_PS = 100_000_000_000, PS_PER_US  # of links, unless the topology has its own
 
 
 def register(app: typer.Typer) -> None:
@@ -39,6 +42,10 @@ def verify_command(
         int | None,
         typer.Option("--segments", help="Pieces of a pipeline, or loops of an MSCCL program."),
     ] = None,
+    topo: Annotated[
+        str | None,
+        typer.Option("--topo", help="Topology, for algorithms that are made for one network."),
+    ] = None,
     root: Annotated[int, typer.Option("--root", help="Root of a broadcast or reduce.")] = 0,
     export: Annotated[
         Path | None, typer.Option("--export", help="File for the schedule: ring.xml, ring.csv.")
@@ -49,9 +56,12 @@ def verify_command(
     levels = tuple(whole_number("hierarchy", part, 1) for part in hierarchy.split(",") if part)
     file_format = None if export is None else find_format(export, "export")
     algorithm = find_algorithm(algo)
+    network = None if topo is None else _network(topo, ranks)
     if ranks is None:
-        ranks = algorithm.ranks or RANKS
-    schedule = algorithm.build(ranks, hierarchy=levels, segments=segments, root=root)
+        ranks = network().ranks if network is not None else algorithm.ranks or RANKS
+    schedule = algorithm.build(
+        ranks, hierarchy=levels, segments=segments, root=root, network=network
+    )
     from ringleaf.collectives.verify import verify
 
     proof = verify(schedule, repeats=algorithm.ranks is not None)
@@ -63,6 +73,13 @@ def verify_command(
     say(f"all ranks hold the same bits: {'yes' if proof.identical else 'no'}")
     if export is not None:
         say(f"# written: {export}")
+
+
+def _network(topo: str, ranks: int | None) -> Network:
+    from ringleaf.experiments.network import build_topology
+    from ringleaf.experiments.wires import Cabling
+
+    return Cabling(build_topology(topo, rate_bps=RATE_BPS, delay_ps=DELAY_PS, hosts=ranks))
 
 
 def _write(path: Path, text: str) -> None:

@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from ringleaf.collectives.algorithm import NOWHERE
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
@@ -35,6 +36,7 @@ from ringleaf.experiments.network import (
     make_graph,
 )
 from ringleaf.experiments.places import place_jobs
+from ringleaf.experiments.placing import embedding_of
 from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.hosts.scheduling.hooks import CollectivePs, Cuts, OrdersSteps, Splits, WantsGain
@@ -276,9 +278,14 @@ class JobsExperiment:
             hierarchy=fold_hierarchy(self.graph.graph["hierarchy"], ranks),
             fabric=self._fabric,
             servers=self.spec.servers,
+            embedding=embedding_of(self.graph, ranks) if self._is_alone(ranks) else NOWHERE,
         )
         check(schedule)  # a network might never finish with rows that make no sense
         return schedule
+
+    def _is_alone(self, ranks: int) -> bool:
+        """Return whether a job has all hosts, in their order."""
+        return ranks == len(hosts(self.graph)) and self.spec.placement == "packed"
 
     @cached_property
     def _fabric(self) -> AlphaBeta:

@@ -32,10 +32,20 @@ TOPOLOGIES = (
     "hammingmesh,a=2,b=2,x=2,y=2",
 )
 
-BY_HOSTS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "ps")
+BY_HOSTS = (
+    *("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "ps"),
+    *("rings", "bml", "bucket-2d"),
+)
 SPARSE = ("ssar-double", "ssar-split", "dsar-split")
-SYSTEMS = ("switchml", "atp", "omnireduce", "omnireduce-switch", "panama", "netreduce", "sharp")
-OTHERS = ("reducescatter", "allgather", "broadcast", "reduce", "alltoall")
+SYSTEMS = (
+    *("switchml", "atp", "a2tp", "esa", "omnireduce", "omnireduce-switch"),
+    *("panama", "netreduce", "sharp"),
+)
+OTHERS = (
+    *("reducescatter", "allgather", "broadcast", "reduce", "alltoall"),
+    *("reducescatter-rings", "allgather-rings", "broadcast-rings", "reduce-rings"),
+    *("alltoall-2d", "alltoall-hier"),
+)
 
 SIZES = (4, 8, 252, 256, 260, 1024, 4096, 5000, 20_000, 65_536)
 """Sizes in bytes per rank, around the edges of blocks and packets."""
@@ -124,6 +134,8 @@ def draw(seed: int, number: int) -> SoakCase:
     given |= draw_options(random)
     if kind != "others":
         given |= _some(_SERVERS, random, share=0.3)
+    if kind == "hosts":
+        given |= _some(_RANK_ORDERS, random, share=0.4)
     if kind == "switches" and "servers" in given:
         given |= _some(_SOLVED, random, share=0.4)
     if kind == "switches" and random.random() < 0.1:
@@ -191,6 +203,7 @@ _OPTIONS = {
 }
 _SERVERS = {"servers": ("1", "2")}
 _VOTES = {"algo": "vote", "compress": "signsgd"}
+_RANK_ORDERS = {"rank_order": ("topology", "random")}
 _SOLVED = {"routes": ("grid", "goat")}
 _LOSSES = {
     "loss": ("0.1%", "2%", "10%"),

@@ -26,11 +26,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from ringleaf.compiled import cache_folder
 from ringleaf.experiments.soak.guards import BreachError, SlowError, Watch, limit_memory, time_limit
 from ringleaf.experiments.soak.kinds import KINDS, REFUSALS, prepare
 from ringleaf.experiments.soak.mutators import OWNED
 from ringleaf.experiments.soak.shrink import shrink
+from ringleaf.private import cache_folder
 
 LIMIT_S = 10.0  # of a processor, for one input; a large program takes one second
 STUCK_S = 300.0  # without a word from a process, which is then ended

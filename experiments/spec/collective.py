@@ -23,6 +23,9 @@ DTYPES = {"float32": 4, "int32": 4}
 
 RANDOM, NONE = DATA = ("random", "none")
 
+GIVEN, TOPOLOGY, SHUFFLED = RANK_ORDERS = ("given", "topology", "random")
+"""The orders in which ranks take the parts of a schedule."""
+
 _SWEEP = {"smallest": "min", "largest": "max", "factor": "factor"}
 
 _As = Annotated[str, Text(lambda text, where: text)]  # as it was typed
@@ -57,6 +60,12 @@ class CollectiveSpec(NetworkSpec):
         "0",
         "Number of servers: the last of the hosts, which have no rank and help the others",
         flags="--servers",
+    )
+    rank_order: Annotated[str, kinds.one_of("rank order", RANK_ORDERS)] = option(
+        GIVEN,
+        "Order of ranks on a ring or tree. given: by number; topology: neighbours are near one "
+        "another, by the graph; random: by the seed",
+        flags="--rank-order",
     )
     dtype: Annotated[str, kinds.one_of("element type", DTYPES)] = option(
         "float32", "Element type of the tensors: float32 or int32", flags="--dtype"

@@ -194,8 +194,8 @@ class NetworkSpec(Checked):
     ina_cc: Annotated[str | None, kinds.one_of("window", WINDOWS, shown=False, empty=True)] = (
         option(
             "",
-            "Congestion control of ATP's and PANAMA's workers: aimd, dctcp; default: aimd for ATP, "
-            "dctcp for PANAMA",
+            "Congestion control of the workers of ATP, A2TP and PANAMA: a2tp, a2tp-ns3, aimd, "
+            "dctcp; default: aimd for ATP, a2tp for A2TP, dctcp for PANAMA",
             flags="--ina-cc",
         )
     )

@@ -15,9 +15,11 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.verify import demanded
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.network import build_topology, fold_hierarchy
+from ringleaf.experiments.placing import embedding_of
 from ringleaf.experiments.stepper.request import TIMED, StepRequest, check_ranks, check_request
 from ringleaf.experiments.stepper.story import Goals, Story, members
 from ringleaf.experiments.stepper.transfers import first_buffers, transfer_frames
+from ringleaf.experiments.wires import Cabling
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.injection import divide_ports
@@ -90,6 +92,8 @@ def _schedule(
         segments=request.segments,
         root=request.root,
         servers=request.servers,
+        embedding=embedding_of(graph, ranks),
+        network=Cabling(graph),
     )
 
 

@@ -11,6 +11,9 @@ schedule, so the same executor runs in virtual time and in a process of its own.
   So does a stream's first COPY, if it may come before the tensor is ready for it.
 - A message that the schedule's codec writes leaves from a staging buffer, encoded when it may go,
   so its chunks may be written at once; and it lands in one, to be decoded when it is applied.
+- Where chunks are leased, a node has memory for one from the first time that it is read, added to
+  or overwritten, and not between the last time that it is read and that it is overwritten.
 
-`layout` says which words an operation has in the arena, `build` writes them, `walk` runs them.
+`layout` says which words an operation has in the arena, `build` and `leases` write them, `walk`
+runs them.
 """

@@ -125,6 +125,11 @@ class Executors:
         parts[:, [x.LATER, x.HELD]] = 0
         parts[:, x.SIZE_BYTES] = self._staging.room_bytes
 
+    def lease(self, at: int) -> None:
+        """Have the memory of chunks leased, by the leases at an address, until `prepare`."""
+        table = self._table(self._places.executors, self.nodes, x.EXECUTOR_WORDS)
+        table[:, x.LEASES_AT] = at + np.arange(self.nodes) * self.plans.chunks * x.LEASE_WORDS
+
     def _words(self) -> Words:
         return self._store.arena.words[self.at : self.at + self._places.total]
 

@@ -16,6 +16,8 @@ APPLY = 8  # move a part's message into the tensor
 AGGREGATE = 9  # give a part's sum to the switches, and return the agent
 FAILED = 10  # a callback has raised an exception
 OWN_CHUNKS = 11  # chunks of the tensor; further ones are in scratch memory
+OPEN = 12  # callbacks with a lease: its chunk is about to be read, added to or overwritten
+CLOSE = 13  # nobody will read what its chunk has, or change it
 OPERATION_WORDS = 16  # threads have a block each, in a line of the cache of its own
 
 # A wait: whoever waits for a chunk is in its list. It begins streams, slots, and executors, whose
@@ -52,6 +54,7 @@ IS_CONCERNED = 23
 IS_UNDER_WAY = 24  # whether it counts in LEFT_NODES
 NOW_PS = 25  # time of what concerned it last
 FINISH_PS = 26  # time of its result; below 0: now
+LEASES_AT = 27  # of its chunks; 0: their memory is theirs from beginning to end
 EXECUTOR_WORDS = 28
 
 # A stream's sends, its receives, or local work.
@@ -75,6 +78,20 @@ SLOT_WORDS = 8
 APPLIED = 2  # writes
 ACKED = 3  # sends
 CHUNK_WORDS = 4
+
+# A lease: a chunk of a node whose memory is used for a part of the time only.
+STATE = 0
+LAST_APPLIED = 1  # writes and sends after which it is as the collective leaves it
+LAST_ACKED = 2
+DROP_APPLIED = 3  # writes and sends after which it will next be overwritten; -1: never
+DROP_ACKED = 4
+LEASE_WORDS = 5
+
+# States of a lease.
+EMPTY = 0  # nothing is in its memory
+FILLED = 1  # what it had in the beginning, or what has been added to that
+COVERED = 2  # what it was, or is about to be, overwritten by
+KEPT = 3  # its result
 
 # A part: one message, or sum, as a node sees it.
 MESSAGE = 0  # its number in the schedule

@@ -189,11 +189,12 @@ def post_sends(arena: Arena, at: int, stream: int) -> None:
         words[stream + x.UNDER_WAY] += 1
         if is_coded:
             words[part + x.HELD] = take_slot(words, stream, part)
-            words[part + x.SIZE_BYTES] = max(call_codec(words, at, x.ENCODE, part), 0)
+            words[part + x.SIZE_BYTES] = max(call_python(words, at, x.ENCODE, part), 0)
             request(words, at, part)
             words[push_frame(words, at, 0) + x.FRAME_STREAM] = stream
             count(words, at, part, x.ACKED)  # the message is a copy, not the tensor itself
             return
+        open_chunks(words, at, part)
         request(words, at, part)
 
 
@@ -230,12 +231,15 @@ def post_receives(words: Words, stream: int) -> None:
             return
         if lands_in_place(words, at, part):
             words[part + x.HELD] = 0
+            open_chunks(words, at, part)
         elif words[part + x.FLAGS] & x.IS_STAGED:
             if words[stream + x.FREE] == 0:
                 return  # a buffer comes back when a held write is applied
             words[part + x.HELD] = take_slot(words, stream, part)
         elif must_wait(words, at, part, stream):
             return
+        else:
+            open_chunks(words, at, part)
         words[stream + x.NEXT_PART] = part + x.PART_WORDS
         words[stream + x.UNDER_WAY] += 1
         request(words, at, part)
@@ -286,10 +290,11 @@ def apply(arena: Arena, at: int, part: int) -> None:
     slot, flags = words[part + x.HELD], words[part + x.FLAGS]
     if must_wait(words, at, part, slot):
         return
+    open_chunks(words, at, part)
     operation = words[at + x.OPERATION]
     element = words[operation + x.ELEMENT]
     if flags & x.IS_CODED or element == OTHER:
-        call_codec(words, at, x.APPLY, part)
+        call_python(words, at, x.APPLY, part)
     elif element != NOTHING:
         source, size = words[slot + x.BUFFER], bytes_of(words, part)
         target = home_of(words, at, part)
@@ -300,10 +305,10 @@ def apply(arena: Arena, at: int, part: int) -> None:
 
 
 @inline
-def call_codec(words: Words, at: int, word: int, part: int) -> int:
-    """Call back for a part; note it if that fails."""
+def call_python(words: Words, at: int, word: int, number: int) -> int:
+    """Call back for a part, or a lease; note it if that fails."""
     operation = words[at + x.OPERATION]
-    result = call_back(words[operation + word], part)
+    result = call_back(words[operation + word], number)
     if result < 0:
         words[operation + x.FAILED] = 1
     return result
@@ -354,6 +359,37 @@ def count(words: Words, at: int, part: int, word: int) -> None:
     chunks = words[at + x.CHUNKS_AT]
     for chunk in range(words[part + x.START], words[part + x.STOP]):
         words[chunks + chunk * x.CHUNK_WORDS + word] += 1
+    if words[at + x.LEASES_AT]:
+        close_chunks(words, at, part)
+
+
+@inline
+def open_chunks(words: Words, at: int, part: int) -> None:
+    """Have memory for the chunks of a part that is about to read or write them."""
+    if words[at + x.LEASES_AT] == 0:
+        return
+    overwrites = words[part + x.FLAGS] & (x.IS_READ | x.IS_REDUCED) == 0
+    for chunk in range(words[part + x.START], words[part + x.STOP]):
+        lease = words[at + x.LEASES_AT] + chunk * x.LEASE_WORDS
+        if words[lease + x.STATE] == x.EMPTY:
+            words[lease + x.STATE] = x.COVERED if overwrites else x.FILLED
+            call_python(words, at, x.OPEN, lease)
+
+
+@inline
+def close_chunks(words: Words, at: int, part: int) -> None:
+    """Give back the memory of a part's chunks that nobody reads or changes any more."""
+    for number in range(words[part + x.START], words[part + x.STOP]):
+        chunk = words[at + x.CHUNKS_AT] + number * x.CHUNK_WORDS
+        lease = words[at + x.LEASES_AT] + number * x.LEASE_WORDS
+        applied, acked = words[chunk + x.APPLIED], words[chunk + x.ACKED]
+        if applied == words[lease + x.LAST_APPLIED] and acked == words[lease + x.LAST_ACKED]:
+            words[lease + x.STATE] = x.KEPT
+        elif applied == words[lease + x.DROP_APPLIED] and acked == words[lease + x.DROP_ACKED]:
+            words[lease + x.STATE] = x.EMPTY
+        else:
+            continue
+        call_python(words, at, x.CLOSE, lease)
 
 
 @inline

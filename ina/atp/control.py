@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 from zlib import crc32
@@ -28,6 +28,7 @@ GROUPS_PER_JOB = 256
 """A server's multicast group is 256 * (1 + server) + job; SwitchML's groups are below."""
 
 Entities: TypeAlias = list[fy.P4TableEntry | fy.P4MulticastGroupEntry]
+EntitiesOf: TypeAlias = Callable[["nx.Graph[str]", "AtpJob"], dict[str, Entities]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +122,13 @@ def block_loads(
     return dict(loads)
 
 
-def entities(graph: nx.Graph[str], job: AtpJob) -> dict[str, Entities]:
+def entities(graph: nx.Graph[str], job: AtpJob, **more: int) -> dict[str, Entities]:
     """Return the P4Runtime entities of every switch that the job needs, besides those that forward.
+
+    Args:
+        graph: The topology.
+        job: The job.
+        more: Further arguments of `shares`, for programs that have some.
 
     Raises:
         ConfigError: If there are more workers in a rack, or more racks, than bits.
@@ -137,7 +143,7 @@ def entities(graph: nx.Graph[str], job: AtpJob) -> dict[str, Entities]:
                 ports = [port(graph, switch, child) for child in children]
                 found.setdefault(switch, []).extend(_delivery(job, server, ports))
         for switch, adder in adders.items():
-            found.setdefault(switch, []).append(_share(job, server, adder))
+            found.setdefault(switch, []).append(_share(job, server, adder, more))
     return found
 
 
@@ -149,8 +155,8 @@ def _delivery(job: AtpJob, server: int, ports: Sequence[int]) -> Entities:
     ]
 
 
-def _share(job: AtpJob, server: int, adder: Adder) -> fy.P4TableEntry:
-    limits = {"aggregators": job.aggregators, "window": job.window}
+def _share(job: AtpJob, server: int, adder: Adder, more: Mapping[str, int]) -> fy.P4TableEntry:
+    limits = {"aggregators": job.aggregators, "window": job.window, **more}
     if adder.rack == OF_JOB:
         return _entry("shares", job, server, "aggregate", complete=adder.complete, **limits)
     bits = {"rack": adder.rack, "complete": adder.complete, "whole": adder.whole}

@@ -8,7 +8,14 @@ from ringleaf.arena import Store
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.atp import server, worker
-from ringleaf.ina.atp.control import AGGREGATORS, AtpJob, block_loads, entities, first_aggregators
+from ringleaf.ina.atp.control import (
+    AGGREGATORS,
+    AtpJob,
+    EntitiesOf,
+    block_loads,
+    entities,
+    first_aggregators,
+)
 from ringleaf.ina.atp.ledger import make_server
 from ringleaf.ina.atp.roster import make_roster
 from ringleaf.ina.atp.state import TENSORS, Address, make_worker
@@ -29,9 +36,33 @@ MOST_WINDOW = 4096
 def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
     """Make a job of at most 64 racks of 64 workers.
 
+    Raises:
+        ConfigError: If it does not fit the switches.
+    """
+    return join_as("atp", AIMD, graph, store, request)
+
+
+def join_as(
+    system: str,
+    window: str,
+    graph: nx.Graph[str],
+    store: Store,
+    request: JobRequest,
+    entities_of: EntitiesOf = entities,
+) -> WorkersJob:
+    """Make a job of ATP or of a system that has its agents and entities.
+
     Blocks are dealt to the parameter servers; without any, each worker's host has one, so
     that no link carries more than the others. All jobs may take the share's `entries`, each
     switch's aggregators. Slots, the window, are rounded up to a power of two.
+
+    Args:
+        system: The system's name.
+        window: The name of its congestion window, if the request names none.
+        graph: The topology.
+        store: The store that holds the agents' state.
+        request: The job.
+        entities_of: Function that makes the switches' entities.
 
     Raises:
         ConfigError: If it does not fit the switches.
@@ -57,11 +88,11 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
         min_timeout_ps=2 * request.rtt_ps,  # queues may take longer; then only probes are sent
         quiet_ps=request.rtt_ps,
         ecmp=request.ecmp or any(not each.via for each in detours(graph).values()),
-        window=find_window(AIMD if request.congestion is None else request.congestion),
+        window=find_window(request.congestion or window),
     )
     return WorkersJob(
-        "atp",
-        entities(graph, job),
+        system,
+        entities_of(graph, job),
         agents,
         worker.begin_tensor,
         window_bytes=4 * job.window * lanes,
@@ -103,6 +134,7 @@ def make_agents(
             lanes=job.lanes,
             min_timeout_ps=min_timeout_ps,
             window=window,
+            base_ps=quiet_ps,
             first_sequence=first_sequence,
         )
         agents.append(HostAgent(index(host), worker, at))

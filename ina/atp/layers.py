@@ -60,7 +60,8 @@ class ATP(Packet):
         ShortField("proposal", NO_PROPOSAL),
         XLongField("workers", 0),
         ByteField("sender", 0),
-        ByteField("rack", 0),
+        BitField("wanted", 0, 1),
+        BitField("rack", 0, 7),
     ]
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:

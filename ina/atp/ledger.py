@@ -77,7 +77,9 @@ PROPOSAL = 8
 ANSWERED_PS = 9  # when the result was sent to all
 DSCP = 10  # of a gradient, in the upper 6 of 8 bits; parameters copy it
 IS_MENDED = 11  # 1: a worker was asked to resend a lost packet
-ENTRY_WORDS = 12
+IS_WANTED = 12  # 1: another block wanted an aggregator of this one
+IS_LATE = 13  # 1: a worker sent its gradient late
+ENTRY_WORDS = 14
 
 # An answer is entry | kind << 24 | (0: all, or 1 + worker) << 28.
 RESULT = 0

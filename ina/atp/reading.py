@@ -46,6 +46,7 @@ OUTCOMES = (
     "replaced",
     "crossed",
     "freed",
+    "preempted",  # ESA alone
 )
 """Rows of the counter `outcomes`, as `p4/include/aggregators.p4` numbers them."""
 

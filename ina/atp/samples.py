@@ -10,7 +10,7 @@ import networkx as nx
 from ringleaf.ethernet import group_mac
 from ringleaf.headers import ECN_CAPABLE
 from ringleaf.ina.atp import wire
-from ringleaf.ina.atp.control import AtpJob, entities, first_aggregators
+from ringleaf.ina.atp.control import AtpJob, EntitiesOf, entities, first_aggregators
 from ringleaf.ina.samples import Example, Packet, Round, drawn_values, star, told_values
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.frames import host_frame, switch_mac
@@ -21,7 +21,7 @@ _UPWARD, _DOWNWARD = wire.gradient_port(_JOB), wire.parameter_port(_JOB)
 _WINDOW = 64
 
 
-def _example(lanes: int) -> Example:
+def example(lanes: int, entities_of: EntitiesOf = entities) -> Example:
     """Return the last of three workers' gradients, which takes block 0's sum to the server."""
     graph = star(4)
     *workers, server = hosts(graph)
@@ -38,14 +38,14 @@ def _example(lanes: int) -> Example:
     return Example(
         graph,
         rack,
-        list(entities(graph, job)[rack]),
+        list(entities_of(graph, job)[rack]),
         gradients,
         f"{rack} has the gradients of {len(workers) - 1} workers; this one completes the sum, "
         f"which goes to {server}",
     )
 
 
-def _round(lanes: int) -> Round:
+def blocks_round(lanes: int, entities_of: EntitiesOf = entities) -> Round:
     """Return two windows of blocks from 8 workers of the server's rack, and their results.
 
     Eight gradients go on as one sum, and one result goes to eight workers.
@@ -57,7 +57,7 @@ def _round(lanes: int) -> Round:
     return Round(
         graph,
         rack,
-        list(entities(graph, job)[rack]),
+        list(entities_of(graph, job)[rack]),
         _blocks(graph, rack, lanes),
         number_at=wire.SEQUENCE_AT,
         number_step=2 * _WINDOW,
@@ -102,8 +102,8 @@ def _header(
 
 
 EXAMPLES = {
-    f"{program}-{lanes}": partial(_example, lanes)
+    f"{program}-{lanes}": partial(example, lanes)
     for program in ("atp", "atp-switchml")
     for lanes in wire.SIZES
 }
-ROUNDS = {f"atp-{lanes}": partial(_round, lanes) for lanes in wire.SIZES}
+ROUNDS = {f"atp-{lanes}": partial(blocks_round, lanes) for lanes in wire.SIZES}

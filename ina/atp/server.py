@@ -41,8 +41,10 @@ from ringleaf.ina.atp.ledger import (
     INTEGERS,
     IS_CONGESTED,
     IS_DONE,
+    IS_LATE,
     IS_MENDED,
     IS_RAW,
+    IS_WANTED,
     JOB,
     KIND_SHIFT,
     LANES,
@@ -85,6 +87,8 @@ from ringleaf.ina.atp.wire import (
     GRADIENT,
     HEADER_BYTES,
     JOB_AT,
+    LATE,
+    LATE_GRADIENT,
     MESSAGE_AT,
     NO_PROPOSAL,
     PROPOSAL_AT,
@@ -99,6 +103,8 @@ from ringleaf.ina.atp.wire import (
     SIZE_MASK,
     SIZE_NONE,
     VALUES_AT,
+    WANTED,
+    get_rack,
     get_sender,
     get_sequence,
     get_workers,
@@ -129,7 +135,7 @@ def is_ours(server: Server, head: Bytes, size: int) -> bool:
         and head[SERVER_AT] == state[NUMBER]
         and head[SIZE_AT] & SIZE_MASK == state[SIZE]
         and get_sender(head) < state[WORKERS]
-        and head[RACK_AT] < state[RACKS]
+        and get_rack(head) < state[RACKS]
     )
 
 
@@ -198,6 +204,10 @@ def add_gradient(server: Server, entry: int, head: Bytes) -> None:
         rows[row + COLLIDED] = 1
     if head[IP_TOS_AT] & ECN_MASK == ECN_MARKED:
         rows[row + IS_CONGESTED] = 1
+    if head[RACK_AT] & WANTED:
+        rows[row + IS_WANTED] = 1
+    if get16(head, PROPOSAL_AT) == LATE_GRADIENT:
+        rows[row + IS_LATE] = 1
     is_raw = bool(head[MESSAGE_AT] & RAW)
     swap_items(server.scratch, 0, head, VALUES_AT, server.state[LANES])
     if is_raw and not rows[row + IS_RAW]:
@@ -206,7 +216,7 @@ def add_gradient(server: Server, entry: int, head: Bytes) -> None:
         if not is_raw and has_overflowed(server.scratch.view(np.int32)):
             sum_raw(server, entry)
         else:
-            add_lanes(server, entry, signed(head[RACK_AT]), get_workers(head))
+            add_lanes(server, entry, get_rack(head), get_workers(head))
     elif head[MESSAGE_AT] & RESEND:  # it has missed the request for raw values
         answer(server, entry, ASK, 1 + get_sender(head))
 
@@ -298,6 +308,10 @@ def make_parameter(arena: Arena, server: Server, entry: int, kind: int, target: 
         head[MESSAGE_AT] |= RAW
     if rows[row + IS_CONGESTED]:
         head[MESSAGE_AT] |= CONGESTED
+    if rows[row + IS_WANTED]:
+        head[RACK_AT] |= WANTED
+    if rows[row + IS_LATE]:
+        head[MESSAGE_AT] |= LATE
     put32(head, SEQUENCE_AT, rows[row + SEQUENCE])
     put16(head, AGGREGATOR_AT, rows[row + AGGREGATOR])
     put16(head, PROPOSAL_AT, rows[row + PROPOSAL])

@@ -53,7 +53,17 @@ ALLOWED = CONTROL + congestion.WINDOW
 INCREASE = CONTROL + congestion.GROWTH
 MARKED = CONTROL + congestion.MARKED
 RESULTS = CONTROL + congestion.RESULTS
-FLIGHT = CONTROL + congestion.CONTROL_WORDS
+SHARE = CONTROL + congestion.SHARE
+WANTED = CONTROL + congestion.WANTED
+TIMELY = CONTROL + congestion.TIMELY
+BASE_PS = CONTROL + congestion.BASE_PS
+IS_SHARED = CONTROL + congestion.CONTROL_WORDS  # 1: as `shares.py` says, like the following
+LIMIT = IS_SHARED + 1  # all blocks before it have been allowed
+SHARE_END = IS_SHARED + 2  # blocks before it may take aggregators
+ROUND_PS = IS_SHARED + 3  # when this round began
+IS_LATE = IS_SHARED + 4  # 1: the last result came later than a round trip after that
+ECHO = IS_SHARED + 5  # 1: a result was marked on its way here
+FLIGHT = IS_SHARED + 6
 TENSORS = FLIGHT + FLIGHT_WORDS
 OWN_WORDS = TENSORS + TENSORS_WORDS
 
@@ -62,7 +72,9 @@ SEQUENCE = 0  # of the block that waits for its result, or ANSWERED
 IS_RAW = 1  # 1: it must be sent as raw values
 AGGREGATOR = 2
 TENSOR = 3  # row of the block's tensor
-POSITION_WORDS = 4
+IS_ALONE = 4  # 1: the block takes no aggregators
+MARKS = 5  # of the last result
+POSITION_WORDS = 6
 ANSWERED = -1
 
 
@@ -97,6 +109,7 @@ def make_worker(
     lanes: int,
     min_timeout_ps: int,
     window: congestion.Window,
+    base_ps: int,
     first_sequence: int = 0,
 ) -> int:
     """Return the offset of a worker that has no tensor yet.
@@ -117,6 +130,7 @@ def make_worker(
         min_timeout_ps: Floor of the retransmission timeout; 4 times as much is its value
             before any sample, and 64 times as much its most.
         window: The way in which the congestion window changes.
+        base_ps: A round trip without queues.
         first_sequence: Number of the job's first block.
 
     Raises:
@@ -152,7 +166,12 @@ def make_worker(
         window,
         most=positions,  # twice the capacity of a path
         growth=max(1, congestion.GROWTH_BYTES // (VALUES_AT + 4 * lanes)),
+        base_ps=base_ps,
     )
+    if window.has_share:
+        state[IS_SHARED], state[LIMIT] = 1, first_sequence
+        state[SHARE_END] = first_sequence + state[ALLOWED] + state[SHARE]
+        state[ROUND_END] += state[ALLOWED]
     rows = store.arena.words[rows_at:][: positions * POSITION_WORDS].reshape(-1, POSITION_WORDS)
     rows[:, SEQUENCE] = ANSWERED
     rows[:, AGGREGATOR] = aggregators

@@ -69,12 +69,18 @@ def end_round(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
 
 @inline
 def settle(worker: Worker, position: int, proposal: int) -> None:
-    """Note that a block has its result, and move the window's base past all that have."""
-    state, rows = worker.state, worker.rows
+    """Note that a block has its result."""
+    rows = worker.rows
     row = position * POSITION_WORDS
     rows[row + SEQUENCE] = ANSWERED
     if proposal != NO_PROPOSAL:
         rows[row + AGGREGATOR] = proposal
+
+
+@inline
+def move_base(worker: Worker) -> None:
+    """Move the window's base past all blocks that have their results."""
+    state, rows = worker.state, worker.rows
     while state[BASE] < state[NEXT]:
         base = (state[BASE] & (state[WINDOW] - 1)) * POSITION_WORDS
         if rows[base + SEQUENCE] != ANSWERED:

@@ -8,7 +8,8 @@ to one worker.
     0:4      message     1 gradient (workers to server), 2 parameter (server to workers),
                          3 request (server to one worker): send this block again
     4:5      resend      a gradient that this worker has sent before
-    5:6      collision   set by a switch: another block held the aggregator
+    5:6      collision   set by a switch: another block held the aggregator; of an A2TP parameter:
+                         a worker sent its gradient late
     6:7      raw         lanes are the worker's float32 or int32 as they are; switches only
                          forward. A parameter without lanes asks for such a gradient
     7:8      congested   of a parameter: a gradient of this block was marked (ECN);
@@ -20,12 +21,15 @@ to one worker.
     29:32    size        1: 64 lanes, 3: 256 lanes, 7: none
     32:64    sequence    of the job's blocks, through all tensors, modulo 2^32
     64:80    aggregator  that the block uses in all switches
-    80:96    proposal    of a parameter: aggregator of the block one window later; 0xFFFF: same
+    80:96    proposal    of a parameter: aggregator of the block one window later; 0xFFFF: same.
+                         Of an A2TP gradient: 1 if its worker has had late results, else 0
     96:160   workers     those whose values are in the sum, as bits of a rack or of the job. A
                          gradient of no worker, a probe, asks the server, and brings along
                          aggregators' values
     160:168  sender      number of the worker that sent the packet, lower bits
-    168:176  rack        0: bits are of the job; r: of rack r (see `roster`)
+    168:169  wanted      A2TP: another block wanted the aggregator of this one; set by a switch in a
+                         gradient, and by the server in a parameter
+    169:176  rack        0: bits are of the job; r: of rack r (see `roster`)
 
 A gradient's lanes are fixed-point numbers (see `scaling`); a parameter's are the result as it goes
 into the tensor, so that all workers have the same bits.
@@ -66,6 +70,10 @@ COLLISION = 4
 RAW = 2
 CONGESTED = 1  # of a parameter
 SENT_BEFORE = 1  # of a gradient
+LATE = COLLISION  # of a parameter
+
+WANTED = 0x80  # beside the rack
+RACK_MASK = 0x7F
 
 INTEGERS = 8  # beside the size
 SIZE_MASK = 7
@@ -75,6 +83,7 @@ SIZES = {64: 1, 256: 3}
 """Codes of the numbers of lanes that have a program."""
 
 NO_PROPOSAL = 0xFFFF
+LATE_GRADIENT = 1  # of an A2TP gradient, in place of a proposal
 SEQUENCE_MASK = 0xFFFFFFFF
 
 FIRST_UDP_PORT = 0xA700
@@ -111,6 +120,11 @@ def get_sequence(head: Bytes) -> int:
 @inline
 def get_sender(head: Bytes) -> int:
     return signed(head[SIZE_AT]) >> SENDER_SHIFT << 8 | signed(head[SENDER_AT])
+
+
+@inline
+def get_rack(head: Bytes) -> int:
+    return signed(head[RACK_AT]) & RACK_MASK
 
 
 @inline

@@ -11,6 +11,9 @@ round trip (RFC 6298), a probe follows a packet: a gradient without values of an
 sent again, which takes along the aggregators' values of the block. If the packet has not come
 before the probe, or with it, it has been lost, and the server requests it. So nothing is sent
 again if nothing is lost, and late packets only wait for other workers or in a queue.
+
+A window may allow fewer blocks to take aggregators than to be sent (A2TP). The rest are marked as
+sent again from the first, so that switches pass them on, with a sum that others have begun.
 """
 
 from __future__ import annotations
@@ -31,12 +34,15 @@ from ringleaf.headers import (
 )
 from ringleaf.hosts.agent import AGENT_WORDS, PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ringleaf.ina.atp.scaling import copy_integers, quantise
+from ringleaf.ina.atp.shares import advance, allow, note_marks, write_echoes
 from ringleaf.ina.atp.state import (
     AGGREGATOR,
     BASE,
     CONTROL,
     END,
+    IS_ALONE,
     IS_RAW,
+    IS_SHARED,
     JOB,
     LANES,
     MARKED,
@@ -51,7 +57,7 @@ from ringleaf.ina.atp.state import (
     Worker,
     open_worker,
 )
-from ringleaf.ina.atp.window import end_round, send_more, settle
+from ringleaf.ina.atp.window import end_round, move_base, send_more, settle
 from ringleaf.ina.atp.wire import (
     AGGREGATOR_AT,
     CONGESTED,
@@ -117,6 +123,8 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
     lay_out(worker.tensors, row, state[END], blocks, blocks)
     state[END] += blocks
     end_tensor(arena, at, worker.tensors, row, now_ps)
+    if state[IS_SHARED]:
+        allow(worker)
     send_more(worker)
     arena.words[at + READY] = has_waiting(worker.flight)
     return 0
@@ -177,7 +185,7 @@ def make_gradient(arena: Arena, worker: Worker, position: int, priority: int) ->
             head[i] = 0
     else:
         write_lanes(arena, worker, position, window(head, VALUES_AT, 4 * state[LANES]))
-    if worker.flight.slots[position * SLOT_WORDS + ATTEMPTS] > 0:
+    if worker.flight.slots[position * SLOT_WORDS + ATTEMPTS] > 0 or worker.rows[row + IS_ALONE]:
         head[MESSAGE_AT] |= RESEND
     if worker.rows[row + IS_RAW]:
         head[MESSAGE_AT] |= RAW
@@ -186,6 +194,8 @@ def make_gradient(arena: Arena, worker: Worker, position: int, priority: int) ->
     if priority != 0:
         write_priority(head, priority)
         write_ip_checksum(head)
+    if state[IS_SHARED]:
+        write_echoes(worker, head)
     put32(head, SEQUENCE_AT, sequence & SEQUENCE_MASK)
     put16(head, AGGREGATOR_AT, worker.rows[row + AGGREGATOR])
     view.row[HEAD_LEN] = VALUES_AT + 4 * state[LANES]
@@ -258,10 +268,13 @@ def take_result(
     """Keep a result's values, and draw conclusions about other packets."""
     state = worker.state
     keep_values(arena, worker, position, head)
-    is_marked = head[IP_TOS_AT] & ECN_MASK == ECN_MARKED
-    state[RESULTS] += 1
-    if head[MESSAGE_AT] & CONGESTED or is_marked:
-        state[MARKED] += 1
+    if state[IS_SHARED]:
+        note_marks(worker, position, head)
+    else:
+        is_marked = head[IP_TOS_AT] & ECN_MASK == ECN_MARKED
+        state[RESULTS] += 1
+        if head[MESSAGE_AT] & CONGESTED or is_marked:
+            state[MARKED] += 1
     unlink_slot(worker.flight, position)
     was_lost = bool(head[MESSAGE_AT] & RESEND)
     if not was_lost:
@@ -270,7 +283,11 @@ def take_result(
     end_question(worker.flight, position, was_lost, now_ps)
     note_answer(worker.flight, position, now_ps)
     settle(worker, position, signed(get16(head, PROPOSAL_AT)))
-    end_round(arena, at, worker, now_ps)
+    if state[IS_SHARED]:
+        advance(arena, at, worker, now_ps)
+    else:
+        move_base(worker)
+        end_round(arena, at, worker, now_ps)
     queue_passed(worker.flight)
 
 

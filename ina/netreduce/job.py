@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import networkx as nx
-import numpy as np
 
 import ringleaf.ina.netreduce.worker as worker
-from ringleaf.arena import Arena, Store
+from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts import rc
@@ -19,7 +20,6 @@ from ringleaf.ina.netreduce.wire import FROM_PREVIOUS, MOST_WINDOW, OVERHEAD_BYT
 from ringleaf.ina.switchml.control import ENTRIES, SwitchmlJob
 from ringleaf.ina.switchml.job import slowest_ps
 from ringleaf.ina.systems import JobRequest
-from ringleaf.tensors import ElementType
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.graph import index
 from ringleaf.topologies.trees import aggregation_tree
@@ -27,35 +27,7 @@ from ringleaf.topologies.trees import aggregation_tree
 SOURCE_PORT = 0xC000  # RoCEv2 senders use the dynamic range
 
 
-class NetReduceJob(WorkersJob):
-    """A job that refuses values whose sums could overflow."""
-
-    __slots__ = ()
-
-    def start(
-        self,
-        arena: Arena,
-        rank: int,
-        address: int,
-        elements: int,
-        tag: int,
-        dtype: ElementType,
-        now_ps: int,
-        priority: int = 0,
-    ) -> int:
-        """Aggregate a rank's memory in place; return the worker that reports `tag` (b) when done.
-
-        Raises:
-            ConfigError: If the system can't add up this type, or these values.
-            ProtocolError: If too many tensors are under way.
-        """
-        if dtype == np.dtype(np.float32):
-            values = arena.memory[address : address + 4 * elements].view(np.float32)
-            check_range(values, len(self.agents))
-        return WorkersJob.start(self, arena, rank, address, elements, tag, dtype, now_ps, priority)
-
-
-def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> NetReduceJob:
+def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
     """Make a job, over the tree of least depth; it needs no servers.
 
     The window of a connection is a power of two: each of its packets has a slot in the switches.
@@ -88,7 +60,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> NetReduceJo
         for host in request.members
     ]
     connections = _connect(graph, store, request, agents)
-    return NetReduceJob(
+    return WorkersJob(
         "netreduce",
         entities(graph, tree, job, connections),
         [
@@ -98,6 +70,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> NetReduceJo
         worker.begin_tensor,
         window_bytes=4 * job.slots * job.lanes,
         tensors_at=TENSORS,
+        check=partial(check_range, workers=len(agents)),
     )
 
 

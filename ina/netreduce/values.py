@@ -14,14 +14,17 @@ from ringleaf.compiled import inline
 from ringleaf.errors import ConfigError
 from ringleaf.headers import get32, put32
 from ringleaf.ina.atp.scaling import SCALE
+from ringleaf.tensors import Array
 
 
-def check_range(values: npt.NDArray[np.float32], workers: int, system: str = "netreduce") -> None:
-    """Check that sums of so many workers' values can't overflow.
+def check_range(values: Array, workers: int, system: str = "netreduce") -> None:
+    """Check that sums of so many workers' values can't overflow; those of integers may.
 
     Raises:
         ConfigError: If they can, or if a value is an infinity or a NaN.
     """
+    if values.dtype != np.float32:
+        return
     most = ((1 << 31) - 1) / SCALE / workers - 1 / SCALE
     largest = float(np.abs(values).max(initial=0.0))
     if not largest <= most:

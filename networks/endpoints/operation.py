@@ -14,6 +14,7 @@ from ringleaf.callbacks import Callback
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import RECEIVE, SEND
+from ringleaf.networks.endpoints.leases import Leases
 from ringleaf.networks.endpoints.memory import Memory
 from ringleaf.tensors import Array, as_array, as_tensor, torch_type, use_one_thread
 
@@ -79,16 +80,20 @@ class Operation:
         self._combine = combine
         if any(executors.plans.codecs):
             use_one_thread()
-        self._callbacks = {
-            word: Callback(function, failed=-1)
-            for word, function in (
-                (x.ENCODE, self._encode),
-                (x.APPLY, self._apply),
-                (x.AGGREGATE, self._aggregate),
-            )
-        }
-        for word, callback in self._callbacks.items():
-            store.arena.words[np.array(executors.blocks) + word] = callback.address
+        self._callbacks: dict[int, Callback] = {}
+        self._call(x.ENCODE, self._encode)
+        self._call(x.APPLY, self._apply)
+        self._call(x.AGGREGATE, self._aggregate)
+
+    def lease(self, leases: Leases) -> None:
+        """Have memory for chunks only while they need it; before the start."""
+        self._call(x.OPEN, leases.open)
+        self._call(x.CLOSE, leases.close)
+
+    def _call(self, word: int, function: Callable[[int], int]) -> None:
+        """Have executors call a function, whose address this word is for."""
+        self._callbacks[word] = made = Callback(function, failed=-1)
+        self._store.arena.words[np.array(self.executors.blocks) + word] = made.address
 
     @property
     def at(self) -> int:

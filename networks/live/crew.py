@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import mmap
 import select
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-
-from ringleaf.arena import Store
 from ringleaf.errors import BackendError
-from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.operation import Operation
-from ringleaf.networks.live.host_process import CollectiveHost, HostTask, LivePlace, be_host
+from ringleaf.networks.live.host_process import CollectiveHost, HostTask, be_host
 from ringleaf.networks.live.members import Member, Members, death, hear, say
 from ringleaf.networks.live.processor import Stopwatch
 from ringleaf.networks.live.stalls import stalled
+from ringleaf.networks.live.surroundings import Surroundings
 
 START_AFTER_NS = 20_000_000  # time for every host to hear when to start
 READY_S = 60.0
-STALL_S = 30.0
 EXPLAIN_S = 5.0  # time in which a host that is not dead can say what it waits for
 LOOK_S = 1.0  # how often to see whether there is progress
 
@@ -32,41 +27,16 @@ class Crew:
     """The processes of all hosts; use it as a context manager, for one `run`.
 
     Args:
-        places: The place of each host, in their order.
-        endpoints: The hosts.
-        store: The store of the hosts, with shared memory.
-        watched: Descriptors that become readable when a process that the network needs ends,
-            and the process's name.
-        check: Raises an error that tells more about a process that has ended.
-        explain: Returns possible reasons why nothing gets through.
-        seed: Seed of losses.
-        stall_s: Time without any progress after which a run fails.
+        around: The network around them.
+        task: What all hosts' processes share.
     """
 
-    def __init__(
-        self,
-        places: Sequence[LivePlace],
-        endpoints: Endpoints,
-        store: Store,
-        *,
-        watched: Mapping[int, str],
-        check: Callable[[], None] = lambda: None,
-        explain: Callable[[], Sequence[str]] = tuple,
-        seed: int = 1,
-        stall_s: float = STALL_S,
-    ) -> None:
-        self._places = places
-        self._endpoints = endpoints
-        self._store = store
-        self._watched = watched
-        self._check = check
-        self._explain = explain
-        self._seed = seed
-        self._stall_s = stall_s
+    def __init__(self, around: Surroundings, task: HostTask) -> None:
+        self._around = around
+        self._task = task
         self._forked = Members()
         self._members: list[Member] = []
         self._poll = select.poll()
-        self._progress = np.frombuffer(mmap.mmap(-1, 8 * len(places)), np.int64)
 
     def __enter__(self) -> Self:
         self._forked.__enter__()
@@ -94,23 +64,22 @@ class Crew:
             BackendError: If a process ends too early, reports an error, or there is no progress
                 any more.
         """
-        for descriptor in self._watched:
+        for descriptor in self._around.watched:
             self._poll.register(descriptor, select.POLLIN)
         self._fork(operation)
         self._gather("ready", READY_S)
         self._tell({"start": time.monotonic_ns() + START_AFTER_NS})
         time.sleep(START_AFTER_NS / 1e9)  # as they do
         stopwatch.start()
-        finish = self._gather("finished", self._stall_s)
+        finish = self._gather("finished", self._around.stall_s)
         stopwatch.stop()
         self._tell({"stop": True})
         counters = self._gather("counters", READY_S)
         return finish, counters
 
     def _fork(self, operation: Operation) -> None:
-        task = HostTask(self._endpoints, self._store, self._progress, self._seed)
-        for number, place in enumerate(self._places):
-            make = partial(CollectiveHost, place, number, task, operation)
+        for number, place in enumerate(self._around.places):
+            make = partial(CollectiveHost, place, number, self._task, operation)
             member = self._forked.fork(place.name, "agent", partial(be_host, place, make))
             self._members.append(member)
             self._poll.register(member.control, select.POLLIN)
@@ -140,7 +109,7 @@ class Crew:
         before, since = -1, time.monotonic()
         while len(heard) < len(self._members):
             ready = {descriptor for descriptor, _ in self._poll.poll(1000 * LOOK_S)}
-            self._check_watched(ready)
+            self._around.look(ready)
             for number, member in enumerate(self._members):
                 if member.control.fileno() in ready or member.watch in ready:
                     said = hear(member)
@@ -149,18 +118,12 @@ class Crew:
                     if "counters" in said:  # its last word
                         self._poll.unregister(member.control)
                         self._poll.unregister(member.watch)
-            done = int(self._progress.sum())
+            done = int(self._task.progress.sum())
             if done != before:
                 before, since = done, time.monotonic()
             elif time.monotonic() - since > limit_s:
                 break
         return heard
-
-    def _check_watched(self, ready: set[int]) -> None:
-        for descriptor, name in self._watched.items():
-            if descriptor in ready:
-                self._check()
-                raise BackendError(f"{name}: its process has ended in the middle of a run")
 
     def _stall(self, kind: str, heard: Mapping[int, Any], limit_s: float) -> BackendError:
         """Return an error that names the hosts that are not done, and those they wait for."""
@@ -168,4 +131,4 @@ class Crew:
         self._tell({"explain": True})
         answers = self._listen("waits", EXPLAIN_S)
         names = {number: self._members[number].name for number in left}
-        return stalled(kind, names, answers, self._explain(), s=limit_s)
+        return stalled(kind, names, answers, self._around.explain(), s=limit_s)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import mmap
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
+import numpy as np
 
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.groups import Group, whole
-from ringleaf.networks.live.crew import STALL_S, Crew
-from ringleaf.networks.live.host_process import LivePlace
+from ringleaf.networks.live.crew import Crew
+from ringleaf.networks.live.host_process import HostTask
 from ringleaf.networks.live.led_crew import LedCrew
 from ringleaf.networks.live.processor import Clock, Stopwatch
+from ringleaf.networks.live.surroundings import Surroundings
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.packets import OUTBOX_ROWS, make_pool
 from ringleaf.tensors import FLOAT32, Array, ElementType, as_arrays
@@ -100,26 +103,16 @@ class LiveHosts(GivesTensors):
         self,
         schedule: Schedule,
         tensors: Sequence[torch.Tensor | Array],
-        places: Sequence[LivePlace],
-        *,
-        watched: Mapping[int, str] | None = None,
-        check: Callable[[], None] = lambda: None,
+        around: Surroundings,
         switches_s: Clock = lambda: 0.0,
-        explain: Callable[[], Sequence[str]] = tuple,
-        stall_s: float = STALL_S,
     ) -> LiveOutcome:
         """Run a collective on the ranks' tensors, in place.
 
         Args:
             schedule: For as many ranks as the first group has hosts.
             tensors: One per rank, of shape (elements,) and one type.
-            places: The places of the hosts, in their order.
-            watched: Descriptors that become readable when a process that the network needs
-                ends -> its name.
-            check: Raises an error that tells more about a process that has ended.
+            around: The network around the hosts.
             switches_s: Returns the processor time of the switches' processes so far.
-            explain: Returns possible reasons why nothing gets through.
-            stall_s: Time without any progress after which the run fails.
 
         Raises:
             ConfigError: If schedule, tensors and hosts don't fit one another.
@@ -127,39 +120,17 @@ class LiveHosts(GivesTensors):
         """
         with (
             self.endpoints.operation(schedule, as_arrays(tensors)) as operation,
-            Crew(
-                places,
-                self.endpoints,
-                self.store,
-                watched=watched or {},
-                check=check,
-                seed=self._seed,
-                explain=explain,
-                stall_s=stall_s,
-            ) as crew,
+            Crew(around, self._task(around)) as crew,
         ):
             stopwatch = Stopwatch(switches_s)
             finish_ps, counters = crew.run(operation, stopwatch)
             members = [index(host) for host in self.groups[0].hosts]
             return LiveOutcome([finish_ps[each] for each in members], counters, stopwatch)
 
-    def led_crew(
-        self,
-        places: Sequence[LivePlace],
-        *,
-        watched: Mapping[int, str],
-        check: Callable[[], None],
-        explain: Callable[[], Sequence[str]],
-        stall_s: float = STALL_S,
-    ) -> LedCrew:
-        """Return a crew that a director leads, made for `endpoints`; the rest is as for `run`."""
-        return LedCrew(
-            places,
-            self.endpoints,
-            self.store,
-            watched=watched,
-            check=check,
-            explain=explain,
-            seed=self._seed,
-            stall_s=stall_s,
-        )
+    def led_crew(self, around: Surroundings) -> LedCrew:
+        """Return a crew that a director leads, made for `endpoints`."""
+        return LedCrew(around, self._task(around))
+
+    def _task(self, around: Surroundings) -> HostTask:
+        progress = np.frombuffer(mmap.mmap(-1, 8 * len(around.places)), np.int64)
+        return HostTask(self.endpoints, self.store, progress, self._seed)

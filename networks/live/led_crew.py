@@ -2,67 +2,39 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import pickle
 import select
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NoReturn
 
-import numpy as np
-
-from ringleaf.arena import Store
 from ringleaf.errors import BackendError
 from ringleaf.networks.endpoints.director import Planner
-from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.live.coordination import (
     Coordination,
     CoordinatorTask,
     Played,
     be_coordinator,
 )
-from ringleaf.networks.live.host_process import HostTask, LivePlace, be_host
+from ringleaf.networks.live.host_process import HostTask, be_host
 from ringleaf.networks.live.led_host import LedHost
 from ringleaf.networks.live.members import Member, Members, death, listen
 from ringleaf.networks.live.processor import Stopwatch
+from ringleaf.networks.live.surroundings import Surroundings
 
 
 class LedCrew:
     """The processes of one play of a director.
 
     Args:
-        places: The place of each host, in their order.
-        endpoints: The hosts.
-        store: The store of the hosts, with shared memory.
-        watched: Descriptors that become readable when a process that the network needs ends,
-            and the process's name.
-        check: Raises an error that tells more about a process that has ended.
-        explain: Returns possible reasons why nothing gets through.
-        seed: Seed of losses.
-        stall_s: Time without any progress of a group after which the play fails.
+        around: The network around them.
+        task: What all hosts' processes share.
     """
 
-    def __init__(
-        self,
-        places: Sequence[LivePlace],
-        endpoints: Endpoints,
-        store: Store,
-        *,
-        watched: Mapping[int, str],
-        check: Callable[[], None],
-        explain: Callable[[], Sequence[str]],
-        seed: int,
-        stall_s: float,
-    ) -> None:
-        self._places = places
-        self._endpoints = endpoints
-        self._store = store
-        self._watched = watched
-        self._check = check
-        self._explain = explain
-        self._seed = seed
-        self._stall_s = stall_s
+    def __init__(self, around: Surroundings, task: HostTask) -> None:
+        self._around = around
+        self._shared = task
 
     def play(
         self, director: Planner, collect: Callable[[], object], stopwatch: Stopwatch
@@ -108,28 +80,31 @@ class LedCrew:
     ) -> tuple[CoordinatorTask, list[Member]]:
         """Fork a process for each host; return the coordinator's task, and them."""
         known = {built[0].at: built for built in director.build()}
-        progress = np.frombuffer(mmap.mmap(-1, 8 * len(self._places)), np.int64)
-        shared = HostTask(self._endpoints, self._store, progress, self._seed)
         hosts = [
             members.fork(
                 place.name,
                 "agent",
-                partial(be_host, place, partial(LedHost, place, number, shared, known)),
+                partial(be_host, place, partial(LedHost, place, number, self._shared, known)),
             )
-            for number, place in enumerate(self._places)
+            for number, place in enumerate(self._around.places)
         ]
         task = CoordinatorTask(
-            director, self._endpoints, progress, collect, self._explain, self._stall_s
+            director,
+            self._shared.endpoints,
+            self._shared.progress,
+            collect,
+            self._around.explain,
+            self._around.stall_s,
         )
         return task, hosts
 
     def _await(self, leader: Member, hosts: Sequence[Member], stopwatch: Stopwatch) -> int:
         """Wait for the coordinator's result; return its size in bytes."""
         poll = select.poll()
-        for descriptor in (leader.control.fileno(), *self._watched):
+        for descriptor in (leader.control.fileno(), *self._around.watched):
             poll.register(descriptor, select.POLLIN)
         while True:
-            self._check_watched({descriptor for descriptor, _ in poll.poll()})
+            self._around.look({descriptor for descriptor, _ in poll.poll()})
             said = listen(leader.control)
             if said is None:
                 raise death(leader)
@@ -146,14 +121,8 @@ class LedCrew:
 
     def _look(self) -> None:
         """Look whether the processes that the network needs are there."""
-        if self._watched:
-            self._check_watched(set(select.select(list(self._watched), [], [], 0)[0]))
-
-    def _check_watched(self, ready: set[int]) -> None:
-        for descriptor in ready & self._watched.keys():
-            self._check()
-            name = self._watched[descriptor]
-            raise BackendError(f"{name}: its process has ended in the middle of a run")
+        if watched := list(self._around.watched):
+            self._around.look(set(select.select(watched, [], [], 0)[0]))
 
 
 class _Overseer:

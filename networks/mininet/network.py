@@ -22,12 +22,12 @@ from ringleaf.networks.forwarding import forwarding_entities, program_entities
 from ringleaf.networks.groups import Group
 from ringleaf.networks.live.coordination import Played
 from ringleaf.networks.live.coordinator import Lateness
-from ringleaf.networks.live.crew import STALL_S
 from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.hosts import LiveHosts, LiveOutcome
 from ringleaf.networks.live.led_crew import LedCrew
 from ringleaf.networks.live.processor import Stopwatch
+from ringleaf.networks.live.surroundings import STALL_S, Surroundings
 from ringleaf.networks.mininet.fabric import Fabric, Settings
 from ringleaf.networks.mininet.recording import Folders
 from ringleaf.networks.mininet.topo import Programs
@@ -179,12 +179,8 @@ class MininetNetwork(GivesTensors):
         outcome = self._hosts.run(
             schedule,
             tensors,
-            [self._place(host) for host in hosts(self.graph)],
-            watched=self._fabric.watched(),
-            check=self._fabric.check,
+            self._around(),
             switches_s=self._fabric.cpu_s,
-            explain=self._fabric.cut_links,
-            stall_s=self._stall_s,
         )
         return self._result(outcome, before, time.monotonic() - wall_s)
 
@@ -230,13 +226,7 @@ class MininetNetwork(GivesTensors):
     def _act(self, act: Callable[[LedCrew, Stopwatch], Played]) -> tuple[Played, RunResult]:
         """Have a crew act; return how it played, and the network's result."""
         fabric = self._fabric
-        crew = self._hosts.led_crew(
-            [self._place(host) for host in hosts(self.graph)],
-            watched=fabric.watched(),
-            check=fabric.check,
-            explain=fabric.cut_links,
-            stall_s=self._stall_s,
-        )
+        crew = self._hosts.led_crew(self._around())
         before, wall_s = fabric.counters(), time.monotonic()
         stopwatch = Stopwatch(fabric.cpu_s)
         played = act(crew, stopwatch)
@@ -260,6 +250,16 @@ class MininetNetwork(GivesTensors):
         if self._folders is not None:
             self._fabric.save_recording()
             self._folders.close(self.graph)
+
+    def _around(self) -> Surroundings:
+        fabric = self._fabric
+        return Surroundings(
+            [self._place(host) for host in hosts(self.graph)],
+            fabric.watched(),
+            fabric.check,
+            fabric.cut_links,
+            self._stall_s,
+        )
 
     def _place(self, host: str) -> LivePlace:
         wire = link(self.graph, host, attachment(self.graph, host))

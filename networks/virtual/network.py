@@ -21,6 +21,7 @@ from ringleaf.networks.endpoints.director import Director
 from ringleaf.networks.endpoints.endpoints import RING_ROWS, Endpoints
 from ringleaf.networks.endpoints.execution import Execution
 from ringleaf.networks.endpoints.journal import Journal
+from ringleaf.networks.endpoints.leases import Fill, Leases
 from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
@@ -132,6 +133,8 @@ class VirtualNetwork(GivesTensors):
         self._occupancy: Occupancy | None = None
         self._agenda = Agenda((), 0)
         self._tell: Tell | None = None
+        self.leases: Leases | None = None
+        """The leases of the last run's tensors, if it had some."""
 
     def _wake_cross_traffic(self) -> None:
         """Have the timers of hosts' cross traffic set."""
@@ -254,6 +257,7 @@ class VirtualNetwork(GivesTensors):
         *,
         disturbances: Sequence[Disturbance] = (),
         notes: int | None = None,
+        fill: Fill | None = None,
     ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and return its result.
 
@@ -264,6 +268,9 @@ class VirtualNetwork(GivesTensors):
             tell: Called with the network's packet-hops so far, many times a second.
             disturbances: Links that fail and switches that restart meanwhile.
             notes: The most notes of messages; None: as many as the options say.
+            fill: Writes what ranks bring in, when it is needed: nothing is in the tensors, and the
+                results are where `leases` says. For ranks' messages alone: without servers,
+                switches that add, codecs and scratch memory.
 
         Raises:
             ConfigError: If schedule, tensors and network don't fit one another.
@@ -275,6 +282,7 @@ class VirtualNetwork(GivesTensors):
         with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
             meter, patience = self.meter(), self._patience()
             journal = self._watch_run(schedule, notes)
+            self.leases = self._lease(operation, as_arrays(tensors), fill)
             self._execution.start(operation, self.now_ps)
             while operation.left:
                 self._advance(patience.deadline_ps)
@@ -283,10 +291,21 @@ class VirtualNetwork(GivesTensors):
             self._end_window()
             self._settle()
             finish_ps = [operation.finish_ps(rank) for rank in range(schedule.ranks)]
+            if self.leases is not None:
+                self.leases.settle()
         result = self._with_memory(meter.result(finish_ps))
         if journal is None:
             return result
         return replace(result, notes=journal.notes, left_out=journal.left_out)
+
+    def _lease(
+        self, operation: Operation, arrays: Sequence[Array], fill: Fill | None
+    ) -> Leases | None:
+        if fill is None:
+            return None
+        leases = Leases(self.store, operation.executors, arrays, fill)
+        operation.lease(leases)
+        return leases
 
     def _end_window(self, until_ps: int = FOREVER_PS) -> None:
         """Go on to the end of the last window, or to a time in it.

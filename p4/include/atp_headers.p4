@@ -23,17 +23,22 @@ header atp_h {
     bit<3> size;
     bit<32> sequence;   // number of the block in the job, modulo 2^32
     bit<16> aggregator;
-    bit<16> proposal;   // in a parameter: the aggregator of the block one window later
+    bit<16> proposal;   // in a parameter: the aggregator of the block one window later;
+                        // in an A2TP gradient: 1 if its worker has had late results, else 0
     bit<64> workers;    // bits of the workers in the sum
     bit<8> sender;      // worker that sent the packet, lower bits
-    bit<8> rack;        // 0: the bits are of the job; r: of its rack r
+    bit<1> wanted;      // A2TP: another block wanted this one's aggregator
+    bit<7> rack;        // 0: the bits are of the job; r: of its rack r
 }
 
 /* What a switch does for one parameter server of a job. */
 struct share_t {
     bit<64> complete;    // all workers whose gradients are added here; 0: does not aggregate
-    bit<8> rack;         // what these bits belong to, as in a packet
+    bit<7> rack;         // what these bits belong to, as in a packet
     bit<64> whole;       // the same workers as bits of the job
     bit<32> aggregators; // aggregators that the job may use; jobs may share them
     bit<32> window;      // most blocks that a worker can be ahead of another
+#ifdef ESA
+    bit<8> fading;       // bits that an urgency loses with each gradient that its block keeps out
+#endif
 }

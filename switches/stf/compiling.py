@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from ringleaf.compiled import cache_folder
 from ringleaf.errors import ConfigError
 from ringleaf.p4c import find_compiler
+from ringleaf.private import cache_folder
 
 TIMEOUT_S = 300
 V1MODEL = "v1model.p4"

@@ -10,14 +10,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringleaf.collectives.codec import Codec
+from ringleaf.collectives.codec import CODECS, Codec
 from ringleaf.collectives.compress.compressor import Feedback, codec_of
 from ringleaf.collectives.compress.member import Member, short
 from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.compress.scaled import Scaled
 from ringleaf.collectives.compressors.atomo import draw, probabilities
 from ringleaf.collectives.compressors.rotation import hadamard
-from ringleaf.collectives.registry import CODECS
 from ringleaf.errors import ConfigError, ProtocolError
 from ringleaf.tensors import Array
 

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from schedule_strategies import nonsense, schedules
 
-from ringleaf.collectives.codec import Codec
+from ringleaf.collectives.codec import CODECS, Codec
 from ringleaf.collectives.files.format import MOST_RANKS
 from ringleaf.collectives.formats.csv import read, write
-from ringleaf.collectives.registry import CODECS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError

@@ -39,10 +39,10 @@ class Measured:
 
 MEASURED = (
     Measured("ring 1M 1 random", 4, 3.2, 266, 29_960),
-    Measured("ring 64M 1 random", 4, 5.0, 1411, 1_798_328),
+    Measured("ring 64M 1 random", 4, 5.0, 625, 1_798_328),
     Measured("ring 64M 1 none", 4, 4.4, 236, 1_798_328),
-    Measured("ring 64M random", 4, 4.7, 1425, 1_798_328),
-    Measured("ring 16M random", 8, 6.7, 2635, 2_932_608),
+    Measured("ring 64M random", 4, 4.7, 625, 1_798_328),
+    Measured("ring 16M random", 8, 6.7, 1082, 2_932_608),
     Measured("ring 1M 1 none", 16, 20.1, 2203, 9_579_936),
     Measured("ring 16M 1 none", 16, 25.5, 2194, 24_535_008),
     Measured("ring 16M none", 16, 19.2, 1761, 24_535_008),

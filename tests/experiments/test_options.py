@@ -61,10 +61,10 @@ def test_every_option_reaches_the_spec() -> None:
     [
         (
             "algo",
-            "rings",
-            r"algo: unknown algorithm, got 'rings'; valid: allgather, .*did you mean",
+            "ringz",
+            r"algo: unknown algorithm, got 'ringz'; valid: a2tp, .*did you mean",
         ),
-        ("algo", ",", r"algo: nothing to run, got ','; valid: allgather"),
+        ("algo", ",", r"algo: nothing to run, got ','; valid: a2tp"),
         ("size", "big", r"size: not understood, got 'big'; write it like 4MiB"),
         ("size", "0", r"size: must be whole elements of 4 bytes and at least one, got '0'"),
         ("size", "6", r"size: must be whole elements of 4 bytes and at least one, got '6'"),
@@ -95,7 +95,7 @@ def test_every_option_reaches_the_spec() -> None:
         ("routes", "grid", r"routes: grid is for one collective with parameter servers, got s"),
         ("adds", "9G", r"adds: is for routes=grid, got 9G and 'dealt'"),
         ("trees", "0", r"trees: must be at least 1, got '0'"),
-        ("ina_cc", "x", r"ina_cc: unknown window, got 'x'; valid: aimd, dctcp"),
+        ("ina_cc", "x", r"ina_cc: unknown window, got 'x'; valid: a2tp, a2tp-ns3, aimd, dctcp"),
         (
             "detours",
             "h0-h1",

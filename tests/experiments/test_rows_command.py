@@ -21,6 +21,8 @@ FOLKLORE = {
     *("algorithm tree", "compressor randomk", "compressor topk", "controller fixed"),
     *("scheduler fifo", "scheduler shares", "topology leafspine", "topology torus2d"),
     *("topology torus3d", "machine dgx1", "machine h100", "machine pcie"),
+    *("algorithm auto", "algorithm allgather-auto", "algorithm alltoall-auto"),
+    *("algorithm broadcast-auto", "algorithm reduce-auto", "algorithm reducescatter-auto"),
     *("controller dcqcn-hpcc", "controller dcqcn-mellanox"),
 }
 """Rows that nobody has to be named for, and those whose title names whom their numbers are of."""

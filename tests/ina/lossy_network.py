@@ -9,7 +9,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -34,6 +34,7 @@ from ringleaf.hosts.agent import (
 )
 from ringleaf.ina.atp import control as atp_control
 from ringleaf.ina.atp.job import make_agents
+from ringleaf.ina.esa import control as esa_control
 from ringleaf.ina.omnireduce_switch import wire as omnireduce_wire
 from ringleaf.ina.omnireduce_switch import worker as omnireduce_worker
 from ringleaf.ina.panama import control as panama_control
@@ -83,6 +84,18 @@ class PanamaJob(switchml_control.SwitchmlJob):
 
 
 @dataclass(frozen=True)
+class A2tpJob(atp_control.AtpJob):
+    """A job with ATP's packets and A2TP's program and windows."""
+
+
+@dataclass(frozen=True)
+class EsaJob(atp_control.AtpJob):
+    """A job with ATP's packets and ESA's program and entities."""
+
+    urgency: int = 0
+
+
+@dataclass(frozen=True)
 class OmniJob(switchml_control.SwitchmlJob):
     """A job of OmniReduce in switches."""
 
@@ -95,6 +108,8 @@ class VotingJob(switchml_control.SwitchmlJob):
 Job = switchml_control.SwitchmlJob | atp_control.AtpJob
 NAMES: dict[type[Job], str] = {
     atp_control.AtpJob: "atp",
+    A2tpJob: "a2tp",
+    EsaJob: "esa",
     PanamaJob: "panama",
     OmniJob: "omnireduce",
     VotingJob: "vote",
@@ -180,7 +195,9 @@ class Party:
     agents: Sequence[HostAgent]
 
 
-def atp_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int) -> Party:
+def atp_party(
+    graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int, window: str = "aimd"
+) -> Party:
     agents = make_agents(
         graph,
         store,
@@ -188,10 +205,15 @@ def atp_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: in
         ring=ring,
         min_timeout_ps=MIN_TIMEOUT_PS,
         quiet_ps=4 * DELAY_PS,
-        window=find_window("aimd"),
+        window=find_window(window),
         first_sequence=first,
     )
     return Party(atp_control.entities(graph, job), agents)
+
+
+def esa_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int) -> Party:
+    agents = atp_party(graph, store, ring, job, first).agents
+    return Party(esa_control.entities(graph, job), agents)
 
 
 def switchml_party(
@@ -250,9 +272,11 @@ def vote_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: i
     return Party(vote_control.entities(graph, tree, job), party.agents)
 
 
-PARTIES = {
+PARTIES: dict[str, Callable[..., Party]] = {
+    "a2tp": partial(atp_party, window="a2tp"),
     "vote": vote_party,
     "atp": atp_party,
+    "esa": esa_party,
     "omnireduce": omnireduce_party,
     "panama": panama_party,
     "switchml": switchml_party,
@@ -416,6 +440,7 @@ class Network:
         dtype = INT32 if part.dtype == np.int32 else FLOAT32
         worker: Any = self.parties[job].agents[rank]
         assert start_tensor(
-            worker.protocol, arena, worker.block, place, part.size, dtype, 0, self.now_ps
+            *(worker.protocol, arena, worker.block, place, part.size, dtype, 0, self.now_ps),
+            getattr(self.jobs[job], "urgency", 0),
         )
         return place

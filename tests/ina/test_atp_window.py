@@ -98,7 +98,8 @@ def test_a_window_is_told_of_rounds_and_losses_and_kept_within_bounds(greedy: st
 def test_unknown_windows_are_refused() -> None:
     graph = build("leafspine,leaves=1,spines=1,hosts=3")
     options = NetworkOptions(system=find_system("atp"), lanes=64, ina_congestion="x")
-    with pytest.raises(ConfigError, match="ina_cc: unknown window, got 'x'; valid: aimd, dctcp"):
+    valid = "a2tp, a2tp-ns3, aimd, dctcp"
+    with pytest.raises(ConfigError, match=f"ina_cc: unknown window, got 'x'; valid: {valid}"):
         VirtualNetwork(graph, options)
 
 

@@ -112,7 +112,9 @@ def test_the_least_system_has_an_answer_to_all() -> None:
 
 def test_ours_bring_programs_layers_and_algorithms() -> None:
     assert SYSTEMS.shipped() == [
+        "a2tp",
         "atp",
+        "esa",
         "netreduce",
         "omnireduce",
         "omnireduce-switch",
@@ -122,13 +124,9 @@ def test_ours_bring_programs_layers_and_algorithms() -> None:
         "switchml",
         "vote",
     ]
-    with_layers = (
-        "atp",
-        "netreduce",
-        "omnireduce",
-        "omnireduce_switch",
-        "switchml",
-    )  # PANAMA's packets are SwitchML's
+    with_layers = (  # the others have packets of these
+        *("atp", "netreduce", "omnireduce", "omnireduce_switch", "switchml"),
+    )
     assert layer_modules() == [f"ringleaf.ina.{name}.layers" for name in with_layers]
     for name in SYSTEMS.shipped():
         system = SYSTEMS[name]

@@ -36,7 +36,7 @@ def bcube(n: int, k: int, *, link: Link, host_link: Link | None = None) -> nx.Gr
         TopologyError: If n or k is too small.
     """
     name = _checked(n, k)
-    graph = new_graph(name, (n,) * (k + 1))
+    graph = new_graph(name, (n,) * (k + 1), grid=(n,) * (k + 1))
     servers, per_level = n ** (k + 1), n**k
     for server in range(servers):
         add_server(graph, server, _address(server, n, k), (server, 1), (0.4, 0))

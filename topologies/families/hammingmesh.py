@@ -62,6 +62,16 @@ class Shape:
         board = row // self.b * self.x + column // self.a
         return (board * self.b + row % self.b) * self.a + column % self.a
 
+    @property
+    def has_rings(self) -> bool:
+        """Whether rows and columns of the machine are rings, through their switches, or short."""
+        return (self.x > 1 or self.a < 3) and (self.y > 1 or self.b < 3)
+
+    def in_grid(self) -> tuple[int, ...]:
+        """Return the ranks row by row of the machine."""
+        rows, columns = range(self.b * self.y), range(self.a * self.x)
+        return tuple(self.rank(column, row) for row in rows for column in columns)
+
     def lines(self) -> Iterator[Rail]:
         """Yield the rows, then the columns, that have more than one board."""
         for row in range(self.b * self.y if self.x > 1 else 0):
@@ -112,6 +122,8 @@ def hamming_mesh(
     name = _checked(a, b, x, y, radix)
     graph = new_graph(name, (a, b, x, y), layout="grid", uneven=True)
     shape = Shape(a, b, x, y)
+    if shape.has_rings:
+        graph.graph.update(grid=(a * x, b * y), in_grid=shape.in_grid())
     _add_boards(graph, shape, link)
     numbers = count(a * b * x * y)
     for line in shape.lines():

@@ -168,7 +168,7 @@ def test_reduces_and_copies_are_told_apart() -> None:
         (StepRequest("ring", ranks=65), "step: ranks must be 2 to 64, got 65"),
         (StepRequest("ring", elements=3), "elements must be 4 or more, one for each chunk of ring"),
         (StepRequest("ring", elements=0), "step: elements must be >= 1, got 0"),
-        (StepRequest("rings"), "did you mean 'ring'"),
+        (StepRequest("ringz"), "did you mean 'ring'"),
         (StepRequest("ring", loss="5%"), "only packets can be lost, got loss '5%'"),
         (StepRequest("switchml", loss="1"), "step: loss: must be in"),
         (StepRequest("switchml", lanes=8), r"lanes must be one of \[64, 256\], got 8"),

@@ -72,7 +72,7 @@ def test_mean_time_between_random_starts() -> None:
 
 
 def test_a_ring_passes_on_what_it_received() -> None:
-    """Of three ranks, each sends four messages; all but the first wait for a received one."""
+    """Each of three ranks sends four messages; all but the first wait for a received one."""
     flows = make_flows(traffic("ring", 3))
     assert Counter((flow.source, flow.target) for flow in flows) == {
         (0, 1): 4,

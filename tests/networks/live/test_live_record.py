@@ -17,6 +17,7 @@ from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.live.client import Daemon
 from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.hosts import LiveHosts
+from ringleaf.networks.live.surroundings import Surroundings
 from ringleaf.networks.mininet.programming import Target, in_child, program_switches
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.traces.find import find_traces
@@ -59,7 +60,7 @@ def run_collective(places: list[LivePlace]) -> None:
     tensors = crew.tensors(ELEMENTS, dtype=torch.int32, schedule=schedule)
     for tensor in tensors:
         tensor.zero_()
-    crew.run(schedule, tensors, places)
+    crew.run(schedule, tensors, Surroundings(places))
 
 
 def test_entries_of_later_and_programs_of_later_are_replayed(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from ringleaf.networks.live.client import Daemon
 from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.hosts import LiveHosts
+from ringleaf.networks.live.surroundings import Surroundings
 from ringleaf.networks.mininet.programming import Target, program_switches
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.shipped import P4_BUILD
@@ -59,7 +60,7 @@ def test_a_collective_through_a_live_switch(algorithm: str, tmp_path: Path) -> N
         program = P4_BUILD / f"{name}.json"
         info = program.with_suffix(".p4info.txtpb")
         program_switches([Target("s0", daemon.address, 1, program, info, told)])
-        crew.run(schedule, tensors, places)
+        crew.run(schedule, tensors, Surroundings(places))
         counted = daemon.counters()["s0"]
 
     for tensor, right in zip(tensors, expected, strict=True):

@@ -1,0 +1,8 @@
+"""The broadcast chosen by the cost model."""
+
+from __future__ import annotations
+
+from ringleaf.collectives.choice import chosen
+from ringleaf.collectives.collective import Collective
+
+ALGORITHM = chosen(Collective.BROADCAST, "broadcast-auto", "the broadcast chosen by the cost model")

@@ -1,0 +1,23 @@
+"""Reduce on edge-disjoint cycles."""
+
+from __future__ import annotations
+
+from ringleaf.collectives import edge_disjoint_rings as rings
+from ringleaf.collectives.algorithm import Algorithm, Look, Request
+from ringleaf.collectives.schedule import Collective
+
+
+def _segments(r: Request) -> int:
+    best = rings.chains_segments
+    return best(r.ranks, r.size_bytes, r.fabric, r.embedding) if r.segments is None else r.segments
+
+
+ALGORITHM = Algorithm(
+    "reduce-rings",
+    Collective.REDUCE,
+    "reduce on edge-disjoint cycles",
+    lambda r: rings.rings_reduce(r.ranks, r.embedding, _segments(r), r.root),
+    lambda r: rings.chains_cost(r.ranks, r.size_bytes, r.fabric, _segments(r)),
+    look=Look("#9810f0", "$O$"),
+    placed=True,
+)

@@ -1,0 +1,10 @@
+"""The reduce-scatter chosen by the cost model."""
+
+from __future__ import annotations
+
+from ringleaf.collectives.choice import chosen
+from ringleaf.collectives.collective import Collective
+
+ALGORITHM = chosen(
+    Collective.REDUCE_SCATTER, "reducescatter-auto", "the reduce-scatter chosen by the cost model"
+)

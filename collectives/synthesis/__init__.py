@@ -1,0 +1,1 @@
+"""Synthesised collectives: schedules that are searched for one network (docs/synthesis.md)."""

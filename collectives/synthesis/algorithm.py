@@ -1,0 +1,69 @@
+"""Synthesisers as algorithms."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ringleaf.collectives.algorithm import Algorithm, Request
+from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.cost import Cost
+from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS
+from ringleaf.errors import ScheduleError
+
+if TYPE_CHECKING:
+    from ringleaf.collectives.synthesis.problem import Plan, Problem
+
+
+@cache
+def synthesised(name: str) -> Algorithm:
+    """Return the algorithm of a name for which `is_synthesised` holds."""
+    first, _, suffix = name.partition("-")
+    synthesiser = SYNTHESISERS[first]
+    collective = SUFFIXES[suffix] if suffix else synthesiser.collectives[0]
+
+    def plan(request: Request) -> Plan:
+        from ringleaf.collectives.synthesis.search import synthesise
+
+        return synthesise(first, problem_of(name, request, collective))
+
+    def cost(request: Request) -> Cost:
+        from ringleaf.collectives.critical_path import sent_bytes
+
+        found = plan(request)
+        sent = sent_bytes(found.schedule, request.size_bytes, element_bytes=1)
+        return Cost(found.expected_ps, max(sent), found.schedule.steps)
+
+    title = f"{synthesiser.title} {collective.value.replace('_', '-')}" if suffix else ""
+    return Algorithm(
+        name,
+        collective,
+        title or synthesiser.title,
+        lambda r: plan(r).schedule,
+        cost,
+        look=synthesiser.look,
+    )
+
+
+def problem_of(name: str, request: Request, collective: Collective) -> Problem:
+    """Return the problem of a request.
+
+    Raises:
+        ScheduleError: If it has no network, or one of other ranks.
+    """
+    from ringleaf.collectives.synthesis.problem import Problem
+
+    if request.network is None:
+        raise ScheduleError(
+            f"{name}: needs the links between all ranks, got none; give a topology (--topo) whose "
+            "hosts are all in one group"
+        )
+    if request.servers:
+        raise ScheduleError(f"{name}: has no servers, got {request.servers}; leave them out")
+    wires = request.network()
+    if wires.ranks != request.ranks:
+        raise ScheduleError(
+            f"{name}: must be for all {wires.ranks} hosts of the topology, got {request.ranks} "
+            "ranks"
+        )
+    return Problem(wires, collective, request.size_bytes, request.segments, request.root)

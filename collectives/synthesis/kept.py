@@ -1,0 +1,68 @@
+"""Plans that were found before: files in the user's cache, by a digest of the problem."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+
+from ringleaf.collectives.interchange import from_json, to_json
+from ringleaf.collectives.synthesis.problem import Plan, Problem, Synthesiser
+from ringleaf.collectives.verify import verify
+from ringleaf.errors import ScheduleError
+from ringleaf.private import cache_folder, is_private_file, private_folder
+
+MOST_BYTES = 1 << 28
+
+
+def path_of(synthesiser: Synthesiser, problem: Problem) -> Path:
+    """Return the file for a plan."""
+    parts = (
+        synthesiser.name,
+        synthesiser.revision,
+        problem.wires.digest,
+        problem.collective.value,
+        problem.size_bytes,
+        problem.chunks,
+        problem.root,
+        problem.limit_s,
+        problem.seed,
+    )
+    name = blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+    return cache_folder() / "synthesis" / f"{synthesiser.name}-{name}.json"
+
+
+def load(synthesiser: Synthesiser, problem: Problem) -> Plan | None:
+    """Return the plan that was kept, proved again; None: there is none, or none that is right."""
+    path = path_of(synthesiser, problem)
+    if not is_private_file(path) or path.stat().st_size > MOST_BYTES:
+        return None
+    try:
+        head, text = path.read_text(encoding="utf-8").split("\n", 1)
+        facts = json.loads(head)
+        notes = tuple((str(name), str(value)) for name, value in facts["notes"])
+        plan = Plan(from_json(text), int(facts["expected_ps"]), int(facts["bound_ps"]), notes)
+        verify(plan.schedule)
+    except (ScheduleError, OSError, ValueError, KeyError, TypeError):
+        return None
+    schedule = plan.schedule
+    fits = schedule.ranks == problem.ranks and schedule.collective is problem.collective
+    return plan if fits and schedule.root == problem.root else None
+
+
+def save(synthesiser: Synthesiser, problem: Problem, plan: Plan) -> None:
+    """Keep a plan; where that can't be done, it is searched again next time."""
+    path = path_of(synthesiser, problem)
+    facts = {
+        "expected_ps": plan.expected_ps,
+        "bound_ps": plan.bound_ps,
+        "notes": [list(note) for note in plan.notes],
+    }
+    with suppress(OSError):
+        private_folder(path.parent)
+        part = path.with_suffix(f".{os.getpid()}.part")
+        part.write_text(f"{json.dumps(facts)}\n{to_json(plan.schedule)}", encoding="utf-8")
+        part.chmod(0o600)
+        part.replace(path)

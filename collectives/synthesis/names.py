@@ -1,0 +1,43 @@
+"""The synthesisers by name, and the names of the algorithms that they make.
+
+`tacos` is its synthesiser's first collective, `tacos-allgather` another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ringleaf.collectives.collective import Collective
+from ringleaf.registry import Registry
+
+if TYPE_CHECKING:
+    from ringleaf.collectives.synthesis.problem import Synthesiser
+
+SYNTHESISERS: Registry[Synthesiser] = Registry(
+    "synthesisers", "synthesiser", "collectives/synthesisers", "SYNTHESISER"
+)
+
+SUFFIXES = {
+    "allreduce": Collective.ALLREDUCE,
+    "allgather": Collective.ALL_GATHER,
+    "reducescatter": Collective.REDUCE_SCATTER,
+    "broadcast": Collective.BROADCAST,
+    "reduce": Collective.REDUCE,
+}
+"""The ends of names, and the collectives that they mean."""
+
+
+def is_synthesised(name: str) -> bool:
+    """Return whether this names a synthesised algorithm; only its synthesiser is loaded."""
+    synthesiser, _, suffix = name.partition("-")
+    if synthesiser not in SYNTHESISERS:
+        return False
+    return not suffix or SUFFIXES.get(suffix) in SYNTHESISERS[synthesiser].collectives[1:]
+
+
+def names() -> Iterator[str]:
+    """Yield the names of all synthesised algorithms."""
+    for name in SYNTHESISERS:
+        yield name
+        yield from (f"{name}-{suffix}" for suffix in SUFFIXES if is_synthesised(f"{name}-{suffix}"))

@@ -1,0 +1,34 @@
+"""The one way to use synthesisers: search, prove, keep."""
+
+from __future__ import annotations
+
+from ringleaf.collectives.synthesis import kept
+from ringleaf.collectives.synthesis.names import SYNTHESISERS
+from ringleaf.collectives.synthesis.problem import Plan, Problem
+from ringleaf.collectives.verify import verify
+from ringleaf.errors import ScheduleError
+from ringleaf.extras import require
+
+
+def synthesise(name: str, problem: Problem) -> Plan:
+    """Return a synthesiser's plan; one that is kept is not searched for again.
+
+    Raises:
+        ConfigError: If there is no such synthesiser, or the package that it needs.
+        ScheduleError: If it can't solve the problem, or its schedule is wrong.
+    """
+    synthesiser = SYNTHESISERS.find(name)
+    if problem.collective not in synthesiser.collectives:
+        known = ", ".join(each.value for each in synthesiser.collectives)
+        raise ScheduleError(
+            f"{name}: can't synthesise this collective, got {problem.collective.value!r}; "
+            f"valid: {known}"
+        )
+    found = kept.load(synthesiser, problem)
+    if found is None:
+        if synthesiser.package:
+            require(synthesiser.package, name)
+        found = synthesiser.solve(problem)
+        verify(found.schedule)
+        kept.save(synthesiser, problem, found)
+    return found

@@ -1,0 +1,1 @@
+"""The synthesisers: each file is one, with a constant SYNTHESISER."""

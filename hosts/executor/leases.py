@@ -1,0 +1,42 @@
+"""When a node needs memory for which of its chunks, worked out from its plan.
+
+A chunk holds nothing that has to be there until it is read, added to or overwritten for the first
+time. After the last read before it is overwritten, it holds nothing again; and after the last read
+or write of all, it holds a result, which need not be there, either, if the same is elsewhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+import ringleaf.hosts.executor.layout as x
+from ringleaf.collectives.rows import REDUCE
+from ringleaf.hosts.plan import Plans
+
+Rows = npt.NDArray[np.int64]
+
+
+def leases(plans: Plans) -> Rows:
+    """Return the leases of all chunks, (nodes * chunks, LEASE_WORDS), as they are at the start.
+
+    Args:
+        plans: Plans without scratch memory.
+    """
+    assert not plans.scratch
+    size = plans.stop - plans.start
+    part = np.repeat(np.arange(len(size)), size)
+    within = np.arange(len(part)) - np.repeat(np.cumsum(size) - size, size)
+    place = plans.node[part] * plans.chunks + plans.start[part] + within
+    reads = plans.reads[part]
+    found = np.zeros((plans.nodes * plans.chunks, x.LEASE_WORDS), np.int64)
+    found[:, x.LAST_APPLIED] = np.bincount(place[~reads], minlength=len(found))
+    found[:, x.LAST_ACKED] = np.bincount(place[reads], minlength=len(found))
+    found[:, [x.DROP_APPLIED, x.DROP_ACKED]] = -1
+    at = plans.after_at[part] + within
+    copies = np.flatnonzero(~reads & (plans.op[part] != REDUCE))
+    counts = np.stack((plans.after[at[copies]], plans.after[at[copies] + size[part[copies]]]), 1)
+    used = counts.any(axis=1)  # before that, there was something to drop
+    first = np.lexsort((counts[used, 1], counts[used, 0]))[::-1]  # the first one is written last
+    found[place[copies[used]][first], x.DROP_APPLIED :] = counts[used][first]
+    return found

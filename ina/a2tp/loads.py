@@ -1,0 +1,7 @@
+"""The least bytes that A2TP sends over each link: ATP's, as all blocks may find aggregators."""
+
+from __future__ import annotations
+
+from ringleaf.ina.atp.loads import demand
+
+__all__ = ["demand"]

@@ -1,0 +1,1 @@
+"""ESA: ATP whose aggregators go to the most urgent blocks."""

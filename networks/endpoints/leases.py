@@ -1,0 +1,171 @@
+"""Memory of ranks' tensors that is only taken while something is in it that will be read.
+
+A machine's memory, not its processor, limits how much data a network can carry, and fresh pages
+can cost more time than the packets that fill them. But a rank need not have its input before it
+reads it, nor a sum that it has passed on until the final one comes; and ranks that end up with the
+same need it once. So `Leases` have inputs written when they are first needed, give pages back to
+the system as soon as nothing in them will be read, and compare results: a chunk's result that
+another rank has, too, bit for bit, is that one's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+
+import ringleaf.hosts.executor.layout as x
+from ringleaf.arena import Store
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.hosts.executor.build import Executors
+from ringleaf.hosts.executor.leases import leases
+from ringleaf.tensors import Array
+
+Fill = Callable[[int, int, Array], object]
+"""Writes a rank's elements, from the one with this number on, to an array."""
+
+PAGE_BYTES = 1 << 21
+"""Memory that is given back at a time: a large page, which is had again in one fault."""
+
+MOST_RESULTS = 4
+"""Different results of a chunk that others are compared with."""
+
+_MADV_DONTNEED = 4
+_C = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def can_lease(schedule: Schedule) -> bool:
+    """Return whether a schedule is of ranks alone, that send what is in their tensors."""
+    return (
+        schedule.places == schedule.ranks and schedule.codec is None and not schedule.columns.groups
+    )
+
+
+class Leases:
+    """The leases of an operation's chunks; threads that run its executors may call them.
+
+    Args:
+        store: The store that holds the executors, and room for no more than is registered.
+        executors: Executors of ranks alone, without scratch memory or codecs, prepared.
+        tensors: Each rank's, one after the other in registered memory; nothing is in them.
+        fill: Writes ranks' inputs.
+    """
+
+    def __init__(
+        self, store: Store, executors: Executors, tensors: Sequence[Array], fill: Fill
+    ) -> None:
+        plans = executors.plans
+        self.edges = plans.edges
+        self._store, self._tensors, self._fill = store, tensors, fill
+        self._chunks = plans.chunks
+        rows = leases(plans)
+        self._at = store.allocate("words", rows.size)
+        store.arena.words[self._at : self._at + rows.size] = rows.reshape(-1)
+        executors.lease(self._at)
+        self._own = np.array([each.ctypes.data for each in tensors])[:, None] + (
+            plans.edges[:-1] * tensors[0].itemsize
+        )
+        self._results: list[list[int]] = [[] for _ in range(plans.chunks)]
+        self._pages = _Pages(tensors)
+        self.addresses: npt.NDArray[np.int64] = self._own.copy()
+        """Where in the process's memory each rank's results are: (ranks, chunks)."""
+
+    def open(self, lease: int) -> int:
+        """Have memory for a chunk; write to it what the rank brings in, unless it is covered."""
+        rank, chunk = divmod((lease - self._at) // x.LEASE_WORDS, self._chunks)
+        self._pages.take(*self._range(rank, chunk))
+        if self._store.arena.words[lease + x.STATE] == x.FILLED:
+            self._write(rank, chunk)
+        return 0
+
+    def close(self, lease: int) -> int:
+        """Give back the memory of a chunk; of a result, if the same is elsewhere."""
+        rank, chunk = divmod((lease - self._at) // x.LEASE_WORDS, self._chunks)
+        if self._store.arena.words[lease + x.STATE] == x.KEPT:
+            start, stop = self._range(rank, chunk)
+            known = self._results[chunk]
+            same = (each for each in known[:MOST_RESULTS] if _alike(each, start, stop - start))
+            self.addresses[rank, chunk] = address = next(same, start)
+            if address == start:
+                known.append(start)
+                return 0
+        self._pages.give_back(*self._range(rank, chunk))
+        return 0
+
+    def settle(self) -> None:
+        """Write the inputs that nobody has read or changed, when all is done."""
+        words = self._store.arena.words
+        states = words[self._at : self._at + self._own.size * x.LEASE_WORDS : x.LEASE_WORDS]
+        for rank, chunk in zip(*np.nonzero(states.reshape(self._own.shape) != x.KEPT), strict=True):
+            self._pages.take(*self._range(rank, chunk))
+            self._write(rank, chunk)
+
+    def restore(self) -> None:
+        """Have each rank's results in its own tensor, as if there were no leases."""
+        for rank, chunk in zip(*np.nonzero(self.addresses != self._own), strict=True):
+            start, stop = self._range(rank, chunk)
+            ctypes.memmove(start, int(self.addresses[rank, chunk]), stop - start)
+        self.addresses = self._own.copy()
+
+    def _range(self, rank: int, chunk: int) -> tuple[int, int]:
+        """Return the addresses at which a chunk begins and ends."""
+        size = int(self.edges[chunk + 1] - self.edges[chunk]) * self._tensors[0].itemsize
+        start = int(self._own[rank, chunk])
+        return start, start + size
+
+    def _write(self, rank: int, chunk: int) -> None:
+        start, stop = self.edges[chunk : chunk + 2].tolist()
+        if stop > start:
+            self._fill(rank, start, self._tensors[rank][start:stop])
+
+
+class _Pages:
+    """The large pages of tensors, and how many chunks need each of them.
+
+    Args:
+        tensors: One after the other in memory.
+    """
+
+    def __init__(self, tensors: Sequence[Array]) -> None:
+        first, last = tensors[0], tensors[-1]
+        self._first = -(-first.ctypes.data // PAGE_BYTES)  # others have more than tensors in them
+        self._stop = (last.ctypes.data + last.nbytes) // PAGE_BYTES
+        self._needed = Counter[int]()
+        self._lock = Lock()  # threads' ranks may be neighbours on a page
+
+    def take(self, start: int, stop: int) -> None:
+        """Note that a chunk needs its pages."""
+        with self._lock:
+            for page in range(start // PAGE_BYTES, -(-stop // PAGE_BYTES)):
+                self._needed[page] += 1
+
+    def give_back(self, start: int, stop: int) -> None:
+        """Give back those of a chunk's pages that no other needs."""
+        with self._lock:
+            for page in range(start // PAGE_BYTES, -(-stop // PAGE_BYTES)):
+                self._needed[page] -= 1
+                if self._needed[page] == 0 and self._first <= page < self._stop:
+                    _discard(page * PAGE_BYTES, PAGE_BYTES)
+
+
+def _alike(one: int, other: int, size: int) -> bool:
+    """Return whether the bytes at two addresses are alike."""
+    if _C is None:
+        return ctypes.string_at(one, size) == ctypes.string_at(other, size)
+    return bool(_memcmp(one, other, size) == 0)
+
+
+def _discard(address: int, size: int) -> None:
+    """Tell the system that what is in some pages will not be read again."""
+    if _C is not None:
+        _C.madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), _MADV_DONTNEED)
+
+
+if _C is not None:
+    _memcmp = _C.memcmp
+    _memcmp.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)

@@ -1,0 +1,177 @@
+"""A2TP from tensor to tensor: workers agree on shares; its formulas, by hand; feedback."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from random import Random
+
+import numpy as np
+import pytest
+from atp_network import SHAPES, job_on, message, sequence, small, with_mark
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lossy_network import DELAY_PS, A2tpJob, Fate, Network, misbehaving, tree_of
+
+from ringleaf.arena import Store
+from ringleaf.ina.atp.wire import (
+    GRADIENT,
+    MESSAGE_AT,
+    PARAMETER,
+    RACK_AT,
+    RESEND,
+    SENDER_AT,
+    WANTED,
+)
+from ringleaf.ina.congestion import CONTROL_WORDS, MARKED, SHARE, TIMELY, WINDOW, begin_window
+from ringleaf.ina.congestion import WANTED as BLOCK_WANTED
+from ringleaf.ina.window_registry import find_window
+from ringleaf.topologies.graph import hosts
+
+
+def a2tp_on(graph: object, servers: int = 1, *, number: int = 1, aggregators: int = 6) -> A2tpJob:
+    plain = job_on(graph, servers, number=number, aggregators=aggregators)  # type: ignore[arg-type]
+    return A2tpJob(number, plain.workers, plain.servers, aggregators=aggregators, window=8)
+
+
+class Marking(Network):
+    """A network that marks some packets."""
+
+    def __init__(self, graph: object, jobs: list[A2tpJob], fate: Fate, seed: int) -> None:
+        self.rng = Random(seed)
+        super().__init__(graph, jobs, fate)  # type: ignore[arg-type]
+
+    def send(self, src: str, dst: str, packet: bytes) -> None:
+        super().send(src, dst, with_mark(packet) if self.rng.random() < 0.1 else packet)
+
+    def alone(self, job: A2tpJob) -> dict[int, set[bool]]:
+        """Whether the first gradients of each block, of all workers, take no aggregators."""
+        first: dict[tuple[int, int], bool] = {}
+        for src, _, packet in self.hops:
+            if (
+                src[0] == "h"
+                and message(packet) == GRADIENT
+                and packet[MESSAGE_AT + 1] == job.number
+            ):
+                key = (sequence(packet), packet[SENDER_AT])
+                first.setdefault(key, bool(packet[MESSAGE_AT] & RESEND))
+        found = defaultdict(set)
+        for (block, _), is_alone in first.items():
+            found[block].add(is_alone)
+        return found
+
+
+@settings(max_examples=15)
+@given(
+    shape=st.sampled_from(SHAPES),
+    seed=st.integers(0, 2**32 - 1),
+    loss=st.sampled_from([0.0, 0.01, 0.2]),
+    strange=st.sampled_from([0.0, 0.2]),
+    aggregators=st.sampled_from([1, 4, 16]),
+    counts=st.lists(st.integers(0, 900), min_size=1, max_size=3),
+)
+def test_sums_are_right_and_workers_agree_whatever_links_do(
+    shape: tuple[int, ...], seed: int, loss: float, strange: float, aggregators: int,
+    counts: list[int],
+) -> None:  # fmt: skip
+    graph = tree_of(shape)
+    jobs = [
+        a2tp_on(graph, servers, number=number, aggregators=aggregators)
+        for number, servers in ((1, 1), (2, 0))
+    ]
+    rng = Random(seed)
+    network = Marking(graph, jobs, misbehaving(rng, loss, strange, strange), seed)
+
+    for count in counts:
+        tensors = [small(rng, len(job.workers), count) for job in jobs]
+        for run in network.reduce(*tensors):
+            run.check()
+
+    for job in jobs:
+        assert all(len(each) == 1 for each in network.alone(job).values())
+
+
+def test_a_job_that_is_in_the_way_takes_fewer_aggregators() -> None:
+    """Two jobs of two aggregators: results say so, and some blocks pass them by from the first."""
+    graph = tree_of((4,))
+    jobs = [a2tp_on(graph, number=number, aggregators=2) for number in (1, 2)]
+    network = Network(graph, jobs, misbehaving(Random(1), 0, 0, 0.5))
+    for run in network.reduce(*(np.ones((3, 64 * 400), np.float32) for _ in jobs)):
+        run.check()
+
+    wanted = [p for _, _, p in network.hops if message(p) == PARAMETER and p[RACK_AT] & WANTED]
+    assert wanted
+    firsts = [p for src, _, p in network.hops if src == "h0" and message(p) == GRADIENT]
+    assert any(p[MESSAGE_AT] & RESEND for p in firsts)
+
+
+def test_a_job_alone_takes_aggregators_for_all_its_blocks() -> None:
+    graph = tree_of((4,))
+    network = Network(graph, [a2tp_on(graph, aggregators=64)])
+    network.reduce(np.ones((3, 64 * 400), np.float32))
+
+    assert not any(p[MESSAGE_AT] & RESEND for _, _, p in network.hops)
+    assert network.retransmissions == 0
+
+
+def test_a_straggler_is_known_to_all_workers() -> None:
+    """h0's line is slow: gradients of any worker say so in what the server sends to all."""
+    graph = tree_of((4,))
+
+    def fate(src: str, dst: str, _packet: bytes) -> list[int]:
+        return [40 * DELAY_PS if "h0" in (src, dst) else DELAY_PS]
+
+    network = Network(graph, [a2tp_on(graph, aggregators=64)], fate)
+    network.reduce(np.ones((3, 64 * 100), np.float32))
+
+    late = [p for _, dst, p in network.hops if dst == "h2" and message(p) == PARAMETER]
+    flags = [bool(p[MESSAGE_AT] & 4) for p in late]  # of a parameter: a worker was late
+    assert sum(flags) > len(flags) // 2
+    assert len(hosts(graph)) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted", "marked", "timely", "share", "window"),
+    [
+        # b = 1/8: above H by 0.025; c stays 1: 20 * (1 - 0.025 / 1.9) = 19.7
+        ("a2tp", 20, 0, 20, 19, 21),
+        # c = 63/64: 0.025 ** (63/64) = 0.0265
+        ("a2tp", 20, 0, 0, 19, 21),
+        # b = 1/16 is below H; a = 1/8: 20 * (1 - 1/16) = 18.75, and the share is no more
+        ("a2tp", 10, 20, 20, 18, 18),
+        ("a2tp", 0, 0, 20, 21, 21),
+        # b = 1/16: above 0.05 by 0.0125: 20 * (1 - 0.0125 / 2) = 19.9
+        ("a2tp-ns3", 20, 0, 20, 19, 25),
+        ("a2tp-ns3", 0, 0, 20, 25, 25),
+    ],
+)
+def test_windows_change_as_the_sources_formulas_say(
+    name: str, wanted: int, marked: int, timely: int, share: int, window: int
+) -> None:
+    store = Store()
+    at = store.allocate("words", CONTROL_WORDS)
+    block = store.arena.words[at : at + CONTROL_WORDS]
+    chosen = find_window(name)
+    begin_window(block, chosen, most=40, growth=5)
+    assert (block[WINDOW], block[SHARE]) == (20, 20)
+    block[BLOCK_WANTED], block[MARKED], block[TIMELY] = wanted, marked, timely
+
+    chosen.on_round(store.arena, at, 20, 0)
+
+    assert (block[SHARE], block[WINDOW]) == (share, window)
+
+
+@pytest.mark.parametrize("timely", [20, 0])
+def test_shares_follow_smoothed_portions(timely: int) -> None:
+    """Ten rounds in which all blocks were wanted, in floats: b rises, and c stays 1 or falls."""
+    store = Store()
+    at = store.allocate("words", CONTROL_WORDS)
+    block = store.arena.words[at : at + CONTROL_WORDS]
+    chosen = find_window("a2tp")
+    begin_window(block, chosen, most=2000, growth=5)
+    share, b, c = 1000, 0.0, 1.0
+    for _ in range(10):
+        block[BLOCK_WANTED], block[TIMELY] = block[SHARE], timely
+        chosen.on_round(store.arena, at, 20, 0)
+        b, c = b + (1 - b) / 8, c + (timely / 20 - c) / 64
+        share = int(share * (1 - (b - 0.1) ** c / 1.9))
+    assert abs(block[SHARE] - share) <= 2
