@@ -31,7 +31,7 @@ class Esa(Atp):
     name = "esa"
     home = "ringleaf.ina.esa"
     title = "ESA"
-    look = Look("#e8590c", "X")
+    look = Look("#984838", "$E$")
     builds = tuple(Target(f"esa-{lanes}", "esa.p4", (f"-DLANES={lanes}",)) for lanes in LANES)
     joint = {}  # noqa: RUF012 - a constant, as the base class says
     layers = ""  # its packets are ATP's
