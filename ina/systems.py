@@ -289,9 +289,11 @@ class FolderSystem(System):
     Attributes:
         home: The package. The last part of its name is that of its P4 programs: `atp-64`.
         lanes: The numbers of values in a packet that it has programs for.
+        reading: The module that explains registers and packets, if these are another system's.
     """
 
     home: str
+    reading: str = ""
     lanes: tuple[int, ...] = LANES
 
     def program(self, lanes: int) -> str:
@@ -325,6 +327,8 @@ class FolderSystem(System):
 
     def reader(self) -> object:
         """Return the object that explains its registers and packets to people."""
+        if self.reading:
+            return import_module(self.reading)
         return self._module("reading") if self._has("reading") else None
 
     def examples(self) -> Mapping[str, Callable[[], Example]]:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from ringleaf.collectives import double_tree, tree
+from ringleaf.collectives import double_tree
 from ringleaf.collectives.algorithm import Algorithm, Look, Request
 from ringleaf.collectives.schedule import Collective
-
-
-def _tree_segments(r: Request) -> int:
-    best = tree.tree_segments
-    return best(r.ranks, r.size_bytes, r.fabric) if r.segments is None else r.segments
 
 
 def _double_tree_segments(r: Request) -> int:

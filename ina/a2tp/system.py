@@ -28,17 +28,12 @@ class A2tp(Atp):
 
     name = "a2tp"
     home = "ringleaf.ina.a2tp"
+    reading = "ringleaf.ina.atp.reading"
     title = "A2TP"
-    look = Look("#0b7285", "P")
+    look = Look("#087808", "$T$")
     builds = tuple(Target(f"a2tp-{lanes}", "a2tp.p4", (f"-DLANES={lanes}",)) for lanes in LANES)
     joint = {}  # noqa: RUF012 - a constant, as the base class says
     layers = ""  # its packets are ATP's
-
-    def reader(self) -> object:
-        """Return the object that explains its registers and packets: they are ATP's."""
-        from ringleaf.ina.atp import reading
-
-        return reading
 
 
 SYSTEM = A2tp()

@@ -30,17 +30,12 @@ class Esa(Atp):
 
     name = "esa"
     home = "ringleaf.ina.esa"
+    reading = "ringleaf.ina.atp.reading"
     title = "ESA"
-    look = Look("#e8590c", "X")
+    look = Look("#984838", "$E$")
     builds = tuple(Target(f"esa-{lanes}", "esa.p4", (f"-DLANES={lanes}",)) for lanes in LANES)
     joint = {}  # noqa: RUF012 - a constant, as the base class says
     layers = ""  # its packets are ATP's
-
-    def reader(self) -> object:
-        """Return the object that explains its registers and packets: they are ATP's."""
-        from ringleaf.ina.atp import reading
-
-        return reading
 
 
 SYSTEM = Esa()

@@ -33,7 +33,7 @@ class OmniReduceSwitch(SwitchML):
     name = "omnireduce-switch"
     home = "ringleaf.ina.omnireduce_switch"
     title = "OmniReduce in switches"
-    look = Look("#8810f4", "$O$")
+    look = Look("#b80888", "$0$")
     builds = tuple(
         Target(f"omnireduce-{lanes}", "omnireduce.p4", (f"-DLANES={lanes}",)) for lanes in LANES
     )

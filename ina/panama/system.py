@@ -29,16 +29,11 @@ class Panama(SwitchML):
 
     name = "panama"
     home = "ringleaf.ina.panama"
+    reading = "ringleaf.ina.switchml.reading"
     title = "PANAMA"
     look = Look("#f020a0", "4")
     builds = tuple(Target(f"panama-{lanes}", "panama.p4", (f"-DLANES={lanes}",)) for lanes in LANES)
     deals_on = True
-
-    def reader(self) -> object:
-        """Return the object that explains its registers and packets: they are SwitchML's."""
-        from ringleaf.ina.switchml import reading
-
-        return reading
 
 
 SYSTEM = Panama()

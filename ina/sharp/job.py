@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import networkx as nx
-import numpy as np
 
 import ringleaf.ina.switchml.worker as worker
 from ringleaf.arena import Arena, Store
@@ -102,9 +102,6 @@ class SharpJob:
             raise ConfigError(
                 f"{job.system}: a message must have at most {MOST_BYTES} bytes, got {4 * elements}"
             )
-        elif dtype == np.dtype(np.float32):
-            values = arena.memory[address : address + 4 * elements].view(np.float32)
-            check_range(values, len(self.tree.agents), job.system)
         return job.start(arena, rank, address, elements, tag, dtype, now_ps, priority)
 
     def raise_priority(self, arena: Arena, rank: int, priority: int) -> None:
@@ -125,9 +122,9 @@ def join(
     jobs = [*request.earlier, (request.number, request.members)]
     *_, may = streaming(graph, jobs, per_port=generation.per_port, most=generation.streams)
     kind = Kind(generation.name, worker, worker.begin_tensor, fraction_bits=FRACTION_BITS)
-    if may:
-        return SharpJob(join_as(kind, graph, store, request), None, request.lanes)
     few = replace(request, slots=min(request.slots or LEAST_TRANSACTIONS, LEAST_TRANSACTIONS))
-    return SharpJob(
-        join_as(kind, graph, store, few), by_hosts.join(graph, store, request), request.lanes
+    tree = join_as(kind, graph, store, request if may else few)
+    tree = replace(
+        tree, check=partial(check_range, workers=len(request.members), system=generation.name)
     )
+    return SharpJob(tree, None if may else by_hosts.join(graph, store, request), request.lanes)

@@ -42,6 +42,7 @@ class Sharp(SwitchML):
 
     name = "sharp"
     home = "ringleaf.ina.sharp"
+    reading = "ringleaf.ina.switchml.reading"
     title = "SHARP (Quantum)"
     look = Look("#106494", "$S$")
     builds = ()
@@ -66,12 +67,6 @@ class Sharp(SwitchML):
         from ringleaf.ina.omnireduce.system import SYSTEM as BY_HOSTS
 
         return np.maximum(error_bounds(parts), BY_HOSTS.error_bound(parts, lanes))
-
-    def reader(self) -> object:
-        """Return the object that explains its registers and packets: they are SwitchML's."""
-        from ringleaf.ina.switchml import reading
-
-        return reading
 
 
 SYSTEM = Sharp()

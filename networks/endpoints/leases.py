@@ -50,7 +50,7 @@ class Leases:
     """The leases of an operation's chunks; threads that run its executors may call them.
 
     Args:
-        store: The store that holds the executors, and room for no more than is registered.
+        store: The store that holds the executors; registered memory must not move from now on.
         executors: Executors of ranks alone, without scratch memory or codecs, prepared.
         tensors: Each rank's, one after the other in registered memory; nothing is in them.
         fill: Writes ranks' inputs.

@@ -102,7 +102,7 @@ def test_estimates_are_within_a_factor_of_two(first_light: tuple[Path, str]) -> 
 
 
 def test_a_plan_says_what_it_needs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("run", "--topo", "fattree", "--size", "256MiB", "--algo", "ring", "--dry-run") == 0
+    assert call("run", "--topo", "fattree", "--size", "256MiB", "--algo", "tree", "--dry-run") == 0
 
     said = json.loads(capsys.readouterr().out)["estimate"]
     assert 16 << 28 < said["memory_bytes"] < 2 * 16 << 28  # registered, but not as given
@@ -179,7 +179,7 @@ def test_json_in_place_of_the_table_and_a_capture_of_every_port(
         (("run", "--loss", "2"), "loss: must be in [0, 1), got '2'"),
         (("run", "--net", "pigeon"), "net: unknown network, got 'pigeon'"),
         (("run", "--spec", "no.yaml"), "spec: can't read, got 'no.yaml'"),
-        (("verify", "rings"), "unknown algorithm, got 'rings'; valid: a2tp"),
+        (("verify", "ringz"), "unknown algorithm, got 'ringz'; valid: a2tp"),
         (("verify", "ring", "--ranks", "0"), "ranks must be >= 1, got 0"),
         (("verify", "ring", "--hierarchy", "x"), "hierarchy: must be a whole number, got 'x'"),
         (("topo", "show", "torus"), "unknown name, got 'torus'; valid: bcube"),

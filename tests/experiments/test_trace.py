@@ -189,10 +189,13 @@ def test_what_is_no_packet_is_refused(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["forwad", "--example"], "unknown program, got 'forwad'; valid: acl, atp-256,"),
+        (["forwad", "--example"], "unknown program, got 'forwad'; valid: a2tp-256, a2tp-64, acl,"),
         (["forward"], "a packet is needed, got none"),
         (["forward", "--packet", "00", "--port", "600"], "ports are 0 to 510, got 600"),
-        ([TABLES, "--example"], "there are examples for forward, tensorexpress, atp-64, atp-256, "),
+        (
+            [TABLES, "--example"],
+            "there are examples for forward, tensorexpress, a2tp-64, a2tp-256, ",
+        ),
         (["missing.json", "--packet", "00"], "trace: no such file, got 'missing.json'"),
         (["forward", "--packet", "00", "--entries", "README.md"], "not a p4.v1.WriteRequest"),
         (["forward", "--packet", "00", "--entries", "no.txtpb"], "no.txtpb: can't be read"),

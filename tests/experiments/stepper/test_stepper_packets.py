@@ -177,9 +177,11 @@ def test_counters_rows_are_numbered_as_in_the_program(
     program: str, counter: str, reader: ModuleType
 ) -> None:
     source = (ROOT / "p4" / "include" / f"{program}.p4").read_text()
-    found = dict(re.findall(r"const bit<32> (\w+) = (\d+);", source))
+    pairs = re.findall(r"const bit<32> (\w+) = (\d+);", source)
+    found = {name: row for name, row in pairs if name != counter.upper()}
+    sizes = [int(row) for name, row in pairs if name == counter.upper()]
 
-    assert int(found.pop(counter.upper())) == len(found)
+    assert max(sizes) == len(found)  # some programs have no use for the last rows
     for name, row in found.items():
         assert reader.read_counter(counter, int(row)) == name.lower().replace("_", " ")
     assert reader.read_counter(counter, len(found)) == f"{counter}[{len(found)}]"
