@@ -80,13 +80,12 @@ def _lease(
     spec: CollectiveSpec, network: Network, schedule: Schedule, inputs: Inputs, tell: Tell | None
 ) -> Carried | None:
     """Run a collective whose tensors are only in memory while they are needed, if that pays."""
-    from ringleaf.networks.endpoints.leases import can_lease  # loads what simulates
-    from ringleaf.networks.virtual import VirtualNetwork
+    from ringleaf.networks.virtual import VirtualNetwork  # loads what simulates
 
     size_bytes = inputs.elements * inputs.dtype.itemsize
     if inputs.is_kept or not pays_to_lease(spec, schedule.ranks, schedule.chunks, size_bytes):
         return None
-    if not isinstance(network, VirtualNetwork) or not can_lease(schedule):
+    if not isinstance(network, VirtualNetwork) or not network.can_lease(schedule):
         return None
     arrays = network.arrays(inputs.elements, inputs.dtype, schedule)
     outcome = network.run(schedule, arrays, tell, fill=inputs.fill)

@@ -70,13 +70,18 @@ def confirms(
         if schedule.codec is not None or inputs.dtype not in _KERNELS or (wanted != EVERYONE).any():
             return False
         width = -(-_SUMMED * width // tolerance.block) * tolerance.block
-        check: _Check | _SumCheck = _SumCheck(inputs, results, tolerance.bound, width)
+        check: _Check | _SumCheck = _SumCheck(
+            inputs, _held(results, leases), tolerance.bound, width
+        )
     elif fits(schedule, inputs.dtype):
-        held = Flat(results) if leases is None else Scattered(leases.addresses, leases.edges)
-        check = _Check(schedule, wanted, inputs, held, width)
+        check = _Check(schedule, wanted, inputs, _held(results, leases), width)
     else:
         return False
     return all(spread(check.are_right, ranges(inputs.elements, _TOGETHER * width)))
+
+
+def _held(results: Sequence[Array], leases: Leases | None) -> Flat | Scattered:
+    return Flat(results) if leases is None else Scattered(leases.addresses, leases.edges)
 
 
 def _is_float(inputs: Inputs) -> bool:
@@ -144,9 +149,9 @@ class _SumCheck:
         width: Elements of a piece, of which `bound` may be asked.
     """
 
-    def __init__(self, inputs: Inputs, results: Sequence[Array], bound: Bound, width: int) -> None:
+    def __init__(self, inputs: Inputs, results: Flat | Scattered, bound: Bound, width: int) -> None:
         self._inputs = inputs
-        self._results, self._known = Flat(results), results[0]
+        self._results = results
         self._bound = bound
         self._width = width
 
@@ -171,7 +176,7 @@ class _SumCheck:
                 allowed = self._bound(given)
         if not self._results.alike(start, count):
             return False
-        known = self._known[start : start + count]
+        known = self._results.first(start, count).view(self._inputs.dtype)
         with np.errstate(all="ignore"):
             off = np.abs(np.subtract(known, exact, dtype=np.float64))
             near = (off <= allowed) & (allowed < np.inf)

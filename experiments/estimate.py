@@ -51,6 +51,7 @@ LEASED = ("ring", "biring", "allgather")
 """Algorithms of which little is in memory at a time, if tensors are large."""
 LEASED_SIZES = 5  # of a tensor: a result, and chunks that ranks are busy with
 LEASED_BYTES = 8 << 20  # more, per rank: pages of which these are parts
+SUMMED_BYTES = 1 << 20  # per rank: segments of a tensor that switches add
 KEPT = 1.0  # one more, of inputs that can't be made again
 PAIR_BYTES = 20  # per pair of hosts: rates of the paths between those that talk to one another
 PORT_BYTES = 16 << 10  # per port: queues, and the bytes it carried, by time
@@ -289,6 +290,9 @@ def _copies(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: 
     if algorithm.name in LEASED and pays_to_lease(spec, ranks, ranks, size_bytes):
         leased = LEASED_SIZES * size_bytes + LEASED_BYTES * ranks
         return min(COPIES, leased / (ranks * size_bytes))
+    system = find_system(algorithm.name) if algorithm.in_network else None
+    if system is not None and system.leases and pays_to_lease(spec, ranks, 1, size_bytes):
+        return min(COPIES, (size_bytes + SUMMED_BYTES * ranks) / (ranks * size_bytes))
     return COPIES + STAGED.get(algorithm.name, 0) + KEPT * is_kept + _scratch(algorithm)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,10 @@ class Flat:
         """Return whether all arrays' `count` elements from `start` on have the same bits."""
         return bool(_alike(self._memory, self._at + start, count))
 
+    def first(self, start: int, count: int) -> npt.NDArray[np.int32]:
+        """Return the bits of the first array's elements from `start` on."""
+        return self._memory[self._at[0] + start :][:count]
+
     def equals(self, start: int, values: npt.NDArray[Any]) -> bool:
         """Return whether all arrays' elements from `start` on have the same bits as `values`.
 
@@ -77,17 +81,31 @@ class Scattered:
             start: The first element.
             values: (arrays, count), contiguous.
         """
-        count, begin = values.shape[1], start
-        stop = start + count
+        stride = values.shape[1]
         bits = values.view(np.int32).reshape(-1)
+        return all(
+            _equals(self._memory, at, count, bits[begin - start :], stride)
+            for begin, count, at in self._parts(start, stride)
+        )
+
+    def alike(self, start: int, count: int) -> bool:
+        """Return whether all arrays' `count` elements from `start` on have the same bits."""
+        parts = self._parts(start, count)
+        return all(_alike(self._memory, np.unique(at), size) for _, size, at in parts)
+
+    def first(self, start: int, count: int) -> npt.NDArray[np.int32]:
+        """Return the bits of the first array's elements from `start` on."""
+        parts = self._parts(start, count)
+        return np.concatenate([self._memory[at[0] :][:size] for _, size, at in parts])
+
+    def _parts(self, start: int, count: int) -> Iterator[tuple[int, int, npt.NDArray[np.int64]]]:
+        """Yield the parts of a range that are in one piece: start, size, and where arrays' are."""
+        begin, stop = start, start + count
         piece = int(np.searchsorted(self._edges, start, side="right")) - 1
         while begin < stop:
             end = min(int(self._edges[piece + 1]), stop)
-            at = self._at[:, piece] + (begin - self._edges[piece])
-            if not _equals(self._memory, at, end - begin, bits[begin - start :], count):
-                return False
+            yield begin, end - begin, self._at[:, piece] + (begin - self._edges[piece])
             begin, piece = end, piece + 1
-        return True
 
 
 def _aligned(array: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ class WorkersJob:
     window_bytes: int
     tensors_at: int
     check: Callable[[Array], None] = lambda values: None
+    _tables: list[int] = field(default_factory=list)
 
     def start(
         self,
@@ -76,6 +77,7 @@ class WorkersJob:
             dtype=DTYPES[dtype],
             tag=tag,
             priority=priority,
+            lease=self._tables[rank] if self._tables else 0,
         )
         if row < 0:
             raise ProtocolError(
@@ -84,6 +86,14 @@ class WorkersJob:
             )
         self.begin_tensor(arena, at, row, now_ps)
         return at
+
+    def lease(self, tables: Sequence[int]) -> None:
+        """Have tensors to come in memory a segment at a time (`ringleaf.ina.leases`).
+
+        Args:
+            tables: Each rank's table; none: tensors are in memory as a whole.
+        """
+        self._tables[:] = tables
 
     def raise_priority(self, arena: Arena, rank: int, priority: int) -> None:
         """Send the rest of a rank's tensors under way with at least this priority."""

@@ -180,6 +180,8 @@ class System(ABC):
         layers: The module of its packets' scapy layers; "": there is none.
         is_forgetful: Whether a worker that has its result does not resend the packet that a slower
             one waits for, so that a run may fail after a switch has lost its registers.
+        leases: Whether its workers may have their tensors in memory a segment at a time
+            (`ringleaf.ina.leases`); its jobs are `ringleaf.ina.jobs.WorkersJob`.
         deals_on: Whether it deals a tensor's blocks to servers from where the last tensor's dealing
             ended. Its bound is for the first tensor; later ones may be a block's time below it.
     """
@@ -193,6 +195,7 @@ class System(ABC):
     last_comers: tuple[str, ...] = ()
     layers: str = ""
     is_forgetful: bool = False
+    leases: bool = False
     deals_on: bool = False
 
     @cached_property

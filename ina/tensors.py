@@ -40,7 +40,8 @@ PRIORITY = 5
 FIRST = 6  # where its blocks begin in the stream, in the system's way
 BLOCKS = 7
 LEFT = 8  # blocks, or slots with some, that have no result yet
-TENSOR_WORDS = 9
+LEASE_AT = 9  # table of its segments (`ringleaf.ina.leases`); 0: it is all in memory
+TENSOR_WORDS = 10
 
 MOST_TENSORS = 64
 
@@ -80,6 +81,7 @@ def post_tensor(
     dtype: int,
     tag: int,
     priority: int = 0,
+    lease: int = 0,
 ) -> int:
     """Put a tensor behind the others; return its row, or -1, and do nothing, if there is no room.
 
@@ -95,6 +97,7 @@ def post_tensor(
         dtype: FLOAT32 (the system's `error_bound` bounds the error) or INT32 (wraps around).
         tag: Given back with REDUCED.
         priority: DSCP's class selector in its packets, 0 to 7, the most urgent.
+        lease: Table of its segments, for workers that look at it; 0: it is all in memory.
     """
     state, rows = tensors.state, tensors.rows
     if state[POSTED] - state[OLDEST] == MOST_TENSORS:
@@ -106,6 +109,7 @@ def post_tensor(
     rows[row + DTYPE] = dtype
     rows[row + TAG] = tag
     rows[row + PRIORITY] = priority
+    rows[row + LEASE_AT] = lease
     state[POSTED] += 1
     return row
 

@@ -39,6 +39,7 @@ class Atp(FolderSystem):
     last_comers = ("Ether.src", "IP.src", "IP.ttl", "IP.chksum", "ATP.sender_high", "ATP.sender")
     layers = "ringleaf.ina.atp.layers"
     deals_on = True
+    leases = True
 
     def check_racks(self, racks: Sequence[int], servers: int) -> None:
         """Check that bitmaps have room for a job.

@@ -98,6 +98,7 @@ from ringleaf.ina.flight import (
     take_sample,
     unlink_slot,
 )
+from ringleaf.ina.leases import note_written, source_at, target_at
 from ringleaf.ina.tensors import (
     COUNT,
     DTYPE,
@@ -105,8 +106,6 @@ from ringleaf.ina.tensors import (
     INT32,
     LEFT,
     PRIORITY,
-    SOURCE_AT,
-    TARGET_AT,
     end_tensor,
     lay_out,
 )
@@ -151,7 +150,7 @@ def write_lanes(arena: Arena, worker: Worker, position: int, lanes: Bytes) -> No
     row = position * POSITION_WORDS
     tensor, tensors = worker.rows[row + TENSOR], worker.tensors.rows
     count = elements_of(worker, position)
-    start = tensors[tensor + SOURCE_AT] + 4 * elements_before(worker, position)
+    start = source_at(arena, worker.tensors, tensor, 4 * elements_before(worker, position))
     if not worker.rows[row + IS_RAW]:
         block = window(arena.memory, start, 4 * count)
         scratch = worker.scratch.view(np.int32)
@@ -256,8 +255,10 @@ def send_raw(worker: Worker, position: int, now_ps: int) -> None:
 def keep_values(arena: Arena, worker: Worker, position: int, head: Bytes) -> None:
     """Write a position's sums to the tensor's target."""
     tensor, rows = worker.rows[position * POSITION_WORDS + TENSOR], worker.tensors.rows
-    target = rows[tensor + TARGET_AT] + 4 * elements_before(worker, position)
-    swap_items(arena.memory, target, head, VALUES_AT, elements_of(worker, position))
+    start, count = 4 * elements_before(worker, position), elements_of(worker, position)
+    target = target_at(arena, worker.tensors, tensor, start)
+    swap_items(arena.memory, target, head, VALUES_AT, count)
+    note_written(arena, worker.tensors, tensor, start, 4 * count)
     rows[tensor + LEFT] -= 1
 
 

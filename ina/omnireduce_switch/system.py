@@ -38,6 +38,7 @@ class OmniReduceSwitch(SwitchML):
         Target(f"omnireduce-{lanes}", "omnireduce.p4", (f"-DLANES={lanes}",)) for lanes in LANES
     )
     layers = "ringleaf.ina.omnireduce_switch.layers"
+    leases = False  # a worker looks for zeros first
 
     def program(self, lanes: int) -> str:
         """Return the name of the P4 program for packets of so many values.

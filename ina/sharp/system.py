@@ -47,6 +47,7 @@ class Sharp(SwitchML):
     look = Look("#106494", "$S$")
     builds = ()
     layers = ""
+    leases = False  # values are checked before any is sent
 
     def program(self, lanes: int) -> str:
         """Return the name of the P4 program for packets of so many values: SwitchML's.

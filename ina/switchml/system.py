@@ -33,6 +33,7 @@ class SwitchML(FolderSystem):
     last_comers = ("Ether.src", "IP.src", "IP.chksum")
     layers = "ringleaf.ina.switchml.layers"
     is_forgetful = True
+    leases = True
 
     def error_bound(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
         """Return how far each float of the result may be from the exact sum."""

@@ -44,6 +44,7 @@ from ringleaf.ina.flight import (
     unlink_slot,
 )
 from ringleaf.ina.flight import SLOT_WORDS as FLIGHT_SLOT_WORDS
+from ringleaf.ina.leases import note_written, source_at, target_at
 from ringleaf.ina.switchml.scaling import (
     dequantise,
     fill_nan,
@@ -99,8 +100,6 @@ from ringleaf.ina.tensors import (
     LEFT,
     POSTED,
     PRIORITY,
-    SOURCE_AT,
-    TARGET_AT,
     end_tensor,
     lay_out,
     tensor_row,
@@ -195,9 +194,9 @@ def own_exponent(arena: Arena, worker: Worker, tensor: int, position: int) -> in
         return int(worker.state[FIXED])
     if rows[tensor + DTYPE] != FLOAT32 or position >= rows[tensor + BLOCKS]:
         return 0
-    source = rows[tensor + SOURCE_AT]
     start, end = block_start(worker, position), block_end(worker, tensor, position)
-    return max_exponent(window(arena.memory, source + start, end - start).view(np.float32))
+    source = source_at(arena, worker.tensors, tensor, start)
+    return max_exponent(window(arena.memory, source, end - start).view(np.float32))
 
 
 @inline
@@ -207,8 +206,8 @@ def write_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
     row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
     position, exponent = worker.slots[row + POSITION], worker.slots[row + EXPONENT]
     start, end = block_start(worker, position), block_end(worker, tensor, position)
-    source = worker.tensors.rows[tensor + SOURCE_AT]
-    block = window(arena.memory, source + start, end - start)
+    source = source_at(arena, worker.tensors, tensor, start)
+    block = window(arena.memory, source, end - start)
     size = block.size
     if exponent == SPECIAL:
         size = 0
@@ -229,8 +228,8 @@ def read_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
     row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
     position, exponent = worker.slots[row + POSITION], worker.slots[row + EXPONENT]
     start, end = block_start(worker, position), block_end(worker, tensor, position)
-    target = worker.tensors.rows[tensor + TARGET_AT]
-    block = window(arena.memory, target + start, end - start)
+    target = target_at(arena, worker.tensors, tensor, start)
+    block = window(arena.memory, target, end - start)
     if exponent == SPECIAL:
         fill_nan(block.view(np.float32))
     elif state[ELEMENTS] != state[LANES]:
@@ -239,6 +238,7 @@ def read_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
         dequantise(lanes, block.view(np.float32), shift_of(exponent, state[BITS]))
     else:
         unpack(lanes, block.view(np.int32))
+    note_written(arena, worker.tensors, tensor, start, end - start)
 
 
 @inline

@@ -40,6 +40,7 @@ class Vote(SwitchML):
     look = Look("#58641c", "$V$")
     builds = (Target("vote", "vote.p4"),)
     layers = ""
+    leases = False  # values are checked before any is sent
 
     def program(self, lanes: int) -> str:
         """Return the name of the P4 program, the same for all `lanes`."""

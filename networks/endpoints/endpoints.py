@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 import networkx as nx
 
@@ -18,8 +19,10 @@ from ringleaf.hosts.plan import Plans, plans
 from ringleaf.hosts.staging import Staging, lay_out
 from ringleaf.ina.systems import Aggregator, JobRequest, Share
 from ringleaf.networks.endpoints.connections import Connections, Flow
+from ringleaf.networks.endpoints.leases import Fill
 from ringleaf.networks.endpoints.memory import Memory, aligned
 from ringleaf.networks.endpoints.operation import Combine, Operation, add
+from ringleaf.networks.endpoints.segments import SegmentLeases, is_one_sum, room_bytes
 from ringleaf.networks.groups import Group, check_groups
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.tensors import FLOAT32, Array, ElementType
@@ -81,6 +84,7 @@ class Endpoints:
         self._planned: tuple[Schedule, Plans] | None = None
         self.relay: Relay | None = None
         """Passes raised priorities on to processes that have the agents; None: this one has."""
+        self._end_lease: Callable[[], None] = lambda: None
         self._room = (0, 0)  # words of the last collective's executors: where, how many
 
     def divide(self, region_of: Sequence[int], rings: Sequence[int]) -> None:
@@ -168,7 +172,26 @@ class Endpoints:
             buffers = [self.memory.take_bytes(size) for size in staging.nodes.tolist()]
             at = self._take_room(words_of(parts, staging, self.regions))
             executors = self.executors(parts, staging, dtype, at=at)
-            yield self.operate(schedule, executors, nodes, buffers)
+            try:
+                yield self.operate(schedule, executors, nodes, buffers)
+            finally:
+                self._end_lease()
+
+    def lease_sum(self, tensors: Sequence[Array], fill: Fill) -> SegmentLeases:
+        """Return leases of the first group's tensors, whose sum its operation is about to ask for.
+
+        Its system is one whose workers may have a segment at a time, and `arrays` has given the
+        tensors, for this schedule.
+        """
+        from ringleaf.ina.jobs import WorkersJob  # loads compiled code
+
+        job = self.aggregators[0]
+        assert isinstance(job, WorkersJob)
+        room = self.memory.take_bytes(room_bytes(len(tensors)))
+        leases = SegmentLeases(self._store, tensors, fill, room)
+        job.lease(leases.tables)
+        self._end_lease = partial(job.lease, ())
+        return leases
 
     def connect(self, parts: Plans, *, group: int = 0, channel: int = 0) -> None:
         """Make the queue pairs that these plans need, if there are none yet."""
@@ -441,4 +464,5 @@ class Endpoints:
 def _spare(schedule: Schedule, staging: Staging, elements: int, dtype: ElementType) -> int:
     """Return the bytes of memory that an operation takes besides its ranks' tensors."""
     servers = schedule.servers * aligned(elements * dtype.itemsize)
-    return servers + sum(aligned(size) for size in staging.nodes.tolist())
+    segments = room_bytes(schedule.ranks) if is_one_sum(schedule) else 0
+    return servers + segments + sum(aligned(size) for size in staging.nodes.tolist())

@@ -3,8 +3,8 @@
 A machine's memory, not its processor, limits how much data a network can carry, and fresh pages
 can cost more time than the packets that fill them. But a rank need not have its input before it
 reads it, nor a sum that it has passed on until the final one comes; and ranks that end up with the
-same need it once. So `Leases` have inputs written when they are first needed, give pages back to
-the system as soon as nothing in them will be read, and compare results: a chunk's result that
+same need it once. So `ChunkLeases` have inputs written when they are first needed, give pages back
+to the system as soon as nothing in them will be read, and compare results: a chunk's result that
 another rank has, too, bit for bit, is that one's.
 """
 
@@ -39,7 +39,7 @@ _MADV_DONTNEED = 4
 _C = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
-def can_lease(schedule: Schedule) -> bool:
+def is_of_ranks(schedule: Schedule) -> bool:
     """Return whether a schedule is of ranks alone, that send what is in their tensors."""
     return (
         schedule.places == schedule.ranks and schedule.codec is None and not schedule.columns.groups
@@ -47,6 +47,59 @@ def can_lease(schedule: Schedule) -> bool:
 
 
 class Leases:
+    """Where results of ranks are whose tensors are in memory a piece at a time.
+
+    Args:
+        tensors: Each rank's, of one size.
+        edges: The elements at which pieces begin, and the end.
+    """
+
+    def __init__(self, tensors: Sequence[Array], edges: npt.NDArray[np.int64]) -> None:
+        self.edges = edges
+        self._tensors = tensors
+        self._own = np.array([each.ctypes.data for each in tensors])[:, None] + (
+            edges[:-1] * tensors[0].itemsize
+        )
+        self._results: list[list[int]] = [[] for _ in range(self.pieces)]
+        self.addresses: npt.NDArray[np.int64] = self._own.copy()
+        """Where in the process's memory each rank's results are: (ranks, pieces)."""
+
+    @property
+    def pieces(self) -> int:
+        """The number of pieces of a tensor."""
+        return len(self.edges) - 1
+
+    def settle(self) -> None:
+        """Write the inputs that nobody has read or changed, when all is done."""
+
+    def restore(self) -> None:
+        """Have each rank's results in its own tensor, as if there were no leases."""
+        for rank, piece in zip(*np.nonzero(self.addresses != self._own), strict=True):
+            own, address = int(self._own[rank, piece]), int(self.addresses[rank, piece])
+            ctypes.memmove(own, address, self._bytes(piece))
+        self.addresses = self._own.copy()
+
+    def _bytes(self, piece: int) -> int:
+        count: int = self.edges[piece + 1] - self.edges[piece]
+        return int(count) * self._tensors[0].itemsize
+
+    def _keep(self, rank: int, piece: int, address: int) -> bool:
+        """Have a rank's result, now at an address, in its tensor, and return True.
+
+        Or return False, as the same is in another one's.
+        """
+        known, size, own = self._results[piece], self._bytes(piece), int(self._own[rank, piece])
+        for each in known[:MOST_RESULTS]:
+            if _alike(each, address, size):
+                self.addresses[rank, piece] = each
+                return False
+        if address != own:
+            ctypes.memmove(own, address, size)
+        known.append(own)
+        return True
+
+
+class ChunkLeases(Leases):
     """The leases of an operation's chunks; threads that run its executors may call them.
 
     Args:
@@ -59,25 +112,17 @@ class Leases:
     def __init__(
         self, store: Store, executors: Executors, tensors: Sequence[Array], fill: Fill
     ) -> None:
-        plans = executors.plans
-        self.edges = plans.edges
-        self._store, self._tensors, self._fill = store, tensors, fill
-        self._chunks = plans.chunks
-        rows = leases(plans)
+        super().__init__(tensors, executors.plans.edges)
+        self._store, self._fill = store, fill
+        rows = leases(executors.plans)
         self._at = store.allocate("words", rows.size)
         store.arena.words[self._at : self._at + rows.size] = rows.reshape(-1)
         executors.lease(self._at)
-        self._own = np.array([each.ctypes.data for each in tensors])[:, None] + (
-            plans.edges[:-1] * tensors[0].itemsize
-        )
-        self._results: list[list[int]] = [[] for _ in range(plans.chunks)]
         self._pages = _Pages(tensors)
-        self.addresses: npt.NDArray[np.int64] = self._own.copy()
-        """Where in the process's memory each rank's results are: (ranks, chunks)."""
 
     def open(self, lease: int) -> int:
         """Have memory for a chunk; write to it what the rank brings in, unless it is covered."""
-        rank, chunk = divmod((lease - self._at) // x.LEASE_WORDS, self._chunks)
+        rank, chunk = divmod((lease - self._at) // x.LEASE_WORDS, self.pieces)
         self._pages.take(*self._range(rank, chunk))
         if self._store.arena.words[lease + x.STATE] == x.FILLED:
             self._write(rank, chunk)
@@ -85,16 +130,10 @@ class Leases:
 
     def close(self, lease: int) -> int:
         """Give back the memory of a chunk; of a result, if the same is elsewhere."""
-        rank, chunk = divmod((lease - self._at) // x.LEASE_WORDS, self._chunks)
-        if self._store.arena.words[lease + x.STATE] == x.KEPT:
-            start, stop = self._range(rank, chunk)
-            known = self._results[chunk]
-            same = (each for each in known[:MOST_RESULTS] if _alike(each, start, stop - start))
-            self.addresses[rank, chunk] = address = next(same, start)
-            if address == start:
-                known.append(start)
-                return 0
-        self._pages.give_back(*self._range(rank, chunk))
+        rank, chunk = divmod((lease - self._at) // x.LEASE_WORDS, self.pieces)
+        is_result = self._store.arena.words[lease + x.STATE] == x.KEPT
+        if not is_result or not self._keep(rank, chunk, self._range(rank, chunk)[0]):
+            self._pages.give_back(*self._range(rank, chunk))
         return 0
 
     def settle(self) -> None:
@@ -105,18 +144,10 @@ class Leases:
             self._pages.take(*self._range(rank, chunk))
             self._write(rank, chunk)
 
-    def restore(self) -> None:
-        """Have each rank's results in its own tensor, as if there were no leases."""
-        for rank, chunk in zip(*np.nonzero(self.addresses != self._own), strict=True):
-            start, stop = self._range(rank, chunk)
-            ctypes.memmove(start, int(self.addresses[rank, chunk]), stop - start)
-        self.addresses = self._own.copy()
-
     def _range(self, rank: int, chunk: int) -> tuple[int, int]:
         """Return the addresses at which a chunk begins and ends."""
-        size = int(self.edges[chunk + 1] - self.edges[chunk]) * self._tensors[0].itemsize
         start = int(self._own[rank, chunk])
-        return start, start + size
+        return start, start + self._bytes(chunk)
 
     def _write(self, rank: int, chunk: int) -> None:
         start, stop = self.edges[chunk : chunk + 2].tolist()

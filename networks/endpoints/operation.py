@@ -14,8 +14,9 @@ from ringleaf.callbacks import Callback
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import RECEIVE, SEND
-from ringleaf.networks.endpoints.leases import Leases
+from ringleaf.networks.endpoints.leases import ChunkLeases
 from ringleaf.networks.endpoints.memory import Memory
+from ringleaf.networks.endpoints.segments import SegmentLeases
 from ringleaf.tensors import Array, as_array, as_tensor, torch_type, use_one_thread
 
 if TYPE_CHECKING:
@@ -80,20 +81,26 @@ class Operation:
         self._combine = combine
         if any(executors.plans.codecs):
             use_one_thread()
-        self._callbacks: dict[int, Callback] = {}
+        self._callbacks: list[Callback] = []
         self._call(x.ENCODE, self._encode)
         self._call(x.APPLY, self._apply)
         self._call(x.AGGREGATE, self._aggregate)
 
-    def lease(self, leases: Leases) -> None:
-        """Have memory for chunks only while they need it; before the start."""
-        self._call(x.OPEN, leases.open)
-        self._call(x.CLOSE, leases.close)
+    def lease(self, leases: ChunkLeases | SegmentLeases) -> None:
+        """Have memory for pieces of tensors only while they need it; before the start."""
+        if isinstance(leases, ChunkLeases):
+            self._call(x.OPEN, leases.open)
+            self._call(x.CLOSE, leases.close)
+        else:
+            leases.connect(self._address(leases.open), self._address(leases.close))
 
     def _call(self, word: int, function: Callable[[int], int]) -> None:
         """Have executors call a function, whose address this word is for."""
-        self._callbacks[word] = made = Callback(function, failed=-1)
-        self._store.arena.words[np.array(self.executors.blocks) + word] = made.address
+        self._store.arena.words[np.array(self.executors.blocks) + word] = self._address(function)
+
+    def _address(self, function: Callable[[int], int]) -> int:
+        self._callbacks.append(Callback(function, failed=-1))
+        return self._callbacks[-1].address
 
     @property
     def at(self) -> int:
@@ -134,8 +141,8 @@ class Operation:
         return int(self._store.arena.words[self.executors.executor(node) + x.LEFT])
 
     def check(self) -> None:
-        """Raise the exception of a codec, or of the network's system, that was called."""
-        for callback in self._callbacks.values():
+        """Raise the exception of a codec, a lease, or of the network's system, that was called."""
+        for callback in self._callbacks:
             callback.check()
 
     def waits(self, node: int, names: Sequence[str]) -> list[str]:

@@ -21,8 +21,9 @@ from ringleaf.networks.endpoints.director import Director
 from ringleaf.networks.endpoints.endpoints import RING_ROWS, Endpoints
 from ringleaf.networks.endpoints.execution import Execution
 from ringleaf.networks.endpoints.journal import Journal
-from ringleaf.networks.endpoints.leases import Fill, Leases
+from ringleaf.networks.endpoints.leases import ChunkLeases, Fill, Leases, is_of_ranks
 from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.segments import SegmentLeases, is_one_sum
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
 from ringleaf.networks.forwarding import forwarding_rows, program_entities
@@ -269,8 +270,7 @@ class VirtualNetwork(GivesTensors):
             disturbances: Links that fail and switches that restart meanwhile.
             notes: The most notes of messages; None: as many as the options say.
             fill: Writes what ranks bring in, when it is needed: nothing is in the tensors, and the
-                results are where `leases` says. For ranks' messages alone: without servers,
-                switches that add, codecs and scratch memory.
+                results are where `leases` says. For what `can_lease` says.
 
         Raises:
             ConfigError: If schedule, tensors and network don't fit one another.
@@ -282,10 +282,11 @@ class VirtualNetwork(GivesTensors):
         with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
             meter, patience = self.meter(), self._patience()
             journal = self._watch_run(schedule, notes)
-            self.leases = self._lease(operation, as_arrays(tensors), fill)
+            self.leases = self._lease(schedule, operation, as_arrays(tensors), fill)
             self._execution.start(operation, self.now_ps)
             while operation.left:
                 self._advance(patience.deadline_ps)
+                operation.check()
                 if operation.left:
                     self._check_progress(patience, [operation])
             self._end_window()
@@ -298,12 +299,31 @@ class VirtualNetwork(GivesTensors):
             return result
         return replace(result, notes=journal.notes, left_out=journal.left_out)
 
+    def can_lease(self, schedule: Schedule) -> bool:
+        """Return whether `run` takes a schedule whose tensors are only there when needed.
+
+        It is of ranks' messages alone, without servers, codecs and scratch memory; or one sum of
+        all, by a system whose workers can have a segment at a time.
+        """
+        system = self.options.system
+        if system is not None and is_one_sum(schedule):
+            return system.leases
+        return is_of_ranks(schedule)
+
     def _lease(
-        self, operation: Operation, arrays: Sequence[Array], fill: Fill | None
+        self,
+        schedule: Schedule,
+        operation: Operation,
+        arrays: Sequence[Array],
+        fill: Fill | None,
     ) -> Leases | None:
         if fill is None:
             return None
-        leases = Leases(self.store, operation.executors, arrays, fill)
+        leases: ChunkLeases | SegmentLeases
+        if is_one_sum(schedule):
+            leases = self.endpoints.lease_sum(arrays, fill)
+        else:
+            leases = ChunkLeases(self.store, operation.executors, arrays, fill)
         operation.lease(leases)
         return leases
 

@@ -32,7 +32,10 @@ def wrong_of(folder: Path, inputs: Noise, algo: str) -> int:
     return wrong
 
 
-@pytest.mark.parametrize("algo", ["ring", "tree", "allgather", "reducescatter", "broadcast"])
+@pytest.mark.parametrize(
+    "algo",
+    [*("ring", "tree", "allgather", "reducescatter", "broadcast", "switchml", "atp")],
+)
 def test_right_results_are_confirmed(tmp_path: Path, algo: str) -> None:
     assert wrong_of(tmp_path, Noise(3, 4, ELEMENTS, FLOAT32), algo) == 0
 
@@ -51,7 +54,9 @@ class Misread(Noise):
         return self.right.part(rank, start, stop)
 
 
-@pytest.mark.parametrize(("algo", "wrong"), [("ring", 4), ("reducescatter", 3), ("broadcast", 0)])
+@pytest.mark.parametrize(
+    ("algo", "wrong"), [("ring", 4), ("reducescatter", 3), ("broadcast", 0), ("switchml", 4)]
+)
 def test_each_wrong_sum_that_a_rank_has_counts(tmp_path: Path, algo: str, wrong: int) -> None:
     # A chunk's sum begins at the rank after the chunk's own: of chunk 0, ranks 2, 3 and 0 have a
     # wrong one, and an all-gather brings that of rank 0 to all.

@@ -19,13 +19,17 @@ import ringleaf.networks.endpoints.leases as leases
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.data import Noise
-from ringleaf.networks.endpoints.leases import can_lease
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.endpoints import segments
+from ringleaf.networks.endpoints.leases import is_of_ranks
+from ringleaf.networks.endpoints.segments import is_one_sum
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
-from ringleaf.tensors import FLOAT32, Array
+from ringleaf.tensors import FLOAT32, INT32, Array, ElementType
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
 
 PAGE = 1024
+SEGMENT = 1 << 16  # elements
 GARBAGE = 0xAB
 
 FAST = settings(
@@ -150,10 +154,80 @@ def test_an_error_while_inputs_are_made_ends_the_run(given_back: list[int]) -> N
     [
         ("ring", True),
         ("ps", False),  # servers hold sums of their own
-        ("switchml", False),
         ("dsar-split", False),  # codecs look at whole parts of tensors
+        ("switchml", True),
+        ("atp", True),
+        ("panama", True),
+        ("netreduce", False),  # it looks at all values before it sends any
+        ("sharp", False),
+        ("vote", False),
+        ("omnireduce", False),
     ],
 )
-def test_tensors_of_ranks_alone_can_be_leased(algorithm: str, leased: bool) -> None:
-    schedule = ALGORITHMS[algorithm].build(16, size_bytes=1 << 20, servers=2)
-    assert can_lease(schedule) is leased
+def test_tensors_of_ranks_alone_and_of_some_sums_can_be_leased(
+    algorithm: str, leased: bool
+) -> None:
+    schedule = ALGORITHMS[algorithm].build(4, size_bytes=1 << 20, servers=2)
+    if algorithm in SYSTEMS:
+        assert (is_one_sum(schedule) and SYSTEMS[algorithm].leases) is leased
+    else:
+        assert is_of_ranks(schedule) is leased
+
+
+@pytest.fixture
+def tiny_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ranks have so few buffers that losses use them up."""
+    monkeypatch.setattr(segments, "BUFFERS", 1)
+
+
+@settings(FAST, max_examples=10)
+@given(
+    system=st.sampled_from(("switchml", "atp", "panama", "a2tp", "esa")),
+    segments_of=st.floats(0.01, 3.2),
+    dtype=st.sampled_from((FLOAT32, INT32)),
+    threads=st.sampled_from((1, 2)),
+    loss=st.sampled_from((0.0, 0.02)),
+)
+def test_sums_and_times_are_those_of_whole_tensors(
+    tiny_segments: None,
+    system: str,
+    segments_of: float,
+    dtype: ElementType,
+    threads: int,
+    loss: float,
+) -> None:
+    topology, elements = "leafspine,leaves=2,spines=1,hosts=2", int(segments_of * SEGMENT)
+    options = {"loss": loss, "threads": threads, "system": SYSTEMS[system]}
+    inputs = Noise(7, 4, elements, dtype)
+
+    network = make(topology, **options)
+    schedule = ALGORITHMS[system].build(4)
+    whole = network.arrays(elements, dtype, schedule)
+    for rank, array in enumerate(whole):
+        inputs.fill(rank, 0, array)
+    expected = network.run(schedule, whole)
+
+    leased = make(topology, **options)
+    arrays = leased.arrays(elements, dtype, schedule)
+    for array in arrays:
+        array.view(np.uint8)[:] = GARBAGE
+    found = leased.run(schedule, arrays, fill=inputs.fill)
+
+    assert_same(found, expected)
+    assert leased.leases is not None
+    if threads == 1:  # else two ranks may have the first result at the same time
+        assert len(np.unique(leased.leases.addresses)) == leased.leases.pieces
+    leased.leases.restore()
+    for mine, right in zip(arrays, whole, strict=True):
+        assert (mine.view(np.int32) == right.view(np.int32)).all()
+
+
+def test_an_error_while_inputs_of_a_sum_are_made_ends_the_run() -> None:
+    network = make("leafspine,leaves=1,spines=1,hosts=4", system=SYSTEMS["switchml"])
+    schedule = ALGORITHMS["switchml"].build(4)
+
+    def fill(rank: int, start: int, out: Array) -> None:
+        raise OSError("nothing to read")
+
+    with pytest.raises(OSError, match="nothing to read"):
+        network.run(schedule, network.arrays(4096, FLOAT32, schedule), fill=fill)
