@@ -73,51 +73,53 @@ class Executor:
         self.contents = algebra.inputs(schedule)
         self.landed: dict[int, int] = {}
         self.applied: set[tuple[int, Place]] = set()
+        self.readers: dict[Place, list[int]] = {place: [] for place in self.contents}
+        self.writers: dict[Place, list[int]] = {place: [] for place in self.contents}
+        for number, row in enumerate(self.rows):
+            for place in reads(row):
+                self.readers[place].append(number)
+            for place in writes(row):
+                self.writers[place].append(number)
 
     def run(self, rng: random.Random) -> dict[Place, int]:
-        while len(self.applied) < sum(len(writes(row)) for row in self.rows):
-            may_land = [n for n in range(len(self.rows)) if self.may_land(n)]
-            may_apply = [
-                (n, place)
-                for n, row in enumerate(self.rows)
-                for place in writes(row)
-                if self.may_apply(n, place)
-            ]
+        to_land = list(range(len(self.rows)))
+        to_apply = [(n, place) for n in to_land for place in writes(self.rows[n])]
+        while to_apply:
+            may_land = [n for n in to_land if self.may_land(n)]
+            may_apply = [(n, place) for n, place in to_apply if self.may_apply(n, place)]
             assert may_land or may_apply, "deadlock"
             choice = rng.randrange(len(may_land) + len(may_apply))
             if choice < len(may_land):
                 number = may_land[choice]
                 self.landed[number] = self.algebra.bring(self.rows[number], self.contents)
+                to_land.remove(number)
             else:
                 number, place = may_apply[choice - len(may_land)]
                 row = self.rows[number]
                 self.algebra.write(row, place, self.landed[number], self.contents)
                 self.applied.add((number, place))
+                to_apply.remove((number, place))
         return self.contents
 
     def may_land(self, number: int) -> bool:
         row = self.rows[number]
-        return number not in self.landed and all(
+        return all(
             (n, place) in self.applied
             for place in reads(row)
-            for n, other in enumerate(self.rows)
-            if other.step < row.step and place in writes(other)
+            for n in self.writers[place]
+            if self.rows[n].step < row.step
         )
 
     def may_apply(self, number: int, place: Place) -> bool:
-        if number not in self.landed or (number, place) in self.applied:
+        if number not in self.landed:
             return False
-        earlier = all(
-            (n, place) in self.applied
-            for n, other in enumerate(self.rows[:number])
-            if place in writes(other)
-        )
+        earlier = all((n, place) in self.applied for n in self.writers[place] if n < number)
         return earlier and (
             not self.acknowledge
             or all(
                 n in self.landed
-                for n, other in enumerate(self.rows)
-                if other.step <= self.rows[number].step and place in reads(other)
+                for n in self.readers[place]
+                if self.rows[n].step <= self.rows[number].step
             )
         )
 

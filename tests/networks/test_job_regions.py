@@ -30,7 +30,7 @@ from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
 
 US = 10**6
-FAST = settings(max_examples=3 if numba.config.DISABLE_JIT else 25, deadline=None)
+FAST = settings(max_examples=3 if numba.config.DISABLE_JIT else 15, deadline=None)
 
 
 class Ledger:
@@ -97,6 +97,9 @@ def play(
     )
 
 
+ANY = ("ring", "ps", *sorted(set(SYSTEMS) - {"vote"}))  # which takes signs only
+
+
 def share_switches(algorithms: Sequence[str]) -> bool:
     """Return whether one P4 program serves all of them."""
     try:
@@ -117,9 +120,7 @@ def _schedule(algorithm: str, ranks: int, elements: int) -> Schedule:
 @FAST
 @given(
     topology=st.sampled_from(("fattree,k=4", "leafspine,leaves=3,spines=2,hosts=3", "torus2d")),
-    algorithms=st.lists(st.sampled_from(("ring", "ps", *SYSTEMS)), min_size=1, max_size=2).filter(
-        share_switches
-    ),
+    algorithms=st.lists(st.sampled_from(ANY), min_size=1, max_size=2).filter(share_switches),
     order=st.sampled_from(sorted(SCHEDULERS)),
     elements=st.lists(st.integers(0, 5000), min_size=1, max_size=4).filter(any),
     threads=st.sampled_from((2, 3, 8)),

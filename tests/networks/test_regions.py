@@ -21,12 +21,12 @@ from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.networks.virtual.regions import divide
 from ringleaf.networks.virtual.state import REGION
-from ringleaf.tensors import INT32, Array
+from ringleaf.tensors import FLOAT32, INT32, Array
 from ringleaf.topologies.graph import hosts, neighbors, switches
 from ringleaf.topologies.registry import build
 
 US = 10**6
-FAST = settings(max_examples=5 if numba.config.DISABLE_JIT else 40, deadline=None)
+FAST = settings(max_examples=5 if numba.config.DISABLE_JIT else 24, deadline=None)
 
 
 def run(
@@ -50,10 +50,13 @@ def run(
     schedule = ALGORITHMS[algorithm].build(
         ranks, size_bytes=4 * elements, hierarchy=graph.graph["hierarchy"]
     )
+    dtype = FLOAT32 if algorithm == "vote" else INT32
     for _ in range(runs):
-        arrays = network.arrays(elements, INT32, schedule)
+        arrays = network.arrays(elements, dtype, schedule)
         for rank, array in enumerate(arrays):
             array[:] = np.arange(elements) * (rank + 1) % 1009
+            if algorithm == "vote":
+                array[:] = array % 2 * 2 - 1
         result = network.run(schedule, arrays, disturbances=disturbances)
     assert network.drain() == 0, "a packet leaked"
     return result, [array.copy() for array in arrays]
