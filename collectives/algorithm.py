@@ -13,6 +13,7 @@ from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
+    from ringleaf.collectives.sparse.registry import Method
     from ringleaf.collectives.wires import Network
 
 IDEAL = AlphaBeta()
@@ -77,6 +78,8 @@ class Algorithm:
             no other order of ranks could suit the topology better.
         sparse: Whether it is for tensors with zeros.
         chooses: Whether it chooses among the others.
+        method: Several exchanges that depend on the data, in place of a schedule: a sparse
+            allreduce, which is lossy; `build` and `cost` raise then.
     """
 
     name: str
@@ -90,6 +93,7 @@ class Algorithm:
     placed: bool = False
     sparse: bool = False
     chooses: bool = False
+    method: Method | None = None
 
     def build(
         self,

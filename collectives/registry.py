@@ -2,7 +2,7 @@
 
 A new one is a file in `algorithms`, or an entry point of a package. Each aggregation
 system is an algorithm, too, and brings it along. So is each file with a schedule, by its name, and
-each synthesiser, with a topology.
+each synthesiser, with a topology; and each sparse allreduce, which has exchanges and no schedule.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Protocol
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.files.algorithm import read_algorithm
 from ringleaf.collectives.files.registry import names_file
+from ringleaf.collectives.sparse.algorithm import names_sparse, sparse_algorithm
 from ringleaf.collectives.synthesis.algorithm import synthesised
 from ringleaf.collectives.synthesis.names import is_synthesised
 from ringleaf.registry import Registry
@@ -32,13 +33,15 @@ SYSTEMS: Registry[Aggregating] = Registry("systems", "system", "ina", "SYSTEM", 
 class _Others(Mapping[str, Algorithm]):
     """The algorithms that systems bring along, and those that only some networks have.
 
-    These are in files, of which there is no list, or synthesised: whoever takes all algorithms in
-    turn, for any number of ranks, does not get them.
+    These are in files, of which there is no list, synthesised, or sparse allreduces: whoever takes
+    all algorithms in turn, for any number of ranks, does not get them.
     """
 
     def __getitem__(self, name: str) -> Algorithm:
         if names_file(name):
             return read_algorithm(Path(name))
+        if names_sparse(name):
+            return sparse_algorithm(name)
         return synthesised(name) if is_synthesised(name) else SYSTEMS[name].algorithm
 
     def __iter__(self) -> Iterator[str]:
@@ -50,7 +53,9 @@ class _Others(Mapping[str, Algorithm]):
     def __contains__(self, name: object) -> bool:
         if name in SYSTEMS:
             return True
-        return isinstance(name, str) and (names_file(name) or is_synthesised(name))
+        return isinstance(name, str) and (
+            names_file(name) or names_sparse(name) or is_synthesised(name)
+        )
 
 
 ALGORITHMS: Registry[Algorithm] = Registry(

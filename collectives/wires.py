@@ -8,7 +8,7 @@ common wire do not meet.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 
@@ -37,6 +37,7 @@ class Wires:
         ways: (src, dst) -> the numbers of the wires from rank `src` to rank `dst`, in order. A pair
             that has no way must go through other ranks.
         sites: The switch that each rank is attached to, as a number; ranks of one switch share it.
+        through: The numbers of the switches that ways pass; empty: they are not known.
 
     Raises:
         ScheduleError: If sizes don't fit one another, or ways name what there is not.
@@ -46,6 +47,7 @@ class Wires:
     wires: tuple[Wire, ...]
     ways: Mapping[Pair, tuple[int, ...]]
     sites: tuple[int, ...]
+    through: Mapping[Pair, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.sites) != self.ranks:
@@ -93,12 +95,14 @@ class Wires:
     def mirrored(self) -> Wires:
         """The network in which every message goes the other way, on the same wires."""
         ways = {(dst, src): way for (src, dst), way in self.ways.items()}
-        return Wires(self.ranks, self.wires, ways, self.sites)
+        through = {(dst, src): way for (src, dst), way in self.through.items()}
+        return Wires(self.ranks, self.wires, ways, self.sites, through)
 
     @cached_property
     def digest(self) -> str:
         """A hash of all that there is."""
-        parts = (self.ranks, self.wires, sorted(self.ways.items()), self.sites)
+        known = sorted(self.ways.items()), sorted(self.through.items())
+        parts = (self.ranks, self.wires, known, self.sites)
         return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 

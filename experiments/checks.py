@@ -90,6 +90,10 @@ def _check_capture(path: Path) -> None:
 def _check_collective(spec: CollectiveSpec, counts: Counts) -> None:
     one_collective(spec.algos)
     check_given_ranks(spec.algos, count_ranks(counts.hosts, spec.servers))
+    for name in spec.algos:
+        method = ALGORITHMS[name].method
+        if method is not None:
+            method.make(0, count_ranks(counts.hosts, spec.servers))  # which may refuse the number
     needed = need(spec, counts, distance=1)
     check_memory(spec.topo, needed.memory_bytes, free_bytes())
 

@@ -52,6 +52,7 @@ LEASED = ("ring", "biring", "allgather")
 LEASED_SIZES = 5  # of a tensor: a result, and chunks that ranks are busy with
 LEASED_BYTES = 8 << 20  # more, per rank: pages of which these are parts
 SUMMED_BYTES = 1 << 20  # per rank: segments of a tensor that switches add
+GATHERED = 4.0  # more copies, of sparse allreduces: what ranks wanted, left, gathered and added
 KEPT = 1.0  # one more, of inputs that can't be made again
 PAIR_BYTES = 20  # per pair of hosts: rates of the paths between those that talk to one another
 PORT_BYTES = 16 << 10  # per port: queues, and the bytes it carried, by time
@@ -267,7 +268,9 @@ def _packets_s(
 
 def _loads_torch(spec: CollectiveSpec) -> bool:
     """Return whether a run loads PyTorch: for a compressor, or a codec."""
-    return bool(spec.compress) or any(name in CODED for name in spec.algos)
+    return bool(spec.compress) or any(
+        name in CODED or ALGORITHMS[name].method is not None for name in spec.algos
+    )
 
 
 def pays_to_lease(spec: CollectiveSpec, ranks: int, chunks: int, size_bytes: int) -> bool:
@@ -293,7 +296,8 @@ def _copies(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: 
     system = find_system(algorithm.name) if algorithm.in_network else None
     if system is not None and system.leases and pays_to_lease(spec, ranks, 1, size_bytes):
         return min(COPIES, (size_bytes + SUMMED_BYTES * ranks) / (ranks * size_bytes))
-    return COPIES + STAGED.get(algorithm.name, 0) + KEPT * is_kept + _scratch(algorithm)
+    gathered = GATHERED if algorithm.method is not None else 0.0
+    return COPIES + STAGED.get(algorithm.name, 0) + KEPT * is_kept + _scratch(algorithm) + gathered
 
 
 def _scratch(algorithm: Algorithm) -> float:

@@ -26,7 +26,7 @@ from ringleaf.yaml_file import read_yaml
 
 SHAPES = PACKAGE / "experiments" / "shapes.yaml"
 
-VIRTUAL, LIVE = "virtual", "virtual, live"
+LIVE = "virtual, live"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,7 @@ KINDS = (
     Kind("algorithm", ALGORITHMS, LIVE, "ringleaf run --algo {}"),
     Kind("synthesiser", SYNTHESISERS, LIVE, "ringleaf run --algo {}"),
     Kind("compressor", COMPRESSORS, LIVE, "ringleaf run --compress {}"),
-    Kind(
-        "sparse allreduce",
-        SPARSE,
-        VIRTUAL,
-        "python -m ringleaf.experiments.studies.sparse_volume --name {}",
-    ),
+    Kind("sparse allreduce", SPARSE, LIVE, "ringleaf run --algo {}:1%"),
     Kind("controller", CONTROLLERS, LIVE, "ringleaf run --cc {}"),
     Kind("scheduler", SCHEDULERS, LIVE, "ringleaf run --spec JOBS.yaml --order {}"),
     Kind("offload", OFFLOADS, LIVE, "ringleaf nic {}"),
@@ -136,7 +131,9 @@ def _description(members: Registry[Any], name: str, member: Any) -> str:
     parts = [module.__doc__ or ""]
     if isinstance(member, Algorithm):
         parts += _docs_of(member.schedule_for)
-    if inspect.isfunction(member):  # makes a compressor, which a class beside it is
+    if inspect.isfunction(
+        getattr(member, "parse", member)
+    ):  # makes a compressor, which a class beside it is
         parts += [
             each.__doc__ or ""
             for each in vars(module).values()

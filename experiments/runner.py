@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ringleaf.collectives.algorithm import Algorithm
-from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.compress.compressor import codec_of
 from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.collectives.cost import AlphaBeta
@@ -27,7 +26,9 @@ from ringleaf.experiments.carry import Carried, carry
 from ringleaf.experiments.checks import count_nodes, count_ranks, one_collective
 from ringleaf.experiments.data import TYPES, Given, Inputs, Noise, Sparsity, whole
 from ringleaf.experiments.estimate import Estimate, Need, estimate, need
+from ringleaf.experiments.exchanges import Exchange, coded, tolerance_of
 from ringleaf.experiments.judge import Judge
+from ringleaf.experiments.methods import carry_step
 from ringleaf.experiments.network import (
     Connect,
     Network,
@@ -247,10 +248,6 @@ class Experiment:
         tell: Callable[[int], None] | None = None,
     ) -> Measurement:
         """Run one algorithm once on a network that `connect` makes, and judge the result."""
-        moved_bytes = inputs.elements * DTYPES[self.spec.dtype]  # a compressor may give less
-        schedule = self.schedule(algorithm, moved_bytes)
-        judge = self._judge(algorithm, schedule)
-        judge.examine(schedule)
 
         def make() -> Network:
             threads = self.estimate(algorithm, size_bytes).threads
@@ -262,6 +259,12 @@ class Experiment:
                 record=self._folder(self.spec.record, algorithm, size_bytes),
             )
 
+        if algorithm.method is not None:
+            return self._measure_method(make(), algorithm, size_bytes, inputs)
+        moved_bytes = inputs.elements * DTYPES[self.spec.dtype]  # a compressor may give less
+        schedule = self.schedule(algorithm, moved_bytes)
+        judge = self._judge(algorithm, schedule)
+        judge.examine(schedule)
         carried = carry(self.spec, schedule, inputs, make, tell)
         network, arrays, outcome = carried.network, carried.arrays, carried.outcome
         network.close()
@@ -270,22 +273,62 @@ class Experiment:
             verdict = judge.judge(
                 schedule, inputs, arrays, self._tolerance(algorithm), carried.leases
             )
-        bound_ps = self._bounds.least_ps(
-            schedule,
-            moved_bytes,
-            DTYPES[self.spec.dtype],
-            is_float=self.spec.dtype == "float32",
-            moved_bytes=None if schedule.codec is None else _message_bytes(schedule, inputs),
-            inputs=whole(inputs) if inputs.is_kept else None,
-            slots=network.slots,
-        )
-        floor_ps = self._floor_ps(algorithm, schedule, moved_bytes, inputs)
         row = self._row(
             *(algorithm, schedule, size_bytes, carried),
             verdict=verdict,
-            bound_ps=bound_ps,
-            floor_ps=floor_ps,
+            bound_ps=self._bound_ps(schedule, inputs, network.slots),
+            floor_ps=self._floor_ps(algorithm, schedule, moved_bytes, inputs),
         )
+        return self._measurement(algorithm, row, outcome, schedule, arrays)
+
+    def _measure_method(
+        self, network: Network, algorithm: Algorithm, size_bytes: int, inputs: Inputs
+    ) -> Measurement:
+        """Run a sparse allreduce once on a network, and judge exchanges and result."""
+
+        def bound_ps(each: Exchange) -> int:
+            return self._bound_ps(each.schedule, Given(each.values), each.slots)
+
+        def build(name: str, size_bytes: int, root: int) -> Schedule:
+            assert root == 0, "a first step's roots are rank 0"
+            return self.schedule(ALGORITHMS[name], size_bytes)
+
+        assert algorithm.method is not None
+        done = carry_step(
+            *(algorithm.name, algorithm.method, whole(inputs), self.spec.seed, network),
+            build=build,
+            bound_ps=bound_ps,
+        )
+        network.close()
+        row = self._row(
+            *(algorithm, done.schedule, size_bytes, Carried(network, done.results, done.outcome)),
+            verdict=done.verdict,
+            bound_ps=done.bound_ps,
+            floor_ps=self._latency_ps,  # an element that is not chosen takes nothing
+        )
+        return self._measurement(algorithm, row, done.outcome, done.schedule, done.results)
+
+    def _bound_ps(self, schedule: Schedule, inputs: Inputs, slots: int | None) -> int:
+        item_bytes = DTYPES[self.spec.dtype]
+        return self._bounds.least_ps(
+            schedule,
+            inputs.elements * item_bytes,
+            item_bytes,
+            is_float=self.spec.dtype == "float32",
+            moved_bytes=None if schedule.codec is None else _message_bytes(schedule, inputs),
+            inputs=whole(inputs) if inputs.is_kept else None,
+            slots=slots,
+        )
+
+    def _measurement(
+        self,
+        algorithm: Algorithm,
+        row: CollectiveRow,
+        outcome: RunResult,
+        schedule: Schedule,
+        arrays: Sequence[Array],
+    ) -> Measurement:
+        size_bytes = row.size_bytes
         pcaps = self._folder(self._pcaps, algorithm, size_bytes)
         files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
         kept = None if self._given is None else [as_tensor(array.copy()) for array in arrays]
@@ -307,9 +350,7 @@ class Experiment:
         dense = Held.dense(self.ranks, size_bytes)
         if self.spec.compress and schedule.codec not in (None, SPARSE_STREAM):
             # An element may take less than a bit.
-            return self._floor.least_ps(
-                Task(self.collective, 0, 0, Held.dense(self.ranks, 0), hosts_add=False)
-            )
+            return self._latency_ps
         return self._floor.least_ps(
             Task(
                 self.collective,
@@ -319,6 +360,13 @@ class Experiment:
                 hosts_add=self._hosts_add(algorithm),
                 root=schedule.root,
             )
+        )
+
+    @property
+    def _latency_ps(self) -> int:
+        """The least time of the collective, if data take none."""
+        return self._floor.least_ps(
+            Task(self.collective, 0, 0, Held.dense(self.ranks, 0), hosts_add=False)
         )
 
     def _hosts_add(self, algorithm: Algorithm) -> bool:
@@ -378,21 +426,6 @@ class Experiment:
             choice=schedule.algorithm if algorithm.chooses else "",
             expected_ps=self.expected_ps(schedule, size_bytes) if algorithm.chooses else None,
         )
-
-
-def tolerance_of(algorithm: Algorithm, lanes: int) -> Tolerance | None:
-    """Return the allowed error of an aggregation system; None if hosts add."""
-    if not algorithm.in_network:
-        return None
-    system = find_system(algorithm.name)
-    return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)
-
-
-def coded(schedule: Schedule, codec: Codec | None) -> Schedule:
-    """Return a schedule whose messages a codec writes, unless it has one of its own."""
-    if codec is None or schedule.codec is not None or schedule.scratch:
-        return schedule
-    return replace(schedule, codec=codec)
 
 
 def _message_bytes(schedule: Schedule, inputs: Inputs) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ringleaf.collectives.schedule import Collective
+from ringleaf.collectives.sparse.algorithm import names_sparse
 from ringleaf.experiments import drops
 from ringleaf.experiments.bounds.busbw import busbw_formula
 from ringleaf.experiments.estimate import Need
@@ -75,6 +76,9 @@ def _sparsity(options: dict[str, Any]) -> Iterator[str]:
             f"{100 * options['density']:g} % of the elements are not zero, in runs of "
             f"{options['cluster']}, {100 * options['overlap']:g} % of them the same on all ranks"
         )
+    lossy = [name for name in options.get("algos", ()) if names_sparse(name)]
+    if lossy:
+        said.append(f"{', '.join(lossy)}: sums of chosen elements, judged by their own definition")
     if options.get("compress"):
         said.append(f"compressed by {options['compress']}")
     if options.get("servers"):

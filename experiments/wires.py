@@ -49,6 +49,7 @@ class Cabling:
         relays = self._relays
         numbers: dict[tuple[str, str], int] = {}
         found: dict[tuple[int, int], tuple[int, ...]] = {}
+        through: dict[tuple[int, int], tuple[int, ...]] = {}
         for dst in range(ranks):
             sources = [src for src in range(ranks) if src != dst]
             for src, passes in zip(sources, ways.passes(sources, dst, 0), strict=True):
@@ -57,9 +58,10 @@ class Cabling:
                 if any(node in relays and node not in ends for node, _ in hops):
                     continue
                 found[src, dst] = tuple(numbers.setdefault(hop, len(numbers)) for hop in hops)
+                through[src, dst] = tuple(index(node) for node, _ in hops[1:])
         wires = [Wire(ways.links[hop].rate_bps, ways.hop_ps(*hop)) for hop in numbers]
         sites = tuple(index(switch) for switch in ways.access)
-        return Wires(ranks, tuple(wires), found, sites)
+        return Wires(ranks, tuple(wires), found, sites, through)
 
     @cached_property
     def _relays(self) -> set[str]:

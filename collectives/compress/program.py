@@ -8,7 +8,7 @@ their exchanges over a network, or adds up in memory (tests do).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -19,6 +19,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compress.compressor import Compressor, Feedback, codec_of
 from ringleaf.collectives.compress.member import Member
 from ringleaf.collectives.compress.scaled import Scaled
+from ringleaf.errors import ConfigError
 from ringleaf.tensors import Array, as_array, as_tensor
 
 
@@ -142,3 +143,44 @@ def changes_elements_only(compressor: Compressor) -> bool:
         return False
     kind = type(compressor)
     return kind.own is Member.own and kind.result is Member.result
+
+
+Carry = Callable[[Sequence["Ask | Post"]], list["Array | dict[int, Array]"]]
+"""Carries one exchange: from each rank's part of it to what comes back to each."""
+
+
+def drive(steps: Sequence[Step], exchange: Carry) -> list[Array]:
+    """Go through all ranks' steps, exchange by exchange; return what each of them returns.
+
+    Raises:
+        ConfigError: If they don't all ask for the same.
+    """
+    asks, results = _first(steps)
+    while asks:
+        if len(asks) < len(steps) or len({_kind(ask) for ask in asks}) > 1:
+            raise ConfigError(f"program: all ranks must ask for the same, got {asks[:2]}")
+        answers = exchange(asks)
+        asks, results = [], []
+        for step, answer in zip(steps, answers, strict=True):
+            try:
+                asks.append(step.send(answer))
+            except StopIteration as end:
+                results.append(end.value)
+    return results
+
+
+def _first(steps: Sequence[Step]) -> tuple[list[Ask | Post], list[Array]]:
+    asks: list[Ask | Post] = []
+    results: list[Array] = []
+    for step in steps:
+        try:
+            asks.append(next(step))
+        except StopIteration as end:
+            results.append(end.value)
+    return asks, results
+
+
+def _kind(ask: Ask | Post) -> object:
+    if isinstance(ask, Post):
+        return None
+    return ask.collective, ask.values.size, ask.codec, ask.root

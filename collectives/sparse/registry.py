@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ringleaf.collectives.algorithm import Look
+from ringleaf.collectives.sparse.expected import Expect
 from ringleaf.registry import Registry
 
 if TYPE_CHECKING:
@@ -13,17 +16,46 @@ if TYPE_CHECKING:
 Maker = Callable[[int, int], "Program"]
 """A function from a rank, and the number of ranks, to that rank's side."""
 
-SPARSE: Registry[Callable[[str, str], Maker]] = Registry(
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A sparse allreduce with its settings.
+
+    Attributes:
+        make: Makes ranks' sides. Raises ConfigError if the number of ranks does not suit it.
+        expect: Returns the results that a first step must have, by the method's own mathematics,
+            from all ranks' tensors at once, (ranks, elements) float32.
+    """
+
+    make: Maker
+    expect: Expect
+
+
+@dataclass(frozen=True, slots=True)
+class SparseAllreduce:
+    """A sparse allreduce.
+
+    Attributes:
+        title: Its name in texts.
+        parse: Returns the method, from the text behind the colon, and the start of messages.
+        look: Its look in figures.
+    """
+
+    title: str
+    parse: Callable[[str, str], Method]
+    look: Look
+
+
+SPARSE: Registry[SparseAllreduce] = Registry(
     "sparse_allreduces", "sparse allreduce", "collectives/sparse_allreduces", "ALLREDUCE"
 )
-"""Parsers: from the text behind the colon, and the start of error messages, to a maker."""
 
 
-def parse_sparse(text: str, where: str = "sparse") -> Maker:
-    """Return what makes ranks' sides of a sparse allreduce like `oktopk:1%`.
+def parse_sparse(text: str, where: str = "sparse") -> Method:
+    """Return a sparse allreduce with its settings, like `oktopk:1%`.
 
     Raises:
         ConfigError: If the name is unknown, or the text behind the colon is wrong.
     """
     name, _, rest = text.partition(":")
-    return SPARSE.find(name, where)(rest, f"{where}: {name}")
+    return SPARSE.find(name, where).parse(rest, f"{where}: {name}")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.codecs.trimmed import TRIMMED
 from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.compress.choices import largest
 from ringleaf.collectives.compress.program import Ask, Step
 from ringleaf.collectives.compress.settings import parse_settings
 from ringleaf.collectives.compress.share import Share, parse_share
 from ringleaf.collectives.sparse.bloom import filter_size, hashes, positives
+from ringleaf.collectives.sparse.expected import Expected, exactly, in_any_order, in_turn
 from ringleaf.collectives.sparse.fitted import fit, unfit
 from ringleaf.collectives.sparse.pairs import Residual, scatter
-from ringleaf.collectives.sparse.registry import Maker
+from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
 from ringleaf.errors import choose
 from ringleaf.tensors import Array
 
@@ -71,13 +74,32 @@ class DeepReduce(Residual):
         return scatter(pairs, values.size)
 
 
-def parse(text: str, where: str) -> Maker:
-    """Return the maker for the text behind the colon; errors begin with `where`."""
+def parse(text: str, where: str) -> Method:
+    """Return the method for the text behind the colon; errors begin with `where`."""
     settings = parse_settings(text, where, values=PLAIN)
     share = parse_share(settings.first, where)
     values = settings.named["values"]
     choose(where, "form of values", values, VALUES)
-    return lambda rank, ranks: DeepReduce(share, rank, ranks, values)
+
+    def expect(tensors: Array) -> Expected:
+        """Return sums of values at the first places that each rank's filter seems to have."""
+        elements = tensors.shape[1]
+        if elements <= SMALLEST:
+            return in_any_order(tensors)
+        count = share.of(elements)
+        bits, functions = filter_size(elements, count)
+        parts = []
+        for each in tensors:
+            has = np.zeros(bits, np.bool_)
+            has[hashes(largest(each, count), bits, functions)] = True
+            seems = has[hashes(np.arange(elements), bits, functions)].all(axis=0)
+            taken = np.flatnonzero(seems)[:count]
+            part = np.zeros(elements, np.float32)
+            part[taken] = unfit(fit(each[taken])) if values == FITTED else each[taken]
+            parts.append(part)
+        return exactly(in_turn(parts))
+
+    return Method(lambda rank, ranks: DeepReduce(share, rank, ranks, values), expect)
 
 
-ALLREDUCE = parse
+ALLREDUCE = SparseAllreduce("DeepReduce", parse, Look("#3a9a8a", "x"))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ringleaf.collectives.algorithm import Look
+from ringleaf.collectives.compress.choices import largest
 from ringleaf.collectives.compress.program import Post, Step
 from ringleaf.collectives.compress.share import parse_share
+from ringleaf.collectives.sparse.expected import Expected, exactly, only
 from ringleaf.collectives.sparse.pairs import Residual, from_words, to_words
-from ringleaf.collectives.sparse.registry import Maker
+from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
 from ringleaf.errors import ConfigError
 from ringleaf.tensors import Array
 
@@ -58,8 +61,8 @@ class GTopK(Residual):
         return result
 
 
-def parse(text: str, where: str) -> Maker:
-    """Return the maker for the text behind the colon; errors begin with `where`."""
+def parse(text: str, where: str) -> Method:
+    """Return the method for the text behind the colon; errors begin with `where`."""
     share = parse_share(text, where)
 
     def make(rank: int, ranks: int) -> GTopK:
@@ -67,7 +70,16 @@ def parse(text: str, where: str) -> Maker:
             raise ConfigError(f"{where}: ranks must be a power of two, got {ranks}")
         return GTopK(share, rank, ranks)
 
-    return make
+    def expect(values: Array) -> Expected:
+        """Return the sums that pairs, then pairs of pairs keep, with all zeros in place."""
+        count = share.of(values.shape[1])
+        held = [only(each, largest(each, count)) for each in values]
+        while len(held) > 1:
+            sums = [first + second for first, second in zip(held[::2], held[1::2], strict=True)]
+            held = [only(s, np.argsort(-np.abs(s), kind="stable")[:count]) for s in sums]
+        return exactly(held[0])
+
+    return Method(make, expect)
 
 
-ALLREDUCE = parse
+ALLREDUCE = SparseAllreduce("gTop-k", parse, Look("#b0703a", "2"))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.compress.program import Post, Step
 from ringleaf.collectives.compress.settings import parse_settings
 from ringleaf.collectives.compress.share import Share, parse_share
 from ringleaf.collectives.compressors.mstopk import choose
 from ringleaf.collectives.schedule import chunk_ranges
+from ringleaf.collectives.sparse.expected import Expected, exactly, in_turn, only
 from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
-from ringleaf.collectives.sparse.registry import Maker
+from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
 from ringleaf.errors import ConfigError
 from ringleaf.tensors import Array
 
@@ -68,8 +70,8 @@ class HiTopK(Residual):
         }
 
 
-def parse(text: str, where: str) -> Maker:
-    """Return the maker for the text behind the colon; errors begin with `where`."""
+def parse(text: str, where: str) -> Method:
+    """Return the method for the text behind the colon; errors begin with `where`."""
     settings = parse_settings(text, where, node="4")
     share = parse_share(settings.first, where)
     node = settings.whole(settings.named["node"], 1, 1 << 16)
@@ -79,7 +81,20 @@ def parse(text: str, where: str) -> Maker:
             raise ConfigError(f"{where}: ranks must be whole nodes of {node}, got {ranks}")
         return HiTopK(share, rank, ranks, node)
 
-    return make
+    def expect(values: Array) -> Expected:
+        """Return the sums of what nodes' sums keep of each part."""
+        ranges = chunk_ranges(values.shape[1], node)
+        count = -(-share.of(values.shape[1]) // node)
+        total = np.zeros(values.shape[1], np.float32)
+        for first in range(0, len(values), node):
+            sums = in_turn([*values[first : first + node]])
+            for start, stop in ranges:
+                part = sums[start:stop]
+                places = choose(part, min(count, part.size)) if part.size else np.arange(0)
+                total[start:stop] += only(part, places)
+        return exactly(total)
+
+    return Method(make, expect)
 
 
-ALLREDUCE = parse
+ALLREDUCE = SparseAllreduce("HiTopKComm", parse, Look("#6a5ab8", "+"))

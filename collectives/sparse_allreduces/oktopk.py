@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.codecs.trimmed import TRIMMED
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compress.choices import smallest_kept
 from ringleaf.collectives.compress.program import Ask, Post, Step
 from ringleaf.collectives.compress.settings import parse_settings
 from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.sparse.expected import Expected, exactly, in_turn
 from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
-from ringleaf.collectives.sparse.registry import Maker
+from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
 from ringleaf.tensors import Array
 
 EVERY, REGIONS_EVERY = 32, 64
@@ -150,12 +152,25 @@ def _adapted(threshold: float, count: int, few: float, many: float) -> float:
     return threshold * SCALE if count > many else threshold
 
 
-def parse(text: str, where: str) -> Maker:
-    """Return the maker for the text behind the colon; errors begin with `where`."""
+def parse(text: str, where: str) -> Method:
+    """Return the method for the text behind the colon; errors begin with `where`."""
     settings = parse_settings(text, where, balanced="yes")
     share = parse_share(settings.first, where)
     balanced = settings.named["balanced"] == "yes"
-    return lambda rank, ranks: OkTopK(share, rank, ranks, balanced=balanced)
+
+    def expect(values: Array) -> Expected:
+        """Return the largest sums of the ranks' largest elements: thresholds are exact at first."""
+        count = share.of(values.shape[1])
+        least = [smallest_kept(each, count) for each in values]
+        kept = [
+            np.where(np.abs(v) >= t, v, np.float32(0)) for v, t in zip(values, least, strict=True)
+        ]
+        sums = in_turn(kept)
+        sent = sums[sums != 0]
+        limit = smallest_kept(sent, min(count, sent.size)) if sent.size else 0.0
+        return exactly(np.where(np.abs(sums) >= limit, sums, np.float32(0)))
+
+    return Method(lambda rank, ranks: OkTopK(share, rank, ranks, balanced=balanced), expect)
 
 
-ALLREDUCE = parse
+ALLREDUCE = SparseAllreduce("Ok-Topk", parse, Look("#c03a5a", "3"))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.compress.choices import largest
 from ringleaf.collectives.compress.program import Ask, Step
 from ringleaf.collectives.compress.settings import parse_settings
 from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.sparse.expected import Expected, in_any_order, only
 from ringleaf.collectives.sparse.pairs import Residual
-from ringleaf.collectives.sparse.registry import Maker
+from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
 from ringleaf.tensors import Array
 
 
@@ -47,12 +50,18 @@ class ScaleCom(Residual):
         return result
 
 
-def parse(text: str, where: str) -> Maker:
-    """Return the maker for the text behind the colon; errors begin with `where`."""
+def parse(text: str, where: str) -> Method:
+    """Return the method for the text behind the colon; errors begin with `where`."""
     settings = parse_settings(text, where, beta="1")
     share = parse_share(settings.first, where)
     beta = settings.number(settings.named["beta"], 0, 1)
-    return lambda rank, ranks: ScaleCom(share, rank, ranks, beta)
+
+    def expect(values: Array) -> Expected:
+        """Return sums at the places of rank 0, the first leader."""
+        places = largest(values[0], share.of(values.shape[1]))
+        return in_any_order(np.stack([only(each, places) for each in values]))
+
+    return Method(lambda rank, ranks: ScaleCom(share, rank, ranks, beta), expect)
 
 
-ALLREDUCE = parse
+ALLREDUCE = SparseAllreduce("ScaleCom", parse, Look("#5a8ab0", "4"))

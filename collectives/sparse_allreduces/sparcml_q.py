@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.codecs.levels import LEVELS
 from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.compress.choices import largest
 from ringleaf.collectives.compress.member import short
 from ringleaf.collectives.compress.program import Ask, Post, Step
 from ringleaf.collectives.compress.rounding import rounded_at_random
 from ringleaf.collectives.compress.settings import parse_settings
 from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.sparse.expected import Expected, in_turn, only
 from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
-from ringleaf.collectives.sparse.registry import Maker
+from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
 from ringleaf.tensors import Array
 
 
@@ -56,12 +59,24 @@ class SparCML(Residual):
         return gathered[: values.size]
 
 
-def parse(text: str, where: str) -> Maker:
-    """Return the maker for the text behind the colon; errors begin with `where`."""
+def parse(text: str, where: str) -> Method:
+    """Return the method for the text behind the colon; errors begin with `where`."""
     settings = parse_settings(text, where, bits="4")
     share = parse_share(settings.first, where)
     bits = settings.whole(settings.named["bits"], 2, 12)
-    return lambda rank, ranks: SparCML(share, rank, ranks, bits)
+
+    def expect(values: Array) -> Expected:
+        """Return the levels next to each sum, of which one is drawn; each owner has its unit."""
+        count, width = share.of(values.shape[1]), -(-values.shape[1] // len(values))
+        sums = in_turn([only(each, largest(each, count)) for each in values]).astype(np.float64)
+        units = np.ones_like(sums)
+        for start in range(0, sums.size, width):
+            top = np.abs(sums[start : start + width]).max()
+            units[start : start + width] = short(top / ((1 << (bits - 1)) - 1)) or 1.0
+        levels, slack = sums / units, 1e-6  # of a level: rounding of the quotient
+        return Expected(np.floor(levels + slack) * units, np.ceil(levels - slack) * units)
+
+    return Method(lambda rank, ranks: SparCML(share, rank, ranks, bits), expect)
 
 
-ALLREDUCE = parse
+ALLREDUCE = SparseAllreduce("SparCML, quantised DSAR", parse, Look("#8a6a4a", "."))

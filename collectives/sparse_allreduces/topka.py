@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.codecs.trimmed import TRIMMED
 from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.compress.choices import largest
 from ringleaf.collectives.compress.program import Ask, Step
 from ringleaf.collectives.compress.share import parse_share
+from ringleaf.collectives.sparse.expected import Expected, exactly, in_turn, only
 from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
-from ringleaf.collectives.sparse.registry import Maker
+from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
 from ringleaf.tensors import Array
 
 
@@ -35,10 +38,15 @@ class TopkA(Residual):
         return scatter(map(from_words, found.reshape(self.ranks, width)), values.size)
 
 
-def parse(text: str, where: str) -> Maker:
-    """Return the maker for the text behind the colon; errors begin with `where`."""
+def parse(text: str, where: str) -> Method:
+    """Return the method for the text behind the colon; errors begin with `where`."""
     share = parse_share(text, where)
-    return lambda rank, ranks: TopkA(share, rank, ranks)
+
+    def expect(values: Array) -> Expected:
+        count = share.of(values.shape[1])
+        return exactly(in_turn([only(each, largest(each, count)) for each in values]))
+
+    return Method(lambda rank, ranks: TopkA(share, rank, ranks), expect)
 
 
-ALLREDUCE = parse
+ALLREDUCE = SparseAllreduce("TopkA", parse, Look("#9a9a4a", "1"))

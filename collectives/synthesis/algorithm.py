@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Algorithm, Request
@@ -13,19 +14,29 @@ from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:
     from ringleaf.collectives.synthesis.problem import Plan, Problem
+    from ringleaf.collectives.synthesis.sketch import Sketch
 
 
 @cache
 def synthesised(name: str) -> Algorithm:
-    """Return the algorithm of a name for which `is_synthesised` holds."""
-    first, _, suffix = name.partition("-")
+    """Return the algorithm of a name for which `is_synthesised` holds.
+
+    Raises:
+        ConfigError: If its sketch can't be read.
+    """
+    from ringleaf.collectives.synthesis.sketch import read_sketch
+
+    whole, _, path = name.partition(":")
+    first, _, suffix = whole.partition("-")
     synthesiser = SYNTHESISERS[first]
     collective = SUFFIXES[suffix] if suffix else synthesiser.collectives[0]
+
+    sketch = read_sketch(Path(path)) if path else None
 
     def plan(request: Request) -> Plan:
         from ringleaf.collectives.synthesis.search import synthesise
 
-        return synthesise(first, problem_of(name, request, collective))
+        return synthesise(first, problem_of(name, request, collective, sketch))
 
     def cost(request: Request) -> Cost:
         from ringleaf.collectives.critical_path import sent_bytes
@@ -36,7 +47,7 @@ def synthesised(name: str) -> Algorithm:
 
     title = f"{synthesiser.title} {collective.value.replace('_', '-')}" if suffix else ""
     return Algorithm(
-        name,
+        f"{whole}:{Path(path).name}" if path else name,
         collective,
         title or synthesiser.title,
         lambda r: plan(r).schedule,
@@ -45,7 +56,9 @@ def synthesised(name: str) -> Algorithm:
     )
 
 
-def problem_of(name: str, request: Request, collective: Collective) -> Problem:
+def problem_of(
+    name: str, request: Request, collective: Collective, sketch: Sketch | None = None
+) -> Problem:
     """Return the problem of a request.
 
     Raises:
@@ -66,4 +79,6 @@ def problem_of(name: str, request: Request, collective: Collective) -> Problem:
             f"{name}: must be for all {wires.ranks} hosts of the topology, got {request.ranks} "
             "ranks"
         )
-    return Problem(wires, collective, request.size_bytes, request.segments, request.root)
+    return Problem(
+        *(wires, collective, request.size_bytes, request.segments, request.root), sketch=sketch
+    )

@@ -29,6 +29,7 @@ def path_of(synthesiser: Synthesiser, problem: Problem) -> Path:
         problem.root,
         problem.limit_s,
         problem.seed,
+        *(() if problem.sketch is None else (problem.sketch,)),
     )
     name = blake2b(repr(parts).encode(), digest_size=16).hexdigest()
     return cache_folder() / "synthesis" / f"{synthesiser.name}-{name}.json"

@@ -1,6 +1,7 @@
 """The synthesisers by name, and the names of the algorithms that they make.
 
-`tacos` is its synthesiser's first collective, `tacos-allgather` another one.
+`tacos` is its synthesiser's first collective, `tacos-allgather` another one. `taccl:FILE.yaml` has
+a sketch.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ SUFFIXES = {
 
 def is_synthesised(name: str) -> bool:
     """Return whether this names a synthesised algorithm; only its synthesiser is loaded."""
+    name, colon, _ = name.partition(":")
     synthesiser, _, suffix = name.partition("-")
-    if synthesiser not in SYNTHESISERS:
+    if synthesiser not in SYNTHESISERS or (colon and not SYNTHESISERS[synthesiser].takes_sketch):
         return False
     return not suffix or SUFFIXES.get(suffix) in SYNTHESISERS[synthesiser].collectives[1:]
 

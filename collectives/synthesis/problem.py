@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.collective import Collective, check_ranks, check_root
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.collectives.synthesis.sketch import Sketch
 from ringleaf.collectives.wires import Wires
 from ringleaf.errors import ScheduleError
 
@@ -30,6 +31,8 @@ class Problem:
         limit_s: The time that the search may take, in seconds. A search that it cuts short
             depends on the machine; its `Plan` says so by its gap.
         seed: Seeds whatever the synthesiser draws.
+        sketch: What is known of the network; None: the synthesiser's default.
+        found: Called with plans that are found on the way to the best one, if there are any.
 
     Raises:
         ScheduleError: If a number is out of range, or a rank can't reach another one.
@@ -42,6 +45,8 @@ class Problem:
     root: int = 0
     limit_s: float = LIMIT_S
     seed: int = 1
+    sketch: Sketch | None = None
+    found: Callable[[Plan], None] | None = None
 
     def __post_init__(self) -> None:
         check_ranks("synthesis", self.ranks)
@@ -58,6 +63,11 @@ class Problem:
         if not self.limit_s > 0:
             raise ScheduleError(f"synthesis: limit must be more than 0 s, got {self.limit_s}")
         check_reach(self.wires)
+
+    def offer(self, plan: Plan) -> None:
+        """Tell of a plan, for a search that is interrupted."""
+        if self.found is not None:
+            self.found(plan)
 
     @property
     def ranks(self) -> int:
@@ -97,6 +107,7 @@ class Synthesiser:
         collectives: The collectives that it can do; the first is meant by its bare name.
         look: Its look in figures.
         solve: Returns the plan of a problem. Raises ScheduleError if it can't.
+        takes_sketch: Whether problems may have a sketch.
         package: The package that solves for it, of an extra; "": it needs none.
         revision: Counts changes of its results, so that kept ones are not taken for new ones.
     """
@@ -108,6 +119,7 @@ class Synthesiser:
     solve: Callable[[Problem], Plan]
     package: str = ""
     revision: int = 1
+    takes_sketch: bool = False
 
 
 def check_reach(wires: Wires) -> None:

@@ -29,12 +29,12 @@ def unwound(wires: Wires, seed: int) -> list[Wires]:
         seed: Seeds the draws of ranks that change places.
     """
     if not _meet(wires, wires.ways) or wires.ranks < 3:
-        return [_parted(wires, wires.ways)]
+        return [parted(wires, wires.ways)]
     order = _ring(wires, random.Random(seed))
     hops = list(pairwise([*order, order[0]]))
     both = list(dict.fromkeys([*hops, *(pair[::-1] for pair in hops)]))
     known = [pairs for pairs in (hops, both) if _known(wires, pairs)] or [_joined(wires)]
-    return [_parted(wires, _filled(wires, pairs)) for pairs in known]
+    return [parted(wires, _filled(wires, pairs)) for pairs in known]
 
 
 def _known(wires: Wires, pairs: Iterable[Pair]) -> bool:
@@ -120,8 +120,8 @@ def _filled(wires: Wires, pairs: list[Pair]) -> list[Pair]:
     return list(chosen)
 
 
-def _parted(wires: Wires, pairs: Iterable[Pair]) -> Wires:
-    """Return the network of these ways, each of which has a wire of its own."""
+def parted(wires: Wires, pairs: Iterable[Pair]) -> Wires:
+    """Return the network of these ways, each with a wire of its own: a share of those that meet."""
     known = list(pairs)
     rates = _rates_bps(wires, known)
     links = [(*pair, rates[pair], wires.delays_ps[pair]) for pair in known]

@@ -12,17 +12,8 @@ from ringleaf.errors import choose
 from ringleaf.experiments.console import Debug, guard, say
 
 NAMES = (
-    *(
-        "system",
-        "algorithm",
-        "synthesiser",
-        "compressor",
-        "controller",
-        "scheduler",
-        "offload",
-        "topology",
-    ),
-    "machine",
+    *("system", "algorithm", "synthesiser", "compressor", "sparse allreduce", "controller"),
+    *("scheduler", "offload", "topology", "machine"),
 )
 
 

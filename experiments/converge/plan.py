@@ -122,7 +122,7 @@ def make_program(method: str, rank: int, ranks: int) -> Program:
     if name == NONE:
         return Compressed(None, rank, ranks)
     if name in SPARSE:
-        return parse_sparse(method, "method")(rank, ranks)
+        return parse_sparse(method, "method").make(rank, ranks)
     if not name.startswith(BOTH_WAYS):
         return Compressed(parse_compressor(method, "method"), rank, ranks)
     compressor = parse_compressor(method.removeprefix(BOTH_WAYS), "method")

@@ -16,5 +16,6 @@ _OTHERS = tuple(Look(color, marker) for color, marker in product(_OTHER_COLORS, 
 
 def look_of(algo: str) -> Look:
     """Return an algorithm's look; if it has none, or is unknown, one by its name's checksum."""
-    known = None if names_file(algo) or algo not in ALGORITHMS else ALGORITHMS[algo].look
+    name = algo.partition(":")[0]  # settings and sketches have no look of their own
+    known = None if names_file(algo) or name not in ALGORITHMS else ALGORITHMS[name].look
     return known or _OTHERS[crc32(algo.encode()) % len(_OTHERS)]

@@ -37,6 +37,10 @@ BY_HOSTS = (
     *("rings", "bml", "bucket-2d"),
 )
 SPARSE = ("ssar-double", "ssar-split", "dsar-split")
+METHODS = (
+    *("oktopk:5%", "topka:5%", "gtopk:5%", "scalecom:5%", "deepreduce:2%", "sparcml-q:5%"),
+    *("hitopk:5%,node=2", "oktopk:20%,balanced=no", "deepreduce:10%,values=fitted"),
+)
 SYSTEMS = (
     *("switchml", "atp", "a2tp", "esa", "omnireduce", "omnireduce-switch"),
     *("panama", "netreduce", "sharp"),
@@ -124,17 +128,19 @@ def draw(seed: int, number: int) -> SoakCase:
     """Return case `number` of a soak."""
     random = Random(f"{seed} {number}")
     given = {"topo": random.choice(TOPOLOGIES), "seed": str(random.randrange(1 << 20))}
-    kind = random.choice(("hosts", "hosts", "switches", "switches", "others"))
+    kind = random.choice(("hosts", "hosts", "switches", "switches", "others", "methods"))
     if kind == "others":
         given["algo"] = random.choice(OTHERS)
     else:
-        pool = BY_HOSTS + SPARSE if kind == "hosts" else SYSTEMS
+        pool = {"hosts": BY_HOSTS + SPARSE, "switches": SYSTEMS, "methods": METHODS}[kind]
         given["algo"] = ",".join(random.sample(pool, random.randint(1, 3)))
     given["size"] = ",".join(map(str, _draw_sizes(random)))
     given |= draw_options(random)
-    if kind != "others":
+    if kind == "methods":
+        given = {name: value for name, value in given.items() if name not in ("dtype", "compress")}
+    if kind not in ("others", "methods"):
         given |= _some(_SERVERS, random, share=0.3)
-    if kind == "hosts":
+    if kind in ("hosts", "methods"):
         given |= _some(_RANK_ORDERS, random, share=0.4)
     if kind == "switches" and "servers" in given:
         given |= _some(_SOLVED, random, share=0.4)

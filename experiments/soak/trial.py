@@ -68,7 +68,13 @@ class Worn:
         self._random = Random(f"{case.given['seed']} trouble")
         self.leaked = 0
         self.runs = 0
-        self.disturbed: Sequence[Disturbance] = ()
+        self.disturbed: list[Disturbance] = []
+
+    def begin(self) -> Worn:
+        """Begin a measurement, which may be of several runs; return the network."""
+        self.leaked = 0
+        self.disturbed = []
+        return self
 
     @property
     def slots(self) -> Any:
@@ -88,9 +94,10 @@ class Worn:
         self.runs += 1
         graph = self._network.graph
         links = [pair for edge in graph.edges for pair in (edge, edge[::-1])]
-        self.disturbed = self._case.trouble.draw(links, switches(graph), self._random)
-        outcome = self._network.run(schedule, arrays, tell, disturbances=self.disturbed)
-        self.leaked = self._network.drain()
+        trouble = self._case.trouble.draw(links, switches(graph), self._random)
+        self.disturbed += trouble
+        outcome = self._network.run(schedule, arrays, tell, disturbances=trouble)
+        self.leaked += self._network.drain()
         return outcome
 
     def close(self) -> None:
@@ -118,7 +125,7 @@ class Networks:
             network = connect(spec, graph, in_network=in_network, capture=capture, record=record)
             assert isinstance(network, VirtualNetwork)
             self._made[in_network] = Worn(network, self._case)
-        self.last = self._made[in_network]
+        self.last = self._made[in_network].begin()
         return self.last
 
     def forget(self, in_network: str | None) -> None:

@@ -148,7 +148,9 @@ class CollectiveSpec(NetworkSpec):
     def _check_data(self) -> Self:
         if self.has_data:
             return self
-        needing = [f"algo={name}" for name in self.algos if KNOWN[name].in_network]
+        needing = [
+            f"algo={name}" for name in self.algos if KNOWN[name].in_network or KNOWN[name].method
+        ]
         needing += ["density"] * (self.density < 1) + ["compress"] * bool(self.compress)
         needing += [f"net={self.net}"] * (self.net != VIRTUAL)
         if needing:
@@ -165,6 +167,19 @@ class CollectiveSpec(NetworkSpec):
             raise ConfigError(
                 f"compress: {self.compress} needs elements of type float32, got {self.dtype!r}; "
                 "leave out dtype"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_methods(self) -> Self:
+        methods = [name for name in self.algos if KNOWN[name].method is not None]
+        given = [("dtype", self.dtype)] if self.dtype != "float32" else []
+        given += [(name, value) for name in ("compress", "skip") if (value := getattr(self, name))]
+        if methods and given:
+            name, value = given[0]
+            raise ConfigError(
+                f"{name}: can't go with algo={methods[0]}, which chooses elements of type float32 "
+                f"itself, got {value!r}; leave it out"
             )
         return self
 

@@ -176,11 +176,22 @@ def several(where: str, what: str, text: str, names: Collection[str]) -> tuple[s
     Raises:
         ConfigError: If there is none, or one is not among `names`.
     """
-    given = [name.strip() for name in text.split(",") if name.strip()]
+    given = _names(text)
     if not given:
         valid = ", ".join(names)
         raise ConfigError(f"{where}: nothing to run, got {text!r}; valid: {valid}")
     return tuple(dict.fromkeys(choose(where, what, name, names) for name in given))
+
+
+def _names(text: str) -> list[str]:
+    """Return the names of a text; `a:1%,b=no,c` has two, as `b=no` is a setting of the first."""
+    found: list[str] = []
+    for part in (part.strip() for part in text.split(",") if part.strip()):
+        if "=" in part and found and ":" in found[-1]:
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found
 
 
 def _whole_numbers(least: int) -> Text:

@@ -95,7 +95,7 @@ def measure(case: Case, carrier: Carrier) -> Sent:
     programs: list[Program] = []
     for rank in range(v.n):
         if is_program:
-            programs.append(parse_sparse(f"{case.name}:{v.k}")(rank, v.n))
+            programs.append(parse_sparse(f"{case.name}:{v.k}").make(rank, v.n))
         else:
             programs.append(Compressed(parse_compressor(f"topk:{v.k}"), rank, v.n))
     wrong = 0

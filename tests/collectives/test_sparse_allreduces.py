@@ -11,14 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.program import Ask, Compressed, Post, Program
+from ringleaf.collectives.compress.program import Ask, Compressed, Post, Program, drive
 from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.bloom import filter_size, hashes, positives
 from ringleaf.collectives.sparse.fitted import fit, segments, unfit
 from ringleaf.collectives.sparse.pairs import from_words, to_words
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
-from ringleaf.errors import ConfigError
-from ringleaf.experiments.converge.carrier import drive
+from ringleaf.errors import ConfigError, ScheduleError
+from ringleaf.experiments.spec.kinds import several
 from ringleaf.tensors import Array
 
 WITH_SHARE = ("topk", "randomk", "gaussiank", "mstopk", "dgc", "sidco", "egc")
@@ -58,7 +59,7 @@ class Memory:
 
 
 def programs(text: str, ranks: int) -> list[Program]:
-    make = parse_sparse(text)
+    make = parse_sparse(text).make
     return [make(rank, ranks) for rank in range(ranks)]
 
 
@@ -254,4 +255,72 @@ def test_pairs_come_back(pairs: list[tuple[int, float]]) -> None:
 )
 def test_what_does_not_fit_is_refused(text: str, ranks: int, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
-        parse_sparse(text)(0, ranks)
+        parse_sparse(text).make(0, ranks)
+
+
+SETTINGS = {"oktopk": ["", ",balanced=no"], "deepreduce": ["", ",values=fitted"]}
+
+
+@pytest.mark.parametrize("name", SPARSE)
+@given(data=st.data())
+@settings(max_examples=12, deadline=None)
+def test_results_are_as_their_own_mathematics_say(name: str, data: st.DataObject) -> None:
+    """The definition is told all tensors at once; a result that is a little off is refused."""
+    ranks = data.draw(st.sampled_from([2, 4, 8]))
+    elements = data.draw(st.integers(1, 1500))
+    share = data.draw(st.sampled_from(["1", "1%", "10%", "100%"]))
+    more = data.draw(st.sampled_from(SETTINGS.get(name, [""])))
+    method = parse_sparse(valid(f"{name}:{share}{more}", ranks))
+    values = inputs(ranks, elements, seed=elements)
+    results = together([method.make(r, ranks) for r in range(ranks)], values, 1, Memory(ranks))
+    expected = method.expect(np.stack(values))
+    assert expected.count_wrong(results) == (0, "")
+    at = data.draw(st.integers(0, elements - 1))
+    off = [result.copy() for result in results]
+    for each in off:
+        each[at] += 1 + np.abs(np.stack(values)).sum()
+    assert expected.count_wrong(off)[0] == ranks
+    off = [result.copy() for result in results]
+    off[-1][at] = np.nextafter(off[-1][at], np.float32(np.inf))
+    wrong, why = expected.count_wrong(off)
+    assert wrong == 1, "ranks must have the same bits"
+    assert f"rank {ranks - 1}, element {at}" in why
+
+
+def test_definitions_by_hand() -> None:
+    """Two ranks, four elements, one or two of which each rank sends."""
+    values = np.array([[4, 1, 0, -2], [3, -5, 1, 2]], np.float32)
+    wanted = {
+        "topka:1": [4, -5, 0, 0],
+        "gtopk:1": [0, -5, 0, 0],  # the larger of two sums
+        "oktopk:1": [0, -5, 0, 0],
+        "topka:2": [7, -5, 0, -2],
+        "gtopk:2": [7, -5, 0, 0],
+        "scalecom:2": [7, 0, 0, 0],  # rank 0's largest, 4 and -2, whose sums are 7 and 0
+        "hitopk:2,node=2": [7, 0, 1, 0],  # of each half of the node's sum the largest
+        "deepreduce:1": [7, -4, 1, 0],  # so small a tensor goes as it is
+    }
+    for text, total in wanted.items():
+        expected = parse_sparse(text).expect(values)
+        np.testing.assert_allclose(expected.least, total, atol=1e-5, err_msg=text)
+        np.testing.assert_allclose(expected.most, total, atol=1e-5, err_msg=text)
+
+
+def test_levels_around_a_sum_are_right_and_others_are_not() -> None:
+    """With 2 bits there is one level, the owner's largest sum: 0 or 8 for 2, and 3 exactly."""
+    values = np.array([[8, 2, 0, 0], [0, 0, 3, 0]], np.float32)
+    expected = parse_sparse("sparcml-q:100%,bits=2").expect(values)
+    assert expected.least.tolist() == [8, 0, 3, 0]
+    assert expected.most.tolist() == [8, 8, 3, 0]
+
+
+def test_names_with_settings_are_algorithms() -> None:
+    assert ALGORITHMS["oktopk"].method is not None
+    assert several("algo", "algorithm", "oktopk:2%,balanced=no,ring", ALGORITHMS) == (
+        "oktopk:2%,balanced=no",
+        "ring",
+    )
+    with pytest.raises(ScheduleError, match="oktopk: has no schedule, as its messages depend"):
+        ALGORITHMS["oktopk"].build(4)
+    with pytest.raises(ConfigError, match="algo: oktopk: unknown setting, got 'even'"):
+        ALGORITHMS["oktopk:1%,even=no"]

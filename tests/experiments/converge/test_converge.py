@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.program import Ask, Post, TwoSided
+from ringleaf.collectives.compress.program import Ask, Post, TwoSided, drive
 from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
+from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.converge.__main__ import main
-from ringleaf.experiments.converge.carrier import Carrier, drive
+from ringleaf.experiments.converge.carrier import Carrier
 from ringleaf.experiments.converge.models import Training
 from ringleaf.experiments.converge.plan import make_program, read_plan
 from ringleaf.experiments.converge.workload import WORKLOADS, Setup
+from ringleaf.networks.outcome import RunResult
 from ringleaf.tensors import Array
 
 TOPO = "leafspine,leaves=1,spines=0,hosts=4"
@@ -116,14 +118,15 @@ def test_exchanges_of_methods_are_right(carrier: Carrier, method: str) -> None:
 
 
 def test_a_wrong_message_is_counted(carrier: Carrier, monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = carrier._run
+    network = carrier._network(None)
+    usual = network.run
 
-    def flip(*given: object) -> list[Array]:
-        arrays = usual(*given)  # type: ignore[arg-type]
+    def flip(schedule: Schedule, arrays: Sequence[Array]) -> RunResult:
+        outcome = usual(schedule, arrays)
         arrays[1][0] += 1
-        return arrays
+        return outcome
 
-    monkeypatch.setattr(carrier, "_run", flip)
+    monkeypatch.setattr(network, "run", flip)
     carrier.take_cost()
     carrier.exchange([Ask(Collective.ALLREDUCE, np.ones(8, np.float32))] * 4)
     assert carrier.take_cost().wrong == 1
