@@ -19,6 +19,7 @@ NAMES = (
         "compressor",
         "controller",
         "scheduler",
+        "allocator",
         "offload",
         "topology",
     ),
