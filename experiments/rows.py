@@ -18,6 +18,7 @@ from ringleaf.collectives.synthesis.names import SYNTHESISERS
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.ina.allocation import ALLOCATORS
 from ringleaf.registry import Registry
 from ringleaf.shipped import PACKAGE
 from ringleaf.topologies.machine import MACHINES
@@ -53,6 +54,7 @@ KINDS = (
     Kind("compressor", COMPRESSORS, LIVE, "ringleaf run --compress {}"),
     Kind("sparse allreduce", SPARSE, LIVE, "ringleaf run --algo {}:1%"),
     Kind("controller", CONTROLLERS, LIVE, "ringleaf run --cc {}"),
+    Kind("allocator", ALLOCATORS, LIVE, "ringleaf run --spec JOBS.yaml --memory {}"),
     Kind("scheduler", SCHEDULERS, LIVE, "ringleaf run --spec JOBS.yaml --order {}"),
     Kind("offload", OFFLOADS, LIVE, "ringleaf nic {}"),
     Kind("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),

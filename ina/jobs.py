@@ -11,6 +11,7 @@ import numpy as np
 from ringleaf.arena import Arena
 from ringleaf.errors import ConfigError, ProtocolError
 from ringleaf.hosts.agent import AGENT_WORDS, HostAgent
+from ringleaf.ina.holdings import Mover
 from ringleaf.ina.tensors import (
     FLOAT32,
     INT32,
@@ -36,6 +37,7 @@ class WorkersJob:
         window_bytes: The most bytes that a worker has in flight.
         tensors_at: Offset of a worker's tensors' words among its own.
         check: Called with each rank's values; raises a ConfigError if they can't be added up.
+        mover: Changes its part of the switches' memory; None: it keeps it.
     """
 
     system: str
@@ -45,6 +47,7 @@ class WorkersJob:
     window_bytes: int
     tensors_at: int
     check: Callable[[Array], None] = lambda values: None
+    mover: Mover | None = None
     _tables: list[int] = field(default_factory=list)
 
     def start(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ringleaf.arena import Arena, Store
     from ringleaf.collectives.algorithm import Algorithm, Look
     from ringleaf.hosts.agent import HostAgent
+    from ringleaf.ina.holdings import Mover
     from ringleaf.ina.jobs import WorkersJob
     from ringleaf.ina.loads import Aggregation, Demand
     from ringleaf.ina.samples import Example, Round
@@ -108,6 +109,7 @@ class JobRequest:
         trees: Trees of switches that add up, for systems that may have several; None: the
             system's choice.
         earlier: Numbers and members of the system's jobs before this one on the network.
+        moves: Whether its part of the switches' memory is to change while it runs, if it can.
     """
 
     number: int
@@ -122,6 +124,7 @@ class JobRequest:
     congestion: str | None = None
     trees: int | None = None
     earlier: Sequence[tuple[int, Sequence[str]]] = ()
+    moves: bool = False
 
 
 class Aggregator(Protocol):
@@ -138,6 +141,10 @@ class Aggregator(Protocol):
     @property
     def window_bytes(self) -> int:
         """The most bytes that a worker has in flight; it takes tensors in the order of `start`."""
+
+    @property
+    def mover(self) -> Mover | None:
+        """Changes its part of the switches' memory; None: it keeps it."""
 
     def start(
         self,

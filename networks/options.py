@@ -10,6 +10,7 @@ from typing import Any
 from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.congestion.registry import find_controller
+from ringleaf.ina.allocation import OWN
 from ringleaf.ina.systems import System
 from ringleaf.marking import NEVER, Marking
 from ringleaf.shipped import P4_BUILD
@@ -58,6 +59,7 @@ class NetworkOptions:
     programs: Path = P4_BUILD  # folder of the switches' programs, as BMv2 JSON
     assigned: Mapping[str, Assigned] = field(default_factory=dict)  # programs by switch's name
     ina_congestion: str | None = None  # of the system's workers, if it has a choice; None: its own
+    allocator: str = OWN  # divides switches' memory anew while jobs run (`ina/allocation.py`)
     trees: int | None = None  # of the system's jobs, if it may have several; None: its own choice
     servers: int = 0  # of the hosts, the last ones
     bins: int = 512  # of the link utilisation series, at most

@@ -128,8 +128,9 @@ def test_what_a_package_adds_is_trained(ringleaf: Run, tmp_path: Path) -> None:
     (tmp_path / "jobs.yaml").write_text(
         "topo: star,hosts=6\n"
         "servers: 0\n"
-        f"algo: [{ALGORITHM}]\n"
+        f"algo: [{ALGORITHM}, switchml]\n"
         "order: [last]\n"
+        "memory: greedy\n"
         "jobs:\n"
         "  - {model: tiny, ranks: 3, iterations: 2}\n"
         "  - {model: tiny, ranks: 3, iterations: 2}\n"
@@ -150,6 +151,7 @@ def test_what_a_package_adds_is_trained(ringleaf: Run, tmp_path: Path) -> None:
         ("controller", "gentle.py"),
         ("system", "modest.py"),
         ("window", "portion.py"),
+        ("allocator", "greedy.py"),
         ("discipline", "longest.py"),
         ("model", "tiny.yaml"),
         ("model", "models.py"),

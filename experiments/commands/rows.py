@@ -13,7 +13,7 @@ from ringleaf.experiments.console import Debug, guard, say
 
 NAMES = (
     *("system", "algorithm", "synthesiser", "compressor", "sparse allreduce", "controller"),
-    *("scheduler", "offload", "topology", "machine"),
+    *("scheduler", "allocator", "offload", "topology", "machine"),
 )
 
 

@@ -54,6 +54,8 @@ class JobRow:
     memory_mean: float | None  # likewise, on average over time
     fairness: float  # Jain's index of the jobs' speeds, relative to computing alone
     packet_hops: int  # of the case
+    moves: int = 0  # changes of its part of switches' memory
+    deadline_ps: int | None = None  # after its start; None: it has none
     reason: str = ""  # why the first wrong element is wrong
     virtual_jct_ps: int | None = None  # live: the same job's in virtual time, as a prediction
     late_ps: int | None = None  # of the case, live: from a decision until a host begins, on average

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
@@ -174,21 +174,21 @@ class JobsExperiment:
         is_prediction: bool = False,
     ) -> JobsCase:
         """Run one combination on a stage; None: in virtual time."""
-        spec, algorithm = self.spec, ALGORITHMS[combination.algo]
-        system = SYSTEMS.get(combination.algo) if algorithm.in_network else None
+        spec = self.spec
         jobs = spec.jobs[: combination.count]
+        systems = [_system_of(job.algo or combination.algo) for job in jobs]
         ledger = GradientLedger(
             max(job.model.elements for job in jobs),
             max(job.ranks for job in jobs),
             seed=spec.seed,
-            systems=[system] * len(jobs),
+            systems=systems,
             lanes=spec.lanes,
             check=spec.check,
         )
         options = self._options(combination, capture)
         play = Play(
             predicting(options) if is_prediction else options,
-            self._groups(combination.count, system),
+            self._groups(systems),
             partial(self._assign, combination),
             SCHEDULERS[combination.order],
             ledger,
@@ -209,7 +209,10 @@ class JobsExperiment:
         order, aggregators = SCHEDULERS[combination.order], endpoints.aggregators
         return [
             self._assignment(
-                combination.algo, job, order, partition_bytes(aggregators.get(number), order)
+                job.algo or combination.algo,
+                job,
+                order,
+                partition_bytes(aggregators.get(number), order),
             )
             for number, job in enumerate(self.spec.jobs[: combination.count])
         ]
@@ -220,18 +223,20 @@ class JobsExperiment:
             common_options(self.spec),
             threads=count_threads_of_jobs(self.spec),
             switch_entries=combination.entries,
+            allocator=self.spec.memory,
             watch_queues=True,
             watch_memory=True,
             capture=capture,
             record=record,
         )
 
-    def _groups(self, count: int, system: System | None) -> list[Group]:
+    def _groups(self, systems: Sequence[System | None]) -> list[Group]:
         from ringleaf.networks.groups import Group
 
+        places = enumerate(zip(self.places(len(systems)), systems, strict=True), start=1)
         return [
             Group(number, tuple(ranks), tuple(servers), system)
-            for number, (ranks, servers) in enumerate(self.places(count), start=1)
+            for number, ((ranks, servers), system) in places
         ]
 
     def _assignment(
@@ -254,6 +259,7 @@ class JobsExperiment:
             weight=job.weight,
             endless=job.iterations is None,
             collective_ps=foretold,
+            deadline_ps=job.deadline_ps or None,
         )
 
     def _foretold(self, algo: str, ranks: int) -> CollectivePs:
@@ -290,6 +296,11 @@ class JobsExperiment:
     @cached_property
     def _fabric(self) -> AlphaBeta:
         return Bounds(self.graph).fabric
+
+
+def _system_of(algo: str) -> System | None:
+    """Return the system that is an algorithm; None if hosts add up."""
+    return SYSTEMS.get(algo) if ALGORITHMS[algo].in_network else None
 
 
 def _trace(done: Performance, number: int, ranks: int) -> tuple[Graph, list[Times]]:

@@ -52,13 +52,15 @@ class Play:
 class Performance:
     """The result of a case: its jobs' histories, and the network's account.
 
-    `wrong`, `reasons`: as the ledger has them. `lateness` is of live hosts.
+    `wrong`, `reasons`: as the ledger has them. `moves`: changes of each job's part of switches'
+    memory. `lateness` is of live hosts.
     """
 
     jobs: list[TrainingJob]
     stretches: list[Stretch]
     wrong: list[int]
     reasons: list[str]
+    moves: list[int]
     outcome: RunResult
     lateness: Lateness | None = None
 
@@ -80,7 +82,8 @@ def play_virtually(spec: JobsSpec, graph: nx.Graph[str], play: Play) -> Performa
     network.close()
     ledger = play.ledger
     jobs = [each.job for each in assignments]
-    return Performance(jobs, director.stretches, ledger.wrong, ledger.reasons, outcome)
+    moves, stretches = director.moves, director.stretches
+    return Performance(jobs, stretches, ledger.wrong, ledger.reasons, moves, outcome)
 
 
 def play_live(spec: JobsSpec, testbed: Testbed, play: Play) -> Performance:
@@ -103,14 +106,15 @@ def play_live(spec: JobsSpec, testbed: Testbed, play: Play) -> Performance:
     assignments = play.assign(network.endpoints)
     director = TrainingDirector(network.endpoints, assignments, play.scheduler, ledger, play.tell)
 
-    def collect() -> tuple[list[TrainingJob], list[Stretch], list[int], list[str]]:
+    def collect() -> tuple[list[TrainingJob], list[Stretch], list[int], list[str], list[int]]:
         ledger.later.settle()
         jobs = [each.job for each in assignments]
-        return jobs, director.stretches, play.ledger.wrong, play.ledger.reasons
+        wrong, reasons = play.ledger.wrong, play.ledger.reasons
+        return jobs, director.stretches, wrong, reasons, director.moves
 
-    outcome, lateness, (jobs, stretches, wrong, reasons) = network.play(director, collect)
+    outcome, lateness, collected = network.play(director, collect)
     network.close()
-    return Performance(jobs, stretches, wrong, reasons, outcome, lateness)
+    return Performance(*collected, outcome, lateness)
 
 
 def predicting(options: NetworkOptions) -> NetworkOptions:

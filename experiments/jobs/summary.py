@@ -47,7 +47,7 @@ def summarise(
     rows = [
         JobRow(
             jobs=combination.count,
-            algo=combination.algo,
+            algo=job.algo or combination.algo,
             order=combination.order,
             entries=combination.entries,
             job=number + 1,
@@ -56,6 +56,8 @@ def summarise(
             iterations=len(_ended(trained[number])),
             size_bytes=job.model.size_bytes,
             compute_ps=job.model.compute_ps,
+            moves=done.moves[number],
+            deadline_ps=job.deadline_ps or None,
             wrong=done.wrong[number],
             reason=done.reasons[number],
             retransmissions=outcome.retransmissions,

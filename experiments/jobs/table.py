@@ -118,6 +118,7 @@ def line(row: JobRow, widths: Sequence[int]) -> str:
 
 def foot(cases: Sequence[JobsCase]) -> Iterator[str]:
     """Yield the lines after the last row."""
+    yield from _memory(cases)
     wrong = sum(row.wrong for case in cases for row in case.rows)
     yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
     for row in (row for case in cases for row in case.rows):
@@ -142,6 +143,19 @@ def told_of_live(row: JobRow) -> str:
         f"{row.jobs} jobs by {row.algo}, {row.order}: hosts began {late:.2f} ms after the "
         f"coordinator's decisions on average, {most:.2f} ms at most{busy}"
     )
+
+
+def _memory(cases: Sequence[JobsCase]) -> Iterator[str]:
+    """Yield, by case, how often jobs' parts of switches' memory changed, and missed deadlines."""
+    for case in cases:
+        said = []
+        if moves := sum(row.moves for row in case.rows):
+            said.append(f"{moves} changes of jobs' parts of switches' memory")
+        if due := [row for row in case.rows if row.deadline_ps is not None]:
+            late = sum(row.jct_ps > (row.deadline_ps or 0) for row in due)
+            said.append(f"{late} of {len(due)} deadlines missed")
+        if said:
+            yield f"# {case.combination.name}: {'; '.join(said)}"
 
 
 def _line(cells: Iterable[str], widths: Sequence[int]) -> str:

@@ -17,6 +17,7 @@ from ringleaf.experiments.soak.cases import (
     simpler_trouble,
 )
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.ina.allocation import ALLOCATORS, OWN
 from ringleaf.topologies.registry import count
 from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_US
 
@@ -39,6 +40,10 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ("atp",),
     ("omnireduce",),
     ("atp", "switchml"),
+    ("a2tp",),
+    ("esa",),
+    ("a2tp", "switchml"),
+    ("esa", "switchml"),
 )
 """Combinations of systems that may have jobs in one network."""
 
@@ -104,6 +109,7 @@ class JobsCase:
         given: Options of a network, as on the command line.
         trouble: Failures of links and restarts of switches in every round.
         entries: Slots or aggregators that all jobs may have in a switch; None: all there are.
+        memory: The allocator that divides them while jobs run; "own": none.
         teams: The teams that train.
         rounds: Their jobs in each round.
     """
@@ -112,6 +118,7 @@ class JobsCase:
     given: dict[str, str]
     trouble: Trouble
     entries: int | None
+    memory: str
     teams: tuple[Team, ...]
     rounds: tuple[Round, ...]
 
@@ -119,7 +126,8 @@ class JobsCase:
     def command(self) -> str:
         """The case in words, as there is no command for it."""
         options = " ".join(f"{name}={value}" for name, value in self.given.items())
-        lines = [f"jobs on {options}, {self.entries or 'all'} entries a switch"]
+        memory = f"{self.entries or 'all'} entries a switch, memory {self.memory}"
+        lines = [f"jobs on {options}, {memory}"]
         lines += [f"  {team}" for team in self.teams]
         for each in self.rounds:
             lines += [f"  order {each.order}", *(f"    {job}" for job in each.trainings)]
@@ -134,10 +142,14 @@ def draw_jobs(seed: int, number: int) -> JobsCase:
     for name in ("density", "dtype"):  # jobs' gradients are dense, and float32
         given.pop(name, None)
     teams = tuple(_draw_teams(random, count(topo).hosts))
+    systems = {team.system for team in teams}
+    if "switchml" in systems and systems & {"a2tp", "esa"}:
+        given["lanes"] = "64"  # for which there is a program of both
     background_ps = PATIENT_LAYER_PS if "loss" in given else BACKGROUND_LAYER_PS
     rounds = tuple(_draw_round(random, teams, background_ps) for _ in range(ROUNDS))
     entries = random.choice((None, None, 16, 64, 256))
-    return JobsCase(number, given, draw_trouble(random), entries, teams, rounds)
+    memory = random.choice((OWN, OWN, *ALLOCATORS))
+    return JobsCase(number, given, draw_trouble(random), entries, memory, teams, rounds)
 
 
 def _draw_teams(random: Random, hosts: int) -> Iterator[Team]:
@@ -185,6 +197,8 @@ def simpler_jobs(case: JobsCase) -> list[JobsCase]:
     found += [replace(case, given=each) for each in simpler_options(case.given)]
     if case.entries is not None:
         found.append(replace(case, entries=None))
+    if case.memory != OWN:
+        found.append(replace(case, memory=OWN))
     for place in range(len(case.teams)):
         for smaller in _simpler_trainings(case, place):
             found.append(smaller)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from random import Random
 
@@ -75,7 +76,11 @@ class _Fabric:
 
     def renew(self) -> None:
         """Take a new network, as is done after a round that did not end well."""
-        options = network_options(self._experiment.spec, None, switch_entries=self._case.entries)
+        case = self._case
+        options = replace(
+            network_options(self._experiment.spec, None, switch_entries=case.entries),
+            allocator=case.memory,
+        )
         seed = self._experiment.spec.seed
         self._network = VirtualNetwork(self._graph, options, groups=self._groups, seed=seed)
 

@@ -26,9 +26,21 @@ from ringleaf.experiments.spec.kinds import Text, label, option
 from ringleaf.experiments.spec.network import WHERE, Checked, NetworkSpec
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import Model, load_model, scaled
+from ringleaf.ina.allocation import ALLOCATORS, OWN
 from ringleaf.units import parse_size
 
 PLACEMENTS = ("spread", "packed")
+
+
+def _reducing(text: str, where: str) -> tuple[str, ...]:
+    """Read names of algorithms for allreduce."""
+    known = [name for name, each in ALGORITHMS.items() if each.collective is Collective.ALLREDUCE]
+    return kinds.several(where, "algorithm", text, known)
+
+
+def _own_algorithm(text: str, where: str) -> str:
+    """Read the name of one job's algorithm."""
+    return _reducing(text, where)[0]
 
 
 class JobSpec(Checked):
@@ -43,6 +55,12 @@ class JobSpec(Checked):
     weight: kinds.Factor = option("1", "Weight of the job's flows, for schedulers that use weights")
     size: kinds.AnyFactor = option("", "Factor on the size of the model's gradients")
     compute: kinds.AnyFactor = option("", "Factor on the computing times of the model")
+    deadline_ps: kinds.Time = option(
+        "0us", "Time after its start by which it shall be over; 0us: no deadline", name="deadline"
+    )
+    algo: Annotated[str | None, Text(_own_algorithm, {"type": "string"}, empty=True)] = option(
+        "", "Algorithm that reduces its gradients; default: the one of all jobs"
+    )
     background: kinds.Yes = option("no", "Keep the job running as long as other jobs run")
 
 
@@ -64,12 +82,6 @@ def _job(where: str, row: Any) -> JobSpec:
 
 def _room(text: str, where: str) -> int:
     return 0 if text == "0" else parse_size(text, where)
-
-
-def _reducing(text: str, where: str) -> tuple[str, ...]:
-    """Read names of algorithms for allreduce."""
-    known = [name for name, each in ALGORITHMS.items() if each.collective is Collective.ALLREDUCE]
-    return kinds.several(where, "algorithm", text, known)
 
 
 class JobsSpec(NetworkSpec):
@@ -94,6 +106,12 @@ class JobsSpec(NetworkSpec):
         "",
         "Jobs: slots or aggregators of a switch, which all jobs share; default: all that it has",
         flags="--entries",
+    )
+    memory: Annotated[str, kinds.one_of("memory", (OWN, *ALLOCATORS))] = option(
+        OWN,
+        f"Jobs: who divides switches' memory: {OWN} (each system, before jobs start) or, whenever "
+        f"one comes or ends, {', '.join(ALLOCATORS)}",
+        flags="--memory",
     )
     placement: Annotated[str, kinds.one_of("placement", PLACEMENTS)] = option(
         "spread", "Jobs: spread (hosts are dealt to jobs in turn) or packed", flags="--placement"

@@ -29,6 +29,7 @@ from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import names as models
 from ringleaf.hosts.workload.llm.presets import PRESETS
+from ringleaf.ina.allocation import ALLOCATORS
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.window_registry import WINDOWS
 from ringleaf.topologies.registry import TOPOLOGIES
@@ -133,6 +134,7 @@ def reference_names() -> str:
         ("Aggregation systems", SYSTEMS),
         ("Congestion controllers", CONTROLLERS),
         ("Congestion windows of aggregation", WINDOWS),
+        ("Allocators of switches' memory", ALLOCATORS),
         ("Workloads of NICs", OFFLOADS),
         ("Port disciplines", disciplines()),
         ("Compressors", COMPRESSORS),

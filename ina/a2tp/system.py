@@ -31,8 +31,13 @@ class A2tp(Atp):
     reading = "ringleaf.ina.atp.reading"
     title = "A2TP"
     look = Look("#087808", "$T$")
-    builds = tuple(Target(f"a2tp-{lanes}", "a2tp.p4", (f"-DLANES={lanes}",)) for lanes in LANES)
-    joint = {}  # noqa: RUF012 - a constant, as the base class says
+    builds = (
+        *(Target(f"a2tp-{lanes}", "a2tp.p4", (f"-DLANES={lanes}",)) for lanes in LANES),
+        Target("a2tp-switchml-64", "a2tp.p4", ("-DLANES=64", "-DSWITCHML")),
+    )
+    joint = {  # noqa: RUF012 - a constant, as the base class says
+        frozenset({"a2tp-64", "switchml-64"}): "a2tp-switchml-64",
+    }
     layers = ""  # its packets are ATP's
 
 

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import networkx as nx
 
 from ringleaf.arena import Store
+from ringleaf.errors import ConfigError
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.atp import server, worker
 from ringleaf.ina.atp.control import (
     AGGREGATORS,
     AtpJob,
+    Entities,
     EntitiesOf,
     block_loads,
     entities,
     first_aggregators,
 )
 from ringleaf.ina.atp.ledger import make_server
+from ringleaf.ina.atp.moving import AggregatorMover
 from ringleaf.ina.atp.roster import make_roster
 from ringleaf.ina.atp.state import TENSORS, Address, make_worker
 from ringleaf.ina.atp.wire import VALUES_AT
 from ringleaf.ina.congestion import Window
+from ringleaf.ina.holdings import Holding, entry_bps
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.systems import JobRequest
 from ringleaf.ina.window_registry import AIMD, find_window
@@ -72,11 +79,12 @@ def join_as(
     turn_ps = busiest_ps(graph, loads, VALUES_AT + 4 * lanes + LINE_OVERHEAD_BYTES)
     if slots is None:
         slots = min(max(2 * request.rtt_ps // turn_ps, LEAST_WINDOW), MOST_WINDOW)
+    available = AGGREGATORS[lanes] if entries_most is None else entries_most
     job = AtpJob(
         request.number,
         tuple(request.members),
         tuple(request.servers or request.members),
-        aggregators=AGGREGATORS[lanes] if entries_most is None else entries_most,
+        aggregators=available,
         window=1 << (slots - 1).bit_length(),
         lanes=lanes,
     )
@@ -90,14 +98,52 @@ def join_as(
         ecmp=request.ecmp or any(not each.via for each in detours(graph).values()),
         window=find_window(request.congestion or window),
     )
+    told, mover = entities_of(graph, job), None
+    if request.moves:
+        mover, told = _partition(graph, store, request, job, agents, entities_of)
     return WorkersJob(
         system,
-        entities_of(graph, job),
+        told,
         agents,
         worker.begin_tensor,
         window_bytes=4 * job.window * lanes,
         tensors_at=TENSORS,
+        mover=mover,
     )
+
+
+def _partition(
+    graph: nx.Graph[str],
+    store: Store,
+    request: JobRequest,
+    job: AtpJob,
+    agents: Sequence[HostAgent],
+    entities_of: EntitiesOf,
+) -> tuple[AggregatorMover, dict[str, Entities]]:
+    """Give a job aggregators of its own, its share; return its mover, and switches' entities.
+
+    Raises:
+        ConfigError: If there are fewer aggregators than jobs.
+    """
+    share = Holding(*request.share.cut(job.aggregators))
+    if not share.entries:
+        raise ConfigError(
+            f"atp job {job.number}: a switch must have an aggregator for each of "
+            f"{request.share.of} jobs, got {job.aggregators}"
+        )
+    blocks = [agent.block for agent in agents]
+    mover = AggregatorMover(
+        job,
+        workers=blocks[: len(job.workers)],
+        servers=blocks[len(job.workers) :],
+        told=lambda moved: entities_of(graph, moved),
+        holding=share,
+        most=min(job.window, job.aggregators),
+        available=job.aggregators,
+        entry_bps=entry_bps(graph, request.lanes, request.lanes),
+    )
+    mover.move(store.arena, share)
+    return mover, entities_of(graph, replace(job, aggregators=share.stop))
 
 
 def make_agents(

@@ -108,6 +108,13 @@ class Server(NamedTuple):
     answers: Fifo
 
 
+def shuffled(job: int, number: int, aggregators: int) -> list[int]:
+    """Return all aggregators in the order in which a server proposes them."""
+    found = list(range(aggregators))
+    Random(f"{job} {number}").shuffle(found)
+    return found
+
+
 def make_server(
     store: Store,
     *,
@@ -182,9 +189,7 @@ def make_server(
     words[places_at : places_at + len(workers)] = [
         place.rack << RACK_SHIFT | place.bit for place in roster.places
     ]
-    shuffled = list(range(aggregators))
-    Random(f"{job} {number}").shuffle(shuffled)
-    words[proposals_at : proposals_at + aggregators] = shuffled
+    words[proposals_at : proposals_at + aggregators] = shuffled(job, number, aggregators)
     group_ipv4 = group_address(job, number)
     group = Address(group_mac(group_ipv4), group_ipv4)
     for target, address in enumerate([group, *workers]):

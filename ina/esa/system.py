@@ -33,8 +33,13 @@ class Esa(Atp):
     reading = "ringleaf.ina.atp.reading"
     title = "ESA"
     look = Look("#984838", "$E$")
-    builds = tuple(Target(f"esa-{lanes}", "esa.p4", (f"-DLANES={lanes}",)) for lanes in LANES)
-    joint = {}  # noqa: RUF012 - a constant, as the base class says
+    builds = (
+        *(Target(f"esa-{lanes}", "esa.p4", (f"-DLANES={lanes}",)) for lanes in LANES),
+        Target("esa-switchml-64", "esa.p4", ("-DLANES=64", "-DSWITCHML")),
+    )
+    joint = {  # noqa: RUF012 - a constant, as the base class says
+        frozenset({"esa-64", "switchml-64"}): "esa-switchml-64",
+    }
     layers = ""  # its packets are ATP's
 
 

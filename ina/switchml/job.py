@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import networkx as nx
@@ -14,8 +14,10 @@ from ringleaf.errors import ConfigError
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.headers import UDP_PAYLOAD_AT
 from ringleaf.hosts.agent import HostAgent, HostProtocol
+from ringleaf.ina.holdings import Holding, entry_bps
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.switchml.control import ENTRIES, SwitchmlJob, entities
+from ringleaf.ina.switchml.moving import SlotMover, deal_slots
 from ringleaf.ina.switchml.state import TENSORS, make_worker
 from ringleaf.ina.switchml.wire import FIRST_UDP_PORT, HEADER_BYTES
 from ringleaf.ina.systems import JobRequest
@@ -40,6 +42,7 @@ class Kind:
         sum_lanes: Lanes of a packet between switches; None: as many as of a worker's.
         entities: Makes the entities of switches.
         extend: Gives a worker, at this offset, words of the system's own.
+        moves: Whether a job's slots may change while it runs.
     """
 
     name: str
@@ -54,9 +57,10 @@ class Kind:
         [nx.Graph[str], AggregationTree, SwitchmlJob], Mapping[str, Sequence[Any]]
     ] = entities
     extend: Callable[[Store, int], None] = lambda _store, _at: None
+    moves: bool = False
 
 
-SWITCHML = Kind("switchml", worker, worker.begin_tensor)
+SWITCHML = Kind("switchml", worker, worker.begin_tensor, moves=True)
 
 
 def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
@@ -76,9 +80,12 @@ def join_as(kind: Kind, graph: nx.Graph[str], store: Store, request: JobRequest)
     """
     tree = aggregation_tree(graph, request.members, index=request.number - 1)
     head_bytes = UDP_PAYLOAD_AT + kind.header_bytes
-    most = request.lanes if tree.depth == 1 else kind.sum_lanes or request.lanes
-    packet_ps = slowest_ps(graph, tree, head_bytes + 4 * most + LINE_OVERHEAD_BYTES)
-    job = _job(kind.name, request, packet_ps)
+    lanes = request.lanes if tree.depth == 1 else kind.sum_lanes or request.lanes
+    packet_ps = slowest_ps(graph, tree, head_bytes + 4 * lanes + LINE_OVERHEAD_BYTES)
+    moves = kind.moves and request.moves
+    job = _job(kind.name, replace(request, slots=None) if moves else request, packet_ps)
+    most = _most_slots(request, packet_ps) if moves else job.slots
+    job = replace(job, slots=min(job.slots, most))
     workers = [
         make_worker(
             store,
@@ -86,11 +93,11 @@ def join_as(kind: Kind, graph: nx.Graph[str], store: Store, request: JobRequest)
             ring=request.ring,
             job=job.number,
             workers=len(request.members),
-            slots=job.slots,
+            slots=most,
             lanes=job.lanes,
             mac=mac(graph, host, 1),
             address=ipv4(graph, host),
-            min_timeout_ps=2 * max(request.rtt_ps, job.slots * packet_ps),
+            min_timeout_ps=2 * max(request.rtt_ps, most * packet_ps),
             first_port=kind.first_port,
             header_bytes=kind.header_bytes,
             fraction_bits=kind.fraction_bits,
@@ -104,13 +111,27 @@ def join_as(kind: Kind, graph: nx.Graph[str], store: Store, request: JobRequest)
         HostAgent(index(host), kind.protocol, at)
         for host, at in zip(request.members, workers, strict=True)
     ]
+    mover = None
+    if moves:
+        for at in workers:
+            deal_slots(store.arena, at, job.slots)
+        mover = SlotMover(
+            job,
+            workers,
+            lambda moved: kind.entities(graph, tree, moved),
+            Holding(*request.share.cut(_available(request))),
+            most,
+            _available(request),
+            entry_bps(graph, kind.elements or request.lanes, request.lanes),
+        )
     return WorkersJob(
         kind.name,
         kind.entities(graph, tree, job),
         agents,
         kind.begin_tensor,
-        window_bytes=4 * job.slots * job.lanes,
+        window_bytes=4 * most * job.lanes,
         tensors_at=TENSORS,
+        mover=mover,
     )
 
 
@@ -123,6 +144,18 @@ def slowest_ps(graph: nx.Graph[str], tree: AggregationTree, size_bytes: int) -> 
         for ends in ((switch, child), (child, switch))
     )
     return serialize_ps(size_bytes, rate_bps)
+
+
+def _available(request: JobRequest) -> int:
+    """Return the slots of a switch, for all jobs."""
+    slots = ENTRIES[request.lanes] // 2
+    return slots if request.share.entries is None else min(slots, request.share.entries)
+
+
+def _most_slots(request: JobRequest, packet_ps: int) -> int:
+    """Return the slots that a job could use: those asked for, or twice a path's capacity."""
+    slots = request.slots or max(2 * request.rtt_ps // packet_ps, 8)
+    return min(slots, _available(request))
 
 
 def _job(name: str, request: JobRequest, packet_ps: int) -> SwitchmlJob:

@@ -35,6 +35,8 @@ class Assignment:
         endless: Whether it is background traffic, whose end a run does not await.
         collective_ps: Foretells the time of a collective of so many bytes; None: by the busiest
             link alone.
+        deadline_ps: Time after its start by which it shall be over, for allocators of switches'
+            memory; None: it has no deadline.
     """
 
     job: TrainingJob
@@ -43,3 +45,4 @@ class Assignment:
     weight: float = 1.0
     endless: bool = False
     collective_ps: CollectivePs | None = None
+    deadline_ps: int | None = None

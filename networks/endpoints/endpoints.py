@@ -17,6 +17,8 @@ from ringleaf.hosts.agent import COMPLETIONS_AT, HostAgent, make_ring
 from ringleaf.hosts.executor.build import Executors, words_of
 from ringleaf.hosts.plan import Plans, plans
 from ringleaf.hosts.staging import Staging, lay_out
+from ringleaf.ina.allocation import OWN
+from ringleaf.ina.holdings import Holding, Mover, Updates
 from ringleaf.ina.systems import Aggregator, JobRequest, Share
 from ringleaf.networks.endpoints.connections import Connections, Flow
 from ringleaf.networks.endpoints.leases import Fill
@@ -29,6 +31,9 @@ from ringleaf.tensors import FLOAT32, Array, ElementType
 from ringleaf.topologies.graph import hosts, index
 
 RING_ROWS = 1 << 16
+
+Door = Callable[[Updates], None]
+"""A function that writes P4Runtime entities, with their verbs, to switches."""
 
 Relay = Callable[[int, int], None]
 """A function that is told a group and a priority."""
@@ -85,6 +90,11 @@ class Endpoints:
         self.relay: Relay | None = None
         """Passes raised priorities on to processes that have the agents; None: this one has."""
         self._end_lease: Callable[[], None] = lambda: None
+        self.door: Door | None = None
+        """Tells the switches what has changed, over P4Runtime."""
+        self.pass_move: Callable[[int, Holding], None] | None = None
+        """Passes a group's new holding on to processes that have the agents, after switches."""
+        self.allocator = options.allocator
         self._room = (0, 0)  # words of the last collective's executors: where, how many
 
     def divide(self, region_of: Sequence[int], rings: Sequence[int]) -> None:
@@ -331,6 +341,20 @@ class Endpoints:
         for rank in range(len(self.groups[group].hosts)):
             self.aggregators[group].raise_priority(self._store.arena, rank, priority)
 
+    def movers(self) -> dict[int, Mover]:
+        """Return what changes groups' holdings, by group, of those that can change."""
+        found = ((group, each.mover) for group, each in self.aggregators.items())
+        return {group: mover for group, mover in found if mover is not None}
+
+    def move(self, group: int, holding: Holding) -> None:
+        """Give a group, of which nothing is under way, another part of switches' memory."""
+        mover = self.aggregators[group].mover
+        assert mover is not None
+        assert self.door is not None
+        self.door(mover.move(self._store.arena, holding))
+        if self.pass_move is not None:
+            self.pass_move(group, holding)
+
     def check(self, schedule: Schedule, tensors: Sequence[Array], *, group: int = 0) -> None:
         """Check that a group can run a schedule on these tensors.
 
@@ -374,6 +398,7 @@ class Endpoints:
     ) -> dict[int, Aggregator]:
         """Return the aggregators, by group; those of one program share the switches' memory."""
         joined: dict[int, Aggregator] = {}
+        moves = options.allocator != OWN
         programs = {
             place: group.system.program(options.lanes)
             for place, group in enumerate(self.groups)
@@ -382,7 +407,7 @@ class Endpoints:
         for place, group in enumerate(self.groups):
             if group.system is None:
                 continue
-            alike = [i for i, program in programs.items() if program == programs[place]]
+            alike = [i for i, program in programs.items() if moves or program == programs[place]]
             request = JobRequest(
                 number=group.number,
                 members=group.hosts,
@@ -392,6 +417,7 @@ class Endpoints:
                 lanes=options.lanes,
                 slots=options.slots,
                 rtt_ps=rtt_ps,
+                moves=moves,
                 ecmp=options.ecmp,
                 congestion=options.ina_congestion,
                 trees=options.trees,

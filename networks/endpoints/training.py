@@ -17,10 +17,12 @@ from ringleaf.hosts.scheduling.interface import (
     Standing,
 )
 from ringleaf.hosts.training.pieces import Piece
+from ringleaf.ina.allocation import ALLOCATORS, OWN, Claim
 from ringleaf.networks.endpoints.assignment import Assignment, Ledger
 from ringleaf.networks.endpoints.credit import credit_bytes
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.halves import halves
+from ringleaf.networks.endpoints.keeper import Keeper
 from ringleaf.networks.endpoints.kit import Course, Kit
 from ringleaf.networks.endpoints.knowledge import busy_links, first_standing, places, prospect
 from ringleaf.networks.endpoints.operation import Combine, Operation
@@ -110,6 +112,12 @@ class TrainingDirector:
         self._busy_from_ps = [0] * len(assignments)
         self._collectives = [0] * len(assignments)  # that are over, by job
         self.stretches: list[Stretch] = []
+        self.moves = [0] * len(assignments)  # changes of their parts of switches' memory, by job
+        self._movers = endpoints.movers()
+        self._keeper = None
+        if endpoints.allocator != OWN and self._movers:
+            self._keeper = Keeper(self._movers, ALLOCATORS.find(endpoints.allocator, "memory"))
+        self._running: set[int] = set()
         self._ready = self._prepare()
         links = [self._links(number) for number in range(len(assignments))]
         self._standings = [
@@ -191,12 +199,15 @@ class TrainingDirector:
             tuple(started.release for started in self._started.values()),
             {number: self._standing(number) for number in range(len(self.assignments))},
         )
+        held = self._move_memory()
         released = []
         # By job without room for an item: the highest priority of its releases that have to wait.
         # Later items of such a job wait, too: none may pass.
         full: dict[int, int] = {}
         for release in self._scheduler.release(situation):
             job = release.item.job
+            if job in held:
+                continue
             if job not in full and self._ready[job].has_room(release.item.size_bytes):
                 self._waiting.remove(release.item)
                 released.append(self._launch(release))
@@ -206,6 +217,42 @@ class TrainingDirector:
             self.endpoints.raise_priority(job, priority)
         self._changed = bool(released)
         return released
+
+    def _move_memory(self) -> set[int]:
+        """Move jobs to other parts of switches' memory; return those that must wait for that."""
+        if self._keeper is None:
+            return set()
+        running = {
+            number
+            for number, each in enumerate(self.assignments)
+            if number in self._movers and each.job.history and not each.job.done
+        }
+        if running != self._running:
+            self._running = running
+            self._keeper.plan([self._claim(number) for number in sorted(running)])
+        while move := self._keeper.next_move(lambda job: not self._ready[job].channels):
+            self.endpoints.move(*move)
+            self.moves[move[0]] += 1
+        return self._keeper.held()
+
+    def _claim(self, number: int) -> Claim:
+        each, standing = self.assignments[number], self._standing(number)
+        mover = self._movers[number]
+        left = (each.job.iterations or 1) - standing.iterations_done
+        due_ps = None
+        if each.deadline_ps is not None:
+            due_ps = each.job.start_ps + each.deadline_ps - self._now_ps
+        return Claim(
+            number,
+            least=mover.least,
+            most=mover.most,
+            left_bytes=left * standing.size_bytes,
+            left_ps=left * standing.compute_ps,
+            hidden_ps=left * sum(layer.backward_ps for layer in each.job.model.layers),
+            entry_bps=mover.entry_bps,
+            link_bps=standing.link_bps,
+            due_ps=due_ps,
+        )
 
     @property
     def _over(self) -> bool:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ringleaf.errors import BackendError
 from ringleaf.networks.endpoints.director import Director
-from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.endpoints import Door, Endpoints
 from ringleaf.networks.live.coordinator import Coordinator, Lateness
 from ringleaf.networks.live.led_host import await_the_end
 from ringleaf.networks.live.members import Member, listen, say
@@ -58,6 +58,7 @@ class CoordinatorTask:
         collect: Returns what the forking process wants of the director, once all is over.
         explain: Returns possible reasons why nothing gets through.
         stall_s: Time without progress after which the run fails.
+        door: Tells switches what has changed.
     """
 
     director: Director
@@ -66,6 +67,7 @@ class CoordinatorTask:
     collect: Callable[[], object]
     explain: Callable[[], Sequence[str]]
     stall_s: float
+    door: Door
 
 
 class Overseer(Protocol):
@@ -142,6 +144,7 @@ class Coordination:
         self._overseer = overseer
         self._halts = halts
         self._stood_ns = 0
+        task.endpoints.door = task.door
         self._coordinator = Coordinator(task.director, task.endpoints)
         self._start_ns = 0
         self._poll = select.epoll()  # of any number of sockets; itself it is one to wait for

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ringleaf.ina.holdings import Holding
 from ringleaf.networks.endpoints.director import Director
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.operation import Operation
-from ringleaf.networks.live.orders import Begin, Done, Order, Raise
+from ringleaf.networks.live.orders import Begin, Done, Move, Order, Raise
 from ringleaf.topologies.graph import index
 from ringleaf.units import FOREVER_PS
 
@@ -66,7 +67,7 @@ class Coordinator:
         """Whether nothing was under way when the director was last asked."""
         self.end_ps = 0
         """The end of the last operation."""
-        endpoints.relay = self._raise_priority
+        endpoints.relay, endpoints.pass_move = self._raise_priority, self._pass_move
 
     def start(self, now_ps: int) -> None:
         """Begin: all hosts are ready."""
@@ -139,3 +140,8 @@ class Coordinator:
             self._raised[group] = priority
             members = [index(host) for host in self._endpoints.groups[group].hosts]
             self._orders.append((members, Raise(group, priority)))
+
+    def _pass_move(self, group: int, holding: Holding) -> None:
+        """Have a group's hosts take other entries before whatever they are told to begin next."""
+        nodes = [index(host) for host in self._endpoints.groups[group].nodes]
+        self._orders.append((nodes, Move(group, holding.first, holding.entries)))

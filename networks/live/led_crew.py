@@ -95,6 +95,7 @@ class LedCrew:
             collect,
             self._around.explain,
             self._around.stall_s,
+            self._around.door,
         )
         return task, hosts
 

@@ -11,10 +11,11 @@ from typing import Any, NoReturn
 
 import ringleaf.networks.virtual.loop as loop
 from ringleaf.hosts.executor.build import Executors
+from ringleaf.ina.holdings import Holding
 from ringleaf.networks.endpoints.operation import Combine, Operation
 from ringleaf.networks.live.host_process import TURN_PS, Host, HostTask, LivePlace
 from ringleaf.networks.live.members import MESSAGE_BYTES, say
-from ringleaf.networks.live.orders import Begin, Done, Raise
+from ringleaf.networks.live.orders import Begin, Done, Move, Raise
 
 
 class LedHost(Host):
@@ -74,6 +75,8 @@ class LedHost(Host):
             self._begin(Begin(**said["begin"]))
         elif "raise" in said:
             self._raise(Raise(**said["raise"]))
+        elif "move" in said:
+            self._move(Move(**said["move"]))
         else:
             say(self.control, {"waits": self.waits(self.execution.operations)})
 
@@ -92,6 +95,11 @@ class LedHost(Host):
         rank = endpoints.node_of(order.group, self.number)
         aggregator = endpoints.aggregators[order.group]
         aggregator.raise_priority(self.task.store.arena, rank, order.priority)
+
+    def _move(self, order: Move) -> None:
+        mover = self.task.endpoints.aggregators[order.group].mover
+        assert mover is not None
+        mover.move(self.task.store.arena, Holding(order.first, order.entries))
 
     def _finish(self, operation: Operation) -> None:
         begin_ps = self._begun.pop(operation.at)

@@ -89,6 +89,19 @@ class Raise:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """To a host: a group, of which nothing is under way, has these entries from now on."""
+
+    group: int
+    first: int
+    entries: int
+
+    def message(self) -> dict[str, Any]:
+        """Return it as a message."""
+        return {"move": _plain(self)}
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """From a host: its part of an operation is done; times since the common start."""
 
@@ -106,9 +119,9 @@ class Done:
         return {"done": _plain(self)}
 
 
-Order = Begin | Raise
+Order = Begin | Raise | Move
 
 
-def _plain(order: Begin | Raise | Done) -> dict[str, Any]:
+def _plain(order: Order | Done) -> dict[str, Any]:
     """Return its fields, which `asdict` would copy item by item."""
     return {name: getattr(order, name) for name in order.__slots__}

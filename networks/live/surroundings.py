@@ -6,9 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ringleaf.errors import BackendError
+from ringleaf.ina.holdings import Updates
+from ringleaf.networks.endpoints.endpoints import Door
 from ringleaf.networks.live.host_process import LivePlace
 
 STALL_S = 30.0
+
+
+def _closed(updates: Updates) -> None:
+    """Refuse updates: nothing is known of the switches."""
+    raise AssertionError(f"switches can't be told {sorted(updates)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,7 @@ class Surroundings:
         check: Raises an error that tells more about a process that has ended.
         explain: Returns possible reasons why nothing gets through.
         stall_s: Time without any progress after which a run fails.
+        door: Writes P4Runtime entities to the switches; only for a process that forks no more.
     """
 
     places: Sequence[LivePlace]
@@ -29,6 +37,7 @@ class Surroundings:
     check: Callable[[], None] = lambda: None
     explain: Callable[[], Sequence[str]] = tuple
     stall_s: float = STALL_S
+    door: Door = _closed
 
     def look(self, ready: set[int]) -> None:
         """Look whether a process has ended, as its descriptor is among those that are ready.

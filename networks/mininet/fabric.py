@@ -18,7 +18,7 @@ from ringleaf.errors import BackendError, ConfigError, choose
 from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
 from ringleaf.networks.mininet.links import MTU_BYTES
 from ringleaf.networks.mininet.preflight import check_machine
-from ringleaf.networks.mininet.programming import program_switches
+from ringleaf.networks.mininet.programming import Door, program_switches
 from ringleaf.networks.mininet.recording import Recording
 from ringleaf.networks.mininet.runtime import Runtime
 from ringleaf.networks.mininet.shaping import netem_options
@@ -174,6 +174,10 @@ class Fabric:
             own = program[switch.name] if isinstance(program, Mapping) else program
             switch.run_program(own, p4info, entities.get(switch.name, ()))
         program_switches(filter(None, (switch.target() for switch in self.net.switches)))
+
+    def door(self) -> Door:
+        """Return what writes further entities to running switches; see `programming.Door`."""
+        return Door(filter(None, (switch.target() for switch in self.net.switches)))
 
     def record(self, folder: Path, *, mask: Sequence[str] = ()) -> None:
         """Record the packets that each switch receives and sends, from its next program on.

@@ -259,6 +259,7 @@ class MininetNetwork(GivesTensors):
             fabric.check,
             fabric.cut_links,
             self._stall_s,
+            fabric.door(),
         )
 
     def _place(self, host: str) -> LivePlace:

@@ -7,7 +7,7 @@ the programming.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -40,6 +40,46 @@ def program_switches(targets: Iterable[Target]) -> None:
     """
     wanted = list(targets)
     in_child(lambda: _program_all(wanted))
+
+
+class Door:
+    """Writes entities to running switches over P4Runtime, in a process that forks no more.
+
+    It becomes a switch's primary controller when it first has something for it.
+
+    Args:
+        targets: The switches, with their programs.
+    """
+
+    def __init__(self, targets: Iterable[Target]) -> None:
+        self._targets = {target.name: target for target in targets}
+        self._controllers: dict[str, Any] = {}
+        self._schemas: dict[Path, Any] = {}
+
+    def __call__(self, updates: Mapping[str, Sequence[Any]]) -> None:
+        """Write entities with their verbs, by switch; return when all switches have them.
+
+        Raises:
+            BackendError: If one doesn't answer or refuses something; the message names it.
+        """
+        from finsy import P4Schema
+
+        for name, entities in updates.items():
+            p4info = self._targets[name].p4info
+            if p4info not in self._schemas:
+                self._schemas[p4info] = P4Schema(p4info)
+            self._controller(name).write(entities, self._schemas[p4info])
+
+    def _controller(self, name: str) -> Any:
+        from ringleaf.switches.server.client import Controller
+
+        if name not in self._controllers:
+            target = self._targets[name]
+            controller = Controller(target.address, target.device, name)
+            controller.await_ready()
+            controller.take_control()
+            self._controllers[name] = controller
+        return self._controllers[name]
 
 
 def in_child(work: Callable[[], None]) -> None:

@@ -51,6 +51,7 @@ class Nics:
         store: The store that holds them.
         window_bytes: The most bytes that a connection has in flight.
         entities: Nothing for switches.
+        mover: Nothing, as it has no part of switches' memory.
     """
 
     agents: Sequence[HostAgent]
@@ -58,6 +59,7 @@ class Nics:
     store: Store
     window_bytes: int
     entities: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    mover: None = None
 
     def start(
         self,

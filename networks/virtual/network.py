@@ -16,7 +16,9 @@ from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.hosts.agent import make_ring, take_completions
+from ringleaf.ina.holdings import Updates
 from ringleaf.ina.registry import program_of
+from ringleaf.ina.table_updates import changed
 from ringleaf.networks.endpoints.director import Director
 from ringleaf.networks.endpoints.endpoints import RING_ROWS, Endpoints
 from ringleaf.networks.endpoints.execution import Execution
@@ -112,6 +114,7 @@ class VirtualNetwork(GivesTensors):
         self._rtt_ps = longest_rtt_ps(graph, options.mtu, table=table)
         self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=self._rtt_ps)
         self._tell_aggregation()
+        self.endpoints.door = self.update
         self._places = places(graph)
         self._network = self._lay_out(seed)
         self._regions = self._divide()
@@ -494,6 +497,21 @@ class VirtualNetwork(GivesTensors):
         for each in self._agenda.take_rest():
             if isinstance(each, LinkLoss) and each.loss is None:
                 self._disturb([each])
+
+    def update(self, updates: Updates) -> None:
+        """Write P4Runtime entities with their verbs to switches, at once.
+
+        Raises:
+            ConfigError: If packets are recorded: a trace has its entries at the beginning.
+        """
+        if self.options.record is not None:
+            raise ConfigError(
+                "memory: must not change while traces are recorded in virtual time, got "
+                f"{self.options.allocator!r}; leave out record"
+            )
+        for name, entities in updates.items():
+            self.switches[name].write(entities)
+            self._items[name] = changed(self._items[name], entities)
 
     def restart(self, name: str) -> None:
         """Clear a switch's registers, counters and queued packets, and write its tables anew.

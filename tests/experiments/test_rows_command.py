@@ -23,7 +23,7 @@ FOLKLORE = {
     *("topology torus3d", "machine dgx1", "machine h100", "machine pcie"),
     *("algorithm auto", "algorithm allgather-auto", "algorithm alltoall-auto"),
     *("algorithm broadcast-auto", "algorithm reduce-auto", "algorithm reducescatter-auto"),
-    *("controller dcqcn-hpcc", "controller dcqcn-mellanox"),
+    *("allocator equal", "controller dcqcn-hpcc", "controller dcqcn-mellanox"),
 }
 """Rows that nobody has to be named for, and those whose title names whom their numbers are of."""
 

@@ -30,6 +30,7 @@ SMALL = JobsCase(
     {"topo": "leafspine,leaves=2,spines=1,hosts=2", "seed": "1"},
     Trouble(),
     None,
+    "own",
     (Team(2), Team(2)),
     (
         Round("fifo", (Training("ring", (1000, 3), 10_000, 2), Training("tree", (65,), 10_000, 1))),

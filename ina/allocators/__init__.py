@@ -1,0 +1,1 @@
+"""Allocators of switches' memory."""

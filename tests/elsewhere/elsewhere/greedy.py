@@ -1,0 +1,22 @@
+"""An allocator of switches' memory that gives the first jobs all that they can use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ringleaf.ina.allocation import Claim, serve_least
+
+
+class Greedy:
+    name = "greedy"
+    title = "first come, first served"
+
+    def allot(self, claims: Sequence[Claim], entries: int) -> list[int]:
+        found = serve_least(claims, entries)
+        for place, claim in enumerate(claims):
+            if found[place] >= claim.least:
+                found[place] = min(claim.most, found[place] + entries - sum(found))
+        return found
+
+
+ALLOCATOR = Greedy()
