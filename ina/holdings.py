@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ringleaf.topologies.routing import longest_rtt_ps
 from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
@@ -52,6 +51,8 @@ def entry_bps(graph: nx.Graph[str], elements: int, lanes: int) -> int:
     A block takes half a round trip between hosts, the longest: a slot's worker is answered by a
     switch that is half-way, and an aggregator by a server that is half-way from its switch.
     """
+    from ringleaf.topologies.routing import longest_rtt_ps  # loads networkx
+
     return 2 * 32 * elements * PS_PER_S // longest_rtt_ps(graph, 4 * lanes)
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
-from ringleaf.collectives.sparse.expected import Expect
 from ringleaf.registry import Registry
 
 if TYPE_CHECKING:
     from ringleaf.collectives.compress.program import Program
+    from ringleaf.collectives.sparse.expected import Expect
 
 Maker = Callable[[int, int], "Program"]
 """A function from a rank, and the number of ranks, to that rank's side."""
