@@ -173,10 +173,10 @@ def prepare_training(*, drawn: bool) -> None:
     """Have `ringleaf train` fork the process that makes ranks, which has PyTorch already."""
     from ringleaf.experiments.train import command, drawing, processes
 
-    processes.subprocess = SimpleNamespace(Popen=ForkedForge)  # type: ignore[assignment]
+    setattr(processes, "subprocess", SimpleNamespace(Popen=ForkedForge))  # noqa: B010
     processes.END_S = 2.0  # as much as small scripts need
     if not drawn:
-        command.drawer = lambda: None
+        setattr(command, "drawer", lambda: None)  # noqa: B010
         drawing.redraw = lambda *_: []
 
 
