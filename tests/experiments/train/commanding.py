@@ -1,34 +1,69 @@
-"""`ringleaf train` and `torchrun` as people type them."""
+"""`ringleaf train` and PyTorch's own ranks, in copies of a process that has imported both."""
 
 from __future__ import annotations
 
-import os
+import atexit
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+
+from forked import Forked
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS = Path(__file__).parent / "scripts"
 
+HEAVY = (
+    "torch.distributed.fsdp",
+    "torch.distributed.tensor.parallel",
+    "torch._dynamo",
+    "ringleaf.experiments.train.forge",
+    "ringleaf.experiments.train.register",
+    "ringleaf.experiments.train.session",
+    "ringleaf.experiments.work.runner",
+)
+
+
+@cache
+def _original() -> Forked:
+    """Return the process that is copied, one for all tests of this process."""
+    original = Forked(*HEAVY, OMP_NUM_THREADS="1", NUMBA_DISABLE_JIT="0")
+    atexit.register(original.__exit__, None, None, None)
+    return original
+
 
 def train(
+    folder: Path,
+    script: Path,
+    *arguments: str,
+    ranks: int,
+    options: str = "--compute 0",
+    drawn: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    """Run `ringleaf train`; its files are in `folder / "out"`, without figures and report."""
+    return ringleaf(*_words(folder, script, ranks, options), *arguments, drawn=drawn)
+
+
+def train_alone(
     folder: Path, script: Path, *arguments: str, ranks: int, options: str = "--compute 0"
 ) -> subprocess.CompletedProcess[str]:
-    """Run `ringleaf train`; its files are in `folder / "out"`."""
-    words = ["train", str(script), "--ranks", str(ranks), *options.split()]
-    return ringleaf(*words, "--out", str(folder / "out"), "--", *arguments)
-
-
-def ringleaf(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command."""
-    command = [sys.executable, "-m", "ringleaf.experiments.commands.cli", *words]
+    """Do the same in processes of its own, as people type it."""
+    command = [sys.executable, "-m", "ringleaf.experiments.commands.cli"]
+    command += [*_words(folder, script, ranks, options), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
+def _words(folder: Path, script: Path, ranks: int, options: str) -> list[str]:
+    words = ["train", str(script), "--ranks", str(ranks), *options.split()]
+    return [*words, "--out", str(folder / "out"), "--"]
+
+
+def ringleaf(*words: str, drawn: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run a command."""
+    return _original().run(*words, at=ROOT, drawn=drawn)
+
+
 def by_gloo(script: Path, *arguments: str, ranks: int) -> None:
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    subprocess.run(
-        [*command, str(script), *arguments, "gloo"],
-        env=environment, check=True, timeout=300, capture_output=True,
-    )  # fmt: skip
+    """Run a script with PyTorch's own backend."""
+    done = _original().run_ranks(ranks, script, *arguments, "gloo", at=ROOT)
+    assert done.returncode == 0, done.stderr

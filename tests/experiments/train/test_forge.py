@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commanding import SCRIPTS, train
+from commanding import SCRIPTS, train, train_alone
 
 WAYS_OUT = SCRIPTS / "ways_out.py"
 
 
 def test_ranks_draw_other_numbers_and_wait_for_their_threads(tmp_path: Path) -> None:
-    done = train(tmp_path, WAYS_OUT, "thread", str(tmp_path), ranks=3)
+    done = train_alone(tmp_path, WAYS_OUT, "thread", str(tmp_path), ranks=3)
 
     assert done.returncode == 0, done.stderr
     drawn = [(tmp_path / f"{rank}.txt").read_text().split() for rank in range(3)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from commanding import ROOT, SCRIPTS, by_gloo, train
+from commanding import ROOT, SCRIPTS, by_gloo, train, train_alone
 
 EVERY_CALL, TRAIN = SCRIPTS / "every_call.py", SCRIPTS / "train_small.py"
 
@@ -96,7 +96,7 @@ def test_the_example_writes_a_table_files_and_a_timeline(tmp_path: Path) -> None
     example = ROOT / "examples" / "training" / "ddp.py"
     options = "--compute flops:1T --algo allreduce>=64K:switchml,ring --compress topk:50%"
 
-    done = train(tmp_path, example, ranks=2, options=options)
+    done = train_alone(tmp_path, example, ranks=2, options=options)
 
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("     all_reduce")]

@@ -61,7 +61,7 @@ def train(model: nn.Module) -> None:
     """Train with the gradients of two passes in each step."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
     torch.manual_seed(1 + dist.get_rank())
-    for _ in range(6):
+    for _ in range(3):
         for _ in range(2):
             model(torch.randn(5, WIDTH)).float().square().mean().backward()
         optimizer.step()

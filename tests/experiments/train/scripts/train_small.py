@@ -1,4 +1,4 @@
-"""A small CNN and a transformer, trained for 20 steps in three ways; rank 0 saves the weights.
+"""A small CNN and a transformer, trained for some steps in three ways; rank 0 saves the weights.
 
 Arguments: the file to save to, `all` or the number of trainings, and maybe a backend.
 """
@@ -20,7 +20,7 @@ from torch.distributed.tensor.parallel import (
 )
 from torch.nn.parallel import DistributedDataParallel
 
-STEPS = 20
+STEPS = 8
 WIDTH = 32
 
 
