@@ -33,7 +33,6 @@ from heapq import heapify, heappop, heappush
 
 from ringleaf.ina.allocation import Claim, serve_least
 
-
 MARGIN = 1.1
 """Times that the model foretells are taken to be longer by this factor, for deadlines."""
 

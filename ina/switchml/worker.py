@@ -242,22 +242,28 @@ def read_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
 
 
 @inline
-def make_update(arena: Arena, worker: Worker, slot: int) -> int:
-    """Return the packet of the slot's round."""
-    state = worker.state
-    row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
-    position, version = worker.slots[row + POSITION], worker.slots[row + ROUND] & 1
-    priority = worker.tensors.rows[tensor + PRIORITY]
-    packet = allocate_packet(arena)
-    view = open_packet(arena, packet)
-    head = view.head
-    template = state[TEMPLATES_AT] + (TEMPLATE_BYTES if position >= 0 else 0)
+def write_head(arena: Arena, worker: Worker, slot: int, head: Bytes, template: int) -> None:
+    """Write the head of a slot's update, as far as all systems made from SwitchML have it."""
+    version = worker.slots[slot * SLOT_WORDS + ROUND] & 1
+    priority = worker.tensors.rows[row_of(worker, slot) + PRIORITY]
     copy_items(head, 0, arena.bytes, template, VALUES_AT)
     if priority != 0:
         write_priority(head, priority)
         write_ip_checksum(head)
     put32(head, BLOCK_AT, block_number(worker, slot))
     put16(head, POOL_INDEX_AT, version << VERSION_SHIFT | slot)
+
+
+@inline
+def make_update(arena: Arena, worker: Worker, slot: int) -> int:
+    """Return the packet of the slot's round."""
+    state = worker.state
+    tensor, position = row_of(worker, slot), worker.slots[slot * SLOT_WORDS + POSITION]
+    packet = allocate_packet(arena)
+    view = open_packet(arena, packet)
+    head = view.head
+    template = state[TEMPLATES_AT] + (TEMPLATE_BYTES if position >= 0 else 0)
+    write_head(arena, worker, slot, head, template)
     head[TREE_AT] = tree_of(worker, slot)
     head[EXPONENT_AT] = own_exponent(arena, worker, tensor, position + state[SLOTS])
     end = VALUES_AT
@@ -323,11 +329,18 @@ def awaited_slot(worker: Worker, head: Bytes, size: int) -> int:
 @inline
 def take_result(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
     """Keep a result's values, and let the slot send its next block, if any."""
+    if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:
+        read_lanes(arena, worker, slot, head[VALUES_AT : VALUES_AT + 4 * worker.state[LANES]])
+    move_on(arena, at, worker, slot, head, now_ps)
+
+
+@inline
+def move_on(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
+    """Let a slot that has its result's values send its next block, if any."""
     state, tensors = worker.state, worker.tensors
     row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
     position = worker.slots[row + POSITION]
     if position >= 0:
-        read_lanes(arena, worker, slot, head[VALUES_AT : VALUES_AT + 4 * state[LANES]])
         tensors.rows[tensor + LEFT] -= 1
     worker.slots[row + ROUND] += 1
     if position + state[SLOTS] < tensors.rows[tensor + BLOCKS]:
