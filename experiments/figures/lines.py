@@ -24,6 +24,7 @@ STYLES = ("-", "--", ":", "-.")
 _WIDE = 4  # a factor between the least and the largest value from which an axis is logarithmic
 
 Points = Mapping[float, float]
+Series = Mapping[tuple[str, ...], Points]
 
 
 def suits(values: Sequence[object], series: int) -> bool:
@@ -32,7 +33,7 @@ def suits(values: Sequence[object], series: int) -> bool:
     return len(set(numbers)) == len(values) >= LEAST_VALUES and 1 < series <= MOST_LINES
 
 
-def draw_lines(axes: Axes, series: Mapping[tuple[str, ...], Points], *, named: bool = True) -> None:
+def draw_lines(axes: Axes, series: Series, *, named: bool = True) -> None:
     """Draw a line for each series, with its name at its end; equal lines have one name.
 
     Args:
@@ -59,23 +60,23 @@ def draw_lines(axes: Axes, series: Mapping[tuple[str, ...], Points], *, named: b
         _name_ends(axes, series, top or 1)
 
 
-def _name_ends(axes: Axes, series: Mapping[tuple[str, ...], Points], top: float) -> None:
+def _name_ends(axes: Axes, series: Series, top: float) -> None:
     """Write names to the right of the panel, without overlaps, and lead from the lines to them."""
     from matplotlib.patches import ConnectionPatch
 
     alike: dict[tuple[tuple[float, float], ...], list[tuple[str, ...]]] = {}
     for name, points in series.items():
         alike.setdefault(tuple(sorted(points.items())), []).append(name)
-    ends = sorted((points[-1][1] / top, points) for points in alike)
-    for place, (end, points) in zip(spread([end for end, _ in ends]), ends, strict=True):
-        names = alike[points]
+    ends = sorted((line[-1][1] / top, line) for line in alike)
+    for place, (end, line) in zip(spread([end for end, _ in ends]), ends, strict=True):
+        names = alike[line]
         color = look_of(names[0][0]).color if len(names) == 1 else INK
         text = ", ".join(" ".join(name) for name in names)
         axes.text(
             1.06, place, text, transform=axes.transAxes, va="center", fontsize=8, color=color
         )  # fmt: skip
         lead = ConnectionPatch(
-            (points[-1][0], end * top), (1.05, place), axes.transData, axes.transAxes,
+            (line[-1][0], end * top), (1.05, place), axes.transData, axes.transAxes,
             color=color, linewidth=0.5, clip_on=False,
         )  # fmt: skip
         lead.set_in_layout(False)

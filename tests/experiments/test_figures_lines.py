@@ -10,7 +10,7 @@ from drawn import collisions
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments.figures.lines import ROOM, draw_lines, spread, suits
+from ringleaf.experiments.figures.lines import ROOM, Points, Series, draw_lines, spread, suits
 from ringleaf.experiments.figures.style import matplotlib_style
 
 
@@ -41,9 +41,9 @@ def test_names_keep_apart_and_inside(places: list[float]) -> None:
 
 
 def test_equal_lines_share_a_name_and_all_names_can_be_read() -> None:
-    points = {1.0: 3.0, 2.0: 2.0, 16.0: 1.0}
-    series = {(name,): points for name in ("switchml", "panama")}
-    others = {(f"other{number}",): {1.0: 3.0, 16.0: 1 + number / 50} for number in range(7)}
+    points: Points = {1.0: 3.0, 2.0: 2.0, 16.0: 1.0}
+    series: Series = {(name,): points for name in ("switchml", "panama")}
+    others: Series = {(f"other{number}",): {1.0: 3.0, 16.0: 1 + number / 50} for number in range(7)}
     with matplotlib_style():
         figure, axes = mpl.pyplot.subplots(figsize=(7, 4), layout="constrained")
         draw_lines(axes, {**series, **others})
