@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 from drawn import collisions
 from hypothesis import given
@@ -45,9 +45,9 @@ def test_equal_lines_share_a_name_and_all_names_can_be_read() -> None:
     series: Series = {(name,): points for name in ("switchml", "panama")}
     others: Series = {(f"other{number}",): {1.0: 3.0, 16.0: 1 + number / 50} for number in range(7)}
     with matplotlib_style():
-        figure, axes = mpl.pyplot.subplots(figsize=(7, 4), layout="constrained")
+        figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
         draw_lines(axes, {**series, **others})
         texts = {text.get_text() for text in axes.texts}
         assert texts == {"switchml, panama", *(f"other{number}" for number in range(7))}
         assert collisions(figure) == []
-        mpl.pyplot.close("all")
+        plt.close("all")
