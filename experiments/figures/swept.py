@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from ringleaf.experiments.figures.looks import look_of
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 MOST_PANELS = 12
 COLUMNS = 3
 PANEL = 4.2, 3.2  # inches
+TITLE_LETTERS = 42  # on a line of a panel's title
 MOST_LABELS = 6
 """The most lines of jobs in a panel; more are rows of their own, as no legend tells them apart."""
 
@@ -52,8 +54,10 @@ def draw(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
         )  # fmt: skip
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
+        for axes in grid.flat[max(len(panels) - columns, 0) : len(panels)]:
+            axes.tick_params(labelbottom=True)
         for axes, (title, chosen) in zip(grid.flat, panels.items(), strict=False):
-            axes.set_title(title, fontsize=10, loc="left")
+            axes.set_title(fill(title, TITLE_LETTERS), fontsize=10, loc="left")
             if crowded:
                 _panel_of_rows(axes, chosen, axis, labels)
             else:

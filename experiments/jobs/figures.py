@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.experiments.figures.lines import draw_lines, suits
 from ringleaf.experiments.figures.style import INK, matplotlib_style, save
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.jobs.results import JobRow, JobsCase
@@ -65,11 +66,11 @@ def draw_all(folder: Path, cases: Sequence[JobsCase], perform: Perform = in_turn
     drawn: list[tuple[str, Callable[[], Figure]]] = [
         (
             "jct",
-            lambda: draw_bars(cases, "job completion time", lambda row: row.jct_ps),
+            lambda: draw_times(cases, "job completion time", lambda row: row.jct_ps),
         ),
         (
             "wait",
-            lambda: draw_bars(
+            lambda: draw_times(
                 cases,
                 "waiting for the front layers, per iteration",
                 lambda r: r.front_wait_ps,
@@ -153,6 +154,45 @@ def _box(span: Span, layer: int, lower: float, thick: float) -> list[tuple[float
     left, right = span.start_ps / PS_PER_MS, span.end_ps / PS_PER_MS
     top, bottom = layer + lower, layer + lower + thick
     return [(left, top), (right, top), (right, bottom), (left, bottom)]
+
+
+def draw_times(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], int]) -> Figure:
+    """Draw jobs' mean: as lines over switches' memory if cases differ in that, or else as bars."""
+    entries = list(dict.fromkeys(case.combination.entries for case in cases))
+    names = {_series_of(case) for case in cases}
+    draw = draw_over_memory if suits(entries, len(names)) else draw_bars
+    return draw(cases, label, value)
+
+
+def _series_of(case: JobsCase) -> tuple[str, str]:
+    return case.combination.algo, case.combination.order
+
+
+def draw_over_memory(
+    cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], int]
+) -> Figure:
+    """Draw jobs' mean over the entries of a switch: a panel per number of jobs."""
+    import matplotlib.pyplot as plt
+
+    figure: Figure
+    counts = _values(cases, lambda case: str(case.combination.count))
+    orders = _values(cases, lambda case: case.combination.order)
+    figure, panels = plt.subplots(
+        len(counts), 1, figsize=(7, 0.6 + 3.6 * len(counts)), squeeze=False, layout="constrained"
+    )
+    for axes, count in zip(panels[:, 0], counts, strict=True):
+        series: dict[tuple[str, ...], dict[float, float]] = {}
+        for case in cases:
+            if str(case.combination.count) == count:
+                name = _series_of(case) if len(orders) > 1 else _series_of(case)[:1]
+                mean = fmean(value(row) for row in case.rows) / PS_PER_MS
+                series.setdefault(name, {})[case.combination.entries or 0] = mean
+        draw_lines(axes, series)
+        axes.set_title(_name_count(count), fontsize=10, loc="left")
+        axes.set_xlabel("slots or aggregators of a switch", fontsize=9)
+        axes.set_ylabel(f"{cases[0].clock} time (ms)", fontsize=9)
+    _write_title(figure, f"{label}; mean of jobs", 1.75)
+    return figure
 
 
 def draw_bars(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], int]) -> Figure:

@@ -17,10 +17,10 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.arena import Arena, Bytes, Store
-from ringleaf.compiled import copy_items, handler, inline
-from ringleaf.headers import get32, put16, put32, write_ip_checksum, write_priority
+from ringleaf.compiled import handler, inline
+from ringleaf.headers import get32, put32
 from ringleaf.hosts.agent import AGENT_WORDS, READY
-from ringleaf.ina.flight import OUT_OF_TURN, has_waiting, pop_slot
+from ringleaf.ina.flight import has_waiting, pop_slot
 from ringleaf.ina.omnireduce.values import is_zero
 from ringleaf.ina.omnireduce_switch.wire import NEXT_AT, NONE, VALUES_AT
 from ringleaf.ina.switchml.scaling import max_exponent
@@ -28,7 +28,6 @@ from ringleaf.ina.switchml.state import (
     EXTRAS_AT,
     IDLE,
     LANES,
-    NEXT_SLOT,
     POSITION,
     ROUND,
     SLOT_WORDS,
@@ -40,37 +39,32 @@ from ringleaf.ina.switchml.state import (
     open_worker,
 )
 from ringleaf.ina.switchml.wire import (
-    BLOCK_AT,
     EXPONENT_AT,
-    POOL_INDEX_AT,
-    VERSION_SHIFT,
 )
 from ringleaf.ina.switchml.worker import (
     awaited_slot,
     begin_round,
     block_end,
-    block_number,
     block_start,
+    deal_blocks,
     end_answer,
+    end_dealing,
     fire_timer,
+    first_block,
     note_arrival,
     note_sending,
     read_lanes,
     row_of,
+    write_head,
     write_lanes,
 )
 from ringleaf.ina.tensors import (
     BLOCKS,
-    COUNT,
     DTYPE,
-    FIRST,
     FLOAT32,
     LEFT,
-    POSTED,
-    PRIORITY,
     SOURCE_AT,
     end_tensor,
-    lay_out,
 )
 from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
 from ringleaf.views import window
@@ -113,42 +107,26 @@ def next_block(arena: Arena, worker: Worker, slot: int, position: int) -> int:
 @inline
 def next_tensor(arena: Arena, worker: Worker, slot: int) -> None:
     """Let an idle slot begin with the next tensor that has a block for it, if there is one."""
-    state, tensors = worker.state, worker.tensors
-    row = slot * SLOT_WORDS
-    worker.slots[row + POSITION] = IDLE
-    while (
-        worker.slots[row + POSITION] == IDLE and worker.slots[row + TENSOR] < tensors.state[POSTED]
-    ):
-        tensor = row_of(worker, slot)
-        position = (slot - tensors.rows[tensor + FIRST]) % state[SLOTS]
-        if position < tensors.rows[tensor + BLOCKS]:
-            extras = extras_of(worker, slot)
-            arena.words[extras + NEXT], arena.words[extras + PRESENT] = (
-                next_block(arena, worker, slot, position),
-                0,
-            )
-            begin_round(worker, slot, position - state[SLOTS], 0)
-        else:
-            worker.slots[row + TENSOR] += 1
+    position = first_block(worker, slot)
+    if position != IDLE:
+        extras = extras_of(worker, slot)
+        arena.words[extras + NEXT] = next_block(arena, worker, slot, position)
+        arena.words[extras + PRESENT] = 0
+        begin_round(worker, slot, position - worker.state[SLOTS], 0)
 
 
 @handler
 def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
     """Deal a new tensor's blocks to slots; an empty one is done at once."""
     worker = open_worker(arena, at)
-    state = worker.state
-    blocks = (worker.tensors.rows[row + COUNT] + state[LANES] - 1) // state[LANES]
-    first = state[NEXT_SLOT]
-    lay_out(worker.tensors, row, first, blocks, min(blocks, state[SLOTS]))
-    state[NEXT_SLOT] = (first + blocks) % state[SLOTS]
-    worker.flight.state[OUT_OF_TURN] = worker.tensors.state[POSTED] > 1  # slots may be busy, or not
-    for i in range(state[SLOTS]):
-        slot = (first + i) % state[SLOTS]
+    slots, first = worker.state[SLOTS], deal_blocks(worker, row)
+    rows = worker.tensors.rows
+    rows[row + LEFT] = min(rows[row + BLOCKS], slots)  # slots, not blocks, have an end
+    for i in range(slots):
+        slot = (first + i) % slots
         if worker.slots[slot * SLOT_WORDS + POSITION] == IDLE:
             next_tensor(arena, worker, slot)
-    worker.flight.state[OUT_OF_TURN] = 0
-    end_tensor(arena, at, worker.tensors, row, now_ps)
-    arena.words[at + READY] = has_waiting(worker.flight)
+    end_dealing(arena, at, worker, row, now_ps)
     return 0
 
 
@@ -167,18 +145,11 @@ def next_exponent(arena: Arena, worker: Worker, slot: int, position: int) -> int
 def make_update(arena: Arena, worker: Worker, slot: int) -> int:
     """Return the packet of the slot's round."""
     state, extras = worker.state, extras_of(worker, slot)
-    priority = worker.tensors.rows[row_of(worker, slot) + PRIORITY]
     packet = allocate_packet(arena)
     view = open_packet(arena, packet)
     head = view.head
     template = state[TEMPLATES_AT] + arena.words[extras + PRESENT] * TEMPLATE_BYTES
-    copy_items(head, 0, arena.bytes, template, VALUES_AT)
-    if priority != 0:
-        write_priority(head, priority)
-        write_ip_checksum(head)
-    version = worker.slots[slot * SLOT_WORDS + ROUND] & 1
-    put32(head, BLOCK_AT, block_number(worker, slot))
-    put16(head, POOL_INDEX_AT, version << VERSION_SHIFT | slot)
+    write_head(arena, worker, slot, head, template)
     put32(head, NEXT_AT, arena.words[extras + NEXT])
     head[EXPONENT_AT] = next_exponent(arena, worker, slot, arena.words[extras + NEXT])
     end = VALUES_AT

@@ -15,7 +15,7 @@ from ringleaf.ina.switchml.wire import CODES, MAX_SLOTS, SIZES, UDP_PORTS
 from ringleaf.topologies.graph import port
 from ringleaf.topologies.trees import AggregationTree
 
-ENTRIES = {64: 8192, 256: 2048, 24: 4096}
+ENTRIES = {64: 8192, 256: 2048, 24: 4096, 48: 4096}
 """Register entries of the program for so many lanes, as `p4/switchml.p4` has them; a slot
 takes two."""
 

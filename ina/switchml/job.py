@@ -40,6 +40,7 @@ class Kind:
         fraction_bits: Bits of fraction of fixed-point numbers; None: blocks have exponents.
         elements: Elements of a block; None: as many as lanes.
         sum_lanes: Lanes of a packet between switches; None: as many as of a worker's.
+        returns_sums: Whether results are as large.
         entities: Makes the entities of switches.
         extend: Gives a worker, at this offset, words of the system's own.
         moves: Whether a job's slots may change while it runs.
@@ -53,6 +54,7 @@ class Kind:
     fraction_bits: int | None = None
     elements: int | None = None
     sum_lanes: int | None = None
+    returns_sums: bool = False
     entities: Callable[
         [nx.Graph[str], AggregationTree, SwitchmlJob], Mapping[str, Sequence[Any]]
     ] = entities
@@ -80,7 +82,9 @@ def join_as(kind: Kind, graph: nx.Graph[str], store: Store, request: JobRequest)
     """
     tree = aggregation_tree(graph, request.members, index=request.number - 1)
     head_bytes = UDP_PAYLOAD_AT + kind.header_bytes
-    lanes = request.lanes if tree.depth == 1 else kind.sum_lanes or request.lanes
+    lanes = kind.sum_lanes or request.lanes
+    if tree.depth == 1 and not kind.returns_sums:
+        lanes = request.lanes
     packet_ps = slowest_ps(graph, tree, head_bytes + 4 * lanes + LINE_OVERHEAD_BYTES)
     moves = kind.moves and request.moves
     job = _job(kind.name, replace(request, slots=None) if moves else request, packet_ps)

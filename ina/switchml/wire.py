@@ -41,8 +41,9 @@ SIZE_NONE = 7
 SIZES = {64: 1, 256: 3}
 """Codes of the numbers of lanes that have a program."""
 
-CODES = SIZES | {24: 0}
-"""Codes of all numbers of words in packets; 24 are the bits of a vote (`ina/vote`)."""
+CODES = SIZES | {24: 0, 48: 2}
+"""Codes of all numbers of words in packets; 24 are the bits of a vote (`ina/vote`), 48 ternary
+elements (`ina/tern`)."""
 
 FIRST_UDP_PORT = 0xBEE0
 UDP_PORTS = 16

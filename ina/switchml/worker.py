@@ -138,39 +138,58 @@ def row_of(worker: Worker, slot: int) -> int:
 @inline
 def next_tensor(worker: Worker, slot: int) -> None:
     """Let an idle slot begin with the next tensor that has a block for it, if there is one."""
-    state, tensors = worker.state, worker.tensors
-    row = slot * SLOT_WORDS
+    position = first_block(worker, slot)
+    if position != IDLE:
+        state = worker.state
+        is_float = worker.tensors.rows[row_of(worker, slot) + DTYPE] == FLOAT32
+        before = state[SLOTS] if is_float and state[FIXED] == 0 else 0
+        begin_round(worker, slot, position - before, state[FIXED])
+
+
+@inline
+def first_block(worker: Worker, slot: int) -> int:
+    """Let an idle slot go on to the next tensor with a block for it; return that, or IDLE."""
+    tensors, row = worker.tensors, slot * SLOT_WORDS
     worker.slots[row + POSITION] = IDLE
-    while (
-        worker.slots[row + POSITION] == IDLE and worker.slots[row + TENSOR] < tensors.state[POSTED]
-    ):
+    while worker.slots[row + TENSOR] < tensors.state[POSTED]:
         tensor = row_of(worker, slot)
-        position = (slot - tensors.rows[tensor + FIRST]) % state[SLOTS]
+        position = (slot - tensors.rows[tensor + FIRST]) % worker.state[SLOTS]
         if position < tensors.rows[tensor + BLOCKS]:
-            is_float = tensors.rows[tensor + DTYPE] == FLOAT32
-            before = state[SLOTS] if is_float and state[FIXED] == 0 else 0
-            begin_round(worker, slot, position - before, state[FIXED])
-        else:
-            worker.slots[row + TENSOR] += 1
+            return int(position)
+        worker.slots[row + TENSOR] += 1
+    return IDLE
 
 
-@handler
-def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
-    """Deal a new tensor's blocks to slots; an empty one is done at once."""
-    worker = open_worker(arena, at)
+@inline
+def deal_blocks(worker: Worker, row: int) -> int:
+    """Deal a new tensor's blocks to slots; return the slot of the first. `end_dealing` follows."""
     state = worker.state
     blocks = (worker.tensors.rows[row + COUNT] + state[ELEMENTS] - 1) // state[ELEMENTS]
     first = state[NEXT_SLOT]
     lay_out(worker.tensors, row, first, blocks, blocks)
     state[NEXT_SLOT] = (first + blocks) % state[SLOTS]
     worker.flight.state[OUT_OF_TURN] = worker.tensors.state[POSTED] > 1  # slots may be busy, or not
-    for i in range(state[SLOTS]):
-        slot = (first + i) % state[SLOTS]
-        if worker.slots[slot * SLOT_WORDS + POSITION] == IDLE:
-            next_tensor(worker, slot)
+    return int(first)
+
+
+@inline
+def end_dealing(arena: Arena, at: int, worker: Worker, row: int, now_ps: int) -> None:
+    """Take note that idle slots have begun with a new tensor; an empty one is done at once."""
     worker.flight.state[OUT_OF_TURN] = 0
     end_tensor(arena, at, worker.tensors, row, now_ps)
     arena.words[at + READY] = has_waiting(worker.flight)
+
+
+@handler
+def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
+    """Deal a new tensor's blocks to slots; an empty one is done at once."""
+    worker = open_worker(arena, at)
+    slots, first = worker.state[SLOTS], deal_blocks(worker, row)
+    for i in range(slots):
+        slot = (first + i) % slots
+        if worker.slots[slot * SLOT_WORDS + POSITION] == IDLE:
+            next_tensor(worker, slot)
+    end_dealing(arena, at, worker, row, now_ps)
     return 0
 
 
@@ -242,22 +261,28 @@ def read_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
 
 
 @inline
-def make_update(arena: Arena, worker: Worker, slot: int) -> int:
-    """Return the packet of the slot's round."""
-    state = worker.state
-    row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
-    position, version = worker.slots[row + POSITION], worker.slots[row + ROUND] & 1
-    priority = worker.tensors.rows[tensor + PRIORITY]
-    packet = allocate_packet(arena)
-    view = open_packet(arena, packet)
-    head = view.head
-    template = state[TEMPLATES_AT] + (TEMPLATE_BYTES if position >= 0 else 0)
+def write_head(arena: Arena, worker: Worker, slot: int, head: Bytes, template: int) -> None:
+    """Write the head of a slot's update, as far as all systems made from SwitchML have it."""
+    version = worker.slots[slot * SLOT_WORDS + ROUND] & 1
+    priority = worker.tensors.rows[row_of(worker, slot) + PRIORITY]
     copy_items(head, 0, arena.bytes, template, VALUES_AT)
     if priority != 0:
         write_priority(head, priority)
         write_ip_checksum(head)
     put32(head, BLOCK_AT, block_number(worker, slot))
     put16(head, POOL_INDEX_AT, version << VERSION_SHIFT | slot)
+
+
+@inline
+def make_update(arena: Arena, worker: Worker, slot: int) -> int:
+    """Return the packet of the slot's round."""
+    state = worker.state
+    tensor, position = row_of(worker, slot), worker.slots[slot * SLOT_WORDS + POSITION]
+    packet = allocate_packet(arena)
+    view = open_packet(arena, packet)
+    head = view.head
+    template = state[TEMPLATES_AT] + (TEMPLATE_BYTES if position >= 0 else 0)
+    write_head(arena, worker, slot, head, template)
     head[TREE_AT] = tree_of(worker, slot)
     head[EXPONENT_AT] = own_exponent(arena, worker, tensor, position + state[SLOTS])
     end = VALUES_AT
@@ -323,11 +348,18 @@ def awaited_slot(worker: Worker, head: Bytes, size: int) -> int:
 @inline
 def take_result(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
     """Keep a result's values, and let the slot send its next block, if any."""
+    if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:
+        read_lanes(arena, worker, slot, head[VALUES_AT : VALUES_AT + 4 * worker.state[LANES]])
+    move_on(arena, at, worker, slot, head, now_ps)
+
+
+@inline
+def move_on(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
+    """Let a slot that has its result's values send its next block, if any."""
     state, tensors = worker.state, worker.tensors
     row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
     position = worker.slots[row + POSITION]
     if position >= 0:
-        read_lanes(arena, worker, slot, head[VALUES_AT : VALUES_AT + 4 * state[LANES]])
         tensors.rows[tensor + LEFT] -= 1
     worker.slots[row + ROUND] += 1
     if position + state[SLOTS] < tensors.rows[tensor + BLOCKS]:

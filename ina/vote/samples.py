@@ -1,6 +1,11 @@
-"""Packets for examples and measurements of the P4 program that counts votes."""
+"""Packets for examples and measurements of P4 programs whose elements have a few bits."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import networkx as nx
 
@@ -14,54 +19,83 @@ from ringleaf.ina.vote.control import entities
 from ringleaf.ina.vote.wire import FIRST_UDP_PORT, SIGNS, WORDS
 from ringleaf.topologies.frames import host_frame
 from ringleaf.topologies.graph import attachment, hosts, port
-from ringleaf.topologies.trees import aggregation_tree
+from ringleaf.topologies.trees import AggregationTree, aggregation_tree
 
 _JOB = 1
 _SLOTS = 64
 _TO = group_mac(group_address(_JOB)), group_address(_JOB)
 
 
-def _votes(graph: nx.Graph[str], blocks: int) -> list[Packet]:
-    """Return all hosts' votes for so many blocks; host i's are bytes 1 << i."""
+@dataclass(frozen=True, slots=True)
+class Bits:
+    """The packets of a system.
+
+    Args:
+        words: Words of 4 bytes in a host's packet.
+        first_port: The first of its UDP ports.
+        values: Returns all that follows SwitchML's header, by worker's number.
+        entities: Makes the entities of switches.
+        what: The elements, for people.
+    """
+
+    words: int
+    first_port: int
+    values: Callable[[int], bytes]
+    entities: Callable[[nx.Graph[str], AggregationTree, SwitchmlJob], Mapping[str, Sequence[Any]]]
+    what: str
+
+
+def _packets(bits: Bits, graph: nx.Graph[str], blocks: int) -> list[Packet]:
+    """Return all hosts' packets for so many blocks."""
     root = attachment(graph, hosts(graph)[0])
     found = []
     for block in range(blocks):
         version, slot = divmod(block, _SLOTS)
-        head = samples.update_head(WORDS, block, version << VERSION_SHIFT | slot, 0)
+        head = samples.update_head(bits.words, block, version << VERSION_SHIFT | slot, 0)
         for number, worker in enumerate(hosts(graph)):
-            body = head + bytes([1 << number]) * (SIGNS // 8)
+            body = head + bits.values(number)
+            udp_port = bits.first_port + _JOB
             frame = host_frame(
-                graph, worker, _TO, FIRST_UDP_PORT + _JOB, body, tos=ECN_CAPABLE, identification=1
+                graph, worker, _TO, udp_port, body, tos=ECN_CAPABLE, identification=1
             )
             found.append((port(graph, root, worker), frame))
     return found
 
 
-def _told(graph: nx.Graph[str]) -> list[object]:
+def _told(bits: Bits, graph: nx.Graph[str]) -> list[object]:
     root = attachment(graph, hosts(graph)[0])
-    job = SwitchmlJob(_JOB, _SLOTS, lanes=WORDS)
-    return list(entities(graph, aggregation_tree(graph, hosts(graph)), job)[root])
+    job = SwitchmlJob(_JOB, _SLOTS, lanes=bits.words)
+    return list(bits.entities(graph, aggregation_tree(graph, hosts(graph)), job)[root])
 
 
-def _example() -> Example:
+def example(bits: Bits) -> Example:
+    """Return the last of three workers' packets, which completes the count."""
     graph = star(3)
     root = attachment(graph, hosts(graph)[0])
-    story = f"{root} has the votes of 2 workers; this one decides"
-    return Example(graph, root, _told(graph), _votes(graph, 1), story)
+    story = f"{root} has the {bits.what} of 2 workers; this one completes the count"
+    return Example(graph, root, _told(bits, graph), _packets(bits, graph, 1), story)
 
 
-def _round() -> Round:
+def measured(bits: Bits) -> Round:
+    """Return two windows of blocks from 8 workers."""
     graph = star(8)
     root = attachment(graph, hosts(graph)[0])
     return Round(
         graph,
         root,
-        _told(graph),
-        _votes(graph, 2 * _SLOTS),
+        _told(bits, graph),
+        _packets(bits, graph, 2 * _SLOTS),
         number_at=BLOCK_AT,
         number_step=2 * _SLOTS,
     )
 
 
-EXAMPLES = {"vote": _example}
-ROUNDS = {"vote": _round}
+def _signs(number: int) -> bytes:
+    """Return votes, of which every eighth is for."""
+    return bytes([1 << number]) * (SIGNS // 8)
+
+
+BITS = Bits(WORDS, FIRST_UDP_PORT, _signs, entities, "votes")
+
+EXAMPLES = {"vote": partial(example, BITS)}
+ROUNDS = {"vote": partial(measured, BITS)}

@@ -18,6 +18,9 @@
  * With VOTE, values are signs, and sums count them, bit by bit (`planes.p4`). The root publishes the signs of
  * the majority in place of the count, and keeps these.
  *
+ * With TERN as well, values are two bits each, and the root publishes their sums. A packet has the scale that
+ * its values are multiples of, or 0 if all are zero; an entry has that of the packets in the sum.
+ *
  * The including program defines headers_t with `ipv4`, `switchml` and `lanes`, and metadata_t with
  * `member`. */
 
@@ -36,6 +39,8 @@
 
 #define DECLARE_PLANE(i) register<plane_t>(ENTRIES) r##i; plane_t v##i;
 #define CLEAR_PLANE(i) v##i = 0;
+#define TAKE_OWN_PLANE(i) v##i = hdr.lanes.d##i;
+#define GIVE_OWN_PLANE(i) hdr.lanes.d##i = v##i;
 #define TAKE_PLANE(i) v##i = hdr.planes.d##i;
 #define GIVE_PLANE(i) hdr.planes.d##i = v##i;
 #define STORE_PLANE(i) r##i.write(index, v##i);
@@ -106,11 +111,11 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
      * `parent_port` is 0 at the root. The job's entries begin at `base`. */
     action from_child(bit<64> child, bit<64> children, bit<9> parent_port, bit<16> group,
                       bit<32> base, bit<16> slots
-#ifdef VOTE
+#ifdef MAJORITY
                       , bit<6> bias
 #endif
                       ) {
-#ifdef VOTE
+#ifdef MAJORITY
         meta.member.bias = bias;
 #endif
         meta.member.expected = UPDATE;
@@ -219,6 +224,31 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     }
 #endif
 
+#ifdef TERN
+    register<bit<32>>(ENTRIES) scales;  // float32; MIXED: packets in the sum have different ones
+    bit<32> scale;
+
+    action load_scale() {
+        scales.read(hdr.switchml.scale, index);
+    }
+
+    action look_at_scale() {
+        scales.read(scale, index);
+    }
+
+    action take_scale() {
+        hdr.switchml.scale = scale;
+    }
+
+    action store_scale() {
+        scales.write(index, hdr.switchml.scale);
+    }
+
+    action mix_scales() {
+        hdr.switchml.scale = MIXED;
+    }
+#endif
+
     action start_block() {
         bitmap = meta.member.child;
         owners.write(index, claim);
@@ -231,6 +261,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
 #ifdef SPARSE
         store_next();
         empty();
+#endif
+#ifdef TERN
+        store_scale();
 #endif
     }
 
@@ -245,7 +278,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     plane_t carry;
 
     action take_signs() {
-        v0 = hdr.lanes.d0;
+        OWN_PLANES(TAKE_OWN_PLANE)
         UPPER_PLANES(CLEAR_PLANE)
     }
 
@@ -266,6 +299,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         EACH_PLANE(LOAD_PLANE)
     }
 
+#ifdef MAJORITY
     action give_signs() {
         hdr.lanes.d0 = v0;
         hdr.planes.setInvalid();
@@ -274,8 +308,10 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         hdr.ipv4.length = 20 + UDP_BYTES + PLANE_BYTES;
     }
 
+#endif
+
     action give_planes() {
-        hdr.lanes.d0 = v0;
+        OWN_PLANES(GIVE_OWN_PLANE)
         hdr.planes.setValid();
         UPPER_PLANES(GIVE_PLANE)
         hdr.switchml.size = SIZE_PLANES;
@@ -283,11 +319,13 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         hdr.ipv4.length = 20 + UDP_BYTES + 6 * PLANE_BYTES;
     }
 
+#ifdef MAJORITY
     /* Keep the majority's signs, which are the carry, in place of the count. */
     action store_majority() {
         v0 = carry;
         r0.write(index, v0);
     }
+#endif
 #else
     action store_lanes() {
         EACH_LANE(STORE_LANE)
@@ -367,6 +405,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                         drop(WAITING);
                     } else {
                         load_exponent();
+#ifdef TERN
+                        load_scale();
+#endif
 #ifdef SPARSE
                         load_next();
                         if (is_filled == 1 && !hdr.lanes.isValid()) {
@@ -376,13 +417,16 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                         if (hdr.lanes.isValid()) {
                             load_lanes();
                         }
+#ifdef TERN
+                        give_planes();
+#endif
                         if (is_published == 1) {
-#ifdef VOTE
+#ifdef MAJORITY
                             give_signs();
 #endif
                             answer();
                         } else {
-#ifdef VOTE
+#ifdef MAJORITY
                             give_planes();
 #endif
                             send_up_again();
@@ -391,6 +435,15 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 } else {
                     if (owner == claim) {
                         join_block();
+#ifdef TERN
+                        look_at_scale();
+                        if (hdr.switchml.scale == 0) {
+                            take_scale();
+                        } else if (scale != 0 && scale != hdr.switchml.scale) {
+                            mix_scales();
+                        }
+                        store_scale();
+#endif
 #ifdef SPARSE
                         look_at_next();
                         if (next < hdr.switchml.next
@@ -436,11 +489,14 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     if (bitmap != meta.member.children) {
                         absorb();
                     } else if (meta.member.parent_port == 0) {
-#ifdef VOTE
+#ifdef MAJORITY
                         carry = 0;
                         EACH_PLANE(COMPARE_PLANE)
                         store_majority();
                         give_signs();
+#endif
+#ifdef TERN
+                        give_planes();
 #endif
                         publish();
                     } else {
@@ -454,6 +510,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 published.read(is_published, index);
                 if (owner == claim && bitmap == meta.member.children && is_published == 0) {
                     store_exponent();
+#ifdef TERN
+                    store_scale();
+#endif
                     if (hdr.lanes.isValid()) {
                         store_lanes();
                     }

@@ -1,7 +1,9 @@
 /* SwitchML's packets: UDP to one of 16 ports, a header, and LANES values or none.
  * ina/switchml/wire.py has the same numbers for the workers. */
 
-#if defined(VOTE)
+#if defined(TERN)
+const bit<16> SWITCHML_PORTS = 0xbf10;  // ports up to 0xbf1f
+#elif defined(VOTE)
 const bit<16> SWITCHML_PORTS = 0xbf00;  // ports up to 0xbf0f
 #elif defined(SPARSE)
 const bit<16> SWITCHML_PORTS = 0xbef0;  // ports up to 0xbeff
@@ -28,7 +30,17 @@ header switchml_h {
 #ifdef SPARSE
     bit<32> next;     // the block that the sender's slot goes on with; all ones: none
 #endif
+#ifdef TERN
+    bit<32> scale;    // float32; 0: all values are zero
+#endif
 }
+
+#ifdef TERN
+const bit<32> MIXED = 0xffffffff;  // which float32 reads as no number
+#endif
+#if defined(VOTE) && !defined(TERN)
+#define MAJORITY
+#endif
 
 /* The packets that a member of the tree may send, and the handling of its updates. */
 struct member_t {
@@ -39,7 +51,7 @@ struct member_t {
     bit<16> group;       // multicast group of all children
     bit<32> base;        // first entry of the job
     bit<16> slots;
-#ifdef VOTE
+#ifdef MAJORITY
     bit<6> bias;         // 64 less the least number of a majority; at the root
 #endif
 }

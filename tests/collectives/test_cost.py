@@ -254,6 +254,6 @@ def test_what_is_in_the_network_is_known_to_be() -> None:
     in_network = {name for name, algorithm in ALGORITHMS.items() if algorithm.in_network}
     assert in_network == {
         *("switchml", "atp", "a2tp", "esa", "omnireduce", "omnireduce-switch"),
-        *("panama", "netreduce", "sharp", "sharp-quantum2", "vote"),
+        *("panama", "netreduce", "sharp", "sharp-quantum2", "tern", "vote"),
     }
     assert all(name == algorithm.name for name, algorithm in ALGORITHMS.items())

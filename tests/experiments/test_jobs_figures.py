@@ -72,9 +72,10 @@ def test_figures_can_be_read(shape: str, draw: Callable[[list[JobsCase]], Figure
             figures.draw_bars(
                 cases, "waiting for the front layers, per iteration", lambda r: r.jct_ps
             ),
+            figures.draw_times(cases, "job completion time", lambda r: r.jct_ps * len(r.algo)),
             draw(cases),
         ]
-        assert [collisions(figure) for figure in drawn] == [[]] * 2
+        assert [collisions(figure) for figure in drawn] == [[]] * 3
         for figure in drawn:
             width, height = figure.get_size_inches()
             assert width <= 15

@@ -44,6 +44,8 @@ from ringleaf.ina.switchml import control as switchml_control
 from ringleaf.ina.switchml import worker as switchml_worker
 from ringleaf.ina.switchml.state import make_worker
 from ringleaf.ina.tensors import FLOAT32, INT32
+from ringleaf.ina.tern import wire as tern_wire
+from ringleaf.ina.tern import worker as tern_worker
 from ringleaf.ina.vote import control as vote_control
 from ringleaf.ina.vote import wire as vote_wire
 from ringleaf.ina.window_registry import find_window
@@ -105,6 +107,11 @@ class VotingJob(switchml_control.SwitchmlJob):
     """A job of votes; packets have 24 words of signs."""
 
 
+@dataclass(frozen=True)
+class TernJob(switchml_control.SwitchmlJob):
+    """A job of ternary sums; packets have 48 words."""
+
+
 Job = switchml_control.SwitchmlJob | atp_control.AtpJob
 NAMES: dict[type[Job], str] = {
     atp_control.AtpJob: "atp",
@@ -113,6 +120,7 @@ NAMES: dict[type[Job], str] = {
     PanamaJob: "panama",
     OmniJob: "omnireduce",
     VotingJob: "vote",
+    TernJob: "tern",
 }
 
 
@@ -124,7 +132,11 @@ def program(name: str) -> Program:
 def program_name(jobs: Sequence[Job]) -> str:
     """The program for all of these jobs' systems."""
     systems = {NAMES.get(type(job), "switchml") for job in jobs}
-    return "vote" if systems == {"vote"} else f"{'-'.join(sorted(systems))}-{jobs[0].lanes}"
+    return (
+        min(systems)
+        if systems & {"tern", "vote"}
+        else f"{'-'.join(sorted(systems))}-{jobs[0].lanes}"
+    )
 
 
 def on_time(_src: str, _dst: str, _packet: bytes) -> list[int]:
@@ -272,9 +284,20 @@ def vote_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: i
     return Party(vote_control.entities(graph, tree, job), party.agents)
 
 
+def tern_party(graph: nx.Graph[str], store: Store, ring: int, job: Any, first: int) -> Party:
+    """A job on all hosts, whose switches add ternary elements."""
+    told = {"first_port": tern_wire.FIRST_UDP_PORT, "fraction_bits": 0, "elements": 768}
+    party = switchml_party(graph, store, ring, job, first, header_bytes=14, **told)
+    for agent in party.agents:
+        tern_worker.make_extras(store, agent.block, len(party.agents))
+    agents = [HostAgent(agent.host, tern_worker, agent.block) for agent in party.agents]
+    return Party(party.entities, agents)
+
+
 PARTIES: dict[str, Callable[..., Party]] = {
     "a2tp": partial(atp_party, window="a2tp"),
     "vote": vote_party,
+    "tern": tern_party,
     "atp": atp_party,
     "esa": esa_party,
     "omnireduce": omnireduce_party,

@@ -122,6 +122,7 @@ def test_ours_bring_programs_layers_and_algorithms() -> None:
         "sharp",
         "sharp-quantum2",
         "switchml",
+        "tern",
         "vote",
     ]
     with_layers = (  # the others have packets of these

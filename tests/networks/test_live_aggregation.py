@@ -15,11 +15,14 @@ TOPOLOGY = "leafspine,leaves=2,spines=1,hosts=2"
 OPTIONS = ("--net", "mininet", "--scale", "1", "--lanes", "64", "--mtu", "1024", "--size", "4K")
 SPARSE = ("--density", "30%", "--cluster", "64")
 SIGNS = ("--compress", "signsgd")
+TERNARY = ("--compress", "terngrad")
 LOSSES = {"embedded": ("--rate", "10M", "--loss", "1%"), "bmv2": ("--rate", "2M")}
 SYSTEMS = ["panama", "netreduce", "omnireduce-switch", "sharp"]
 
 
-@pytest.mark.parametrize(("algos", "data"), [(SYSTEMS, SPARSE), (["vote"], SIGNS)])
+@pytest.mark.parametrize(
+    ("algos", "data"), [(SYSTEMS, SPARSE), (["vote"], SIGNS), (["tern"], TERNARY)]
+)
 @pytest.mark.parametrize("switch", BOTH)
 def test_sums_of_switches_are_right(
     switch: str, algos: list[str], data: Sequence[str], tmp_path: Path

@@ -74,14 +74,17 @@ def read_rows(folder: Path) -> list[dict[str, str]]:
 
 
 CASES = {
-    "embedded": {"algo": "[ring, atp]", "order": "[p3, geryon]"},
-    "bmv2": {"algo": "switchml", "order": "[fifo, tensorexpress]"},
+    "embedded": {"algo": "[ring, atp]", "order": "[p3, geryon]", "memory": "inalloc"},
+    "bmv2": {"algo": "switchml", "order": "[fifo, tensorexpress]", "memory": "equal"},
 }
 
 
 @pytest.mark.parametrize("switch", BOTH)
 def test_jobs_share_a_live_network_and_all_sums_are_right(switch: str, tmp_path: Path) -> None:
-    """Under several schedulers, with servers and switches that add up, beside virtual time."""
+    """Under several schedulers, with servers and switches that add up, beside virtual time.
+
+    Switches' memory moves between jobs over P4Runtime, as the second one comes later.
+    """
     options = {**CASES[switch], "entries": "32", "servers": "1"}
     spec = write_spec(tmp_path, first=2, second=2, compute=1, **options)
     process = start("run", "--spec", str(spec), "--switch", switch, "--out", str(tmp_path / "out"))
@@ -89,6 +92,7 @@ def test_jobs_share_a_live_network_and_all_sums_are_right(switch: str, tmp_path:
 
     assert process.returncode == 0, output
     assert "# wrong values: 0 OK" in output
+    assert "changes of jobs' parts of switches' memory" in output
     rows = read_rows(tmp_path / "out")
     assert len(rows) == (8 if switch == "embedded" else 4)
     for row in rows:

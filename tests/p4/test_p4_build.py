@@ -18,7 +18,7 @@ NAMES = (
     *("forward", "tensorexpress", "hpcc", "switchml-64", "switchml-256", "router", "acl"),
     *("atp-64", "atp-256", "atp-switchml-64", "atp-switchml-256", "panama-64", "panama-256"),
     *("netreduce-64", "netreduce-256", "a2tp-64", "a2tp-256", "esa-64", "esa-256"),
-    *("omnireduce-64", "omnireduce-256", "vote", "a2tp-switchml-64", "esa-switchml-64"),
+    *("omnireduce-64", "omnireduce-256", "vote", "tern", "a2tp-switchml-64", "esa-switchml-64"),
 )
 
 

@@ -1,0 +1,1 @@
+"""Ternary gradients, which switches add up."""
