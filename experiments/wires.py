@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import networkx as nx
@@ -23,10 +24,11 @@ class Cabling:
 
     Args:
         graph: The topology.
+        members: The hosts of the ranks, in the order of ranks; None: all.
     """
 
-    def __init__(self, graph: nx.Graph[str]) -> None:
-        self._graph = graph
+    def __init__(self, graph: nx.Graph[str], members: Sequence[str] | None = None) -> None:
+        self._graph, self._members = graph, members
 
     def __call__(self) -> Wires:
         """Return the wires; the same ones each time."""
@@ -38,12 +40,16 @@ class Cabling:
 
     @cached_property
     def wires(self) -> Wires:
-        """The wires between all hosts.
+        """The wires between all ranks' hosts.
 
         Raises:
             ConfigError: If there are too many hosts.
         """
-        ways, ranks = self._ways, len(self._ways.hosts)
+        ways = self._ways
+        at = [*range(len(ways.hosts))]
+        if self._members is not None:
+            at = [ways.hosts.index(host) for host in self._members]
+        ranks = len(at)
         if ranks > MOST_HOSTS:
             raise ConfigError(f"wires: takes at most {MOST_HOSTS} hosts, got {ranks}; take fewer")
         relays = self._relays
@@ -52,23 +58,26 @@ class Cabling:
         through: dict[tuple[int, int], tuple[int, ...]] = {}
         for dst in range(ranks):
             sources = [src for src in range(ranks) if src != dst]
-            for src, passes in zip(sources, ways.passes(sources, dst, 0), strict=True):
+            passed = ways.passes([at[src] for src in sources], at[dst], 0)
+            for src, passes in zip(sources, passed, strict=True):
                 hops = [(each.outlet[0], each.outlet[1][0]) for each in passes]
-                ends = {ways.access[src], ways.access[dst]}
+                ends = {ways.access[at[src]], ways.access[at[dst]]}
                 if any(node in relays and node not in ends for node, _ in hops):
                     continue
                 found[src, dst] = tuple(numbers.setdefault(hop, len(numbers)) for hop in hops)
                 through[src, dst] = tuple(index(node) for node, _ in hops[1:])
         wires = [Wire(ways.links[hop].rate_bps, ways.hop_ps(*hop)) for hop in numbers]
-        sites = tuple(index(switch) for switch in ways.access)
+        sites = tuple(index(ways.access[host]) for host in at)
         return Wires(ranks, tuple(wires), found, sites, through)
 
     @cached_property
     def _relays(self) -> set[str]:
-        """Switches of one host, whose link to it takes all that their other links bring."""
+        """Switches of one rank's host, whose link to it takes all that their other links bring."""
         ways = self._ways
         found = set()
         for host, switch in zip(ways.hosts, ways.access, strict=True):
+            if self._members is not None and host not in self._members:
+                continue
             others = [peer for peer in neighbors(ways.graph, switch).values() if peer != host]
             if ways.access.count(switch) > 1 or any(peer in ways.hosts for peer in others):
                 continue

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ringleaf.collectives.algorithm import Algorithm, Request
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.cost import Cost
-from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS
+from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS, is_synthesised
 from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:
@@ -54,6 +54,14 @@ def synthesised(name: str) -> Algorithm:
         cost,
         look=synthesiser.look,
     )
+
+
+def about(name: str, size_bytes: int) -> int:
+    """Return the size to make an algorithm's schedule for, where there are many sizes.
+
+    A search takes long, so synthesised schedules are shared by sizes up to the next power of two.
+    """
+    return 1 << max(size_bytes - 1, 0).bit_length() if is_synthesised(name) else size_bytes
 
 
 def problem_of(

@@ -6,7 +6,7 @@ a sketch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.collective import Collective
@@ -36,6 +36,22 @@ def is_synthesised(name: str) -> bool:
     if synthesiser not in SYNTHESISERS or (colon and not SYNTHESISERS[synthesiser].takes_sketch):
         return False
     return not suffix or SUFFIXES.get(suffix) in SYNTHESISERS[synthesiser].collectives[1:]
+
+
+class WithSynthesised(Collection[str]):
+    """Names of algorithms, which synthesised ones are among, too, though they are not listed."""
+
+    def __init__(self, listed: Collection[str]) -> None:
+        self._listed = listed
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._listed or (isinstance(name, str) and is_synthesised(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._listed)
+
+    def __len__(self) -> int:
+        return len(self._listed)
 
 
 def names() -> Iterator[str]:

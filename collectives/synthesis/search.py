@@ -10,8 +10,17 @@ from ringleaf.errors import ScheduleError
 from ringleaf.extras import require
 
 
-def synthesise(name: str, problem: Problem) -> Plan:
-    """Return a synthesiser's plan; one that is kept is not searched for again.
+def find_kept(name: str, problem: Problem) -> Plan | None:
+    """Return the plan that is kept of an earlier search, proved again; None: there is none.
+
+    Raises:
+        ConfigError: If there is no such synthesiser.
+    """
+    return kept.load(SYNTHESISERS.find(name), problem)
+
+
+def synthesise(name: str, problem: Problem, *, fresh: bool = False) -> Plan:
+    """Return a synthesiser's plan; one that is kept is not searched for again, unless `fresh`.
 
     Raises:
         ConfigError: If there is no such synthesiser, or the package that it needs.
@@ -24,7 +33,7 @@ def synthesise(name: str, problem: Problem) -> Plan:
             f"{name}: can't synthesise this collective, got {problem.collective.value!r}; "
             f"valid: {known}"
         )
-    found = kept.load(synthesiser, problem)
+    found = None if fresh else kept.load(synthesiser, problem)
     if found is None:
         if synthesiser.package:
             require(synthesiser.package, name)

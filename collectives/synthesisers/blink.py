@@ -95,7 +95,9 @@ def _plans(problem: Problem, wires: Wires, packing: Packing, unit_bps: int) -> I
             to_rows(moves),
             problem.root,
         )
-        yield Plan(schedule, end_of(moves), bound_ps, notes)
+        plan = Plan(schedule, end_of(moves), bound_ps, notes)
+        problem.offer(plan)
+        yield plan
 
 
 def _rates(wires: Wires, collective: Collective) -> dict[Pair, int]:

@@ -49,6 +49,7 @@ def solve(problem: Problem) -> Plan:
         plan = _plan(problem, wires, problem.limit_s / len(networks))
         if plan is not None:
             found.append(plan)
+            problem.offer(plan)
     if not found:
         raise ScheduleError(
             f"sccl: must find an answer within its limits, got none for {problem.ranks} ranks in "

@@ -48,7 +48,11 @@ def solve(problem: Problem) -> Plan:
         counts = [problem.chunks]
     networks = unwound(problem.wires, problem.seed)
     limit_s = problem.limit_s / (len(counts) * len(networks))
-    plans = [_solve(problem, wires, count, limit_s) for wires in networks for count in counts]
+    plans = []
+    for wires in networks:
+        for count in counts:
+            plans.append(_solve(problem, wires, count, limit_s))
+            problem.offer(plans[-1])
     return min(plans, key=lambda plan: plan.expected_ps)
 
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "compare": "commands.compare",
     "step": "stepper.command",
     "verify": "commands.verify",
+    "synth": "commands.synth",
     "rows": "commands.rows",
     "topo": "commands.topo",
     "workload": "workload.command",

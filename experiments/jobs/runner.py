@@ -14,6 +14,8 @@ from ringleaf.collectives.algorithm import NOWHERE
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
+from ringleaf.collectives.synthesis.algorithm import about
+from ringleaf.collectives.synthesis.names import is_synthesised
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.checks import check_room
@@ -39,6 +41,7 @@ from ringleaf.experiments.places import place_jobs
 from ringleaf.experiments.placing import embedding_of
 from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
 from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.experiments.wires import Cabling
 from ringleaf.hosts.scheduling.hooks import CollectivePs, Cuts, OrdersSteps, Splits, WantsGain
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
@@ -99,6 +102,7 @@ class JobsExperiment:
     def __init__(self, spec: JobsSpec) -> None:
         self.spec = spec = divide_injection(spec)
         self.graph = make_graph(spec)
+        self._cablings: dict[tuple[str, ...], Cabling] = {}
         check_room(spec, len(hosts(self.graph)))
         self._check_orders()
         self.combinations = [
@@ -121,7 +125,9 @@ class JobsExperiment:
                 )
             for algo in spec.algos if isinstance(found, Splits) else ():
                 ranks = max(job.ranks for job in spec.jobs)
-                if ranks > 1 and halves(self._schedule(algo, ranks, ranks)) is None:
+                number = next(i for i, job in enumerate(spec.jobs) if job.ranks == ranks)
+                network = self._cabling(tuple(self.places(len(spec.jobs))[number][0]))
+                if ranks > 1 and halves(self._schedule(algo, ranks, network, ranks)) is None:
                     raise ConfigError(
                         f"jobs: order {order} needs an algorithm that adds up before it copies, "
                         f"got algo {algo!r}; use ring or halvingdoubling"
@@ -209,13 +215,20 @@ class JobsExperiment:
         order, aggregators = SCHEDULERS[combination.order], endpoints.aggregators
         return [
             self._assignment(
-                job.algo or combination.algo,
-                job,
-                order,
+                *(job.algo or combination.algo, job, order),
                 partition_bytes(aggregators.get(number), order),
+                self._cabling(tuple(ranks)),
             )
-            for number, job in enumerate(self.spec.jobs[: combination.count])
+            for number, (job, (ranks, _)) in enumerate(
+                zip(self.spec.jobs, self.places(combination.count), strict=False)
+            )
         ]
+
+    def _cabling(self, ranks: tuple[str, ...]) -> Cabling:
+        """Return what finds the wires between the hosts of a job's ranks, if they are wanted."""
+        if ranks not in self._cablings:
+            self._cablings[ranks] = Cabling(self.graph, ranks)
+        return self._cablings[ranks]
 
     def _options(self, combination: Combination, capture: Path | None) -> NetworkOptions:
         record = None if self.spec.record is None else self.spec.record / combination.name
@@ -240,11 +253,16 @@ class JobsExperiment:
         ]
 
     def _assignment(
-        self, algo: str, job: JobSpec, order: Scheduler, most_bytes: int | None
+        self,
+        algo: str,
+        job: JobSpec,
+        order: Scheduler,
+        most_bytes: int | None,
+        network: Cabling,
     ) -> Assignment:
         from ringleaf.networks.endpoints.assignment import Assignment
 
-        model, foretold = job.model, self._foretold(algo, job.ranks)
+        model, foretold = job.model, self._foretold(algo, job.ranks, network)
         if isinstance(order, Cuts):
             pieces = order.cut(model, foretold)
         else:
@@ -254,7 +272,7 @@ class JobsExperiment:
             TrainingJob(
                 model, pieces, iterations=job.iterations, start_ps=job.start_ps, steps=steps
             ),
-            partial(self._schedule, algo, job.ranks),
+            partial(self._schedule, algo, job.ranks, network),
             FLOAT32,
             weight=job.weight,
             endless=job.iterations is None,
@@ -262,28 +280,34 @@ class JobsExperiment:
             deadline_ps=job.deadline_ps or None,
         )
 
-    def _foretold(self, algo: str, ranks: int) -> CollectivePs:
+    def _foretold(self, algo: str, ranks: int, network: Cabling) -> CollectivePs:
         """Return the closed form of an algorithm's time, by bytes, on this topology's links."""
 
         def time_ps(size_bytes: int) -> int:
             cost = ALGORITHMS[algo].cost(
                 ranks,
-                size_bytes=size_bytes,
+                size_bytes=about(algo, size_bytes),
                 hierarchy=fold_hierarchy(self.graph.graph["hierarchy"], ranks),
                 fabric=self._fabric,
-                servers=self.spec.servers,
+                servers=self._servers(algo),
+                network=network,
             )
             return cost.time_ps
 
         return time_ps
 
-    def _schedule(self, algo: str, ranks: int, elements: int) -> Schedule:
+    def _servers(self, algo: str) -> int:
+        """Return the servers that an algorithm's schedules know of: synthesised ones have none."""
+        return 0 if is_synthesised(algo) else self.spec.servers
+
+    def _schedule(self, algo: str, ranks: int, network: Cabling, elements: int) -> Schedule:
         schedule = ALGORITHMS[algo].build(
             ranks,
-            size_bytes=elements * 4,
+            size_bytes=about(algo, elements * 4),
             hierarchy=fold_hierarchy(self.graph.graph["hierarchy"], ranks),
             fabric=self._fabric,
-            servers=self.spec.servers,
+            servers=self._servers(algo),
+            network=network,
             embedding=embedding_of(self.graph, ranks) if self._is_alone(ranks) else NOWHERE,
         )
         check(schedule)  # a network might never finish with rows that make no sense

@@ -20,7 +20,8 @@ from pydantic import BeforeValidator, ValidationInfo, model_validator
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.errors import ConfigError
+from ringleaf.collectives.synthesis.names import WithSynthesised
+from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import Text, label, option
 from ringleaf.experiments.spec.network import WHERE, Checked, NetworkSpec
@@ -35,7 +36,11 @@ PLACEMENTS = ("spread", "packed")
 def _reducing(text: str, where: str) -> tuple[str, ...]:
     """Read names of algorithms for allreduce."""
     known = [name for name, each in ALGORITHMS.items() if each.collective is Collective.ALLREDUCE]
-    return kinds.several(where, "algorithm", text, known)
+    found = kinds.several(where, "algorithm", text, WithSynthesised(known))
+    for name in found:
+        if ALGORITHMS[name].collective is not Collective.ALLREDUCE:
+            choose(where, "algorithm", name, known)
+    return found
 
 
 def _own_algorithm(text: str, where: str) -> str:

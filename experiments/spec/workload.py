@@ -22,6 +22,7 @@ from typing import Annotated, Any, Self
 from pydantic import ValidationInfo, model_validator
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.synthesis.names import WithSynthesised
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.collective import DATA
@@ -56,7 +57,7 @@ def _sizes(text: str, where: str) -> tuple[int, ...]:
 
 def _algorithms(text: str, where: str) -> tuple[str, ...]:
     """Read names of algorithms, of a different collective each."""
-    names = kinds.several(where, "algorithm", text, list(ALGORITHMS))
+    names = kinds.several(where, "algorithm", text, WithSynthesised(list(ALGORITHMS)))
     taken: dict[object, str] = {}
     for name in names:
         other = taken.setdefault(ALGORITHMS[name].collective, name)

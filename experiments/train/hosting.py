@@ -24,6 +24,7 @@ from ringleaf.experiments.train.server import Look, Server
 from ringleaf.experiments.train.spec import TrainSpec
 from ringleaf.experiments.train.trace import Trace
 from ringleaf.experiments.train.ways import Way, Ways
+from ringleaf.experiments.wires import Cabling
 from ringleaf.networks.outcome import RunResult
 from ringleaf.tensors import Array
 from ringleaf.units import PS_PER_S
@@ -113,7 +114,7 @@ class Hosting:
     def ways(self) -> Ways:
         """Return the ways of calls."""
         hierarchy = fold_hierarchy(self.graph.graph["hierarchy"], self.spec.ranks)
-        return Ways(self.spec.algorithms, hierarchy, Bounds(self.graph).fabric)
+        return Ways(self.spec.algorithms, hierarchy, Bounds(self.graph).fabric, Cabling(self.graph))
 
     def check(
         self, collective: Collective, way: Way, given: Sequence[Array], results: Sequence[Array]

@@ -156,7 +156,13 @@ def _ranks(text: str | None, where: str) -> int | None:
 
 def _checked(rule: Rule, where: str) -> Rule:
     """Return a rule whose algorithm can do its collective, or an allreduce that includes it."""
-    able = ALGORITHMS.find(rule.algorithm, where).collective
+    found = ALGORITHMS.find(rule.algorithm, where)
+    if found.method is not None:
+        raise ConfigError(
+            f"{where}: must be an algorithm with a schedule, got {rule.algorithm!r}; take "
+            "another one, and a compressor"
+        )
+    able = found.collective
     wanted = rule.collective
     if able is not wanted and not (able is Collective.ALLREDUCE and wanted in _INCLUDED):
         raise ConfigError(

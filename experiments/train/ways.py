@@ -13,6 +13,8 @@ from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.rows import AGGREGATE
 from ringleaf.collectives.schedule import Columns, Op, Rows, Schedule, check
+from ringleaf.collectives.synthesis.algorithm import about
+from ringleaf.collectives.wires import Network
 from ringleaf.experiments.train import calls
 from ringleaf.experiments.train.calls import Call
 from ringleaf.experiments.train.elements import SUM, WORD, Reduction
@@ -77,14 +79,20 @@ class Ways:
         rules: The choice of algorithms.
         hierarchy: The sizes of groups of neighbours among all hosts, innermost first.
         fabric: The fabric that schedules are built for.
+        network: Finds the wires between all hosts.
     """
 
     def __init__(
-        self, rules: Rules, hierarchy: tuple[int, ...] = (), fabric: AlphaBeta | None = None
+        self,
+        rules: Rules,
+        hierarchy: tuple[int, ...] = (),
+        fabric: AlphaBeta | None = None,
+        network: Network | None = None,
     ) -> None:
         self._rules = rules
         self._hierarchy = hierarchy
         self._fabric = fabric or AlphaBeta()
+        self._network = network
         self.build = cache(self._build)
 
     def way(self, parts: Sequence[Call], item_bytes: int) -> Way:
@@ -158,10 +166,11 @@ class Ways:
         """Return an algorithm's schedule; the same one for the same arguments."""
         made = ALGORITHMS[name].build(
             ranks,
-            size_bytes=size_bytes,
+            size_bytes=about(name, size_bytes),
             hierarchy=self._hierarchy if np.prod(self._hierarchy) == ranks else (ranks,),
             root=root,
             fabric=self._fabric,
+            network=self._network,
         )
         check(made)
         return made

@@ -62,7 +62,7 @@ class WorkExperiment:
         self.graph = make_graph(spec)
         ranks = len(self.matched.graph.ranks)
         self.hosts = place_ranks(hosts(self.graph), ranks, spec.placement, spec.seed)
-        self.scheduling = Scheduling(self.graph, spec.algos)
+        self.scheduling = Scheduling(self.graph, spec.algos, self.hosts)
         algorithm = self.scheduling.algorithm(Call.ALLREDUCE)
         assert algorithm is not None
         self.system: System | None = SYSTEMS[algorithm.name] if algorithm.in_network else None

@@ -12,11 +12,14 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Op, Schedule, Transfer, check
+from ringleaf.collectives.synthesis.algorithm import about
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.network import fold_hierarchy
+from ringleaf.experiments.wires import Cabling
 from ringleaf.hosts.workload.graph import Call
 from ringleaf.hosts.workload.meetings import Meeting
+from ringleaf.topologies.graph import hosts
 
 ITEM_BYTES = 4
 """Bytes of an element: sizes are rounded up to whole ones, and nothing is shorter than one."""
@@ -52,10 +55,15 @@ class Scheduling:
     Args:
         graph: The topology.
         algos: Names of algorithms, one for each collective at most.
+        at: The host of each rank; default: in their order.
     """
 
-    def __init__(self, graph: nx.Graph[str], algos: Sequence[str]) -> None:
+    def __init__(
+        self, graph: nx.Graph[str], algos: Sequence[str], at: Sequence[str] | None = None
+    ) -> None:
         self._graph = graph
+        self._hosts = list(at or hosts(graph))
+        self._cablings: dict[tuple[int, ...], Cabling] = {}
         self._algorithms: dict[Collective, Algorithm] = {
             ALGORITHMS[name].collective: ALGORITHMS[name] for name in (*USUAL, *algos)
         }
@@ -63,6 +71,13 @@ class Scheduling:
     @cached_property
     def _fabric(self) -> AlphaBeta:
         return Bounds(self._graph).fabric
+
+    def _cabling(self, ranks: tuple[int, ...]) -> Cabling:
+        """Return what finds the wires between some ranks, if they are wanted."""
+        if ranks not in self._cablings:
+            members = [self._hosts[rank] for rank in ranks]
+            self._cablings[ranks] = Cabling(self._graph, members)
+        return self._cablings[ranks]
 
     def algorithm(self, call: Call | None) -> Algorithm | None:
         """Return the algorithm of a call; None: its messages go straight to their receivers."""
@@ -82,10 +97,11 @@ class Scheduling:
         else:
             found = algorithm.build(
                 ranks,
-                size_bytes=elements * ITEM_BYTES,
+                size_bytes=about(algorithm.name, elements * ITEM_BYTES),
                 hierarchy=fold_hierarchy(self._graph.graph["hierarchy"], ranks),
                 root=meeting.root,
                 fabric=self._fabric,
+                network=self._cabling(tuple(meeting.ranks)),
             )
         if found.servers:
             raise ConfigError(f"algo: must do without servers, got {found.algorithm!r}; take ring")

@@ -1,0 +1,168 @@
+"""`ringleaf synth`: search for a collective's schedule on a topology, and write it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ringleaf.collectives.files.registry import find_format
+from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS
+from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.console import INTERRUPTED, Debug, guard, say
+from ringleaf.experiments.progress import Progress, progress
+from ringleaf.units import PS_PER_S, PS_PER_US, format_size, parse_rate, parse_size, parse_time
+
+if TYPE_CHECKING:
+    from ringleaf.collectives.synthesis.problem import Plan, Problem, Synthesiser
+
+SHOW_EVERY_S = 0.5
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("synth")(guard(synth_command))
+
+
+def synth_command(
+    synthesiser: Annotated[
+        str, typer.Argument(help="Synthesiser; a wrong name lists the valid ones.")
+    ],
+    topo: Annotated[str, typer.Option("--topo", help="Topology: torus2d,x=4,y=4.")],
+    collective: Annotated[
+        str,
+        typer.Option("--collective", help=f"{', '.join(SUFFIXES)}; default: its first one."),
+    ] = "",
+    size: Annotated[str, typer.Option("--size", help="Bytes per rank: 4MiB.")] = "1MiB",
+    chunks: Annotated[
+        int | None,
+        typer.Option("--chunks", help="Chunks for each rank; default: the synthesiser's choice."),
+    ] = None,
+    limit: Annotated[str, typer.Option("--limit", help="Time that the search may take.")] = "30s",
+    sketch: Annotated[
+        Path | None, typer.Option("--sketch", help="File with a sketch, for taccl.")
+    ] = None,
+    root: Annotated[int, typer.Option("--root", help="Root of a broadcast or reduce.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of whatever is drawn.")] = 1,
+    hosts: Annotated[int | None, typer.Option("--hosts", help="The first hosts only.")] = None,
+    rate: Annotated[
+        str, typer.Option("--rate", help="Rate of links that have none of their own.")
+    ] = "100G",
+    delay: Annotated[
+        str, typer.Option("--delay", help="Delay of links that have none of their own.")
+    ] = "1us",
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Search again, even if a plan is kept.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="File for the schedule: ring.xml, ring.csv.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Search for a schedule; print its time, a bound and the gap; maybe write it.
+
+    Ctrl-C ends the search with the best plan so far.
+    """
+    member = SYNTHESISERS.find(synthesiser, "synth")
+    file_format = None if out is None else find_format(out, "out")
+    from ringleaf.collectives.synthesis.problem import Problem
+    from ringleaf.collectives.synthesis.sketch import read_sketch
+    from ringleaf.experiments.network import build_topology
+    from ringleaf.experiments.wires import Cabling
+
+    if sketch is not None and not member.takes_sketch:
+        raise ConfigError(f"synth: {synthesiser} takes no sketch, got {str(sketch)!r}; take taccl")
+    valid = [name for name, each in SUFFIXES.items() if each in member.collectives]
+    wanted = member.collectives[0]
+    if collective:
+        wanted = SUFFIXES[choose("synth", "collective", collective, valid)]
+    graph = build_topology(
+        topo, rate_bps=parse_rate(rate, "rate"), delay_ps=parse_time(delay, "delay"), hosts=hosts
+    )
+    problem = Problem(
+        Cabling(graph).wires,
+        wanted,
+        parse_size(size, "size"),
+        chunks,
+        root,
+        parse_time(limit, "limit") / PS_PER_S,
+        seed,
+        None if sketch is None else read_sketch(sketch),
+    )
+    say(
+        f"# {member.title}, {wanted.value} of {format_size(problem.size_bytes)} on "
+        f"{graph.graph['name']}: {problem.ranks} ranks"
+    )
+    plan, how = _search(member, problem, fresh=fresh)
+    say(
+        f"expected {plan.expected_ps / PS_PER_US:.2f} us, bound {plan.bound_ps / PS_PER_US:.2f} "
+        f"us, gap {100 * plan.gap:.1f} %; {how}"
+    )
+    for name, value in plan.notes:
+        say(f"{name}: {value}")
+    say(f"{plan.schedule}: correct")
+    if out is not None and file_format is not None:
+        _write(out, file_format.write(plan.schedule))
+        say(f"# written: {out}")
+    if how.startswith("interrupted"):
+        raise typer.Exit(INTERRUPTED)
+
+
+def _search(member: Synthesiser, problem: Problem, *, fresh: bool) -> tuple[Plan, str]:
+    """Return a plan that is proved, and in words how it was come by."""
+    from ringleaf.collectives.synthesis.search import find_kept, synthesise
+    from ringleaf.collectives.verify import verify
+
+    kept = None if fresh else find_kept(member.name, problem)
+    if kept is not None:
+        return kept, "kept from an earlier search (--fresh searches again)"
+    best: list[Plan] = []
+
+    def found(plan: Plan) -> None:
+        if not best or plan.expected_ps < best[-1].expected_ps:
+            best.append(plan)
+
+    began_s = time.monotonic()
+    try:
+        with progress(problem.limit_s) as shown, _shown(shown, problem.limit_s, best):
+            plan = synthesise(member.name, replace(problem, found=found), fresh=True)
+    except KeyboardInterrupt:
+        if not best:
+            raise
+        verify(best[-1].schedule)
+        took_s = time.monotonic() - began_s
+        return best[-1], f"interrupted after {took_s:.1f} s: the best so far, not kept"
+    return plan, f"searched for {time.monotonic() - began_s:.1f} s"
+
+
+@contextmanager
+def _shown(line: Progress, limit_s: float, best: list[Plan]) -> Iterator[None]:
+    """Show every now and then how long the search has taken, and the best time so far."""
+    done, began_s = threading.Event(), time.monotonic()
+
+    def show() -> None:
+        while not done.wait(SHOW_EVERY_S):
+            told = f"best so far {best[-1].expected_ps / PS_PER_US:.2f} us" if best else "no plan"
+            took_s = time.monotonic() - began_s
+            line.stage(f"{took_s:.0f} s of {limit_s:.0f} s, {told}; Ctrl-C ends with that")
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"out: can't write, got {str(path)!r}: {error.strerror}") from error
