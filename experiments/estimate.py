@@ -234,6 +234,8 @@ def estimate(
 
 def count_threads(spec: NetworkSpec, packets_s: float, cores: int) -> int:
     """Return how many threads simulate a measurement: all cores, if that takes a while."""
+    if getattr(spec, "explain", False):
+        return 1  # packets are seen one by one
     if spec.threads is not None:
         return spec.threads
     return min(cores, MOST_THREADS) if packets_s > LONG_S else 1

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import networkx as nx
 import numpy as np
 
 from ringleaf.collectives.algorithm import Algorithm
@@ -27,6 +28,7 @@ from ringleaf.experiments.carry import Carried, carry
 from ringleaf.experiments.checks import count_nodes, count_ranks, one_collective
 from ringleaf.experiments.data import TYPES, Given, Inputs, Noise, Sparsity, whole
 from ringleaf.experiments.estimate import Estimate, Need, estimate, need
+from ringleaf.experiments.explain.findings import Explained
 from ringleaf.experiments.judge import Judge
 from ringleaf.experiments.network import (
     Connect,
@@ -71,6 +73,7 @@ class Measurement:
     files: list[Path]  # files that the measurement has left in the run directory
     schedule: Schedule  # that ran
     tensors: list[torch.Tensor] | None = None  # the ranks' results, if the caller gave the inputs
+    explained: Explained | None = None  # where the time went, if that was asked for
 
 
 class Experiment:
@@ -94,9 +97,12 @@ class Experiment:
 
     @cached_property
     def _bounds(self) -> Bounds:
+        return self._bounds_on(self.graph)
+
+    def _bounds_on(self, graph: nx.Graph[str]) -> Bounds:
         spec = self.spec
         return Bounds(
-            self.graph,
+            graph,
             ecmp=spec.routes == "ecmp",
             mtu_bytes=spec.mtu_bytes,
             lanes=spec.lanes,
@@ -270,15 +276,20 @@ class Experiment:
             verdict = judge.judge(
                 schedule, inputs, arrays, self._tolerance(algorithm), carried.leases
             )
-        bound_ps = self._bounds.least_ps(
-            schedule,
-            moved_bytes,
-            DTYPES[self.spec.dtype],
-            is_float=self.spec.dtype == "float32",
-            moved_bytes=None if schedule.codec is None else _message_bytes(schedule, inputs),
-            inputs=whole(inputs) if inputs.is_kept else None,
-            slots=network.slots,
-        )
+        sizes = None if schedule.codec is None else _message_bytes(schedule, inputs)
+
+        def bound_by(bounds: Bounds) -> int:
+            return bounds.least_ps(
+                schedule,
+                moved_bytes,
+                DTYPES[self.spec.dtype],
+                is_float=self.spec.dtype == "float32",
+                moved_bytes=sizes,
+                inputs=whole(inputs) if inputs.is_kept else None,
+                slots=network.slots,
+            )
+
+        bound_ps = bound_by(self._bounds)
         floor_ps = self._floor_ps(algorithm, schedule, moved_bytes, inputs)
         row = self._row(
             *(algorithm, schedule, size_bytes, carried),
@@ -289,7 +300,46 @@ class Experiment:
         pcaps = self._folder(self._pcaps, algorithm, size_bytes)
         files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
         kept = None if self._given is None else [as_tensor(array.copy()) for array in arrays]
-        return Measurement(row, _series(outcome), outcome.wall_s, outcome, files, schedule, kept)
+        return Measurement(
+            row,
+            _series(outcome),
+            outcome.wall_s,
+            outcome,
+            files,
+            schedule,
+            kept,
+            self._explained(network, algorithm, row, outcome, bound_by)
+            if self.spec.explain
+            else None,
+        )
+
+    def _explained(
+        self,
+        network: Network,
+        algorithm: Algorithm,
+        row: CollectiveRow,
+        outcome: RunResult,
+        bound_by: Callable[[Bounds], int],
+    ) -> Explained:
+        """Return where a row's time went, from the packets that its network has logged."""
+        from ringleaf.experiments.explain.explain import Settings, bound_parts, explain
+        from ringleaf.experiments.explain.log import LoggedNetwork
+
+        assert isinstance(network, LoggedNetwork), "a run that is explained is logged"
+        bound = bound_parts(
+            self.graph, row.bound_ps, lambda graph: bound_by(self._bounds_on(graph))
+        )
+        settings = Settings(
+            self.spec.lanes,
+            self.spec.message_overhead_ps,
+            self.spec.cc,
+            in_network=algorithm.in_network,
+        )
+        return explain(
+            *(self.graph, network.packets(), outcome, bound, settings),
+            algo=row.algo,
+            size_bytes=row.size_bytes,
+        )
 
     def _judge(self, algorithm: Algorithm, schedule: Schedule) -> Judge:
         """Return the judge of an algorithm: only files have roots other than rank 0."""
