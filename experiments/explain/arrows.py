@@ -17,7 +17,7 @@ import numpy.typing as npt
 import ringleaf.networks.virtual.state as s
 from ringleaf.experiments.explain.findings import Arrow, Diagram
 from ringleaf.experiments.explain.log import FIRST, KIND, LAST, PacketLog
-from ringleaf.experiments.explain.path import Hop, first_sent, line_ps
+from ringleaf.experiments.explain.path import Hop, line_ps
 
 MOST_LANES = 48
 """The most lanes of a diagram; of more nodes, neighbours share one."""
@@ -25,8 +25,14 @@ MOST_LANES = 48
 MOST_ARROWS = 1200
 """The most arrows and bands of a diagram; they take about 50 KB in a file."""
 
+MANY = 20_000
+"""Of more messages, some are drawn: bands of all would cover the whole diagram."""
+
 SAMPLE = 500
-"""About so many packets are drawn where switches add up: they would be one dark band."""
+"""About so many are drawn then; and of packets where switches add up, which are as dense."""
+
+MOST_HOPS = 600
+"""The most hops of the path that are drawn."""
 
 Column = npt.NDArray[np.int64]
 
@@ -57,12 +63,12 @@ def diagram(
     shown = [*hosts, *sorted(busy - set(hosts))]
     lane, lanes = _lanes(shown, names)
     total = len(found.src)
-    if in_network:
+    if in_network or total > MANY:
         found = _sampled(found)
     arrows = _bundled(found, np.array([lane.get(node, -1) for node in range(len(names))]))
     path = tuple(
         (lane[node], time_ps)
-        for hop in reversed(hops)
+        for hop in hops[:: -(-len(hops) // MOST_HOPS) or 1][::-1]
         for node, time_ps in ((hop.src, hop.sent_ps), (hop.dst, hop.there_ps))
         if node in lane
     )
@@ -93,7 +99,7 @@ def _lanes(nodes: Sequence[int], names: Sequence[str]) -> tuple[dict[int, int], 
 def _between_hosts(log: PacketLog) -> _Messages:
     """Return hosts' messages: from a first packet's sending to the last packet's arrival."""
     node = log.ports[log.port, s.NODE]
-    first = first_sent(log)
+    first = log.first
     fresh = log.sent & log.is_host[node] & (log.kind & KIND == 0) & (first == np.arange(len(log)))
     starts = _by_flow(log, np.flatnonzero(fresh & (log.kind & FIRST > 0)))
     ends = _by_flow(log, np.flatnonzero(fresh & (log.kind & LAST > 0)))
@@ -133,7 +139,7 @@ def _on_links(log: PacketLog) -> _Messages:
     port = log.port[rows]
     ports = log.ports
     took_ps = line_ps(log.line[rows], ports[port, s.RATE_BPS]) + ports[port, s.DELAY_PS]
-    again = first_sent(log)[rows] != rows
+    again = log.first[rows] != rows
     src, dst = ports[port, s.NODE], ports[ports[port, s.PEER], s.NODE]
     times = log.time_ps[rows]
     return _Messages(src, dst, times, times + took_ps, again.astype(np.int64))

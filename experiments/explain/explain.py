@@ -12,9 +12,9 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.experiments.bounds.bounds import RC_OVERHEAD_BYTES
 from ringleaf.experiments.explain.arrows import diagram
 from ringleaf.experiments.explain.findings import OTHER, BoundParts, Explained
-from ringleaf.experiments.explain.log import IN_NETWORK, KIND, PacketLog
+from ringleaf.experiments.explain.log import IN_NETWORK, PacketLog
 from ringleaf.experiments.explain.parts import lost
-from ringleaf.experiments.explain.path import Path, Walk, first_sent, line_ps
+from ringleaf.experiments.explain.path import Path, Walk
 from ringleaf.experiments.spec.network import FIXED
 from ringleaf.networks.outcome import RunResult
 from ringleaf.topologies.delays import with_delays
@@ -113,8 +113,9 @@ def explain(
     if log.complete and len(log):
         ranks = outcome.finish_ps
         last = hosts(graph)[ranks.index(max(ranks))]
-        path = _walk(graph, log, settings).back_from(names.index(last), outcome.time_ps)
-        busiest_ps = _busiest_ps(log)
+        walk = _walk(graph, log, settings)
+        path = walk.back_from(names.index(last), outcome.time_ps)
+        busiest_ps = walk.busiest_ps()
     else:
         path.spent_ps[OTHER] = outcome.time_ps
     return Explained(
@@ -147,14 +148,3 @@ def _walk(graph: nx.Graph[str], log: PacketLog, settings: Settings) -> Walk:
         is_paced=settings.cc != FIXED,
         header_bytes=headers,
     )
-
-
-def _busiest_ps(log: PacketLog) -> int:
-    """Return the most time that data sent for the first time took on one port's line."""
-    rows = np.flatnonzero(
-        log.sent & (log.kind & KIND == 0) & (first_sent(log) == np.arange(len(log)))
-    )
-    port = log.port[rows]
-    took_ps = np.zeros(len(log.ports), np.int64)
-    np.add.at(took_ps, port, line_ps(log.line[rows], log.ports[port, s.RATE_BPS]))
-    return int(took_ps.max())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ _TOLD_TO = 128
 """The bytes of a frame by which packets of other protocols than rc are told apart."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PacketLog:
     """Rows in the order of events; times since the run's start, as the loop handles them.
 
@@ -66,6 +67,16 @@ class PacketLog:
 
     def __len__(self) -> int:
         return len(self.time_ps)
+
+    @cached_property
+    def first(self) -> npt.NDArray[np.int64]:
+        """For each row that of the first packet with the same contents that its port sent."""
+        first = np.arange(len(self))
+        rows = np.flatnonzero(self.sent & (self.kind & KIND == 0))
+        told = self.key[rows] ^ (self.port[rows].astype(np.uint64) << np.uint64(40))
+        _, where, which = np.unique(told, return_index=True, return_inverse=True)
+        first[rows] = rows[where][which]
+        return first
 
 
 class PacketLogger(Consumer):

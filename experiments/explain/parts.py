@@ -25,11 +25,12 @@ def lost(bound: f.BoundParts, path: Path, busiest_ps: int) -> dict[str, int]:
     Args:
         bound: The bound.
         path: The path of causes.
-        busiest_ps: The time that first transmissions of data took on the link where they took most.
+        busiest_ps: The most time that data, sent for the first time, takes on one link, if all were
+            as fast as the best of their kind.
     """
     spent = path.spent_ps
     on_line_ps = spent[f.LINE] - bound.line_ps
-    uneven_ps = min(max(busiest_ps - bound.line_ps - bound.slow_ps, 0), max(on_line_ps, 0))
+    uneven_ps = min(max(busiest_ps - bound.line_ps, 0), max(on_line_ps, 0))
     parts = {
         f.LATENCY: spent[f.LINKS] + spent[f.SWITCHES] + spent[f.HOSTS] - bound.latency_ps,
         f.QUEUEING: on_line_ps - uneven_ps,

@@ -35,9 +35,6 @@ from ringleaf.experiments.explain.findings import (
 from ringleaf.experiments.explain.log import CONTROL, IN_NETWORK, KIND, PROBE, PacketLog
 from ringleaf.units import PS_PER_S
 
-MOST_HOPS = 2000
-"""The most hops of a path that are kept for drawings; the walk itself has no limit."""
-
 
 @dataclass(frozen=True, slots=True)
 class Hop:
@@ -57,7 +54,7 @@ class Path:
         spent_ps: Time by kind, all of KINDS.
         headers_ps: Of LINE and SLOW, the time of headers, preambles and gaps.
         behind_ps: Of LINE and SLOW, the time behind data of other flows.
-        hops: Links that the path crosses, last first; the first MOST_HOPS of them.
+        hops: Links that the path crosses, last first.
     """
 
     spent_ps: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
@@ -113,7 +110,7 @@ class Walk:
         order = np.argsort(nodes, kind="stable")
         self._came = came[order]
         self._at_node = np.searchsorted(nodes[order], np.arange(len(log.is_host) + 1))
-        self._first = first_sent(log)
+        self._first = log.first
         self.path = Path()
 
     def back_from(self, node: int, end_ps: int) -> Path:
@@ -131,6 +128,19 @@ class Walk:
         while row >= 0:
             row = self._cause(row)
         return self.path
+
+    def busiest_ps(self) -> int:
+        """Return the most time that data, sent for the first time, would take on one link.
+
+        All links count as fast as the best of their kind.
+        """
+        log = self._log
+        rows = np.flatnonzero(
+            log.sent & (log.kind & KIND == 0) & (log.first == np.arange(len(log)))
+        )
+        took_ps = np.zeros(len(log.ports), np.int64)
+        np.add.at(took_ps, log.port[rows], self._best_ps[rows])
+        return int(took_ps.max())
 
     def _spend(self, kind: str, time_ps: int) -> None:
         self.path.spent_ps[kind] += time_ps
@@ -163,9 +173,8 @@ class Walk:
             self._spend(HOSTS, outward_ps + (inward_ps if log.is_host[node] else 0))
             self._spend(SWITCHES, 0 if log.is_host[node] else inward_ps)
         self._transmit(row, behind=False)
-        if len(self.path.hops) < MOST_HOPS:
-            ends = (int(log.ports[port, s.NODE]), int(log.ports[there, s.NODE]))
-            self.path.hops.append(Hop(*ends, int(log.time_ps[row]), now_ps))
+        ends = (int(log.ports[port, s.NODE]), int(log.ports[there, s.NODE]))
+        self.path.hops.append(Hop(*ends, int(log.time_ps[row]), now_ps))
         return row
 
     def _transmit(self, row: int, *, behind: bool) -> None:
@@ -200,7 +209,10 @@ class Walk:
         arrival = int(self._came[here + came]) if came >= 0 else -1
         came_ps = int(log.time_ps[arrival]) if came >= 0 else -1
         latest_ps = max(free_ps, came_ps, 0)
-        self._spend(self._wait(row, node), now_ps - latest_ps)
+        wait = self._wait(row, node)
+        if latest_ps < now_ps and wait == PROCESSORS:
+            latest_ps = max(came_ps, 0)  # which the processor has worked on since
+        self._spend(wait, now_ps - latest_ps)
         if place >= 0 and free_ps == latest_ps:
             before = int(self._sent[first + place])
             self._transmit(before, behind=bool(log.flow[before] != log.flow[row]))
@@ -220,13 +232,3 @@ class Walk:
 
 def _kind_of(kind: int) -> str:
     return ANSWERS if kind & KIND == CONTROL else RESENDS
-
-
-def first_sent(log: PacketLog) -> npt.NDArray[np.int64]:
-    """Return for each row that of the first packet with the same contents that its port sent."""
-    first = np.arange(len(log))
-    rows = np.flatnonzero(log.sent & (log.kind & KIND == 0))
-    told = log.key[rows] ^ (log.port[rows].astype(np.uint64) << np.uint64(40))
-    _, where, which = np.unique(told, return_index=True, return_inverse=True)
-    first[rows] = rows[where][which]
-    return first
