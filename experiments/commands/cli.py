@@ -23,6 +23,7 @@ COMMANDS = {
     "compare": "commands.compare",
     "step": "stepper.command",
     "verify": "commands.verify",
+    "grade": "commands.grade",
     "rows": "commands.rows",
     "topo": "commands.topo",
     "workload": "workload.command",

@@ -23,8 +23,8 @@ from ringleaf.networks.virtual.capture import Consumer
 from ringleaf.networks.virtual.network import VirtualNetwork
 from ringleaf.networks.virtual.state import Rows, open_network
 
-MOST_ROWS = 40_000_000
-"""The most rows of a log, two for each packet and link; they take about 30 bytes each."""
+MOST_ROWS = 24_000_000
+"""The most rows of a log: two for each packet and link. Each takes about 130 bytes."""
 
 # Kinds of packets.
 DATA, CONTROL, PROBE = 0, 1, 2  # CONTROL: acknowledgements and notices
