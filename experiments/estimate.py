@@ -68,6 +68,8 @@ SYSTEMS_GAIN = 2.0  # packets of systems take half of what their costs say, whic
 SEND_S = 2.2e-6  # per message: when it is posted, and when it has come
 SENT_BYTES_PER_S = 2.5e9  # of all messages: copied and added
 STAGED_BYTES_PER_S = 4e8  # likewise, where messages are large and go through memory of their own
+LOGGED_BYTES = 260  # per packet and link of a run that is explained
+MOST_LOGGED = 12_000_000
 LONG_S = 1.0  # for packets: more is done by several threads
 MOST_THREADS = 16  # unasked: each has boxes of mail for every other
 THREAD_GAIN = 0.7  # of each thread after the first
@@ -228,6 +230,7 @@ def estimate(
     packet_hops = hops(spec, algorithm, ranks, size_bytes, distance)
     if spec.skip and algorithm.name in ROUND and ranks > 1:
         packet_hops = round(packet_hops * min(1, 2 * EACH_END / (sent / ranks)))
+    memory += LOGGED_BYTES * min(packet_hops, MOST_LOGGED) * spec.explain
     packets_s = _packets_s(spec, algorithm, ranks, size_bytes, packet_hops)
     cores = count_cores()
     threads = count_threads(spec, packets_s, cores)
@@ -236,6 +239,8 @@ def estimate(
 
 def count_threads(spec: NetworkSpec, packets_s: float, cores: int) -> int:
     """Return how many threads simulate a measurement: all cores, if that takes a while."""
+    if getattr(spec, "explain", False):
+        return 1  # packets are seen one by one
     if spec.threads is not None:
         return spec.threads
     return min(cores, MOST_THREADS) if packets_s > LONG_S else 1

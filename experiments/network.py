@@ -226,6 +226,10 @@ def connect(
             watch_memory=True,
             watch_messages=MOST_EVENTS,
         )
+    if spec.explain:
+        from ringleaf.experiments.explain.log import LoggedNetwork
+
+        return LoggedNetwork(graph, replace(options, threads=1), seed=spec.seed)
     return VirtualNetwork(graph, options, seed=spec.seed)
 
 

@@ -25,6 +25,7 @@ import ringleaf
 from ringleaf.errors import ConfigError
 from ringleaf.experiments import drops
 from ringleaf.experiments.conditions import injection, inside_nodes
+from ringleaf.experiments.explain.findings import Explained, file_of
 from ringleaf.experiments.folder import write_bytes, write_text
 from ringleaf.experiments.spec.collective import NONE
 from ringleaf.experiments.spec.network import VIRTUAL
@@ -100,6 +101,7 @@ class Run:
     series: dict[tuple[str, int], LinkSeries] = field(default_factory=dict)
     drops: dict[drops.Key, list[Drop]] = field(default_factory=dict)
     tensors: dict[tuple[str, int], list[torch.Tensor]] = field(default_factory=dict)
+    explained: dict[tuple[str, int], Explained] = field(default_factory=dict)
     complete: bool = False
 
     @property
@@ -306,14 +308,36 @@ def read_run(folder: Path) -> Run:
         ConfigError: If it is no run directory, or was written in another version's format.
     """
     summary = read_json(folder / "summary.json")
+    rows = [CollectiveRow(**row) for row in summary["rows"]]
     return Run(
         **{key: summary[key] for key in _RUN_KEYS},
         links=[LinkKind(**each | {"joins": tuple(each["joins"])}) for each in summary["links"]],
-        rows=[CollectiveRow(**row) for row in summary["rows"]],
+        rows=rows,
+        explained=_read_explained(folder, rows),
         series=_read_series(folder / "links.npz"),
         drops=_read_drops(folder / drops.FILE),
         complete=summary["complete"],
     )
+
+
+def write_explained(folder: Path, found: Explained) -> Path:
+    """Write where a row's time went; return the file."""
+    path = folder / file_of(found.algo, found.size_bytes)
+    path.parent.mkdir(exist_ok=True)
+    write_text(path, json.dumps(found.plain(), separators=(",", ":")) + "\n")
+    return path
+
+
+def _read_explained(
+    folder: Path, rows: Iterable[CollectiveRow]
+) -> dict[tuple[str, int], Explained]:
+    """Load the explanations of those rows that have one."""
+    found = {}
+    for row in rows:
+        path = folder / file_of(row.algo, row.size_bytes)
+        if path.exists():
+            found[row.algo, row.size_bytes] = Explained.read(json.loads(path.read_text()))
+    return found
 
 
 def _read_drops(path: Path) -> dict[drops.Key, list[Drop]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,8 +54,10 @@ from ringleaf.topologies.kinds import link_kinds
 from ringleaf.units import PS_PER_S, format_size
 
 if TYPE_CHECKING:
+    import networkx as nx
     import torch
 
+    from ringleaf.experiments.explain.findings import Explained
     from ringleaf.networks.outcome import RunResult
 
 _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
@@ -72,6 +74,7 @@ class Measurement:
     files: list[Path]  # files that the measurement has left in the run directory
     schedule: Schedule  # that ran
     tensors: list[torch.Tensor] | None = None  # the ranks' results, if the caller gave the inputs
+    explained: Explained | None = None  # where the time went, if that was asked for
 
 
 class Experiment:
@@ -95,9 +98,12 @@ class Experiment:
 
     @cached_property
     def _bounds(self) -> Bounds:
+        return self._bounds_on(self.graph)
+
+    def _bounds_on(self, graph: nx.Graph[str]) -> Bounds:
         spec = self.spec
         return Bounds(
-            self.graph,
+            graph,
             ecmp=spec.routes == "ecmp",
             mtu_bytes=spec.mtu_bytes,
             lanes=spec.lanes,
@@ -279,7 +285,12 @@ class Experiment:
             bound_ps=self._bound_ps(schedule, inputs, network.slots),
             floor_ps=self._floor_ps(algorithm, schedule, moved_bytes, inputs),
         )
-        return self._measurement(algorithm, row, outcome, schedule, arrays)
+        found = self._measurement(algorithm, row, outcome, schedule, arrays)
+        if self.spec.explain:
+            bound_by = partial(self._bound_ps, schedule, inputs, network.slots)
+            explained = self._explained(network, algorithm, found, bound_by)
+            return replace(found, explained=explained)
+        return found
 
     def _measure_method(
         self, network: Network, algorithm: Algorithm, size_bytes: int, inputs: Inputs
@@ -308,9 +319,16 @@ class Experiment:
         )
         return self._measurement(algorithm, row, done.outcome, done.schedule, done.results)
 
-    def _bound_ps(self, schedule: Schedule, inputs: Inputs, slots: int | None) -> int:
+    def _bound_ps(
+        self,
+        schedule: Schedule,
+        inputs: Inputs,
+        slots: int | None,
+        bounds: Bounds | None = None,
+    ) -> int:
+        """Return a schedule's least time, on this topology unless `bounds` are of another."""
         item_bytes = DTYPES[self.spec.dtype]
-        return self._bounds.least_ps(
+        return (bounds or self._bounds).least_ps(
             schedule,
             inputs.elements * item_bytes,
             item_bytes,
@@ -332,7 +350,43 @@ class Experiment:
         pcaps = self._folder(self._pcaps, algorithm, size_bytes)
         files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
         kept = None if self._given is None else [as_tensor(array.copy()) for array in arrays]
-        return Measurement(row, _series(outcome), outcome.wall_s, outcome, files, schedule, kept)
+        return Measurement(
+            row,
+            _series(outcome),
+            outcome.wall_s,
+            outcome,
+            files,
+            schedule,
+            kept,
+        )
+
+    def _explained(
+        self,
+        network: Network,
+        algorithm: Algorithm,
+        found: Measurement,
+        bound_by: Callable[..., int],
+    ) -> Explained:
+        """Return where a row's time went, from the packets that its network has logged."""
+        from ringleaf.experiments.explain.explain import Settings, bound_parts, explain
+        from ringleaf.experiments.explain.log import LoggedNetwork
+
+        assert isinstance(network, LoggedNetwork), "a run that is explained is logged"
+        row = found.row
+        bound = bound_parts(
+            self.graph, row.bound_ps, lambda graph: bound_by(bounds=self._bounds_on(graph))
+        )
+        settings = Settings(
+            self.spec.lanes,
+            self.spec.message_overhead_ps,
+            self.spec.cc,
+            in_network=algorithm.in_network,
+        )
+        return explain(
+            *(self.graph, network.packets(), found.outcome, bound, settings),
+            algo=row.algo,
+            size_bytes=row.size_bytes,
+        )
 
     def _judge(self, algorithm: Algorithm, schedule: Schedule) -> Judge:
         """Return the judge of an algorithm: only files have roots other than rank 0."""

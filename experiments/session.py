@@ -12,6 +12,7 @@ import networkx as nx
 from ringleaf.experiments import loading, results, table, timeline
 from ringleaf.experiments.beside import Drawer
 from ringleaf.experiments.checks import check
+from ringleaf.experiments.explain.findings import file_of
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.network import Connect, connecting
 from ringleaf.experiments.progress import Progress, progress
@@ -117,6 +118,10 @@ def _measure(
         folder.note(measurement.files)
         folder.keep(partial(results.write_rows, folder.path, run))
         log.append(_log_line(measurement))
+        if (found := measurement.explained) is not None:
+            run.explained[row.algo, row.size_bytes] = found
+            folder.note([folder.path / file_of(found.algo, found.size_bytes)])
+            folder.keep(partial(results.write_explained, folder.path, found))
         if drawn and measurement.outcome.notes:
             log += _write_timeline(experiment.graph, measurement, folder)
     for line in table.foot(run):

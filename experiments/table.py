@@ -10,6 +10,7 @@ from ringleaf.collectives.sparse.algorithm import names_sparse
 from ringleaf.experiments import drops
 from ringleaf.experiments.bounds.busbw import busbw_formula
 from ringleaf.experiments.estimate import Need
+from ringleaf.experiments.explain.findings import TITLES, Explained
 from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.results import CollectiveRow, Run
 from ringleaf.topologies.kinds import describe
@@ -145,6 +146,9 @@ def foot(run: Run) -> Iterator[str]:
                 f"# {row.algo} at {format_size(row.size_bytes)}: {row.choice}, expected to take "
                 f"{row.expected_ps / PS_PER_US:.2f} us"
             )
+    for row in run.rows:
+        if found := run.explained.get((row.algo, row.size_bytes)):
+            yield f"# {row.algo} at {format_size(row.size_bytes)}: {beyond(found)}"
     if run.cpu_bound:
         yield f"# {run.cpu_bound}"
     yield from _drops(run)
@@ -157,6 +161,14 @@ def foot(run: Run) -> Iterator[str]:
     times = ", ".join(f"{row.algo} {row.time_ps / fastest.time_ps:.2f}" for row in others)
     slower = f"; times as long: {times}" if times else ""
     yield f"# fastest at {format_size(size)}: {fastest.algo}{slower}"
+
+
+def beyond(found: Explained) -> str:
+    """Return a phrase on the time beyond a bound: `2.7 us over its bound: latency 2.7`."""
+    over_us = (found.time_ps - found.bound.time_ps) / PS_PER_US
+    parts = sorted(found.lost_ps.items(), key=lambda part: -part[1])
+    told = [f"{TITLES[name]} {time_ps / PS_PER_US:.2f}" for name, time_ps in parts if time_ps]
+    return f"{over_us:.2f} us over its bound{': ' if told else ''}{', '.join(told)}"
 
 
 def reasons(run: Run) -> Iterator[str]:

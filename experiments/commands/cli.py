@@ -24,6 +24,7 @@ COMMANDS = {
     "step": "stepper.command",
     "verify": "commands.verify",
     "synth": "commands.synth",
+    "grade": "commands.grade",
     "rows": "commands.rows",
     "topo": "commands.topo",
     "workload": "workload.command",

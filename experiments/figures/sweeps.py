@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import networkx as nx
 
+from ringleaf.experiments.explain.findings import Explained
 from ringleaf.experiments.figures.links import (
     draw_links,
     draw_spread,
@@ -23,6 +25,7 @@ from ringleaf.experiments.figures.links import (
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import INK, matplotlib_style, save
 from ringleaf.experiments.figures.tasks import Perform, Task, in_turn
+from ringleaf.experiments.figures.why import draw_time_space, draw_waterfalls
 from ringleaf.experiments.results import CollectiveRow, Run, algorithms, is_one_size, rows_of
 from ringleaf.units import PS_PER_US, format_size
 
@@ -51,6 +54,15 @@ def draw_all(folder: Path, run: Run, graph: nx.Graph[str], perform: Perform = in
     tasks["busbw"] = lambda: save(draw_busbw(run), target / "busbw")
     if panels and is_large(graph):
         tasks["bytes"] = lambda: save(draw_spread(run, graph, panels), target / "bytes")
+    explained = largest_explained(run)
+    if explained:
+        tasks["waterfall"] = lambda: save(
+            draw_waterfalls(explained, run.clock), target / "waterfall"
+        )
+    tasks |= {
+        f"timespace-{row.algo}": partial(_save_time_space, row, run.clock, target)
+        for row in explained
+    }
     mapped = [] if is_large(graph) else panels
     maps = {f"bytes-{row.algo}": row.algo for row, _ in mapped}
     tasks |= zip(maps, map_tasks(target, graph, mapped), strict=True)
@@ -60,6 +72,17 @@ def draw_all(folder: Path, run: Run, graph: nx.Graph[str], perform: Perform = in
         {name: svg for name, svg in found.items() if name not in maps},
         {algo: found[name] for name, algo in maps.items()},
     )
+
+
+def largest_explained(run: Run) -> list[Explained]:
+    """Return the explanations of the rows of the largest size, in their order."""
+    largest_bytes = max((row.size_bytes for row in run.rows), default=0)
+    keys = [(row.algo, row.size_bytes) for row in run.rows if row.size_bytes == largest_bytes]
+    return [run.explained[key] for key in keys if key in run.explained]
+
+
+def _save_time_space(row: Explained, clock: str, target: Path) -> str:
+    return save(draw_time_space(row, clock), target / f"timespace-{row.algo}")
 
 
 def draw_time(run: Run) -> Figure:

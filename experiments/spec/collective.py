@@ -100,6 +100,12 @@ class CollectiveSpec(NetworkSpec):
         "0.1%; default: every packet is simulated. Data is added up all the same",
         flags="--skip",
     )
+    explain: kinds.Yes = option(
+        "no",
+        "Explain each row: where its time beyond the bound went, and messages over time "
+        "(docs/why.md). One thread simulates then",
+        flags="--explain",
+    )
     slots: kinds.AnyCount = option(
         "",
         "Slots, or packets in flight, per worker; default: as many as the links need",
@@ -195,6 +201,27 @@ class CollectiveSpec(NetworkSpec):
             raise ConfigError(
                 f"skip: steps do not repeat, or are wanted whole, with {asked[0]}, got "
                 f"{self.skip:.3%}; leave out either"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_explain(self) -> Self:
+        if not self.explain:
+            return self
+        if self.net != VIRTUAL:
+            raise ConfigError(
+                f"explain: needs the packets' times in virtual time, got net={self.net!r}; "
+                f"take net={VIRTUAL}"
+            )
+        methods = [name for name in self.algos if KNOWN[name].method is not None]
+        if methods:
+            raise ConfigError(
+                f"explain: tells of one exchange, got algo={methods[0]}, which has several; "
+                "leave out either"
+            )
+        if self.skip:
+            raise ConfigError(
+                f"explain: needs all packets, got skip={self.skip:.3%}; leave out either"
             )
         return self
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -18,6 +19,7 @@ import torch
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.stepper import votes
 from ringleaf.ina.reading import Fact, Readable
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
@@ -54,6 +56,7 @@ class Observed:
     events: tuple[Event, ...]
     traced: tuple[tuple[Event, ...], ...]
     readable: Readable | None
+    voters: int = 0  # of a majority vote; 0: numbers are summed up
 
     def who(self, values: Sequence[int]) -> tuple[int, ...]:
         """Return the ranks whose contributions are in a number.
@@ -68,6 +71,23 @@ class Observed:
                 found += [rank] * (value >> 2 * digit & 3)
         return tuple(found)
 
+    def who_in(self, number: int, rank: int, start: int) -> tuple[int, ...]:
+        """Return the ranks whose contributions are in a rank's elements from `start` on."""
+        twins = [twin[number].tensors[rank] for twin in self.traced]
+        if self.voters:
+            return votes.who(twins[0][start:], self.voters)
+        return self.who([twin[start] for twin in twins])
+
+    def ranges(self, elements: int) -> list[tuple[int, int]]:
+        """Cut tensors where neighbours ever had different contributions; return the ranges."""
+        if self.voters:
+            return votes.ranges(elements)
+        cuts = {0, elements}
+        for run in self.traced:
+            for tensor in {tensor for event in run for tensor in event.tensors}:
+                cuts.update(i for i, (a, b) in enumerate(pairwise(tensor), 1) if a != b)
+        return list(pairwise(sorted(cuts)))
+
 
 def observe(
     graph: nx.Graph[str],
@@ -76,13 +96,17 @@ def observe(
     inputs: Sequence[torch.Tensor],
     seed: int,
 ) -> Observed:
-    """Run the schedule on whole numbers (int32), with tracers too.
+    """Run the schedule on whole numbers (int32), or on signs, with tracers too.
 
     Raises:
         ConfigError: If options, topology and system don't fit one another, or there are too many
             ranks for a system that sends nothing for zeros.
     """
     events = _run(graph, options, schedule, inputs, seed)
+    if schedule.algorithm == votes.NAME:
+        beside = votes.pivots(schedule.ranks, inputs[0].numel())
+        twin = _run(graph, options, schedule, beside, seed)
+        return Observed(events, (twin,), _readable(options), schedule.ranks)
     windows = range(-(-schedule.ranks // WINDOW))
     traced = [_run(graph, options, schedule, _tracers(inputs, window), seed) for window in windows]
     if any(len(twin) != len(events) for twin in traced):
@@ -127,7 +151,7 @@ def _run(
                 tuple(sights),
                 {name: readers[name].held() for name in here},
                 {name: readers[name].counted() for name in here},
-                tuple(tuple(tensor.tolist()) for tensor in tensors),
+                tuple(tuple(map(int, tensor.tolist())) for tensor in tensors),
             )
         )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from ringleaf.experiments.stepper.observed import Event, Held, Observed
 from ringleaf.experiments.stepper.story import (
@@ -39,7 +38,7 @@ class _Teller:
     def __init__(self, observed: Observed, inputs: list[tuple[int, ...]]) -> None:
         self._observed = observed
         self._ranks = len(inputs)
-        self._ranges = _ranges(observed, len(inputs[0]))
+        self._ranges = observed.ranges(len(inputs[0]))
         self.names = tuple(_name(start, stop) for start, stop in self._ranges)
         self.first: Buffers = tuple(
             tuple(Cell((rank,), tensor[start:stop]) for start, stop in self._ranges)
@@ -117,7 +116,7 @@ class _Teller:
                         known[index] = after
 
     def _entry(self, number: int, switch: str, index: int, held: Held) -> Entry:
-        if not held.lanes:
+        if not held.lanes or self._observed.voters:
             return Entry(held.facts, None)
         twins = [twin[number].held[switch].get(index) for twin in self._observed.traced]
         who = self._observed.who([twin.lanes[0] if twin else 0 for twin in twins])
@@ -127,14 +126,15 @@ class _Teller:
         for rank, tensor in enumerate(event.tensors):
             for cell, (start, stop) in enumerate(self._ranges):
                 before = self._buffers[rank][cell]
-                twins = [twin[number].tensors[rank] for twin in self._observed.traced]
-                who = self._observed.who([twin[start] for twin in twins])
+                who = self._observed.who_in(number, rank, start)
                 after = Cell(who, tensor[start:stop])
                 if before != after:
                     self._buffers[rank][cell] = after
                     yield BufferChange(rank, cell, before, after)
 
     def _describe(self, data: bytes) -> str:
+        if self._observed.voters:
+            return "votes"
         readable = self._observed.readable
         return (readable.read_packet(data) if readable else "") or _dissect(data)
 
@@ -189,15 +189,6 @@ def _grows(change: EntryChange) -> bool:
     if before is None or after is None or before.total is None or after.total is None:
         return False
     return set(before.total.who) < set(after.total.who)
-
-
-def _ranges(observed: Observed, elements: int) -> list[tuple[int, int]]:
-    """Cut tensors where neighbours ever had different contributions; return the ranges."""
-    cuts = {0, elements}
-    for run in observed.traced:
-        for tensor in {tensor for event in run for tensor in event.tensors}:
-            cuts.update(i for i, (a, b) in enumerate(pairwise(tensor), 1) if a != b)
-    return list(pairwise(sorted(cuts)))
 
 
 def _name(start: int, stop: int) -> str:

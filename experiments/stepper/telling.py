@@ -141,20 +141,28 @@ def _tell_packets(
     request: StepRequest, algorithm: Algorithm, graph: nx.Graph[str], ranks: int
 ) -> Story:
     run_uncompiled()
+    from ringleaf.experiments.stepper import votes
     from ringleaf.experiments.stepper.observed import observe
     from ringleaf.experiments.stepper.packets import packet_frames
     from ringleaf.ina.registry import find_system
+    from ringleaf.ina.vote.wire import SIGNS
     from ringleaf.networks.options import NetworkOptions
 
-    elements = request.elements or PACKETS_PER_RANK * request.lanes
+    is_vote = algorithm.name == votes.NAME
+    lanes = SIGNS if is_vote else request.lanes
+    elements = request.elements or (1 if is_vote else PACKETS_PER_RANK) * lanes
     schedule = _schedule(request, algorithm, graph, ranks, 4 * elements)
-    most = MOST_PACKETS * request.lanes
+    most = MOST_PACKETS * lanes
     if not schedule.chunks <= elements <= most:
         raise ConfigError(
             f"step: elements must be {schedule.chunks} to {most}, {MOST_PACKETS} packets from "
             f"each rank, got {elements}"
         )
-    inputs = _inputs(request, ranks, elements)
+    if is_vote:
+        votes.check_elements(elements, ranks)
+        inputs = votes.draw(ranks, elements, request.seed)
+    else:
+        inputs = _inputs(request, ranks, elements)
     slots = request.slots or SLOTS
     options = NetworkOptions(
         system=find_system(algorithm.name),
@@ -165,13 +173,13 @@ def _tell_packets(
         message_overhead_ps=parse_time(request.message_overhead, "step: message_overhead"),
     )
     observed = observe(graph, options, schedule, inputs, request.seed)
-    told = packet_frames(observed, [tensor.tolist() for tensor in inputs])
+    told = packet_frames(observed, [tensor.int().tolist() for tensor in inputs])
     time_ps = told.frames[-1].time_ps or 0
     lost = sum(sight.lost for event in observed.events for sight in event.sights)
     return Story(
         title=_title(algorithm),
         summary=(
-            f"{ranks} ranks with {elements} numbers each, {request.lanes} to a packet, in {slots} "
+            f"{ranks} ranks with {elements} numbers each, {lanes} to a packet, in {slots} "
             f"slots of the switches; {len(told.frames)} packets and hops, {lost} lost, in "
             f"{format_time(time_ps)} of virtual time"
         ),
@@ -182,6 +190,7 @@ def _tell_packets(
         first=told.first,
         goals=_goals(schedule, [0] * len(told.cells)),
         frames=told.frames,
+        exact=not is_vote,
     )
 
 

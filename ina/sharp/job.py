@@ -78,6 +78,10 @@ class SharpJob:
         ours = self.hosts.window_bytes if self.hosts is not None else 0
         return max(self.tree.window_bytes, ours)
 
+    @property
+    def mover(self) -> None:
+        """Its trees keep their part of the switches' memory."""
+
     def start(
         self,
         arena: Arena,

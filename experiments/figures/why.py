@@ -1,0 +1,168 @@
+"""Figures of explained rows: waterfalls from bound to time, and messages over space and time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ringleaf.experiments.explain.findings import (
+    IMBALANCE,
+    LATENCY,
+    OTHER,
+    PARTS,
+    PROCESSORS,
+    QUEUEING,
+    RESENDS,
+    TITLES,
+    WAITING,
+    Arrow,
+    Diagram,
+    Explained,
+)
+from ringleaf.experiments.figures.looks import look_of
+from ringleaf.experiments.figures.style import INK
+from ringleaf.units import PS_PER_US, format_size
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_PANELS = 9
+COLUMNS = 3
+COLORS = {
+    LATENCY: "#3f7fd1",
+    QUEUEING: "#e08a2b",
+    IMBALANCE: "#9467bd",
+    WAITING: "#1f9d8b",
+    RESENDS: "#d62f5c",
+    PROCESSORS: "#92703c",
+    OTHER: "#8a8f98",
+}
+_AGAIN = COLORS[RESENDS]
+_MOST_HEADS = 600
+_BAND = 3  # messages in a band, at least; fewer are lines
+_MOST_NAMES = 32  # of lanes, that are told
+
+
+def draw_waterfalls(rows: Sequence[Explained], clock: str) -> Figure:
+    """Draw for each row the steps from its bound to its time; those without time are left out."""
+    import matplotlib.pyplot as plt
+
+    shown = rows[:MOST_PANELS]
+    columns = min(COLUMNS, max(len(shown), 2))
+    lines = -(-len(shown) // columns)
+    figure: Figure
+    figure, grid = plt.subplots(
+        lines, columns, figsize=(3.6 * columns, 2.5 * lines + 0.3), squeeze=False,
+        layout="constrained",
+    )  # fmt: skip
+    for axes in grid.flat[len(shown) :]:
+        axes.set_visible(False)
+    for axes, row in zip(grid.flat, shown, strict=False):
+        _waterfall(axes, row)
+    figure.supxlabel(f"{clock} time (µs)", fontsize=10)
+    return figure
+
+
+def _waterfall(axes: Axes, row: Explained) -> None:
+    at_us = bound_us = row.bound.time_ps / PS_PER_US
+    time_us = row.time_ps / PS_PER_US
+    parts = [name for name in PARTS if row.lost_ps[name]]
+    room_us = max(time_us - bound_us, 0.02 * time_us)
+    left_us = max(bound_us - 0.35 * room_us, 0.0)
+    axes.barh(0, bound_us - left_us, 0.62, left=left_us, color="#8a8f9880")
+    for place, name in enumerate(parts, start=1):
+        width_us = row.lost_ps[name] / PS_PER_US
+        axes.barh(place, width_us, 0.62, left=at_us, color=COLORS[name])
+        axes.plot([at_us] * 2, [place - 1.31, place + 0.31], color=INK, linewidth=0.6)
+        at_us += width_us
+        is_late = at_us - bound_us > 0.6 * room_us
+        edge_us, sign = (at_us - width_us, -1) if is_late else (at_us, 1)
+        axes.annotate(
+            f"{width_us:.4g}", (edge_us, place), xytext=(3 * sign, 0), va="center", fontsize=8,
+            textcoords="offset points", ha="right" if is_late else "left",
+        )  # fmt: skip
+    end = len(parts) + 1
+    axes.plot([at_us] * 2, [end - 1.31, end + 0.31], color=INK, linewidth=0.6)
+    axes.barh(end, time_us - left_us, 0.62, left=left_us, color=look_of(row.algo).color)
+    names = ["bound", *(TITLES[name] for name in parts), "time"]
+    axes.set_yticks(range(end + 1), names, fontsize=8)
+    axes.set_ylim(end + 0.6, -0.6)
+    axes.set_xlim(left_us, bound_us + 1.12 * room_us)
+    axes.locator_params(axis="x", nbins=4)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.grid(axis="y", visible=False)
+    axes.set_title(
+        f"{row.algo}, {format_size(row.size_bytes)}: {bound_us:.4g} to {time_us:.4g}",
+        loc="left", fontsize=9,
+    )  # fmt: skip
+
+
+def draw_time_space(row: Explained, clock: str) -> Figure:
+    """Draw the messages of a row: a lane for each node, time to the right, an arrow each."""
+    import matplotlib.pyplot as plt
+
+    found = row.diagram
+    figure: Figure
+    height = 1.9 + 0.16 * max(len(found.lanes), 8)
+    figure, axes = plt.subplots(figsize=(8.6, height), layout="constrained")
+    for lane in range(len(found.lanes)):
+        axes.axhline(lane, color=INK, linewidth=0.4, alpha=0.5)
+    _arrows(axes, found, look_of(row.algo).color)
+    if found.path:
+        axes.plot(
+            [time_ps / PS_PER_US for _, time_ps in found.path], [lane for lane, _ in found.path],
+            color=INK, linewidth=1.3, linestyle="--", label="path of causes",
+        )  # fmt: skip
+    every = -(-len(found.lanes) // _MOST_NAMES)
+    axes.set_yticks(range(0, len(found.lanes), every), found.lanes[::every], fontsize=8)
+    axes.set_ylim(len(found.lanes) - 0.4, -0.6)
+    axes.set_xlim(0, row.time_ps / PS_PER_US)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel(f"{clock} time (µs)")
+    axes.set_title(
+        f"{row.algo}, {format_size(row.size_bytes)}: {_told(found)}", loc="left", fontsize=11
+    )
+    figure.legend(loc="outside lower center", ncols=4, fontsize=9)
+    return figure
+
+
+def _told(found: Diagram) -> str:
+    """Return what is drawn."""
+    drawn = sum(arrow.count for arrow in found.arrows)
+    if drawn < found.messages:
+        return f"{drawn:,} of {found.messages:,} {found.each}"
+    if len(found.arrows) < found.messages:
+        return f"{found.messages:,} {found.each}, in bands"
+    return f"{found.messages:,} {found.each}"
+
+
+def _arrows(axes: Axes, found: Diagram, color: str) -> None:
+    from matplotlib.collections import LineCollection, PolyCollection
+
+    resent = _AGAIN if color != _AGAIN else COLORS[QUEUEING]
+    for ink, title in ((color, "sent, and all there"), (resent, "sent again")):
+        drawn = [arrow for arrow in found.arrows if bool(arrow.again) == (ink == resent)]
+        lines = [_ends(arrow) for arrow in drawn if arrow.count < _BAND]
+        bands = [_outline(arrow) for arrow in drawn if arrow.count >= _BAND]
+        axes.add_collection(PolyCollection(bands, facecolor=ink, alpha=0.35, lw=0))
+        label = title if drawn else None
+        axes.add_collection(LineCollection(lines, color=ink, lw=0.9, label=label))
+        if lines and len(lines) <= _MOST_HEADS:  # an arrow's head is where all of it is there
+            heads = [line[1] for line in lines]
+            axes.plot(*zip(*heads, strict=True), ls="none", marker="o", ms=2, color=ink)
+
+
+def _ends(arrow: Arrow) -> list[tuple[float, float]]:
+    """Return the two ends of an arrow: time in us, and lane."""
+    return [
+        (arrow.sent_ps[0] / PS_PER_US, float(arrow.src)),
+        (arrow.there_ps[1] / PS_PER_US, float(arrow.dst)),
+    ]
+
+
+def _outline(arrow: Arrow) -> list[tuple[float, float]]:
+    """Return the corners of a band."""
+    sent = [(time_ps / PS_PER_US, float(arrow.src)) for time_ps in arrow.sent_ps]
+    there = [(time_ps / PS_PER_US, float(arrow.dst)) for time_ps in arrow.there_ps]
+    return [*sent, *reversed(there)]

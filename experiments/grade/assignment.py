@@ -1,0 +1,198 @@
+"""Assignments: YAML files of an instructor, with cases, limits and points.
+
+title: Allreduce of four ranks
+kind: schedule                 # or program
+seconds: 60                    # of the clock, for each case
+cases:
+  - name: sums are right
+    points: 4
+    options: {topo: "leafspine,leaves=1,spines=0,hosts=4", size: 64K}
+  - name: sends little
+    points: 2
+    options: {topo: "leafspine,leaves=1,spines=0,hosts=4", size: 64K, loss: 1%}
+    collective: allreduce
+    within: {time: 40us, steps: 6, bytes: 110K}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ringleaf.collectives.collective import Collective
+from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.spec.collective import CollectiveSpec
+from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.experiments.spec.options import resolve
+from ringleaf.units import parse_size, parse_time
+from ringleaf.yaml_file import read_yaml
+
+SCHEDULE, PROGRAM = KINDS = ("schedule", "program")
+SECONDS = 60
+"""The time of a case by the clock, unless the assignment says another."""
+
+MOST_CASES = 1000
+MOST_SECONDS = 86_400
+
+_KEYS = ("title", "kind", "seconds", "cases")
+_CASE_KEYS = ("name", "points", "options", "collective", "within")
+LIMITS = ("time", "steps", "bytes")
+_TAKEN = {SCHEDULE: ("algo",), PROGRAM: ("program",)}
+_OTHERS = ("out", "pcap", "record", "explain")
+"""Options that are of no use to a case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a case allows; None: anything."""
+
+    time_ps: int | None = None
+    steps: int | None = None
+    wire_bytes: int | None = None  # that the busiest rank sends
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case.
+
+    Attributes:
+        name: Its name, which students see.
+        points: Points for it.
+        options: Options of the run, as typed.
+        collective: The collective that a schedule must be of.
+        limits: What it may take.
+    """
+
+    name: str
+    points: float
+    options: Mapping[str, str]
+    collective: Collective
+    limits: Limits
+
+    def spec(self, given: Mapping[str, str], where: str) -> CollectiveSpec:
+        """Return the run of the case, with the student's file among the options.
+
+        Raises:
+            ConfigError: If the case's options are wrong.
+        """
+        try:
+            return resolve({**self.options, **given})
+        except ConfigError as error:
+            raise ConfigError(f"{where}: case {self.name!r}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """An assignment; `kind` is SCHEDULE or PROGRAM."""
+
+    title: str
+    kind: str
+    seconds: float
+    cases: tuple[Case, ...]
+
+    @property
+    def points(self) -> float:
+        """The points of all cases."""
+        return sum(case.points for case in self.cases)
+
+
+def read_assignment(path: Path) -> Assignment:
+    """Return the assignment in a file.
+
+    Raises:
+        ConfigError: If it can't be read, or is wrong; the message names the place.
+    """
+    where = f"assignment {path}"
+    data = _mapping(read_yaml(path, "assignment"), where, _KEYS)
+    kind = str(data.get("kind", SCHEDULE))
+    choose(where, "kind", kind, KINDS)
+    seconds = _number(data.get("seconds", SECONDS), f"{where}: seconds")
+    if not 0 < seconds <= MOST_SECONDS:
+        raise ConfigError(f"{where}: seconds must be 0 to {MOST_SECONDS}, got {seconds:g}")
+    given = data.get("cases")
+    if not isinstance(given, list) or not 0 < len(given) <= MOST_CASES:
+        raise ConfigError(f"{where}: cases must be a list of 1 to {MOST_CASES}, got {given!r:.80}")
+    cases = tuple(
+        _case(each, f"{where}: case {number}", kind, path.parent)
+        for number, each in enumerate(given, start=1)
+    )
+    names = [case.name for case in cases]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{where}: names of cases must differ, got {name!r} twice")
+    return Assignment(str(data.get("title", path.stem)), kind, seconds, cases)
+
+
+def _case(given: Any, where: str, kind: str, folder: Path) -> Case:
+    data = _mapping(given, where, _CASE_KEYS)
+    name = str(data.get("name", "")).strip()
+    if not name.isprintable() or not name:
+        raise ConfigError(f"{where}: name must be one line of text, got {name!r}")
+    points = _number(data.get("points", 1), f"{where}: points")
+    if not 0 <= points <= 1e6:
+        raise ConfigError(f"{where}: points must be 0 to 1e6, got {points:g}")
+    options = _options(data.get("options", {}), f"{where}: options", kind, folder)
+    collective = str(data.get("collective", Collective.ALLREDUCE.value))
+    known = [each.value for each in Collective]
+    choose(where, "collective", collective, known)
+    return Case(
+        name,
+        points,
+        options,
+        Collective(collective),
+        _limits(data.get("within", {}), f"{where}: within"),
+    )
+
+
+def _options(given: Any, where: str, kind: str, folder: Path) -> dict[str, str]:
+    """Return the options of a case as typed; files lie beside the assignment."""
+    valid = [name for name in CollectiveSpec.names().values() if name not in _TAKEN[kind]]
+    valid = [name for name in valid if name not in _OTHERS]
+    data = _mapping(given, where, valid)
+    found = {}
+    for name, value in data.items():
+        if isinstance(value, (list, dict)):
+            raise ConfigError(f"{where}: {name} must be one value, got {value!r:.80}")
+        found[name] = str(value)
+    if found.get("net", VIRTUAL) != VIRTUAL:
+        raise ConfigError(f"{where}: net must be {VIRTUAL}, got {found['net']!r}")
+    if kind == PROGRAM and "," in found.get("algo", ""):
+        raise ConfigError(f"{where}: algo must be one algorithm, got {found['algo']!r}")
+    if kind == PROGRAM and "algo" not in found:
+        raise ConfigError(f"{where}: algo is missing, got {sorted(found)}; say algo: switchml")
+    if "control" in found:
+        found["control"] = str(folder / found["control"])
+    if (folder / found.get("topo", "fattree")).is_file():
+        found["topo"] = str(folder / found["topo"])
+    if "," in found.get("size", ""):
+        raise ConfigError(f"{where}: size must be one size, got {found['size']!r}")
+    return {"size": "64K", **found}
+
+
+def _limits(given: Any, where: str) -> Limits:
+    data = _mapping(given, where, LIMITS)
+    steps = data.get("steps")
+    if steps is not None and (not isinstance(steps, int) or steps < 0):
+        raise ConfigError(f"{where}: steps must be a whole number >= 0, got {steps!r:.80}")
+    time, size = data.get("time"), data.get("bytes")
+    return Limits(
+        None if time is None else parse_time(str(time), f"{where}: time"),
+        steps,
+        None if size is None else parse_size(str(size), f"{where}: bytes"),
+    )
+
+
+def _mapping(given: Any, where: str, valid: Any) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        raise ConfigError(f"{where}: must be a mapping, got {given!r:.80}")
+    for key in given:
+        choose(where, "key", str(key), valid)
+    return {str(key): value for key, value in given.items()}
+
+
+def _number(given: Any, where: str) -> float:
+    if isinstance(given, bool) or not isinstance(given, (int, float)):
+        raise ConfigError(f"{where} must be a number, got {given!r:.80}")
+    return float(given)

@@ -1,0 +1,109 @@
+"""Marks: whether a case's outcome is what it demands, as a table and as JUnit XML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ringleaf import junit
+from ringleaf.experiments.grade.assignment import Assignment, Case
+from ringleaf.experiments.grade.trial import Outcome
+from ringleaf.units import PS_PER_US, format_time
+
+PASSED = "passed"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A case's mark.
+
+    Attributes:
+        case: The case.
+        verdict: PASSED, or what is wrong, without figures.
+        detail: What is wrong, with figures, which tell something of the case.
+        seconds: What it took by the clock.
+        is_error: Whether it did not run at all.
+    """
+
+    case: Case
+    verdict: str
+    detail: str = ""
+    seconds: float = 0.0
+    is_error: bool = False
+
+    @property
+    def points(self) -> float:
+        """The points that it gives: all, or none."""
+        return self.case.points if self.verdict == PASSED else 0.0
+
+
+def mark(case: Case, outcome: Outcome, steps: int | None) -> Mark:
+    """Return a case's mark, given its outcome, and a schedule's steps."""
+    if outcome.timed_out:
+        detail = f"ended after {outcome.seconds:.1f} s"
+        return Mark(case, "took too long to run", detail, outcome.seconds, is_error=True)
+    if outcome.problem:
+        return Mark(case, "did not run", outcome.problem, outcome.seconds, is_error=True)
+    wrong = list(_complaints(case, outcome, steps))
+    if not wrong:
+        return Mark(case, PASSED, f"time {_us(outcome.time_ps)}", outcome.seconds)
+    verdicts, details = zip(*wrong, strict=True)
+    return Mark(case, "; ".join(verdicts), "; ".join(details), outcome.seconds)
+
+
+def _complaints(case: Case, outcome: Outcome, steps: int | None) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong: without figures, and with them."""
+    limits, wanted = case.limits, case.collective.value
+    if outcome.collective != wanted:
+        yield "another collective", f"must be {wanted}, got {outcome.collective}"
+    if outcome.wrong:
+        yield "wrong results", f"{outcome.wrong} wrong elements: {outcome.reason}"
+    if limits.time_ps is not None and outcome.time_ps > limits.time_ps:
+        yield "too slow", f"at most {_us(limits.time_ps)}, got {_us(outcome.time_ps)}"
+    if limits.steps is not None and steps is not None and steps > limits.steps:
+        yield "too many steps", f"at most {limits.steps} steps, got {steps}"
+    if limits.wire_bytes is not None and outcome.wire_bytes > limits.wire_bytes:
+        got = f"{outcome.wire_bytes:,}"
+        yield "too many bytes", f"at most {limits.wire_bytes:,} bytes by a rank, got {got}"
+
+
+def _us(time_ps: int) -> str:
+    return f"{time_ps / PS_PER_US:.2f} us" if time_ps else format_time(0)
+
+
+def unrun(assignment: Assignment, problem: str) -> list[Mark]:
+    """Return the marks of a file that can't be run at all."""
+    return [Mark(case, "did not run", problem, is_error=True) for case in assignment.cases]
+
+
+def table(assignment: Assignment, marks: Sequence[Mark], *, reveal: bool) -> Iterator[str]:
+    """Yield the lines of the table; with `reveal`, options and figures of cases, too."""
+    width = max(len(each.case.name) for each in marks)
+    yield f"# {assignment.title}"
+    for each in marks:
+        points = f"{each.points:g}/{each.case.points:g}"
+        yield f"{each.case.name:<{width}}  {points:>7}  {each.verdict}"
+        if reveal:
+            options = " ".join(f"{name}={value}" for name, value in each.case.options.items())
+            yield f"#   {options}"
+            if each.detail:
+                yield f"#   {each.detail}"
+    yield f"# {sum(each.points for each in marks):g} of {assignment.points:g} points"
+
+
+def write_junit(path: Path, assignment: Assignment, marks: Sequence[Mark], *, reveal: bool) -> None:
+    """Write the marks as JUnit XML, each case a test."""
+    cases = [
+        junit.Case(each.case.name, _trouble(each, reveal=reveal), each.seconds) for each in marks
+    ]
+    seconds = sum(each.seconds for each in marks)
+    suite = junit.Suite(assignment.title, assignment.title, cases, seconds)
+    junit.write_junit(path, "ringleaf grade", [suite])
+
+
+def _trouble(each: Mark, *, reveal: bool) -> junit.Trouble | None:
+    if each.verdict == PASSED:
+        return None
+    text = each.detail if reveal else ""
+    return junit.Trouble("error" if each.is_error else "failure", each.verdict, text=text)

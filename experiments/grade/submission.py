@@ -1,0 +1,91 @@
+"""A student's file: checked at once, and copied to a name of ours before anything else is done.
+
+So nothing of its name or contents gets into an option, a path or a command.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from ringleaf.collectives.files.algorithm import read_algorithm
+from ringleaf.collectives.files.registry import find_format
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.grade.assignment import SCHEDULE
+from ringleaf.shipped import P4INFO_SUFFIX
+
+MOST_BYTES = 64 << 20  # of P4Info and P4; the other formats have limits of their own
+_NAME = "submission"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A student's file in its copy.
+
+    Attributes:
+        options: The options of a run that name it.
+        steps: Steps of a schedule; None: a program.
+    """
+
+    options: dict[str, str]
+    steps: int | None
+
+
+def take_in(path: Path, kind: str, folder: Path) -> Submission:
+    """Check a student's file, and copy it to a folder.
+
+    Raises:
+        ConfigError: If it can't be read, or is no file of this kind.
+        ScheduleError: If it is no schedule, or one that is wrong.
+        BackendError: If it is P4, and there is no compiler.
+    """
+    return _schedule(path, folder) if kind == SCHEDULE else _program(path, folder)
+
+
+def _schedule(path: Path, folder: Path) -> Submission:
+    find_format(path, "grade: file")
+    algorithm = read_algorithm(path)
+    assert algorithm.ranks is not None, "files are for one number of ranks"
+    schedule = algorithm.build(algorithm.ranks)
+    copy = folder / f"{_NAME}{path.suffix.lower()}"
+    shutil.copyfile(path, copy)
+    return Submission({"algo": str(copy)}, schedule.steps)
+
+
+def _program(path: Path, folder: Path) -> Submission:
+    suffix = path.suffix.lower()
+    if suffix not in (".json", ".p4"):
+        raise ConfigError(
+            f"grade: file must be BMv2 JSON (.json) or P4 (.p4), got {str(path)!r}; compile it "
+            "with p4c-bm2-ss"
+        )
+    copy = folder / f"{_NAME}{suffix}"
+    if suffix == ".json":
+        from ringleaf.switches.json.program import load_source
+
+        load_source(path)
+        info = path.with_name(path.stem + P4INFO_SUFFIX)
+        if not info.is_file():
+            raise ConfigError(
+                f"grade: a program needs its P4Info, got no file {str(info)!r}; compile it with "
+                f"--p4runtime-files {info.name}"
+            )
+        _copy(info, folder / f"{_NAME}{P4INFO_SUFFIX}")
+    else:
+        from ringleaf.p4c import find_compiler
+
+        find_compiler("grade", "hand in BMv2 JSON")
+    _copy(path, copy)
+    return Submission({"program": str(copy)}, None)
+
+
+def _copy(path: Path, copy: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"grade: can't read, got {str(path)!r}: {error.strerror}") from error
+    if len(data) > MOST_BYTES:
+        raise ConfigError(f"{path}: must have at most {MOST_BYTES} bytes, got more")
+    copy.write_bytes(data)

@@ -1,0 +1,64 @@
+"""Majority votes, whose numbers are signs: their inputs, and whose votes have decided.
+
+A sum of powers tells its addends, a majority does not. So, in a run beside that with the real
+signs, each rank has two elements for which it is the pivot: all others' votes are balanced, and its
+own is for, then against. Where both results are the same, its vote was not counted. It is always
+the P4 program that counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ringleaf.errors import ConfigError
+from ringleaf.ina.vote.wire import SIGNS
+
+NAME = "vote"
+"""The system whose elements are signs."""
+
+
+def draw(ranks: int, elements: int, seed: int) -> list[torch.Tensor]:
+    """Return each rank's signs: float32, +1 or -1, of shape (elements,)."""
+    generator = torch.Generator().manual_seed(seed)
+    return [2.0 * torch.randint(0, 2, (elements,), generator=generator) - 1.0 for _ in range(ranks)]
+
+
+def pivots(ranks: int, elements: int) -> list[torch.Tensor]:
+    """Return the votes of the run beside: of each block, elements 2r and 2r + 1 are rank r's."""
+    found = []
+    for rank in range(ranks):
+        block = torch.ones(SIGNS)
+        for pivot in range(ranks):
+            others = [other for other in range(ranks) if other != pivot]
+            # With an odd number of others one more is against: a tie is for.
+            against = set(others[: (len(others) + 1) // 2])
+            vote = -1.0 if rank in against else 1.0
+            block[2 * pivot], block[2 * pivot + 1] = (vote, vote) if rank != pivot else (1.0, -1.0)
+        found.append(block.repeat(-(-elements // SIGNS))[:elements].clone())
+    return found
+
+
+def who(values: Sequence[int], ranks: int) -> tuple[int, ...]:
+    """Return the ranks whose votes have decided, given a block of the run beside."""
+    return tuple(rank for rank in range(ranks) if values[2 * rank] != values[2 * rank + 1])
+
+
+def ranges(elements: int) -> list[tuple[int, int]]:
+    """Return the elements of each block: from, to (excluded)."""
+    return [(start, min(start + SIGNS, elements)) for start in range(0, elements, SIGNS)]
+
+
+def check_elements(elements: int, ranks: int) -> None:
+    """Check that each block has two elements for each rank.
+
+    Raises:
+        ConfigError: If one has not.
+    """
+    start, stop = ranges(elements)[-1]
+    if stop - start < 2 * ranks:
+        raise ConfigError(
+            f"step: elements of votes must be {2 * ranks} or more in each block of {SIGNS}, two "
+            f"for each rank, got {elements}"
+        )

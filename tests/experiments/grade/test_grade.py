@@ -1,0 +1,216 @@
+"""`ringleaf grade`: assignments, students' files, marks, and what stays hidden."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from ringleaf.collectives.collective import Collective
+from ringleaf.errors import ConfigError, ScheduleError
+from ringleaf.experiments.commands import cli
+from ringleaf.experiments.grade import marks, trial
+from ringleaf.experiments.grade.assignment import Assignment, Case, Limits, read_assignment
+from ringleaf.experiments.grade.submission import take_in
+from ringleaf.experiments.grade.trial import Outcome
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLES = ROOT / "examples" / "grade"
+STAR = "leafspine,leaves=1,spines=0,hosts=4"
+
+GOOD = {"cases": [{"name": "one", "options": {"topo": STAR}}]}
+
+
+def call(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as exited:
+        cli.make_app(["grade"])(["grade", *(str(argument) for argument in arguments)])
+    code = exited.value.code
+    assert isinstance(code, int)
+    return code
+
+
+def write(folder: Path, data: object) -> Path:
+    path = folder / "assignment.yaml"
+    path.write_text(yaml.safe_dump(data))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([], r"must be a mapping, got \[\]"),
+        ({"casses": []}, "unknown key, got 'casses'"),
+        ({"kind": "essay", "cases": []}, "unknown kind, got 'essay'"),
+        ({"cases": []}, r"cases must be a list of 1 to 1000, got \[\]"),
+        (GOOD | {"seconds": -1}, "seconds must be 0 to 86400, got -1"),
+        (GOOD | {"seconds": "long"}, "seconds must be a number, got 'long'"),
+        ({"cases": [{"points": 1}]}, "case 1: name must be one line of text, got ''"),
+        ({"cases": [{"name": "a\nb"}]}, "name must be one line of text, got 'a.nb'"),
+        ({"cases": [{"name": "a"}, {"name": "a"}]}, "names of cases must differ, got 'a' twice"),
+        ({"cases": [{"name": "a", "points": -1}]}, "points must be 0 to 1e6, got -1"),
+        ({"cases": [{"name": "a", "within": {"tim": 1}}]}, "within: unknown key, got 'tim'"),
+        ({"cases": [{"name": "a", "within": {"time": "1"}}]}, "within: time"),
+        ({"cases": [{"name": "a", "within": {"steps": "x"}}]}, "steps must be a whole number"),
+        ({"cases": [{"name": "a", "options": {"algo": "ring"}}]}, "unknown key, got 'algo'"),
+        ({"cases": [{"name": "a", "options": {"out": "x"}}]}, "unknown key, got 'out'"),
+        ({"cases": [{"name": "a", "options": {"net": "mininet"}}]}, "net must be virtual"),
+        ({"cases": [{"name": "a", "options": {"size": "1K,2K"}}]}, "size must be one size"),
+        ({"cases": [{"name": "a", "options": {"size": [1]}}]}, "size must be one value"),
+        ({"cases": [{"name": "a", "collective": "dance"}]}, "unknown collective, got 'dance'"),
+        ({"kind": "program", "cases": [{"name": "a"}]}, "algo is missing"),
+        (
+            {"kind": "program", "cases": [{"name": "a", "options": {"algo": "ring,tree"}}]},
+            "algo must be one algorithm, got 'ring,tree'",
+        ),
+    ],
+)
+def test_wrong_assignments_are_refused(tmp_path: Path, data: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read_assignment(write(tmp_path, data))
+
+
+def test_a_case_with_wrong_options_is_the_instructors_mistake(tmp_path: Path) -> None:
+    data = {"cases": [{"name": "one", "options": {"loss": "many"}}]}
+    (case,) = read_assignment(write(tmp_path, data)).cases
+
+    with pytest.raises(
+        ConfigError, match="assignment: case 'one': loss: not understood, got 'many'"
+    ):
+        case.spec({"algo": "ring"}, "assignment")
+
+
+def test_the_example_is_read_with_files_beside_it(tmp_path: Path) -> None:
+    found = read_assignment(EXAMPLES / "allreduce.yaml")
+
+    assert found.points == 10
+    assert found.cases[3].limits == Limits(10_000_000, 4, None)
+    assert found.cases[2].limits == Limits(None, None, 1600 * 1024)
+    (tmp_path / "net.edges").write_text("h0 s0\nh1 s0\n")
+    data = {
+        "kind": "program",
+        "cases": [{"name": "a", "options": {"algo": "ring", "topo": "net.edges", "control": "c"}}],
+    }
+    (case,) = read_assignment(write(tmp_path, data)).cases
+    assert case.options["topo"] == str(tmp_path / "net.edges")
+    assert case.options["control"] == str(tmp_path / "c")
+
+
+def test_a_students_file_is_copied_to_a_name_of_ours(tmp_path: Path) -> None:
+    strange = tmp_path / "a,b=$(id);loss=1.csv"
+    shutil.copyfile(EXAMPLES / "ring.csv", strange)
+    (tmp_path / "copy").mkdir()
+
+    taken = take_in(strange, "schedule", tmp_path / "copy")
+
+    assert taken.options == {"algo": str(tmp_path / "copy" / "submission.csv")}
+    assert taken.steps == 6
+
+
+def test_files_that_are_broken_are_refused_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(trial, "attempt", None)
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text((EXAMPLES / "ring.csv").read_text().replace("reduce\n", "copy\n", 1))
+    json = tmp_path / "p.json"
+    json.write_text("{}")
+    for path, kind, message in (
+        (tmp_path / "none.csv", "schedule", "can't read, got"),
+        (wrong, "schedule", "lacks the contribution of rank"),
+        (json, "schedule", "unknown format, got 'json'"),
+        (wrong, "program", "must be BMv2 JSON"),
+        (json, "program", "not BMv2 JSON"),
+    ):
+        with pytest.raises((ConfigError, ScheduleError), match=message):
+            take_in(path, kind, tmp_path)
+    shutil.copyfile(ROOT / "p4" / "build" / "forward.json", json)
+    with pytest.raises(ConfigError, match="needs its P4Info"):
+        take_in(json, "program", tmp_path)
+
+    report = tmp_path / "report.xml"
+    assert call(EXAMPLES / "allreduce.yaml", wrong, "--junit", report) == 2
+    assert "lacks the contribution" in capsys.readouterr().err
+    (suite,) = ElementTree.parse(report).getroot()
+    assert (suite.get("tests"), suite.get("errors")) == ("4", "4")
+    assert "leafspine" not in report.read_text()
+
+
+def case(**limits: int) -> Case:
+    return Case("a", 3, {"topo": "secret"}, Collective.ALLREDUCE, Limits(**limits))
+
+
+RIGHT = Outcome("allreduce", 0, 20_000_000, 5000)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "limits", "verdict", "detail"),
+    [
+        (RIGHT, {}, "passed", "time 20.00 us"),
+        (RIGHT, {"time_ps": 20_000_000, "steps": 6, "wire_bytes": 5000}, "passed", "20.00 us"),
+        (RIGHT, {"time_ps": 19_990_000}, "too slow", "at most 19.99 us, got 20.00 us"),
+        (RIGHT, {"steps": 5}, "too many steps", "at most 5 steps, got 6"),
+        (RIGHT, {"wire_bytes": 4999}, "too many bytes", "at most 4,999 bytes"),
+        (Outcome("reduce", 2, 1, 1, "rank 0"), {}, "another collective; wrong results", "2 wrong"),
+        (Outcome(timed_out=True, seconds=3), {}, "took too long to run", "ended after 3.0 s"),
+        (Outcome(problem="hosts: 6"), {}, "did not run", "hosts: 6"),
+    ],
+)
+def test_marks_are_what_limits_say(
+    outcome: Outcome, limits: dict[str, int], verdict: str, detail: str
+) -> None:
+    found = marks.mark(case(**limits), outcome, 6)
+
+    assert found.verdict == verdict
+    assert detail in found.detail
+    assert found.points == (3 if verdict == "passed" else 0)
+
+
+def test_students_see_names_and_verdicts_and_instructors_all(tmp_path: Path) -> None:
+    whole = Assignment("Title", "schedule", 1, (case(steps=5), case()))
+    given = [marks.mark(each, RIGHT, 6) for each in whole.cases]
+
+    assert list(marks.table(whole, given, reveal=False)) == [
+        "# Title",
+        "a      0/3  too many steps",
+        "a      3/3  passed",
+        "# 3 of 6 points",
+    ]
+    shown = "\n".join(marks.table(whole, given, reveal=True))
+    assert "topo=secret" in shown
+    assert "at most 5 steps, got 6" in shown
+    for reveal in (False, True):
+        marks.write_junit(tmp_path / "j.xml", whole, given, reveal=reveal)
+        text = (tmp_path / "j.xml").read_text()
+        assert text.count("<failure") == 1
+        assert ("at most 5 steps" in text) == reveal
+        assert "secret" not in text
+
+
+def test_a_case_is_ended_when_its_time_is_over() -> None:
+    found = trial.attempt({"algo": "ring"}, 0.05)
+
+    assert found.timed_out
+    assert found.seconds < 5
+
+
+def test_the_example_gives_points_in_processes_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = yaml.safe_load((EXAMPLES / "allreduce.yaml").read_text())
+    data["cases"] = [
+        data["cases"][3],
+        {"name": "wrong number of hosts", "options": {"topo": "fattree,k=4", "size": "4K"}},
+    ]
+
+    code = call(write(tmp_path, data), EXAMPLES / "ring.csv", "--junit", tmp_path / "j.xml")
+
+    assert code == 1
+    out = capsys.readouterr().out
+    assert "is quick for small tensors      0/2  too slow; too many steps" in out
+    assert "wrong number of hosts           0/1  did not run" in out
+    assert "leafspine" not in out
+    (suite,) = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "1")
