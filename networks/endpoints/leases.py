@@ -3,18 +3,16 @@
 A machine's memory, not its processor, limits how much data a network can carry, and fresh pages
 can cost more time than the packets that fill them. But a rank need not have its input before it
 reads it, nor a sum that it has passed on until the final one comes; and ranks that end up with the
-same need it once. So `ChunkLeases` have inputs written when they are first needed, give pages back
-to the system as soon as nothing in them will be read, and compare results: a chunk's result that
-another rank has, too, bit for bit, is that one's.
+same need it once. So `ChunkLeases` have inputs written when they are first needed, use pages again
+as soon as nothing in them will be read, and compare results: a chunk's result that another rank
+has, too, bit for bit, is that one's.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
-from collections import Counter
 from collections.abc import Callable, Sequence
-from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -24,18 +22,15 @@ from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.executor.leases import leases
+from ringleaf.networks.endpoints.pages import Pages
 from ringleaf.tensors import Array
 
 Fill = Callable[[int, int, Array], object]
 """Writes a rank's elements, from the one with this number on, to an array."""
 
-PAGE_BYTES = 1 << 21
-"""Memory that is given back at a time: a large page, which is had again in one fault."""
-
 MOST_RESULTS = 4
 """Different results of a chunk that others are compared with."""
 
-_MADV_DONTNEED = 4
 _C = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
@@ -118,7 +113,7 @@ class ChunkLeases(Leases):
         self._at = store.allocate("words", rows.size)
         store.arena.words[self._at : self._at + rows.size] = rows.reshape(-1)
         executors.lease(self._at)
-        self._pages = _Pages(tensors)
+        self._pages = Pages(tensors)
 
     def open(self, lease: int) -> int:
         """Have memory for a chunk; write to it what the rank brings in, unless it is covered."""
@@ -143,6 +138,7 @@ class ChunkLeases(Leases):
         for rank, chunk in zip(*np.nonzero(states.reshape(self._own.shape) != x.KEPT), strict=True):
             self._pages.take(*self._range(rank, chunk))
             self._write(rank, chunk)
+        self._pages.release()
 
     def _range(self, rank: int, chunk: int) -> tuple[int, int]:
         """Return the addresses at which a chunk begins and ends."""
@@ -155,46 +151,11 @@ class ChunkLeases(Leases):
             self._fill(rank, start, self._tensors[rank][start:stop])
 
 
-class _Pages:
-    """The large pages of tensors, and how many chunks need each of them.
-
-    Args:
-        tensors: One after the other in memory.
-    """
-
-    def __init__(self, tensors: Sequence[Array]) -> None:
-        first, last = tensors[0], tensors[-1]
-        self._first = -(-first.ctypes.data // PAGE_BYTES)  # others have more than tensors in them
-        self._stop = (last.ctypes.data + last.nbytes) // PAGE_BYTES
-        self._needed = Counter[int]()
-        self._lock = Lock()  # threads' ranks may be neighbours on a page
-
-    def take(self, start: int, stop: int) -> None:
-        """Note that a chunk needs its pages."""
-        with self._lock:
-            for page in range(start // PAGE_BYTES, -(-stop // PAGE_BYTES)):
-                self._needed[page] += 1
-
-    def give_back(self, start: int, stop: int) -> None:
-        """Give back those of a chunk's pages that no other needs."""
-        with self._lock:
-            for page in range(start // PAGE_BYTES, -(-stop // PAGE_BYTES)):
-                self._needed[page] -= 1
-                if self._needed[page] == 0 and self._first <= page < self._stop:
-                    _discard(page * PAGE_BYTES, PAGE_BYTES)
-
-
 def _alike(one: int, other: int, size: int) -> bool:
     """Return whether the bytes at two addresses are alike."""
     if _C is None:
         return ctypes.string_at(one, size) == ctypes.string_at(other, size)
     return bool(_memcmp(one, other, size) == 0)
-
-
-def _discard(address: int, size: int) -> None:
-    """Tell the system that what is in some pages will not be read again."""
-    if _C is not None:
-        _C.madvise(ctypes.c_void_p(address), ctypes.c_size_t(size), _MADV_DONTNEED)
 
 
 if _C is not None:

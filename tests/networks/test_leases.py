@@ -6,6 +6,7 @@ Pages that are given back are written over here, so that it shows if anybody rea
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 import numba
@@ -15,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_regions import assert_same
 
-import ringleaf.networks.endpoints.leases as leases
+import ringleaf.networks.endpoints.pages as pages
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.data import Noise
@@ -42,15 +43,42 @@ FAST = settings(
 @pytest.fixture
 def given_back(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return the addresses of pages that were given back, which have garbage in them."""
-    pages: list[int] = []
+    found: list[int] = []
 
-    def spoil(address: int, size: int) -> None:
-        ctypes.memset(address, GARBAGE, size)
-        pages.append(address)
+    class Spoiled(dict[int, None]):
+        """Pages that nobody needs."""
 
-    monkeypatch.setattr(leases, "_discard", spoil)
-    monkeypatch.setattr(leases, "PAGE_BYTES", PAGE)
-    return pages
+        def __setitem__(self, page: int, value: None) -> None:
+            ctypes.memset(page * PAGE, GARBAGE, PAGE)
+            found.append(page * PAGE)
+            super().__setitem__(page, value)
+
+    def move(source: int, target: int, size: int) -> bool:
+        ctypes.memmove(target, source, size)
+        ctypes.memset(source, 0, size)
+        return True
+
+    monkeypatch.setattr(pages, "PAGE_BYTES", PAGE)
+    monkeypatch.setattr(pages, "move", move)
+    monkeypatch.setattr(pages, "discard", lambda address, size: None)
+    monkeypatch.setattr(pages, "Spare", Spoiled)
+    return found
+
+
+def test_memory_moves_with_what_is_in_it_and_may_be_written_to_where_it_was() -> None:
+    size = pages.PAGE_BYTES
+    memory = np.zeros(4 * size, np.uint8)
+    first = -(-memory.ctypes.data // size) * size - memory.ctypes.data
+    one, other = memory[first : first + size], memory[first + size : first + 2 * size]
+    one[:], other[:] = 1, 2
+
+    if pages.move(one.ctypes.data, other.ctypes.data, size):
+        assert (other == 1).all()
+        one[:] = 3
+        assert (other == 1).all()
+    else:
+        assert sys.platform != "linux"
+    assert not pages.move(one.ctypes.data, other.ctypes.data + 1, size)
 
 
 def make(topology: str, **options: Any) -> VirtualNetwork:
