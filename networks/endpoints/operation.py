@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Store
-from ringleaf.callbacks import Callback
+from ringleaf.callbacks import Callback, weakly
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import RECEIVE, SEND
@@ -82,9 +82,9 @@ class Operation:
         if any(executors.plans.codecs):
             use_one_thread()
         self._callbacks: list[Callback] = []
-        self._call(x.ENCODE, self._encode)
-        self._call(x.APPLY, self._apply)
-        self._call(x.AGGREGATE, self._aggregate)
+        self._call(x.ENCODE, weakly(self._encode))
+        self._call(x.APPLY, weakly(self._apply))
+        self._call(x.AGGREGATE, weakly(self._aggregate))
 
     def lease(self, leases: ChunkLeases | SegmentLeases) -> None:
         """Have memory for pieces of tensors only while they need it; before the start."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,7 +114,8 @@ class VirtualNetwork(GivesTensors):
         self._rtt_ps = longest_rtt_ps(graph, options.mtu, table=table)
         self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=self._rtt_ps)
         self._tell_aggregation()
-        self.endpoints.door = self.update
+        # A method of the network would be a cycle, and only a search for garbage free its memory.
+        self.endpoints.door = partial(_update, options, self.switches, self._items)
         self._places = places(graph)
         self._network = self._lay_out(seed)
         self._regions = self._divide()
@@ -498,21 +499,6 @@ class VirtualNetwork(GivesTensors):
             if isinstance(each, LinkLoss) and each.loss is None:
                 self._disturb([each])
 
-    def update(self, updates: Updates) -> None:
-        """Write P4Runtime entities with their verbs to switches, at once.
-
-        Raises:
-            ConfigError: If packets are recorded: a trace has its entries at the beginning.
-        """
-        if self.options.record is not None:
-            raise ConfigError(
-                "memory: must not change while traces are recorded in virtual time, got "
-                f"{self.options.allocator!r}; leave out record"
-            )
-        for name, entities in updates.items():
-            self.switches[name].write(entities)
-            self._items[name] = changed(self._items[name], entities)
-
     def restart(self, name: str) -> None:
         """Clear a switch's registers, counters and queued packets, and write its tables anew.
 
@@ -586,3 +572,24 @@ class VirtualNetwork(GivesTensors):
             elif reason != loop.REPORTED:
                 break
         self._capture.close(self.now_ps)
+
+
+def _update(
+    options: NetworkOptions,
+    switches: Mapping[str, Switch],
+    items: dict[str, list[Item]],
+    updates: Updates,
+) -> None:
+    """Write P4Runtime entities with their verbs to switches, at once; note what they have then.
+
+    Raises:
+        ConfigError: If packets are recorded: a trace has its entries at the beginning.
+    """
+    if options.record is not None:
+        raise ConfigError(
+            "memory: must not change while traces are recorded in virtual time, got "
+            f"{options.allocator!r}; leave out record"
+        )
+    for name, entities in updates.items():
+        switches[name].write(entities)
+        items[name] = changed(items[name], entities)

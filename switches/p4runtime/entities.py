@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from finsy.proto import p4r
 
@@ -33,7 +34,7 @@ class Entities:
         self.schema = schema
         self.journal: list[Any] | None = None  # p4.v1.Update of all writes, if it is set
         self.notes = Notes()
-        plane = self._plane = Plane(switch, schema, self.notes)
+        plane = self._plane = Plane(ref(switch), schema, self.notes)
         self.table_entries = TableEntries(plane)
         self._direct = DirectResources(plane)
         arrays, profiles, replication = Arrays(plane), Profiles(plane), Replication(plane)

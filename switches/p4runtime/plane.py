@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import ReferenceType
 
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import MODIFY, Update
@@ -19,11 +20,22 @@ PORT_BITS = 32  # of an SDN port
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """One switch, the schema of its program, and its controllers' notes."""
+    """One switch, the schema of its program, and its controllers' notes.
 
-    switch: ControlPlane
+    It is the switch's own, and does not keep it alive: in a cycle, a network's memory would only be
+    freed when Python looks for garbage.
+    """
+
+    owner: ReferenceType[ControlPlane]
     schema: Schema
     notes: Notes
+
+    @property
+    def switch(self) -> ControlPlane:
+        """The switch whose entities are written and read."""
+        found = self.owner()
+        assert found is not None, "a switch is kept while somebody writes to it or reads"
+        return found
 
     @property
     def where(self) -> str:
