@@ -3,6 +3,10 @@
 A packet's bytes are its head (in the pool), then its payload (by reference, in a host's
 registered memory, as a NIC's scatter list would have it), then zero bytes of tail (the
 ICRC of RoCEv2, which nothing here computes). So a hop costs the same for 64 bytes and 4 KiB.
+
+While a P4 pipeline has a packet, from ingress until egress has sent it, the packet also has a
+header vector (PHV): the program's fields and lanes. Most packets are on wires; so a few vectors
+go round, and stay in the processor's caches.
 """
 
 from __future__ import annotations
@@ -23,13 +27,14 @@ TAIL_LEN = 3  # zero bytes at the end
 IN_PORT = 4  # port of the switch that it came in by, from 1
 PLACE = 5  # number of the port of the network where its next event takes place
 NEXT = 6  # next packet of its queue, or -1
-ENQUEUED_PS = 7  # when it joined its queue
+PHV = 7  # the number of its header vector; 0: no pipeline has it
 MARK = 8  # for whoever holds the packet
 AGAIN = 9  # 0; of a packet on its way to ingress again: instance_type | field list << 8
 PASSES = 10  # how often it came round
 TWIN = 11  # the clone that egress has made of it
 OWNER = 12  # number of the group that it is sent for, where there are several
 DUE_PS = 13  # on a link: when it arrives
+ENQUEUED_PS = 13  # in a queue: when it joined it
 DUE_WORD = 14  # its order and event then (`ringleaf/heap.py`)
 AFTER = 15  # the packet that arrives after it by the same link, or -1
 ROW_WORDS = 16
@@ -39,9 +44,9 @@ POOL_SIZE = 0
 ROWS_AT = 3
 HEADS_AT = 4
 HEAD_BYTES = 5  # room for a head
-FIELDS_AT = 6
+FIELDS_AT = 6  # of header vector 0, which nobody has
 FIELD_COUNT = 7  # room for a P4 program's scalar fields
-LANES_AT = 8
+LANES_AT = 8  # of header vector 0
 LANE_COUNT = 9  # room for a P4 program's lanes
 HEADER_WORDS = 64
 
@@ -49,6 +54,8 @@ HEADER_WORDS = 64
 POOL_FREE = 0  # packets free now, for this thread
 FREE_AT = 1  # stack of free packets
 OUTBOX_AT = 2  # what left a pipeline just now: rows (packet, egress port)
+PHVS_FREE = 3  # header vectors free now, for this thread
+FREE_PHVS_AT = 4  # stack of free header vectors
 OUTBOX_ROWS = 1024  # also the packets that must be free when a pipeline runs
 
 
@@ -57,8 +64,8 @@ class Packet(NamedTuple):
 
     row: Words  # (ROW_WORDS,)
     head: Bytes  # (head_bytes,)
-    fields: Fields  # (field_count,), the P4 fields while a pipeline has the packet
-    lanes: Lanes  # (lane_count,)
+    fields: Fields  # (field_count,), of its header vector
+    lanes: Lanes  # (lane_count,), of its header vector
 
 
 @inline
@@ -66,8 +73,8 @@ def open_packet(arena: Arena, packet: int) -> Packet:
     words = arena.words
     row = words[ROWS_AT] + packet * ROW_WORDS
     head = words[HEADS_AT] + packet * words[HEAD_BYTES]
-    fields = words[FIELDS_AT] + packet * words[FIELD_COUNT]
-    lanes = words[LANES_AT] + packet * words[LANE_COUNT]
+    fields = words[FIELDS_AT] + words[row + PHV] * words[FIELD_COUNT]
+    lanes = words[LANES_AT] + words[row + PHV] * words[LANE_COUNT]
     return Packet(
         window(words, row, ROW_WORDS),
         window(arena.bytes, head, words[HEAD_BYTES]),
@@ -96,21 +103,59 @@ def allocate_packet(arena: Arena) -> int:
 @inline
 def free_packet(arena: Arena, packet: int) -> None:
     own = arena.own
+    release_phv(arena, packet)
     free = own[POOL_FREE]
     arena.words[own[FREE_AT] + free] = packet
     own[POOL_FREE] = free + 1
 
 
 @inline
+def take_phv(arena: Arena, packet: int) -> None:
+    """Give a packet that a pipeline is about to have a header vector, with anything in it.
+
+    One that has one, as it comes round again, keeps it. The caller keeps enough free (`PHVS_FREE`).
+    """
+    words, own = arena.words, arena.own
+    row = row_of(words, packet)
+    if words[row + PHV] == 0:
+        free = own[PHVS_FREE] - 1
+        assert free >= 0
+        own[PHVS_FREE] = free
+        words[row + PHV] = words[own[FREE_PHVS_AT] + free]
+
+
+@inline
+def release_phv(arena: Arena, packet: int) -> None:
+    """Take back a packet's header vector, if it has one."""
+    words, own = arena.words, arena.own
+    row = row_of(words, packet)
+    phv = words[row + PHV]
+    if phv != 0:
+        words[own[FREE_PHVS_AT] + own[PHVS_FREE]] = phv
+        own[PHVS_FREE] += 1
+        words[row + PHV] = 0
+
+
+@inline
+def fields_of(words: Words, packet: int) -> int:
+    """Where the fields of a packet's header vector start in `arena.fields`."""
+    return words[FIELDS_AT] + words[row_of(words, packet) + PHV] * words[FIELD_COUNT]
+
+
+@inline
 def copy_packet(arena: Arena, packet: int) -> int:
-    """Return a new packet that is equal in all: bytes, row, fields and lanes."""
+    """Return a new packet that is equal in all: bytes, row and, if it has one, header vector."""
     twin = allocate_packet(arena)
-    source = open_packet(arena, packet)
+    source, row = open_packet(arena, packet), open_packet(arena, twin).row
+    copy_items(row, 0, source.row, 0, ROW_WORDS)
+    row[PHV] = 0
+    if source.row[PHV] != 0:
+        take_phv(arena, twin)
     target = open_packet(arena, twin)
-    copy_items(target.row, 0, source.row, 0, ROW_WORDS)
     copy_items(target.head, 0, source.head, 0, source.row[HEAD_LEN])
-    copy_items(target.fields, 0, source.fields, 0, source.fields.size)
-    copy_items(target.lanes, 0, source.lanes, 0, source.lanes.size)
+    if source.row[PHV] != 0:
+        copy_items(target.fields, 0, source.fields, 0, source.fields.size)
+        copy_items(target.lanes, 0, source.lanes, 0, source.lanes.size)
     return twin
 
 
@@ -156,22 +201,25 @@ def grow_pool(store: Store, size: int) -> None:
     header = store.arena.words[:HEADER_WORDS].copy()
     old = int(header[POOL_SIZE])
     assert size > old
-    for array, at_word, width in (
-        ("words", ROWS_AT, ROW_WORDS),
-        ("bytes", HEADS_AT, int(header[HEAD_BYTES])),
-        ("fields", FIELDS_AT, int(header[FIELD_COUNT])),
-        ("lanes", LANES_AT, int(header[LANE_COUNT])),
+    for array, at_word, width, more in (
+        ("words", ROWS_AT, ROW_WORDS, 0),
+        ("bytes", HEADS_AT, int(header[HEAD_BYTES]), 0),
+        ("fields", FIELDS_AT, int(header[FIELD_COUNT]), 1),
+        ("lanes", LANES_AT, int(header[LANE_COUNT]), 1),
     ):
-        at = store.allocate(array, size * width)
+        at = store.allocate(array, (size + more) * width)
         flat = getattr(store.arena, array)
-        came = int(header[at_word])
-        flat[at : at + old * width] = flat[came : came + old * width]
+        came, used = int(header[at_word]), (old + more) * width if old else 0
+        flat[at : at + used] = flat[came : came + used]
         store.arena.words[at_word] = at
-    free = _free_packets(store)
+    new = np.arange(size - 1, old - 1, -1)
+    packets, phvs = _free(store, FREE_AT, POOL_FREE), _free(store, FREE_PHVS_AT, PHVS_FREE)
     for arena in store.arenas:
         arena.own[FREE_AT] = store.allocate("words", size)
+        arena.own[FREE_PHVS_AT] = store.allocate("words", size)
     store.arena.words[POOL_SIZE] = size
-    _deal(store, np.concatenate((free, np.arange(size - 1, old - 1, -1))))
+    _deal(store, FREE_AT, POOL_FREE, np.concatenate((packets, new)))
+    _deal(store, FREE_PHVS_AT, PHVS_FREE, np.concatenate((phvs, new + 1)))
 
 
 def share_pool(store: Store, threads: int) -> None:
@@ -182,12 +230,14 @@ def share_pool(store: Store, threads: int) -> None:
         if not arena.own[OUTBOX_AT]:
             arena.own[OUTBOX_AT] = store.allocate("words", 2 * OUTBOX_ROWS)
             arena.own[FREE_AT] = store.allocate("words", size)
+            arena.own[FREE_PHVS_AT] = store.allocate("words", size)
     deal_packets(store)
 
 
 def deal_packets(store: Store) -> None:
-    """Give each thread as many free packets as any other; they leave them where they end."""
-    _deal(store, _free_packets(store))
+    """Give each thread as many free packets, and header vectors, as any other."""
+    for at_word, count_word in ((FREE_AT, POOL_FREE), (FREE_PHVS_AT, PHVS_FREE)):
+        _deal(store, at_word, count_word, _free(store, at_word, count_word))
 
 
 def free_packets(store: Store) -> int:
@@ -195,33 +245,38 @@ def free_packets(store: Store) -> int:
     return sum(int(arena.own[POOL_FREE]) for arena in store.arenas)
 
 
-def _free_packets(store: Store) -> Words:
-    """Return the free packets, of all threads."""
+def has_few(arena: Arena, least: int) -> bool:
+    """Return whether a thread has fewer free packets, or header vectors, than these."""
+    return min(int(arena.own[POOL_FREE]), int(arena.own[PHVS_FREE])) < least
+
+
+def _free(store: Store, at_word: int, count_word: int) -> Words:
+    """Return what is free, of all threads."""
     words = store.arena.words
-    stacks = [(int(arena.own[FREE_AT]), int(arena.own[POOL_FREE])) for arena in store.arenas]
+    stacks = [(int(arena.own[at_word]), int(arena.own[count_word])) for arena in store.arenas]
     return np.concatenate([words[start : start + count] for start, count in stacks])
 
 
-def _deal(store: Store, free: Words) -> None:
+def _deal(store: Store, at_word: int, count_word: int, free: Words) -> None:
     words = store.arena.words
-    for arena, packets in zip(store.arenas, np.array_split(free, len(store.arenas)), strict=True):
-        start = int(arena.own[FREE_AT])
-        words[start : start + len(packets)] = packets
-        arena.own[POOL_FREE] = len(packets)
+    for arena, part in zip(store.arenas, np.array_split(free, len(store.arenas)), strict=True):
+        start = int(arena.own[at_word])
+        words[start : start + len(part)] = part
+        arena.own[count_word] = len(part)
 
 
 def widen_pool(store: Store, *, head_bytes: int, field_count: int, lane_count: int) -> None:
     """Make the rows at least so wide; packets keep their numbers and what they hold."""
     wanted = {
-        HEAD_BYTES: ("bytes", HEADS_AT, -(-head_bytes // 64) * 64),
-        FIELD_COUNT: ("fields", FIELDS_AT, -(-field_count // 8) * 8),
-        LANE_COUNT: ("lanes", LANES_AT, -(-lane_count // 16) * 16),
+        HEAD_BYTES: ("bytes", HEADS_AT, 0, -(-head_bytes // 64) * 64),
+        FIELD_COUNT: ("fields", FIELDS_AT, 1, -(-field_count // 8) * 8),
+        LANE_COUNT: ("lanes", LANES_AT, 1, -(-lane_count // 16) * 16),
     }
-    for width_word, (array, at_word, width) in wanted.items():
+    for width_word, (array, at_word, more, width) in wanted.items():
         came, old = (int(store.arena.words[word]) for word in (at_word, width_word))
         if width <= old:
             continue
-        size = int(store.arena.words[POOL_SIZE])
+        size = int(store.arena.words[POOL_SIZE]) + more
         at = store.allocate(array, size * width)
         flat = getattr(store.arena, array)
         rows = flat[at : at + size * width].reshape(size, width)
@@ -231,7 +286,9 @@ def widen_pool(store: Store, *, head_bytes: int, field_count: int, lane_count: i
 
 def empty_pool(store: Store) -> None:
     """Make all packets free; nobody may hold one any more."""
-    _deal(store, np.arange(int(store.arena.words[POOL_SIZE]) - 1, -1, -1))
+    packets = np.arange(int(store.arena.words[POOL_SIZE]) - 1, -1, -1)
+    _deal(store, FREE_AT, POOL_FREE, packets)
+    _deal(store, FREE_PHVS_AT, PHVS_FREE, packets + 1)
 
 
 def read_packet(arena: Arena, packet: int) -> bytes:

@@ -23,8 +23,6 @@ from ringleaf.errors import ConfigError
 from ringleaf.headers import get32, put32
 from ringleaf.native import ARENA
 from ringleaf.packets import (
-    FIELD_COUNT,
-    FIELDS_AT,
     HEAD_BYTES,
     HEAD_LEN,
     HEADS_AT,
@@ -33,6 +31,7 @@ from ringleaf.packets import (
     ROW_WORDS,
     ROWS_AT,
     allocate_packet,
+    fields_of,
     free_packet,
 )
 from ringleaf.switches.engine.layout import (
@@ -106,8 +105,7 @@ def _run(arena: Arena, at: int, rounds: int) -> int:
             handler_at(block[INGRESS])(arena, block[SWITCH_AT], packet, now_ps)
             for out in range(replicate(arena, block[SWITCH_AT], packet, now_ps)):
                 copy = words[outbox + 2 * out]
-                fields_at = words[FIELDS_AT] + copy * words[FIELD_COUNT]
-                fields = window(arena.fields, fields_at, STANDARD_FIELDS)
+                fields = window(arena.fields, fields_of(arena.words, copy), STANDARD_FIELDS)
                 fields[EGRESS_PORT] = np.uint64(words[outbox + 2 * out + 1])
                 fields[ENQ_TIMESTAMP] = _U0
                 fields[ENQ_QDEPTH] = _U0

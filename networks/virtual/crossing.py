@@ -19,8 +19,8 @@ from ringleaf.packets import (
     OUTBOX_AT,
     OUTBOX_ROWS,
     TWIN,
+    fields_of,
     free_packet,
-    open_packet,
     row_of,
 )
 from ringleaf.switches.engine.layout import (
@@ -35,11 +35,13 @@ from ringleaf.switches.engine.layout import (
     PRIORITY,
     ROUND,
     SEND,
+    STANDARD_FIELDS,
 )
 from ringleaf.switches.engine.queues import LENGTHS, PACKETS, push
 from ringleaf.switches.engine.replication import may_pass, replicate
 from ringleaf.switches.engine.schedulers import pop
 from ringleaf.units import PS_PER_US
+from ringleaf.views import window
 
 
 @inline
@@ -90,7 +92,7 @@ def leave_switch(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> 
     node = node_row(words, at, words[here + s.NODE])
     row = row_of(words, packet)
     enqueued_ps = words[row + ENQUEUED_PS]
-    fields = open_packet(arena, packet).fields
+    fields = window(arena.fields, fields_of(arena.words, packet), STANDARD_FIELDS)
     fields[EGRESS_PORT] = np.uint64(words[here + s.LOCAL_PORT])
     fields[ENQ_TIMESTAMP] = np.uint64(enqueued_ps // PS_PER_US)
     fields[ENQ_QDEPTH] = np.uint64(words[row + MARK])
@@ -112,7 +114,7 @@ def enqueue(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     words = arena.words
     here = port_row(words, at, port)
     queues = words[here + s.QUEUES_AT]
-    level = signed(open_packet(arena, packet).fields[PRIORITY]) & 7
+    level = signed(arena.fields[fields_of(words, packet) + PRIORITY]) & 7
     row = row_of(words, packet)
     words[row + ENQUEUED_PS] = now_ps
     words[row + MARK] = words[queues + LENGTHS + level]

@@ -37,6 +37,7 @@ from ringleaf.packets import (
     free_packet,
     open_packet,
     pin_payload,
+    release_phv,
     row_bytes,
     row_of,
 )
@@ -167,6 +168,7 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     words = arena.words
     here = port_row(words, at, port)
     row = row_of(words, packet)
+    release_phv(arena, packet)
     line = line_bytes(row_bytes(words, row))
     rate = words[here + s.RATE_BPS]
     done_ps = now_ps + (line * (8 * PS_PER_S) + rate - 1) // rate

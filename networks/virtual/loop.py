@@ -39,13 +39,10 @@ from ringleaf.networks.virtual.room import EVENTS_AT_ONCE
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.networks.virtual.stations import arm_timer, reach_host, ring_timer, serve_agents
 from ringleaf.packets import (
-    FIELD_COUNT,
-    FIELDS_AT,
     HEAD_BYTES,
     HEADS_AT,
-    LANE_COUNT,
-    LANES_AT,
     OUTBOX_ROWS,
+    PHVS_FREE,
     PLACE,
     POOL_FREE,
     row_of,
@@ -124,7 +121,7 @@ def lacks_room(arena: Arena, at: int) -> int:
     """Return why the next event can't be handled yet, or 0; it may send and clone OUTBOX_ROWS."""
     words = arena.words
     heap = words[at + s.HEAP_AT]
-    if arena.own[POOL_FREE] < 2 * OUTBOX_ROWS:
+    if min(arena.own[POOL_FREE], arena.own[PHVS_FREE]) < 2 * OUTBOX_ROWS:
         return NEEDS_ROOM
     if words[heap + COUNT] + EVENTS_AT_ONCE > words[heap + CAPACITY]:
         return NEEDS_ROOM
@@ -212,12 +209,6 @@ def look_ahead(arena: Arena, at: int, heap: int) -> None:
         head = words[HEADS_AT] + packet * words[HEAD_BYTES]
         for place in range(head, head + min(words[HEAD_BYTES], MOST_BYTES_AHEAD), 64):
             prefetch(arena.bytes, place)
-        lanes = words[LANES_AT] + packet * words[LANE_COUNT]
-        for place in range(lanes, lanes + words[LANE_COUNT], 16):
-            prefetch(arena.lanes, place)
-        fields = words[FIELDS_AT] + packet * words[FIELD_COUNT]
-        for place in range(fields, fields + words[FIELD_COUNT], 8):
-            prefetch(arena.fields, place)
         prefetch(words, port_row(words, at, words[row + PLACE]))
 
 

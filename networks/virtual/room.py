@@ -10,11 +10,11 @@ from ringleaf.compiled import inline
 from ringleaf.heap import CAPACITY, COUNT, LAST_OWN, OWN, grow_heap, renumber
 from ringleaf.packets import (
     OUTBOX_ROWS,
-    POOL_FREE,
     POOL_SIZE,
     deal_packets,
     free_packets,
     grow_pool,
+    has_few,
 )
 
 EVENTS_AT_ONCE = 4 * OUTBOX_ROWS  # that one event may lead to
@@ -33,7 +33,7 @@ def lacks_room_for_mail(words: Words, at: int) -> bool:
 def make_room(store: Store, *networks: int) -> None:
     """Make room for more packets and events in all regions, as far as they are few."""
     least = 2 * OUTBOX_ROWS
-    if any(arena.own[POOL_FREE] < least for arena in store.arenas):
+    if any(has_few(arena, least) for arena in store.arenas):
         if free_packets(store) < 2 * least * len(store.arenas) or len(store.arenas) == 1:
             grow_pool(store, 2 * int(store.arena.words[POOL_SIZE]))
         deal_packets(store)

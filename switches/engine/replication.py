@@ -12,13 +12,12 @@ from ringleaf.arena import Arena
 from ringleaf.compiled import inline, signed
 from ringleaf.packets import (
     AGAIN,
-    FIELD_COUNT,
-    FIELDS_AT,
     OUTBOX_AT,
     OUTBOX_ROWS,
     PASSES,
     POOL_FREE,
     copy_packet,
+    fields_of,
     free_packet,
     row_of,
 )
@@ -72,7 +71,7 @@ def put_out(arena: Arena, count: int, packet: int, port: int) -> int:
 def spread(arena: Arena, packet: int, members: int, size: int, count: int) -> int:
     """Put a copy per member (port, egress_rid) into the outbox; the last is the packet itself."""
     words = arena.words
-    fields = window(arena.fields, words[FIELDS_AT] + packet * words[FIELD_COUNT], STANDARD_FIELDS)
+    fields = window(arena.fields, fields_of(arena.words, packet), STANDARD_FIELDS)
     for member in range(members, members + 2 * (size - 1), 2):
         fields[EGRESS_RID] = np.uint64(words[member + 1])
         count = put_out(arena, count, copy_packet(arena, packet), words[member])
@@ -94,7 +93,7 @@ def send_clone(
     if size == 0:
         free_packet(arena, twin)
         return count
-    fields = window(arena.fields, words[FIELDS_AT] + twin * words[FIELD_COUNT], STANDARD_FIELDS)
+    fields = window(arena.fields, fields_of(arena.words, twin), STANDARD_FIELDS)
     keep = np.uint64(words[entry + 2])
     fields[INSTANCE_TYPE] = instance_type
     fields[REQUESTS] = _U0
@@ -108,8 +107,7 @@ def send_twin(arena: Arena, at: int, twin: int) -> int:
 
     Clones of clones end like packets that come round too often.
     """
-    words = arena.words
-    fields = window(arena.fields, words[FIELDS_AT] + twin * words[FIELD_COUNT], STANDARD_FIELDS)
+    fields = window(arena.fields, fields_of(arena.words, twin), STANDARD_FIELDS)
     session = signed(fields[REQUESTS] & _CLONE_BITS) - 1
     if not may_pass(arena, at, twin):
         free_packet(arena, twin)
@@ -143,7 +141,7 @@ def multicast(arena: Arena, at: int, packet: int, group: int, count: int) -> int
     if size == 0:
         free_packet(arena, packet)
         return count
-    fields = window(arena.fields, words[FIELDS_AT] + packet * words[FIELD_COUNT], STANDARD_FIELDS)
+    fields = window(arena.fields, fields_of(arena.words, packet), STANDARD_FIELDS)
     fields[INSTANCE_TYPE] = _REPLICATION
     fields[TRUNCATE_LEN] = _U0  # BMv2's copies are whole again
     return spread(arena, packet, members, size, count)
@@ -166,8 +164,7 @@ def replicate(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     A packet that goes nowhere is freed; one that is resubmitted has the port `AGAIN_PORT`. At most
     `OUTBOX_ROWS` leave.
     """
-    words = arena.words
-    fields = window(arena.fields, words[FIELDS_AT] + packet * words[FIELD_COUNT], STANDARD_FIELDS)
+    fields = window(arena.fields, fields_of(arena.words, packet), STANDARD_FIELDS)
     count = 0
     requests = fields[REQUESTS]
     if requests != _U0:

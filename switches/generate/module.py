@@ -206,6 +206,8 @@ class _Generator:
     def _code(self, stage: str) -> Code:
         parts = self._source, self._storage, self._state, self._constants, self._globals
         code = Code(*parts, stage, self._observer)
+        if stage == INGRESS:
+            code.add("take_phv(arena, packet)")
         for line in OPEN.format(size=TABLES_AT + len(self._shapes)).splitlines():
             code.add(line)
         return code

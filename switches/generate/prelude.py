@@ -19,11 +19,13 @@ from ringleaf.packets import (
     LANES_AT,
     PASSES,
     PAYLOAD_LEN,
+    PHV,
     ROW_WORDS,
     ROWS_AT,
     TAIL_LEN,
     TWIN,
     copy_packet,
+    take_phv,
 )
 from ringleaf.units import PS_PER_US
 from ringleaf.switches.engine.arithmetic import (
@@ -96,8 +98,8 @@ I = np.int64
 OPEN = f"""words = arena.words
 row = window(words, words[ROWS_AT] + packet * ROW_WORDS, ROW_WORDS)
 head = window(arena.bytes, words[HEADS_AT] + packet * words[HEAD_BYTES], words[HEAD_BYTES])
-fields = window(arena.fields, words[FIELDS_AT] + packet * words[FIELD_COUNT], words[FIELD_COUNT])
-lanes = window(arena.lanes, words[LANES_AT] + packet * words[LANE_COUNT], words[LANE_COUNT])
+fields = window(arena.fields, words[FIELDS_AT] + row[PHV] * words[FIELD_COUNT], words[FIELD_COUNT])
+lanes = window(arena.lanes, words[LANES_AT] + row[PHV] * words[LANE_COUNT], words[LANE_COUNT])
 block = window(words, at, {{size}})
 state = arena.fields
 cells = arena.lanes

@@ -8,7 +8,7 @@ import finsy as fy
 import pytest
 from program_cases import CASES, make_switch
 
-from ringleaf.packets import OUTBOX_AT, POOL_FREE, open_packet, write_packet
+from ringleaf.packets import OUTBOX_AT, PHVS_FREE, POOL_FREE, open_packet, take_phv, write_packet
 from ringleaf.switches.engine import layout
 from ringleaf.switches.engine.replication import replicate
 from ringleaf.switches.switch import Switch
@@ -31,13 +31,16 @@ def send(switch: Switch, **fields: int) -> list[Out]:
     """Return what a packet with these standard fields leads to."""
     arena = switch.store.arena
     free = arena.own[POOL_FREE]
+    vectors = arena.own[PHVS_FREE]
     packet = write_packet(arena, b"data")
+    take_phv(arena, packet)
     view = open_packet(arena, packet)
     view.fields[:] = 0
     for name, value in fields.items():
         view.fields[getattr(layout, name)] = value
     count = replicate(arena, switch.at, packet, 0)
     assert free - arena.own[POOL_FREE] == count  # what goes nowhere is free again
+    assert vectors - arena.own[PHVS_FREE] == count
     at = arena.own[OUTBOX_AT]
     out = []
     for row in range(at, at + 2 * count, 2):
