@@ -82,7 +82,7 @@ def run_case(case: Tried) -> RunResult:
     inputs = Noise(spec.seed, experiment.ranks, count, TYPES[spec.dtype])
     arrays = network.arrays(count, inputs.dtype, schedule)
     fill_all(inputs, arrays)
-    if algorithm.name == "vote":  # takes signs only
+    if algorithm.name in ("vote", "tern"):  # which take signs, or ternary numbers
         for array in arrays:
             np.copysign(1, array, out=array)
     outcome = network.run(schedule, arrays)

@@ -38,7 +38,7 @@ class Tern(SwitchML):
     name = "tern"
     home = "ringleaf.ina.tern"
     title = "ternary sums in switches"
-    look = Look("#7a3fd1", "$3$")
+    look = Look("#0060e6", "$3$")
     builds = (Target("tern", "tern.p4"),)
     layers = ""
 

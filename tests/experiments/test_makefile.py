@@ -32,14 +32,14 @@ def make(*arguments: str) -> str:
 
 def test_every_option_is_passed_to_the_command() -> None:
     values = {option.variable: f"{number},x" for number, option in enumerate(OPTIONS.values())}
-    values["PCAP"] = "1"
+    values |= {option.variable: "1" for option in OPTIONS.values() if option.is_flag}
     given = [f"{name}={value}" for name, value in values.items()]
 
     command = make("-n", "exp", *given, "SPEC=a b.yaml").splitlines()[-1]
 
     for option in OPTIONS.values():
         flag = option.flags.split()[0]
-        passed = flag if option.variable == "PCAP" else f"{flag} '{values[option.variable]}'"
+        passed = flag if option.is_flag else f"{flag} '{values[option.variable]}'"
         assert f" {passed}" in command
     assert "--spec 'a b.yaml'" in command
 

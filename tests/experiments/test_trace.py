@@ -271,7 +271,9 @@ def test_the_page_goes_along_in_a_browser(page: Path, tmp_path: Path) -> None:
     assert ">46 / " in shown
     assert card is not None
     assert "for 64 lanes" in card[0]
-    assert re.search(r'class="line[^"]*\bnow\b[^"]*" id="L\d+-297"', shown)
+    source = (ROOT / "p4" / "include" / "aggregation.p4").read_text().splitlines()
+    line = source.index("        EACH_LANE(ADD_LANE)") + 1
+    assert re.search(rf'class="line[^"]*\bnow\b[^"]*" id="L\d+-{line}"', shown)
 
 
 def browse(address: str, profile: Path) -> str:

@@ -97,7 +97,7 @@ def play(
     )
 
 
-ANY = ("ring", "ps", *sorted(set(SYSTEMS) - {"vote"}))  # which takes signs only
+ANY = ("ring", "ps", *sorted(set(SYSTEMS) - {"tern", "vote"}))  # which take signs
 
 
 def share_switches(algorithms: Sequence[str]) -> bool:

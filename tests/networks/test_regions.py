@@ -50,12 +50,13 @@ def run(
     schedule = ALGORITHMS[algorithm].build(
         ranks, size_bytes=4 * elements, hierarchy=graph.graph["hierarchy"]
     )
-    dtype = FLOAT32 if algorithm == "vote" else INT32
+    of_signs = algorithm in ("tern", "vote")
+    dtype = FLOAT32 if of_signs else INT32
     for _ in range(runs):
         arrays = network.arrays(elements, dtype, schedule)
         for rank, array in enumerate(arrays):
             array[:] = np.arange(elements) * (rank + 1) % 1009
-            if algorithm == "vote":
+            if of_signs:
                 array[:] = array % 2 * 2 - 1
         result = network.run(schedule, arrays, disturbances=disturbances)
     assert network.drain() == 0, "a packet leaked"
