@@ -331,6 +331,7 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
         ina_congestion=spec.ina_cc,
         trees=spec.trees,
         ecn=spec.ecn,
+        pfc=spec.pfc,
         loss=spec.loss,
         duplicate=spec.duplicate,
         reorder=spec.reorder,

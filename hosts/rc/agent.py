@@ -8,7 +8,7 @@ from ringleaf.headers import get24
 from ringleaf.hosts.agent import READY, TIMER_AT_PS
 from ringleaf.hosts.fifo import FIFO_COUNT, open_fifo
 from ringleaf.hosts.rc.congestion import receive_notice, tend
-from ringleaf.hosts.rc.queue import offer, sendable, take_sender
+from ringleaf.hosts.rc.queue import offer, open_levels, sendable, take_sender
 from ringleaf.hosts.rc.receiver import is_whole, make_answer, receive_data, receive_probe
 from ringleaf.hosts.rc.sender import expire, make_data, make_probe, receive_answer
 from ringleaf.hosts.rc.state import (
@@ -16,7 +16,6 @@ from ringleaf.hosts.rc.state import (
     CONTROL_AT,
     DEADLINE_PS,
     IN_SENDERS,
-    LEVELS,
     PROBING,
     QP_COUNT,
     RATE_BPS,
@@ -36,7 +35,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     packet = -1
     if answers.state[FIFO_COUNT] > 0:
         packet = make_answer(arena, at)
-    while packet < 0 and words[at + LEVELS] > 0:
+    while packet < 0 and open_levels(arena, at) > 0:
         number = take_sender(arena, at)
         qp = open_qp(arena, at, number)
         qp.state[IN_SENDERS] = 0
@@ -50,7 +49,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
             offer(arena, at, number, qp, now_ps)
         elif qp.state[RATE_BPS] > 0:
             offer(arena, at, number, qp, now_ps)  # another has used their rate: wait for the timer
-    words[at + READY] = answers.state[FIFO_COUNT] + words[at + LEVELS] > 0
+    words[at + READY] = answers.state[FIFO_COUNT] + open_levels(arena, at) > 0
     return packet
 
 

@@ -35,6 +35,7 @@ from ringleaf.networks.endpoints.driver import (
 from ringleaf.networks.virtual.crossing import cross_switch, drain, forward
 from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, IDLE, TIMER
 from ringleaf.networks.virtual.lines import capture, take_event
+from ringleaf.networks.virtual.pfc.layout import ARRIVE, takes_over
 from ringleaf.networks.virtual.room import EVENTS_AT_ONCE
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.networks.virtual.stations import arm_timer, reach_host, ring_timer, serve_agents
@@ -96,6 +97,8 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
         if words[here + s.CAPTURE] & s.CAPTURE_RECEIVED:
             order = busied(words, node, now_ps)
             capture(arena, at, number, index, now_ps - words[here + s.INWARD_PS], order)
+        if takes_over(arena, at, ARRIVE, index, now_ps):
+            return
         if is_switch:
             cross_switch(arena, at, node, number, index, now_ps)
         elif words[node + s.KIND] == s.OUTSIDE:

@@ -57,6 +57,7 @@ HALF = 37  # that is written now
 MAIL_PS = 38  # time of the first packet in it
 MEETINGS = 39  # of the team, so far
 LINES_AT = 40  # a row for each port: the packets that are on the way to it
+PFC_AT = 41  # block of priority flow control (`pfc/layout.py`); 0: it is off
 NETWORK_WORDS = 48
 
 BOX_HEADER = 8  # before a box's rows: their number

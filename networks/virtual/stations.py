@@ -19,6 +19,7 @@ from ringleaf.hosts.agent import READY, TIMER_AT_PS, UDP_PORT_HIGH, UDP_PORT_LOW
 from ringleaf.hosts.rc.wire import PARTITION_AT, PARTITION_NUMBER
 from ringleaf.networks.virtual.events import TIMER
 from ringleaf.networks.virtual.lines import await_idle, send
+from ringleaf.networks.virtual.pfc.layout import SERVE, takes_over
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.packets import HEAD_LEN, OWNER, free_packet, open_packet, row_of
 from ringleaf.units import FOREVER_PS
@@ -35,8 +36,8 @@ def note_owner(arena: Arena, agent: int, packet: int) -> None:
 
 
 @inline
-def offer_port(arena: Arena, at: int, node: int, now_ps: int) -> None:
-    """Give an idle port of a host to the next agent that has something to send."""
+def take_packet(arena: Arena, at: int, node: int, now_ps: int) -> int:
+    """Return a packet of the next agent of a host that has something to send, -1 if none has."""
     words = arena.words
     first, count = words[node + s.FIRST_AGENT], words[node + s.AGENT_COUNT]
     for _ in range(count):
@@ -50,13 +51,23 @@ def offer_port(arena: Arena, at: int, node: int, now_ps: int) -> None:
             if packet >= 0:
                 if words[at + s.OWNERS] > 1:
                     note_owner(arena, agent, packet)
-                send(arena, at, words[node + s.FIRST_PORT], packet, now_ps)
-                return
+                return packet
+    return -1
+
+
+@inline
+def offer_port(arena: Arena, at: int, node: int, now_ps: int) -> None:
+    """Give an idle port of a host to the next agent that has something to send."""
+    packet = take_packet(arena, at, node, now_ps)
+    if packet >= 0:
+        send(arena, at, arena.words[node + s.FIRST_PORT], packet, now_ps)
 
 
 @inline
 def serve_agents(arena: Arena, at: int, node: int, now_ps: int) -> None:
     """Send for a host's agents if its port is idle, and come back if more is waiting."""
+    if takes_over(arena, at, SERVE, node, now_ps):
+        return
     words = arena.words
     port = words[node + s.FIRST_PORT]
     here = port_row(words, at, port)
