@@ -11,7 +11,6 @@ from ringleaf.networks.virtual.bins import note_queues
 from ringleaf.networks.virtual.drops import note_drop
 from ringleaf.networks.virtual.events import AGAIN, CLONED
 from ringleaf.networks.virtual.lines import await_idle, push_packet, send
-from ringleaf.networks.virtual.pfc.layout import COUNT_BITS, DRAIN, FORWARD, takes_over
 from ringleaf.networks.virtual.state import node_row, port_row
 from ringleaf.packets import (
     ENQUEUED_PS,
@@ -131,8 +130,6 @@ def enqueue(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
 @inline
 def drain(arena: Arena, at: int, port: int, now_ps: int) -> None:
     """Send from the queues of a port that fell idle, until one packet is on the line."""
-    if takes_over(arena, at, DRAIN, port, now_ps):
-        return
     words = arena.words
     queues = words[port_row(words, at, port) + s.QUEUES_AT]
     if words[at + s.QUEUE_BINS_AT]:
@@ -149,8 +146,6 @@ def drain(arena: Arena, at: int, port: int, now_ps: int) -> None:
 @inline
 def forward(arena: Arena, at: int, node: int, count: int, now_ps: int) -> None:
     """Take `count` packets from the outbox to the queues of their ports, or to ingress again."""
-    if takes_over(arena, at, FORWARD, node << COUNT_BITS | count, now_ps):
-        return
     words = arena.words
     outbox = arena.own[OUTBOX_AT]
     for row in range(outbox, outbox + 2 * count, 2):

@@ -35,7 +35,6 @@ from ringleaf.networks.endpoints.driver import (
 from ringleaf.networks.virtual.crossing import cross_switch, drain, forward
 from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, IDLE, TIMER
 from ringleaf.networks.virtual.lines import capture, take_event
-from ringleaf.networks.virtual.pfc.layout import ARRIVE, takes_over
 from ringleaf.networks.virtual.room import EVENTS_AT_ONCE
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.networks.virtual.stations import arm_timer, reach_host, ring_timer, serve_agents
@@ -84,6 +83,9 @@ def note_busied(words: Words, node: int, now_ps: int) -> None:
 @inline
 def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     words = arena.words
+    if words[at + s.PFC_AT]:
+        handler_at(words[words[at + s.PFC_AT] + s.PFC_HANDLE])(arena, at, event, now_ps)
+        return
     kind, index = event & 7, event >> 3
     if kind == TIMER:
         ring_timer(arena, at, index, now_ps)
@@ -97,8 +99,6 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
         if words[here + s.CAPTURE] & s.CAPTURE_RECEIVED:
             order = busied(words, node, now_ps)
             capture(arena, at, number, index, now_ps - words[here + s.INWARD_PS], order)
-        if takes_over(arena, at, ARRIVE, index, now_ps):
-            return
         if is_switch:
             cross_switch(arena, at, node, number, index, now_ps)
         elif words[node + s.KIND] == s.OUTSIDE:
@@ -261,8 +261,11 @@ def wake(arena: Arena, at: int, agent: int, now_ps: int) -> int:
     words = arena.words
     number = words[agent + NUMBER]
     arm_timer(words, at, number, now_ps)
-    node = words[agent_row(words, at, number) + s.AGENT_NODE]
-    serve_agents(arena, at, node_row(words, at, node), now_ps)
+    node = node_row(words, at, words[agent_row(words, at, number) + s.AGENT_NODE])
+    if words[at + s.PFC_AT]:
+        handler_at(words[words[at + s.PFC_AT] + s.PFC_SERVE])(arena, at, node, now_ps)
+    else:
+        serve_agents(arena, at, node, now_ps)
     return lacks_room_to_wake(arena, at)
 
 

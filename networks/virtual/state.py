@@ -60,6 +60,10 @@ LINES_AT = 40  # a row for each port: the packets that are on the way to it
 PFC_AT = 41  # block of priority flow control (`pfc/layout.py`); 0: it is off
 NETWORK_WORDS = 48
 
+# Words of PFC's block: addresses of its handlers. The rest is its own.
+PFC_HANDLE = 0  # of any event
+PFC_SERVE = 1  # serves a host's agents
+
 BOX_HEADER = 8  # before a box's rows: their number
 BOX_ROWS = 1 << 14  # as those of a heap
 BOX_WORDS = BOX_HEADER + 2 * BOX_ROWS

@@ -19,7 +19,6 @@ from ringleaf.hosts.agent import READY, TIMER_AT_PS, UDP_PORT_HIGH, UDP_PORT_LOW
 from ringleaf.hosts.rc.wire import PARTITION_AT, PARTITION_NUMBER
 from ringleaf.networks.virtual.events import TIMER
 from ringleaf.networks.virtual.lines import await_idle, send
-from ringleaf.networks.virtual.pfc.layout import SERVE, takes_over
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.packets import HEAD_LEN, OWNER, free_packet, open_packet, row_of
 from ringleaf.units import FOREVER_PS
@@ -66,8 +65,6 @@ def offer_port(arena: Arena, at: int, node: int, now_ps: int) -> None:
 @inline
 def serve_agents(arena: Arena, at: int, node: int, now_ps: int) -> None:
     """Send for a host's agents if its port is idle, and come back if more is waiting."""
-    if takes_over(arena, at, SERVE, node, now_ps):
-        return
     words = arena.words
     port = words[node + s.FIRST_PORT]
     here = port_row(words, at, port)
@@ -106,7 +103,8 @@ def udp_port(arena: Arena, packet: int) -> int:
 
 
 @inline
-def reach_host(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None:
+def reach_agent(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None:
+    """Give a packet to the agent of a host that it is for."""
     words = arena.words
     port = udp_port(arena, packet)
     first = words[node + s.FIRST_AGENT]
@@ -121,18 +119,31 @@ def reach_host(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> No
     else:
         words[at + s.UNCLAIMED] += 1
     free_packet(arena, packet)
+
+
+@inline
+def reach_host(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None:
+    reach_agent(arena, at, node, packet, now_ps)
     serve_agents(arena, at, node, now_ps)
 
 
 @inline
-def ring_timer(arena: Arena, at: int, number: int, now_ps: int) -> None:
+def ring_agent(arena: Arena, at: int, number: int, now_ps: int) -> int:
+    """Handle an agent's timer; return the row of its host, or -1 if there is nothing to do."""
     words = arena.words
     agent = agent_row(words, at, number)
     if words[agent + s.TIMER_PS] != now_ps:
-        return  # an earlier event took its place
+        return -1  # an earlier event took its place
     words[agent + s.TIMER_PS] = FOREVER_PS
     block = words[agent + s.AGENT_AT]
     if words[block + TIMER_AT_PS] <= now_ps:
         handler_at(words[agent + s.FIRE_TIMER])(arena, block, 0, now_ps)
     arm_timer(words, at, number, now_ps)
-    serve_agents(arena, at, node_row(words, at, words[agent + s.AGENT_NODE]), now_ps)
+    return node_row(words, at, words[agent + s.AGENT_NODE])
+
+
+@inline
+def ring_timer(arena: Arena, at: int, number: int, now_ps: int) -> None:
+    node = ring_agent(arena, at, number, now_ps)
+    if node >= 0:
+        serve_agents(arena, at, node, now_ps)

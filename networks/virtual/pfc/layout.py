@@ -1,20 +1,16 @@
-"""The words of priority flow control, and the calls by which the event loop reaches it.
+"""The words of priority flow control.
 
-Its handlers are called by address, and only where PFC is on. Without it, the loop looks at one word
-of the network's block.
+Where it is on, its own handler of events does the loop's work, and is called by address. Where it
+is off, the loop looks at one word of the network's block.
 """
 
 from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import handler_at, inline
+from ringleaf.arena import Words
+from ringleaf.compiled import inline
 
-# The block, at PFC_AT of the network's. All regions of a network share it.
-FORWARD = 0  # addresses of handlers
-DRAIN = 1
-ARRIVE = 2
-SERVE = 3
+# The block, at PFC_AT of the network's, behind PFC_HANDLE and PFC_SERVE. Regions share it.
 XOFF = 4  # bytes
 XON = 5
 ROWS_AT = 6
@@ -35,16 +31,7 @@ PEAKS = 24  # by class: the most of these
 HIDDEN = 32  # by class: lengths of paused queues while another one is chosen
 ROW_WORDS = 40
 
-COUNT_BITS = 11  # of OUTBOX_ROWS
-
 
 @inline
 def pause_row(words: Words, at: int, port: int) -> int:
     return words[words[at + s.PFC_AT] + ROWS_AT] + port * ROW_WORDS
-
-
-@inline
-def takes_over(arena: Arena, at: int, what: int, argument: int, now_ps: int) -> bool:
-    """Have PFC's handler do something, if it is on; return whether nothing is left to do."""
-    block = arena.words[at + s.PFC_AT]
-    return block > 0 and handler_at(arena.words[block + what])(arena, at, argument, now_ps) > 0

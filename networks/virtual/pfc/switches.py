@@ -1,6 +1,6 @@
-"""The handlers of PFC that the event loop calls: a switch's queues, and pause frames that arrive.
+"""Switches with PFC: what `networks/virtual/crossing.py` does without.
 
-They do what `networks/virtual/crossing.py` does without PFC. A packet is dropped if the port that
+A packet is dropped if the port that
 it came by has no room for it, and not for the length of the queue that it joins: if headroom is
 large enough, that never happens.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena
-from ringleaf.compiled import handler, inline, signed
+from ringleaf.compiled import handler_at, inline, signed
 from ringleaf.networks.virtual.bins import note_queues
 from ringleaf.networks.virtual.crossing import arrive_again, find_port, leave_switch
 from ringleaf.networks.virtual.drops import note_drop
@@ -21,19 +21,16 @@ from ringleaf.networks.virtual.pfc.charges import (
     join_ring,
     leave_ring,
 )
-from ringleaf.networks.virtual.pfc.frames import is_pause, send_frame, take_frame
-from ringleaf.networks.virtual.pfc.hosts import serve, tell_agents
-from ringleaf.networks.virtual.pfc.layout import COUNT_BITS, PAUSED, UNTOLD, pause_row
+from ringleaf.networks.virtual.pfc.frames import send_frame
+from ringleaf.networks.virtual.pfc.layout import PAUSED, UNTOLD, pause_row
 from ringleaf.networks.virtual.pfc.queues import eligible, pop_eligible
 from ringleaf.networks.virtual.state import node_row, port_row
 from ringleaf.packets import (
     ENQUEUED_PS,
-    HEAD_LEN,
     IN_PORT,
     MARK,
     OUTBOX_AT,
     OUTBOX_ROWS,
-    PLACE,
     free_packet,
     open_packet,
     row_bytes,
@@ -41,6 +38,7 @@ from ringleaf.packets import (
 )
 from ringleaf.switches.engine.layout import AGAIN_PORT, PRIORITY
 from ringleaf.switches.engine.queues import DROPPED, LENGTHS, push
+from ringleaf.switches.engine.replication import replicate
 
 
 @inline
@@ -87,11 +85,10 @@ def enqueue(arena: Arena, at: int, node: int, port: int, packet: int, copy: int,
     return True
 
 
-@handler
-def forward(arena: Arena, at: int, packed: int, now_ps: int) -> int:
-    """Take packets from the outbox to queues, as `crossing.forward`; `packed`: node and count."""
+@inline
+def forward(arena: Arena, at: int, node: int, count: int, now_ps: int) -> None:
+    """Take packets from the outbox to the queues of their ports, or to ingress again."""
     words = arena.words
-    node, count = packed >> COUNT_BITS, packed & (1 << COUNT_BITS) - 1
     outbox = arena.own[OUTBOX_AT]
     copy = -1
     for row in range(outbox, outbox + 2 * count, 2):
@@ -104,12 +101,20 @@ def forward(arena: Arena, at: int, packed: int, now_ps: int) -> int:
             arrive_again(words, at, node, packet, now_ps)
         else:
             free_packet(arena, packet)
-    return 1
 
 
-@handler
-def drain(arena: Arena, at: int, port: int, now_ps: int) -> int:
-    """Send a pause frame, or else from queues that are not paused, as `crossing.drain`."""
+@inline
+def cross_switch(arena: Arena, at: int, node: int, port: int, packet: int, now_ps: int) -> None:
+    words = arena.words
+    block = words[node + s.BLOCK_AT]
+    words[row_of(words, packet) + IN_PORT] = words[port_row(words, at, port) + s.LOCAL_PORT]
+    handler_at(words[node + s.INGRESS])(arena, block, packet, now_ps)
+    forward(arena, at, node, replicate(arena, block, packet, now_ps), now_ps)
+
+
+@inline
+def drain(arena: Arena, at: int, port: int, now_ps: int) -> None:
+    """Send a pause frame, or else from queues that are not paused, as a port falls idle."""
     words = arena.words
     here, mine = port_row(words, at, port), pause_row(words, at, port)
     node = node_row(words, at, words[here + s.NODE])
@@ -134,27 +139,3 @@ def drain(arena: Arena, at: int, port: int, now_ps: int) -> int:
             discharge(arena, at, came_by, level, size, now_ps)
     if eligible(words, queues, paused) > 0 or words[mine + UNTOLD]:
         await_idle(words, at, port)
-    return 1
-
-
-@handler
-def arrive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
-    """Handle a packet if it is a pause frame, and return whether it was one."""
-    words = arena.words
-    view = open_packet(arena, packet)
-    if not is_pause(view.head, view.row[HEAD_LEN]):
-        return 0
-    port = view.row[PLACE]
-    here, mine = port_row(words, at, port), pause_row(words, at, port)
-    goes_on = take_frame(arena, mine, view.head, now_ps)
-    free_packet(arena, packet)
-    node = node_row(words, at, words[here + s.NODE])
-    if words[node + s.KIND] == s.HOST:
-        tell_agents(words, at, port)
-        if goes_on:
-            serve(arena, at, node, now_ps)
-    elif goes_on and words[here + s.BUSY_UNTIL_PS] <= now_ps and not words[here + s.DRAINING]:
-        drain(arena, at, port, now_ps)
-    elif goes_on and eligible(words, words[here + s.QUEUES_AT], words[mine + PAUSED]) > 0:
-        await_idle(words, at, port)
-    return 1

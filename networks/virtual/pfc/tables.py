@@ -21,13 +21,10 @@ from ringleaf.compiled import address_of
 from ringleaf.disciplines import CLASSES
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.networks.virtual.fabric import PortPlace
-from ringleaf.networks.virtual.pfc import hosts as host_side
-from ringleaf.networks.virtual.pfc import switches as switch_side
+from ringleaf.networks.virtual.pfc.handling import handle
+from ringleaf.networks.virtual.pfc.hosts import serve
 from ringleaf.networks.virtual.pfc.layout import (
-    ARRIVE,
     BLOCK_WORDS,
-    DRAIN,
-    FORWARD,
     HEADROOM,
     HELD,
     MAC,
@@ -38,7 +35,6 @@ from ringleaf.networks.virtual.pfc.layout import (
     PEAKS,
     ROW_WORDS,
     ROWS_AT,
-    SERVE,
     SINCE_PS,
     XOFF,
     XON,
@@ -99,10 +95,7 @@ def lay_out_pausing(
     is_host = kinds.nodes[kinds.ports[:, s.NODE], s.KIND] == s.HOST
     nics = [make_queues(store, ENDLESS_BYTES) if host else 0 for host in is_host]
     words = store.arena.words
-    words[block + FORWARD] = address_of(switch_side.forward)
-    words[block + DRAIN] = address_of(switch_side.drain)
-    words[block + ARRIVE] = address_of(switch_side.arrive)
-    words[block + SERVE] = address_of(host_side.serve)
+    words[block + s.PFC_HANDLE], words[block + s.PFC_SERVE] = address_of(handle), address_of(serve)
     words[block + XOFF], words[block + XON] = pausing.xoff_bytes, pausing.xon_bytes
     words[block + ROWS_AT] = rows_at
     words[network + s.PFC_AT] = block
