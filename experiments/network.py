@@ -332,6 +332,7 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
         trees=spec.trees,
         ecn=spec.ecn,
         pfc=spec.pfc,
+        trim_bytes=spec.trim_bytes,
         loss=spec.loss,
         duplicate=spec.duplicate,
         reorder=spec.reorder,

@@ -48,6 +48,7 @@ class NetworkOptions:
     scheduler: str = "strict"  # of ports' queues, as `switches/engine/schedulers.py` reads it
     congestion: str = "fixed"  # a controller of `hosts/congestion`
     ecn: Marking = NEVER  # when switches mark packets
+    trim_bytes: int | None = None  # for headers of packets that a queue cuts; None: it drops them
     pfc: Pausing | None = None  # when switches pause those that send to them; virtual time only
     loss: float = 0.0  # probabilities, per packet and link
     duplicate: float = 0.0
@@ -95,6 +96,7 @@ class NetworkOptions:
             "switch_entries",
             "trees",
             "ahead_bytes",
+            "trim_bytes",
             "threads",
         )
         for name in positive:
@@ -115,6 +117,15 @@ class NetworkOptions:
         if self.pfc is not None and self.record is not None:
             raise ConfigError(
                 "pfc: traces can't replay pauses yet, got record; leave out either of them"
+            )
+        if self.trim_bytes is not None and self.record is not None:
+            raise ConfigError(
+                "trim: traces can't replay it yet, got record; leave out either of them"
+            )
+        if self.trim_bytes is not None and self.pfc is not None:
+            raise ConfigError(
+                f"trim: with pfc no queue is full, got {self.trim_bytes} and pfc {self.pfc}; "
+                "leave out either of them"
             )
 
     def _check_program(self) -> None:

@@ -188,6 +188,7 @@ _OPTIONS = {
     "routes": ("ecmp",),
     "cc": ("dctcp", "dcqcn", "swift", "timely", "nscc", "pfabric", "hpcc"),
     "queue": ("16K", "64K"),
+    "trim": ("1K", "64K"),
     "scheduler": ("wrr", "drr"),
     "delay": ("100ns", "5us"),
     "rate": ("10G", "400G"),

@@ -216,6 +216,13 @@ class NetworkSpec(Checked):
     queue_bytes: kinds.AnySize = option(
         "", "Size of each port's queue in bytes: 1MiB", flags="--queue", name="queue"
     )
+    trim_bytes: kinds.AnySize = option(
+        "",
+        "Room of each port for headers of packets that found its queue full, and whose payload is "
+        "cut off (packet trimming): 64K; default: they are dropped",
+        flags="--trim",
+        name="trim",
+    )
     pfc: kinds.AnyPausing = option(
         "",
         "Priority flow control: bytes of a class from one port above which a switch has the sender "
@@ -332,7 +339,7 @@ class NetworkSpec(Checked):
 
     def _check_pausing(self, where: str) -> None:
         """Check that all that is asked for beside PFC has a part in it."""
-        for name in ("queue_bytes", "record") if self.pfc is not None else ():
+        for name in ("queue_bytes", "trim_bytes", "record") if self.pfc is not None else ():
             if getattr(self, name) is not None:
                 got = str(getattr(self, name))
                 raise ConfigError(
@@ -362,15 +369,15 @@ class NetworkSpec(Checked):
             )
         for name in (
             *("duplicate", "reorder", "switch_delay_ps", "host_delay_ps", "message_overhead_ps"),
-            *("cross_traffic", "pfc"),
+            *("cross_traffic", "pfc", "trim_bytes"),
         ):
             value = getattr(self, name)
             if value:
                 got = exact_time(value) if name.endswith("_ps") else value
                 got = str(got) if isinstance(got, Path | Pausing) else got
+                typed = name.removesuffix("_ps").removesuffix("_bytes")
                 raise ConfigError(
-                    f"{name.removesuffix('_ps')}: not on a live network, got {got!r}; "
-                    f"take net={VIRTUAL}"
+                    f"{typed}: not on a live network, got {got!r}; take net={VIRTUAL}"
                 )
 
     def plain(self) -> dict[str, Any]:

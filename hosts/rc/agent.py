@@ -19,11 +19,13 @@ from ringleaf.hosts.rc.state import (
     PROBING,
     QP_COUNT,
     RATE_BPS,
+    TAKES_CUTS,
     TURN,
     open_qp,
 )
-from ringleaf.hosts.rc.wire import ACKNOWLEDGE, CNP, DEST_QP_AT, OPCODE_AT, PROBE
-from ringleaf.packets import open_packet
+from ringleaf.hosts.rc.trimming import receive_cut, receive_cut_notice
+from ringleaf.hosts.rc.wire import ACKNOWLEDGE, CNP, CUT, DEST_QP_AT, HEAD_BYTES, OPCODE_AT, PROBE
+from ringleaf.packets import HEAD_LEN, open_packet
 from ringleaf.units import FOREVER_PS
 
 
@@ -58,13 +60,18 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     view = open_packet(arena, packet)
     head = view.head
     number = get24(head, DEST_QP_AT) - 1
-    if not is_whole(view) or not 0 <= number < arena.words[at + QP_COUNT]:
+    if not 0 <= number < arena.words[at + QP_COUNT]:
         return 0
     qp = open_qp(arena, at, number)
-    if head[OPCODE_AT] == ACKNOWLEDGE:
+    if not is_whole(view):
+        if arena.words[at + TAKES_CUTS] and view.row[HEAD_LEN] >= HEAD_BYTES:
+            receive_cut(arena, at, number, qp, head)
+    elif head[OPCODE_AT] == ACKNOWLEDGE:
         receive_answer(arena, at, number, qp, head, now_ps)
     elif head[OPCODE_AT] == CNP:
         receive_notice(arena, at, qp, now_ps)
+    elif head[OPCODE_AT] == CUT:
+        receive_cut_notice(arena, at, number, qp, head, now_ps)
     elif head[OPCODE_AT] == PROBE:
         receive_probe(arena, at, number, qp, head)
     else:

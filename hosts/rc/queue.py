@@ -12,6 +12,7 @@ from ringleaf.hosts.rc.state import (
     ALLOWED,
     ANSWERS_AT,
     CONTROL_AT,
+    CUTS,
     DEADLINE_PS,
     FREE_AT_PS,
     HOLD_UNTIL_PS,
@@ -95,7 +96,11 @@ def take_sender(arena: Arena, at: int) -> int:
 def is_owing(arena: Arena, qp: Qp) -> bool:
     """Return whether an answer of the QP waits to be sent."""
     control = qp.state[CONTROL_AT]
-    return qp.state[SYNDROME] >= 0 or (control > 0 and arena.words[control + CNP_DUE] == 1)
+    return (
+        qp.state[SYNDROME] >= 0
+        or qp.state[CUTS] > 0
+        or (control > 0 and arena.words[control + CNP_DUE] == 1)
+    )
 
 
 @inline

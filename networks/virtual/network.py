@@ -118,6 +118,7 @@ class VirtualNetwork(GivesTensors):
         self.endpoints.door = self.update
         self._places = places(graph)
         self._network = self._lay_out(seed)
+        self._trim()
         self.pauses = Pauses.of(self.store, self._network, graph, self._places, options)
         self._regions = self._divide()
         self._links = [(place.node, place.peer) for place in self._places]
@@ -141,6 +142,14 @@ class VirtualNetwork(GivesTensors):
         self._tell: Tell | None = None
         self.leases: Leases | None = None
         """The leases of the last run's tensors, if it had some."""
+
+    def _trim(self) -> None:
+        """Have switches trim packets, if the options say so."""
+        if self.options.trim_bytes is not None:
+            from ringleaf.networks.virtual.trimming import lay_out_trimming
+
+            room = self.options.trim_bytes
+            lay_out_trimming(self.store, self._network, self.switches, room)
 
     def _wake_cross_traffic(self) -> None:
         """Have the timers of hosts' cross traffic set."""
