@@ -14,12 +14,16 @@ from hypothesis import strategies as st
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.errors import BackendError, ConfigError
+from ringleaf.experiments.runner import Experiment
+from ringleaf.experiments.spec.file import read_cases
+from ringleaf.experiments.spec.options import resolve
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.networks.virtual.pfc.layout import ASKED, HELD, PAUSED
 from ringleaf.networks.virtual.pfc.tables import pause_rows
 from ringleaf.pausing import Pausing, parse_pausing
+from ringleaf.shipped import PACKAGE
 from ringleaf.tensors import INT32
 from ringleaf.topologies.detours import with_detours
 from ringleaf.topologies.graph import hosts
@@ -180,6 +184,18 @@ def test_a_ring_of_switches_deadlocks_and_says_which() -> None:
     with pytest.raises(BackendError, match=r"deadlock: switches s0 -> s1 -> s2 -> s3 -> s0 wait"):
         run(network, schedule, 1 << 20)
     assert network.now_ps < 10**9, "it is found long before anybody loses patience"
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="4 MiB take long uncompiled")
+def test_the_committed_spec_ends_with_the_verdict_and_completes_without_pfc() -> None:
+    path = PACKAGE / "experiments" / "specs" / "pfc_deadlock.yaml"
+    (case,) = read_cases(path)
+    with pytest.raises(BackendError, match="PFC deadlock: switches s0 -> s1 -> s2 -> s3 -> s0"):
+        list(Experiment(resolve(case)).run())
+    (case,) = read_cases(path, {"pfc": "off", "queue": "128K"})
+    (measured,) = Experiment(resolve(case)).run()
+    assert measured.row.wrong == 0
+    assert measured.row.drops > 0
 
 
 def test_the_same_ring_loses_packets_without_pauses_and_ends() -> None:

@@ -137,7 +137,7 @@ class _View:
         self._first_port = net.nodes[:, s.FIRST_PORT]
         self._rows = pause_rows(arena, network)
         self._xon = int(self._words[self._words[network + s.PFC_AT] + XON])
-        self.holds = {queue: self._held(queue) for queue in self._paused()}
+        self.holds = {queue: self._held(queue) for queue in self._leading_on(set(self._paused()))}
 
     def _paused(self) -> Iterator[Queue]:
         """Yield the paused queues with packets, whose pause the other end does not end now."""
@@ -148,6 +148,19 @@ class _View:
             for level in range(CLASSES):
                 if queues and row[PAUSED] & asked & 1 << level and words[queues + LENGTHS + level]:
                     yield port, level
+
+    def _leading_on(self, queues: set[Queue]) -> set[Queue]:
+        """Leave out queues whose other end has none of them, as it can send all that it holds.
+
+        Where routes have no cycle nothing is left, and packets need not be looked at.
+        """
+        nodes = self._ports[:, s.NODE]
+        while True:
+            waiting = {nodes[port] for port, _ in queues}
+            free = {each for each in queues if nodes[self._ports[each[0], s.PEER]] not in waiting}
+            if not free:
+                return queues
+            queues = queues - free
 
     def _held(self, queue: Queue) -> Mapping[Queue, Mapping[int, int]]:
         """Return the bytes in a queue by the port and class they came by, and by their ring."""
