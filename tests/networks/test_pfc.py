@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.errors import BackendError, ConfigError
@@ -20,7 +21,8 @@ from ringleaf.experiments.spec.options import resolve
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
-from ringleaf.networks.virtual.pfc.layout import ASKED, HELD, PAUSED
+from ringleaf.networks.virtual.pfc.deadlock import find_deadlock
+from ringleaf.networks.virtual.pfc.layout import ASKED, HELD, PAUSED, XON
 from ringleaf.networks.virtual.pfc.tables import pause_rows
 from ringleaf.pausing import Pausing, parse_pausing
 from ringleaf.shipped import PACKAGE
@@ -196,6 +198,34 @@ def test_the_committed_spec_ends_with_the_verdict_and_completes_without_pfc() ->
     (measured,) = Experiment(resolve(case)).run()
     assert measured.row.wrong == 0
     assert measured.row.drops > 0
+
+
+def test_queues_that_will_be_told_to_go_on_are_no_deadlock() -> None:
+    """A deadlock is none if one switch asks for no pause, or if XON is above all that is held."""
+    network, schedule = ring_network(pfc=Pausing(65_536, 49_152))
+    with pytest.raises(BackendError, match="deadlock"):
+        run(network, schedule, 1 << 20)
+    arena, at = network.store.arena, network._network
+
+    def cycle() -> tuple[str, ...]:
+        found = find_deadlock(arena, at, network._places)
+        return found.cycle if found else ()
+
+    assert cycle() == ("s0", "s1", "s2", "s3")
+    rows = pause_rows(arena, at)
+    (beyond,) = (
+        number
+        for number, place in enumerate(network._places)
+        if (place.node, place.peer) == ("s1", "s0")
+    )
+    rows[beyond, ASKED] = 0  # s1 has told s0 to go on, which does not know it yet
+    assert cycle() == ()
+    rows[beyond, ASKED] = 1
+    xon = int(arena.words[at + s.PFC_AT]) + XON
+    arena.words[xon] = 1 << 40
+    assert cycle() == ()
+    arena.words[xon] = 49_152
+    assert cycle() == ("s0", "s1", "s2", "s3")
 
 
 def test_the_same_ring_loses_packets_without_pauses_and_ends() -> None:

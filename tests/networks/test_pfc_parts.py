@@ -13,11 +13,24 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
-from ringleaf.networks.virtual.pfc.charges import join_ring, leave_ring
+from ringleaf.networks.virtual.pfc.charges import (
+    charge,
+    discharge,
+    has_room,
+    join_ring,
+    leave_ring,
+)
 from ringleaf.networks.virtual.pfc.frames import take_frame
-from ringleaf.networks.virtual.pfc.layout import PAUSED, PAUSED_PS, ROW_WORDS
+from ringleaf.networks.virtual.pfc.layout import (
+    ASKED,
+    HEADROOM,
+    PAUSED,
+    PAUSED_PS,
+    PAUSES,
+    ROW_WORDS,
+)
 from ringleaf.networks.virtual.pfc.queues import eligible, pop_eligible
-from ringleaf.networks.virtual.pfc.tables import headroom_bytes
+from ringleaf.networks.virtual.pfc.tables import headroom_bytes, pause_rows
 from ringleaf.packets import make_pool, write_packet
 from ringleaf.pausing import Pausing
 from ringleaf.switches.engine.queues import LENGTHS, push
@@ -105,6 +118,28 @@ def test_the_last_of_a_ring_takes_the_charge_along(order: list[int]) -> None:
     for copy, packet in zip([-1, *packets], packets, strict=False):
         join_ring(arena.words, packet, copy)
     assert [leave_ring(arena.words, packets[i]) for i in order] == [*5 * [False], True]
+
+
+def test_thresholds_are_of_bytes_of_one_class_and_port() -> None:
+    """Above XOFF, and not at it, there is a pause; at XON, and not above it, it ends."""
+    options = NetworkOptions(pfc=Pausing(10_000, 4_000))
+    network = VirtualNetwork(build("leafspine,leaves=1,spines=0,hosts=2"), options)
+    network.meter()  # begins to count the bytes on lines
+    arena, at = network.store.arena, network._network
+    row = pause_rows(arena, at)[0]
+    charge(arena, at, 0, 2, 9_000, 0)
+    charge(arena, at, 0, 3, 9_000, 0)
+    charge(arena, at, 0, 2, 1_000, 0)
+    assert row[ASKED] == 0
+    charge(arena, at, 0, 2, 1, 0)
+    assert row[ASKED] == 1 << 2
+    assert has_room(arena.words, at, 0, 2, int(row[HEADROOM]) - 1)
+    assert not has_room(arena.words, at, 0, 2, int(row[HEADROOM]))
+    discharge(arena, at, 0, 2, 6_000, 0)
+    assert row[ASKED] == 1 << 2
+    discharge(arena, at, 0, 2, 1, 0)
+    assert row[ASKED] == 0
+    assert row[PAUSES] == 1
 
 
 def test_a_frame_is_about_the_classes_that_it_names() -> None:
