@@ -331,6 +331,8 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
         ina_congestion=spec.ina_cc,
         trees=spec.trees,
         ecn=spec.ecn,
+        pfc=spec.pfc,
+        trim_bytes=spec.trim_bytes,
         loss=spec.loss,
         duplicate=spec.duplicate,
         reorder=spec.reorder,

@@ -109,6 +109,7 @@ class Experiment:
             lanes=spec.lanes,
             servers=spec.servers,
             trees=spec.trees,
+            cc=spec.cc,
         )
 
     @property

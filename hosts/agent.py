@@ -32,6 +32,7 @@ REFUSALS = 7  # refused packets, for which no receive was posted; likewise
 PROGRESS = 8  # grows with every success; tells which agents wait in vain
 HOST_FREE_PS = 9  # when the host's processor has done the messages it has; of one agent per host
 NUMBER = 10  # among all agents of the network
+PAUSED = 11  # a bit per class that priority flow control has paused; agents may heed it
 AGENT_WORDS = 16  # an agent's own words start here
 
 # Completion ring: count, capacity, then rows of COMPLETION_WORDS.

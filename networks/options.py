@@ -13,6 +13,7 @@ from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.ina.allocation import OWN
 from ringleaf.ina.systems import System
 from ringleaf.marking import NEVER, Marking
+from ringleaf.pausing import Pausing
 from ringleaf.shipped import P4_BUILD
 
 MAX_MTU = 9000  # payload of a jumbo frame
@@ -47,6 +48,8 @@ class NetworkOptions:
     scheduler: str = "strict"  # of ports' queues, as `switches/engine/schedulers.py` reads it
     congestion: str = "fixed"  # a controller of `hosts/congestion`
     ecn: Marking = NEVER  # when switches mark packets
+    trim_bytes: int | None = None  # for headers of packets that a queue cuts; None: it drops them
+    pfc: Pausing | None = None  # when switches pause those that send to them; virtual time only
     loss: float = 0.0  # probabilities, per packet and link
     duplicate: float = 0.0
     reorder: float = 0.0
@@ -82,6 +85,7 @@ class NetworkOptions:
     def __post_init__(self) -> None:
         parse_scheduler(self.scheduler)
         self._check_program()
+        self._check_pausing()
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be in [0, 1), got {getattr(self, name)}")
@@ -92,6 +96,7 @@ class NetworkOptions:
             "switch_entries",
             "trees",
             "ahead_bytes",
+            "trim_bytes",
             "threads",
         )
         for name in positive:
@@ -106,6 +111,22 @@ class NetworkOptions:
         for name in ("jitter_ps", "message_overhead_ps"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"options: {name} must be >= 0, got {getattr(self, name)}")
+
+    def _check_pausing(self) -> None:
+        """Check that nothing else is asked for that priority flow control has no part in."""
+        if self.pfc is not None and self.record is not None:
+            raise ConfigError(
+                "pfc: traces can't replay pauses yet, got record; leave out either of them"
+            )
+        if self.trim_bytes is not None and self.record is not None:
+            raise ConfigError(
+                "trim: traces can't replay it yet, got record; leave out either of them"
+            )
+        if self.trim_bytes is not None and self.pfc is not None:
+            raise ConfigError(
+                f"trim: with pfc no queue is full, got {self.trim_bytes} and pfc {self.pfc}; "
+                "leave out either of them"
+            )
 
     def _check_program(self) -> None:
         wanted = find_controller(self.congestion).program

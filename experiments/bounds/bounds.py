@@ -37,6 +37,21 @@ from ringleaf.units import FOREVER_PS
 
 RC_OVERHEAD_BYTES = 58 + LINE_OVERHEAD_BYTES  # Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4
 LEAST_LINE_BYTES = MIN_FRAME_BYTES + LINE_OVERHEAD_BYTES
+UNCONTROLLED = "fixed"
+
+
+def overhead_bytes(cc: str) -> int:
+    """Return the bytes of a packet of data on the line beside its payload.
+
+    Args:
+        cc: The hosts' congestion control; for some, packets have room for switches' telemetry.
+    """
+    if cc == UNCONTROLLED:
+        return RC_OVERHEAD_BYTES  # controllers are compiled code, which takes time to load
+    from ringleaf.hosts.congestion.registry import find_controller
+    from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
+
+    return RC_OVERHEAD_BYTES + (TELEMETRY_BYTES if find_controller(cc).program else 0)
 
 
 class Bounds:
@@ -49,6 +64,7 @@ class Bounds:
         lanes: Values in a full packet that is aggregated.
         servers: How many hosts are servers.
         trees: Trees of a job of a system that may have several; None: its own choice.
+        cc: Congestion control of the hosts, which may have longer headers.
     """
 
     def __init__(
@@ -60,12 +76,14 @@ class Bounds:
         lanes: int = 256,
         servers: int = 0,
         trees: int | None = None,
+        cc: str = UNCONTROLLED,
     ) -> None:
         self.ways = Ways(graph, ecmp=ecmp)
         self._mtu_bytes = mtu_bytes
         self._lanes = lanes
         self._servers = servers
         self._trees = trees
+        self._overhead_bytes = overhead_bytes(cc)
         self._alone_ps: dict[tuple[Way, int], int] = {}
         rates = [self.ways.access_bps(rank) for rank in range(len(self.ways.hosts))]
         self.fabric = AlphaBeta(rate_bps=max(rates), alpha_ps=self.ways.delay_ps)
@@ -168,8 +186,8 @@ class Bounds:
     def line_bytes(self, size_bytes: int) -> int:
         """Return the bytes of a message's packets on the line."""
         packets, rest = divmod(size_bytes, self._mtu_bytes)
-        full = packets * (self._mtu_bytes + RC_OVERHEAD_BYTES)
-        return full + max(rest + RC_OVERHEAD_BYTES, LEAST_LINE_BYTES) if rest else full
+        full = packets * (self._mtu_bytes + self._overhead_bytes)
+        return full + max(rest + self._overhead_bytes, LEAST_LINE_BYTES) if rest else full
 
     @property
     def _helpers(self) -> tuple[int, ...]:

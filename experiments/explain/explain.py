@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.experiments.bounds.bounds import RC_OVERHEAD_BYTES
+from ringleaf.experiments.bounds.bounds import overhead_bytes
 from ringleaf.experiments.explain.arrows import diagram
 from ringleaf.experiments.explain.findings import OTHER, BoundParts, Explained
 from ringleaf.experiments.explain.log import IN_NETWORK, PacketLog
@@ -140,7 +140,7 @@ def _walk(graph: nx.Graph[str], log: PacketLog, settings: Settings) -> Walk:
     best_bps = np.array([best[_pair(graph, nodes[a], nodes[b])] for a, b in pairs], np.int64)
     added = log.line[log.kind & IN_NETWORK > 0]
     longest = int(added.max()) if len(added) else 0
-    headers = {0: RC_OVERHEAD_BYTES, IN_NETWORK: max(longest - 4 * settings.lanes, 0)}
+    headers = {0: overhead_bytes(settings.cc), IN_NETWORK: max(longest - 4 * settings.lanes, 0)}
     return Walk(
         log,
         best_bps,

@@ -136,6 +136,8 @@ def draw(seed: int, number: int) -> SoakCase:
         given["algo"] = ",".join(random.sample(pool, random.randint(1, 3)))
     given["size"] = ",".join(map(str, _draw_sizes(random)))
     given |= draw_options(random)
+    if kind == "switches" and given.get("cc") == "hpcc":
+        del given["cc"]  # they run another program
     if kind == "methods":
         given = {name: value for name, value in given.items() if name not in ("dtype", "compress")}
     if kind not in ("others", "methods"):
@@ -184,8 +186,9 @@ _OPTIONS = {
     "mtu": ("256", "1024"),
     "window": ("1", "2", "8"),
     "routes": ("ecmp",),
-    "cc": ("dctcp", "dcqcn", "swift", "timely", "nscc", "pfabric"),
+    "cc": ("dctcp", "dcqcn", "swift", "timely", "nscc", "pfabric", "hpcc"),
     "queue": ("16K", "64K"),
+    "trim": ("1K", "64K"),
     "scheduler": ("wrr", "drr"),
     "delay": ("100ns", "5us"),
     "rate": ("10G", "400G"),

@@ -19,6 +19,7 @@ from pydantic_core import CoreSchema, core_schema
 from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError, choose
 from ringleaf.marking import Marking, parse_marking
+from ringleaf.pausing import Pausing, parse_pausing
 from ringleaf.topologies.registry import parse as parse_topology
 from ringleaf.units import parse_fraction, parse_rate, parse_size, parse_time
 
@@ -262,6 +263,7 @@ AnyFactor = Annotated[
 Yes = Annotated[bool, Text(lambda text, where: parse_yes(where, text))]
 Scheduler = Annotated[str, checked(parse_scheduler, "drr")]
 AnyMarking = Annotated[Marking | None, Text(parse_marking, _example("65"), empty=True)]
+AnyPausing = Annotated[Pausing | None, Text(parse_pausing, _example("64K:48K"), empty=True)]
 Ways = Annotated[tuple[tuple[str, ...], ...], Text(_ways, _example("h3-s1-h8"), listed=True)]
 AnyPath = Annotated[Path | None, Text(lambda text, where: Path(text), empty=True)]
 AnyCount = Annotated[int | None, whole(1, empty=True)]

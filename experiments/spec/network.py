@@ -18,6 +18,7 @@ from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.systems import MOST_TREES
 from ringleaf.ina.window_registry import WINDOWS
 from ringleaf.marking import NEVER, Marking
+from ringleaf.pausing import Pausing
 from ringleaf.topologies.k_shortest import MOST_PATHS, USUAL_PATHS
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import exact_rate, exact_time
@@ -215,6 +216,21 @@ class NetworkSpec(Checked):
     queue_bytes: kinds.AnySize = option(
         "", "Size of each port's queue in bytes: 1MiB", flags="--queue", name="queue"
     )
+    trim_bytes: kinds.AnySize = option(
+        "",
+        "Room of each port for headers of packets that found its queue full, and whose payload is "
+        "cut off (packet trimming): 64K; default: they are dropped",
+        flags="--trim",
+        name="trim",
+    )
+    pfc: kinds.AnyPausing = option(
+        "",
+        "Priority flow control: bytes of a class from one port above which a switch has the sender "
+        "paused, and at which it goes on: 64K:48K; and the headroom above, by default as much as "
+        "each link needs: 64K:48K:100K. Ports' queues then have no size of their own. off: packets "
+        "are dropped",
+        flags="--pfc",
+    )
     scheduler: kinds.Scheduler = option(
         "strict",
         "Discipline of each port's 8 queues: strict, wrr or drr; weights: drr:1,1,1,1,2,2,4,4",
@@ -313,12 +329,23 @@ class NetworkSpec(Checked):
                 f"{self.program!r}"
             )
         self._check_gradients(where)
+        self._check_pausing(where)
         if self.net == VIRTUAL:
             if self.switch != SWITCHES[0]:
                 raise ConfigError(f"switch: needs net={MININET}, got {self.switch!r}")
         else:
             self._check_live()
         return self
+
+    def _check_pausing(self, where: str) -> None:
+        """Check that all that is asked for beside PFC has a part in it."""
+        for name in ("queue_bytes", "trim_bytes", "record") if self.pfc is not None else ():
+            if getattr(self, name) is not None:
+                got = str(getattr(self, name))
+                raise ConfigError(
+                    f"{where}pfc: can't go with {name.removesuffix('_bytes')}, got {got}; "
+                    "give either"
+                )
 
     def _check_gradients(self, where: str) -> None:
         """Check that routes that are solved for a job are for one job with servers."""
@@ -342,15 +369,15 @@ class NetworkSpec(Checked):
             )
         for name in (
             *("duplicate", "reorder", "switch_delay_ps", "host_delay_ps", "message_overhead_ps"),
-            "cross_traffic",
+            *("cross_traffic", "pfc", "trim_bytes"),
         ):
             value = getattr(self, name)
             if value:
                 got = exact_time(value) if name.endswith("_ps") else value
-                got = str(got) if isinstance(got, Path) else got
+                got = str(got) if isinstance(got, Path | Pausing) else got
+                typed = name.removesuffix("_ps").removesuffix("_bytes")
                 raise ConfigError(
-                    f"{name.removesuffix('_ps')}: not on a live network, got {got!r}; "
-                    f"take net={VIRTUAL}"
+                    f"{typed}: not on a live network, got {got!r}; take net={VIRTUAL}"
                 )
 
     def plain(self) -> dict[str, Any]:
@@ -358,6 +385,7 @@ class NetworkSpec(Checked):
         typed = {"marking", "slowdown", "folder"}
         found = self.model_dump(exclude=typed) | {
             "ecn": asdict(self.ecn),
+            "pfc": asdict(self.pfc) if self.pfc else None,
             "scale": self.scale,
             "record": str(self.record) if self.record else None,
             "cross_traffic": str(self.cross_traffic) if self.cross_traffic else None,

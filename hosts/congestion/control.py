@@ -56,6 +56,8 @@ TIMES_MASK = 24  # its size, a power of two, less one
 TOLD_AT = 25  # in `arena.bytes`: telemetry to send back to the peer; 0: packets have none
 HEARD_AT = 26  # likewise: telemetry of the newest packet acknowledged, for `on_ack`
 GAIN = 27  # factor on the growth of its window or rate, in units of 1 / ONE_GAIN
+TRIMS = 28  # 1: switches cut packets, so that a loss is known at once
+COUNTS_CUTS = 29  # 1: `on_loss` is called for each packet that was cut
 OWN = 32  # a controller's own words start here
 CONTROL_WORDS = 64
 
@@ -96,6 +98,8 @@ class Controller:
         routed: Whether it wants to know HOPS.
         program: The program that switches must run for it; if it has one, packets have room for
             telemetry, and `on_ack` finds that of the newest packet acknowledged at HEARD_AT.
+        counts_cuts: Whether `on_loss` is called for each packet that switches have cut, and not
+            just once for those that are sent again together.
     """
 
     name: str
@@ -112,6 +116,7 @@ class Controller:
     timed: bool = False
     routed: bool = False
     program: str = ""
+    counts_cuts: bool = False
 
 
 def make_control(
@@ -123,6 +128,7 @@ def make_control(
     rtt_ps: int,
     packet_bytes: int = 4096 + 82,
     hops: int = 1,
+    trims: bool = False,
 ) -> int:
     """Return the offset of a queue pair's block; 0 if the controller needs none."""
     if controller.is_open:
@@ -135,6 +141,7 @@ def make_control(
     block[WINDOW] = block[MOST_WINDOW] = window
     block[LINE_BPS], block[RTT_PS] = line_bps, rtt_ps
     block[GAIN] = ONE_GAIN
+    block[TRIMS], block[COUNTS_CUTS] = trims, controller.counts_cuts
     block[PACKET_BYTES], block[HOPS] = packet_bytes, hops
     block[TIMER_AT_PS], block[PRIORITY] = FOREVER_PS, UNSET
     block[TIMES_AT], block[TIMES_MASK] = times_at, times - 1

@@ -2,7 +2,8 @@
 
 As in ultraethernet/uet-htsim (40ccb05, uec.cpp), which says of itself that it is not the
 specification. The queueing delay is the round trip less the least one; its target t is a round
-trip, because nothing here trims packets. An acknowledgement's mark and delay give four cases:
+trip, or three quarters of one where switches trim packets. An acknowledgement's mark and delay give
+four cases:
 
     no mark, delay < t      proportional increase by t - delay; a fast one if there was next to no
                             delay for a window
@@ -31,6 +32,7 @@ from ringleaf.hosts.congestion.control import (
     OWN,
     PACKET_BYTES,
     RTT_PS,
+    TRIMS,
     WINDOW,
     Controller,
 )
@@ -59,6 +61,7 @@ IGNORED = OWN + 16
 REFERENCE_BITS = 8 * 150_000  # 100 Gbit/s and 12 us
 REFERENCE_PS = 12 * PS_PER_US
 LARGEST = 1.5  # BDP
+TRIMMED = 0.75  # of a round trip: the target with trimming
 FAIR = 5  # fi, packets per a
 PROPORTIONAL = 4  # alpha, packets per a and b
 FAST = 0.25
@@ -74,7 +77,8 @@ MARKING = Marking(8, 29, 1.0)
 
 def begin(block: Words) -> None:
     bits = int(block[LINE_BPS]) * int(block[RTT_PS]) // PS_PER_S
-    block[BASE_PS] = block[TARGET_PS] = block[RTT_PS]
+    block[BASE_PS] = block[RTT_PS]
+    block[TARGET_PS] = int((TRIMMED if block[TRIMS] else 1) * int(block[RTT_PS]))
     block[SCALE] = bits * ONE_PACKET // REFERENCE_BITS
     most = int(LARGEST * bits * ONE_PACKET / (8 * int(block[PACKET_BYTES])))
     block[MOST] = min(max(most, ONE_PACKET), int(block[MOST_WINDOW]) * ONE_PACKET)
@@ -194,4 +198,12 @@ def on_loss(arena: Arena, at: int, _timeout: int, now_ps: int) -> int:
     return 0
 
 
-CONTROLLER = Controller("nscc", begin, on_ack=on_ack, on_loss=on_loss, marking=MARKING, timed=True)
+CONTROLLER = Controller(
+    "nscc",
+    begin,
+    on_ack=on_ack,
+    on_loss=on_loss,
+    marking=MARKING,
+    timed=True,
+    counts_cuts=True,
+)

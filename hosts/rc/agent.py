@@ -8,7 +8,7 @@ from ringleaf.headers import get24
 from ringleaf.hosts.agent import READY, TIMER_AT_PS
 from ringleaf.hosts.fifo import FIFO_COUNT, open_fifo
 from ringleaf.hosts.rc.congestion import receive_notice, tend
-from ringleaf.hosts.rc.queue import offer, sendable, take_sender
+from ringleaf.hosts.rc.queue import offer, open_levels, sendable, take_sender
 from ringleaf.hosts.rc.receiver import is_whole, make_answer, receive_data, receive_probe
 from ringleaf.hosts.rc.sender import expire, make_data, make_probe, receive_answer
 from ringleaf.hosts.rc.state import (
@@ -16,15 +16,16 @@ from ringleaf.hosts.rc.state import (
     CONTROL_AT,
     DEADLINE_PS,
     IN_SENDERS,
-    LEVELS,
     PROBING,
     QP_COUNT,
     RATE_BPS,
+    TAKES_CUTS,
     TURN,
     open_qp,
 )
-from ringleaf.hosts.rc.wire import ACKNOWLEDGE, CNP, DEST_QP_AT, OPCODE_AT, PROBE
-from ringleaf.packets import open_packet
+from ringleaf.hosts.rc.trimming import receive_cut, receive_cut_notice
+from ringleaf.hosts.rc.wire import ACKNOWLEDGE, CNP, CUT, DEST_QP_AT, HEAD_BYTES, OPCODE_AT, PROBE
+from ringleaf.packets import HEAD_LEN, open_packet
 from ringleaf.units import FOREVER_PS
 
 
@@ -36,7 +37,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     packet = -1
     if answers.state[FIFO_COUNT] > 0:
         packet = make_answer(arena, at)
-    while packet < 0 and words[at + LEVELS] > 0:
+    while packet < 0 and open_levels(arena, at) > 0:
         number = take_sender(arena, at)
         qp = open_qp(arena, at, number)
         qp.state[IN_SENDERS] = 0
@@ -50,7 +51,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
             offer(arena, at, number, qp, now_ps)
         elif qp.state[RATE_BPS] > 0:
             offer(arena, at, number, qp, now_ps)  # another has used their rate: wait for the timer
-    words[at + READY] = answers.state[FIFO_COUNT] + words[at + LEVELS] > 0
+    words[at + READY] = answers.state[FIFO_COUNT] + open_levels(arena, at) > 0
     return packet
 
 
@@ -59,13 +60,18 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     view = open_packet(arena, packet)
     head = view.head
     number = get24(head, DEST_QP_AT) - 1
-    if not is_whole(view) or not 0 <= number < arena.words[at + QP_COUNT]:
+    if not 0 <= number < arena.words[at + QP_COUNT]:
         return 0
     qp = open_qp(arena, at, number)
-    if head[OPCODE_AT] == ACKNOWLEDGE:
+    if not is_whole(view):
+        if arena.words[at + TAKES_CUTS] and view.row[HEAD_LEN] >= HEAD_BYTES:
+            receive_cut(arena, at, number, qp, head)
+    elif head[OPCODE_AT] == ACKNOWLEDGE:
         receive_answer(arena, at, number, qp, head, now_ps)
     elif head[OPCODE_AT] == CNP:
         receive_notice(arena, at, qp, now_ps)
+    elif head[OPCODE_AT] == CUT:
+        receive_cut_notice(arena, at, number, qp, head, now_ps)
     elif head[OPCODE_AT] == PROBE:
         receive_probe(arena, at, number, qp, head)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ringleaf.arena import Arena
 from ringleaf.compiled import inline
-from ringleaf.hosts.agent import READY, TIMER_AT_PS
+from ringleaf.hosts.agent import PAUSED, READY, TIMER_AT_PS
 from ringleaf.hosts.congestion.control import CNP_DUE
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_WORDS, fifo_pop, fifo_push, open_fifo
 from ringleaf.hosts.rc.state import (
@@ -12,6 +12,7 @@ from ringleaf.hosts.rc.state import (
     ALLOWED,
     ANSWERS_AT,
     CONTROL_AT,
+    CUTS,
     DEADLINE_PS,
     FREE_AT_PS,
     HOLD_UNTIL_PS,
@@ -71,10 +72,16 @@ def offer(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
 
 
 @inline
+def open_levels(arena: Arena, at: int) -> int:
+    """Return a bit per priority whose fifo of senders has any, unless it is paused."""
+    return arena.words[at + LEVELS] & ~arena.words[at + PAUSED]
+
+
+@inline
 def take_sender(arena: Arena, at: int) -> int:
-    """Return the next queue pair among those of the highest priority; there must be one."""
+    """Return the next queue pair of the highest priority that may send; there must be one."""
     level = 0
-    above = arena.words[at + LEVELS] >> 1
+    above = open_levels(arena, at) >> 1
     while above > 0:
         level += 1
         above >>= 1
@@ -89,7 +96,11 @@ def take_sender(arena: Arena, at: int) -> int:
 def is_owing(arena: Arena, qp: Qp) -> bool:
     """Return whether an answer of the QP waits to be sent."""
     control = qp.state[CONTROL_AT]
-    return qp.state[SYNDROME] >= 0 or (control > 0 and arena.words[control + CNP_DUE] == 1)
+    return (
+        qp.state[SYNDROME] >= 0
+        or qp.state[CUTS] > 0
+        or (control > 0 and arena.words[control + CNP_DUE] == 1)
+    )
 
 
 @inline

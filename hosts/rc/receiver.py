@@ -12,12 +12,14 @@ from ringleaf.hosts.congestion.control import CNP_DUE, TOLD_AT
 from ringleaf.hosts.fifo import fifo_pop, fifo_push, open_fifo
 from ringleaf.hosts.rc.congestion import count_mark, keep_telemetry, telemetry_room, write_notices
 from ringleaf.hosts.rc.landing import land_packet
-from ringleaf.hosts.rc.queue import owe
+from ringleaf.hosts.rc.queue import is_owing, owe
 from ringleaf.hosts.rc.sender import write_head
 from ringleaf.hosts.rc.state import (
     ADVERTISED,
     ANSWERS_AT,
     CONTROL_AT,
+    CUT_PSN,
+    CUTS,
     EXPECTED_PSN,
     GAP_REPORTED,
     HAS_DATA,
@@ -32,6 +34,7 @@ from ringleaf.hosts.rc.state import (
     Qp,
     open_qp,
 )
+from ringleaf.hosts.rc.trimming import make_cut_notice
 from ringleaf.hosts.rc.wire import (
     ACK,
     ACK_HEAD_BYTES,
@@ -109,6 +112,11 @@ def make_answer(arena: Arena, at: int) -> int:
     qp = open_qp(arena, at, number)
     state = qp.state
     control = state[CONTROL_AT]
+    if state[CUTS] > 0:
+        packet = make_cut_notice(arena, qp)
+        if is_owing(arena, qp):
+            fifo_push(answers, number)
+        return packet
     if control > 0 and arena.words[control + CNP_DUE]:
         arena.words[control + CNP_DUE] = 0
         if state[SYNDROME] >= 0:
@@ -204,7 +212,7 @@ def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps
         owe(arena, at, number, qp, RNR_NAK)
     else:
         state[EXPECTED_PSN] += 1
-        state[GAP_REPORTED] = 0
+        state[GAP_REPORTED] = 1 if state[EXPECTED_PSN] == state[CUT_PSN] else 0
         state[SYNDROME] = min(state[SYNDROME], ACK)  # a NAK not yet sent has no object any more
         tag = qp.receives[(state[RECEIVES_FIRST] % RING) * REQUEST_WORDS + 2]
         if not place(arena, at, qp, view, opcode):

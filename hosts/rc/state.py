@@ -52,8 +52,9 @@ ANSWERS_AT = AGENT_WORDS + 7  # fifo of QPs that owe an acknowledgement
 PROBES_SENT = AGENT_WORDS + 12  # a statistic
 LEVELS = AGENT_WORDS + 13  # a bit per priority: whether its fifo of senders has any
 TURN = AGENT_WORDS + 14  # the queue pair after the last that sent at a shared rate
-SENDERS_AT = AGENT_WORDS + 15  # per priority, a fifo of QPs that may have data to send
-OWN_WORDS = 15 + PRIORITIES * FIFO_WORDS
+TAKES_CUTS = AGENT_WORDS + 15  # 1: packets without their data are asked for at once
+SENDERS_AT = AGENT_WORDS + 16  # per priority, a fifo of QPs that may have data to send
+OWN_WORDS = 16 + PRIORITIES * FIFO_WORDS
 
 # A QP's words.
 PEER_QP = 0
@@ -94,7 +95,10 @@ PROBES = 34  # sent since something was last acknowledged, or sent again
 NAKED_PSN = 35  # the PSN that a NAK has last asked for
 ACK_EVERY = 36  # packets between acknowledgements asked for
 UNANSWERED = 37  # probes sent since the last answer of any kind
-QP_WORDS = 38
+CUT_PSN = 38  # the first packet that came without its data; below EXPECTED_PSN: none is missing
+CUTS = 39  # packets that came so and that the sender is yet to be told of
+WANTS_CUT = 40  # 1: the sender is yet to be asked for CUT_PSN
+QP_WORDS = 41
 
 RING = 256  # work requests per QP and direction
 REQUEST_WORDS = 4  # address, length, tag; of a send the first PSN, of a receive how it lands
@@ -121,6 +125,7 @@ def make_rc(
     min_timeout_ps: int,
     rnr_wait_ps: int,
     has_data: bool = True,
+    takes_cuts: bool = False,
     udp_port: int = UDP_PORT,
 ) -> int:
     """Return the offset of an rc agent without queue pairs; `add_qps` makes them.
@@ -134,6 +139,7 @@ def make_rc(
         min_timeout_ps: Floor of the timeout; twice as much is its value before any sample.
         rnr_wait_ps: Time that a sender waits when no receive was posted.
         has_data: Whether messages that arrive are written to memory.
+        takes_cuts: Whether packets that switches have cut are asked for again at once.
         udp_port: The port that it sends to and is sent to; its peers have the same.
 
     Raises:
@@ -144,7 +150,7 @@ def make_rc(
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(udp_port, udp_port))
     words = store.arena.words
     words[at + MTU], words[at + WINDOW] = mtu, window
-    words[at + HAS_DATA] = has_data
+    words[at + HAS_DATA], words[at + TAKES_CUTS] = has_data, takes_cuts
     words[at + MIN_TIMEOUT_PS], words[at + RNR_WAIT_PS] = min_timeout_ps, rnr_wait_ps
     return at
 
@@ -210,7 +216,7 @@ def connect_qps(store: Store, ends: Sequence[QpEnd]) -> None:
     states[:, TEMPLATE_AT] = heads_at + places * TEMPLATE_BYTES
     states[:, SENDS_AT] = rings_at + 2 * places * RING * REQUEST_WORDS
     states[:, RECEIVES_AT] = states[:, SENDS_AT] + RING * REQUEST_WORDS
-    states[:, [SYNDROME, TIMED_PSN, NAKED_PSN]] = -1
+    states[:, [SYNDROME, TIMED_PSN, NAKED_PSN, CUT_PSN]] = -1
     states[:, DEADLINE_PS] = FOREVER_PS
     states[:, TIMEOUT_PS] = 2 * words[agents + MIN_TIMEOUT_PS]
     states[:, LIMIT] = 1  # before anything is known
@@ -272,6 +278,7 @@ def control_qp(
         + FRAME_OVERHEAD_BYTES
         + (TELEMETRY_BYTES if controller.program else 0),
         hops=hops,
+        trims=bool(store.arena.words[at + TAKES_CUTS]),
     )
     words = store.arena.words
     words[start + CONTROL_AT] = block

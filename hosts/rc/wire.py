@@ -21,6 +21,7 @@ SEND_ONLY = 0x04
 ACKNOWLEDGE = 0x11
 CNP = 0x81  # congestion notification packet (annex A17.9.3): BTH and 16 reserved bytes
 PROBE = 0xC0  # our own, in the range that is left to manufacturers (9.2): BTH alone
+CUT = 0xC1  # likewise: packets came without their data; as an ACKNOWLEDGE, but see `trimming.py`
 CNP_BYTES = 16
 TELEMETRY = 0xD0  # likewise, with a SEND's number: telemetry follows the BTH
 TELEMETRY_MASK = 0xF0

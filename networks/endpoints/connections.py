@@ -100,6 +100,7 @@ class Connections:
             min_timeout_ps=2 * rtt_ps + 4 * window * full_ps,
             rnr_wait_ps=rtt_ps,
             has_data=options.has_data,
+            takes_cuts=options.trim_bytes is not None,
             udp_port=self._udp_port,
         )
 

@@ -110,6 +110,15 @@ def leave_switch(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> 
 
 
 @inline
+def is_trimmed(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> bool:
+    """Have a packet that found a queue full trimmed, if switches do so; return whether it was."""
+    block = arena.words[at + s.TRIM_AT]
+    if block == 0:
+        return False
+    return handler_at(arena.words[block])(arena, at, packet | port << s.TRIM_BITS, now_ps) > 0
+
+
+@inline
 def enqueue(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     words = arena.words
     here = port_row(words, at, port)
@@ -124,7 +133,7 @@ def enqueue(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
         await_idle(words, at, port)
         if words[at + s.QUEUE_BINS_AT]:
             note_queues(words, at, port, now_ps)
-    else:
+    elif not is_trimmed(arena, at, port, packet, now_ps):
         note_drop(arena, at, port, level, packet, now_ps)
         free_packet(arena, packet)
 

@@ -80,6 +80,9 @@ def note_busied(words: Words, node: int, now_ps: int) -> None:
 @inline
 def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     words = arena.words
+    if words[at + s.PFC_AT]:
+        handler_at(words[words[at + s.PFC_AT] + s.PFC_HANDLE])(arena, at, event, now_ps)
+        return
     kind, index = event & 7, event >> 3
     if kind == TIMER:
         ring_timer(arena, at, index, now_ps)
@@ -249,8 +252,11 @@ def wake(arena: Arena, at: int, agent: int, now_ps: int) -> int:
     words = arena.words
     number = words[agent + NUMBER]
     arm_timer(words, at, number, now_ps)
-    node = words[agent_row(words, at, number) + s.AGENT_NODE]
-    serve_agents(arena, at, node_row(words, at, node), now_ps)
+    node = node_row(words, at, words[agent_row(words, at, number) + s.AGENT_NODE])
+    if words[at + s.PFC_AT]:
+        handler_at(words[words[at + s.PFC_AT] + s.PFC_SERVE])(arena, at, node, now_ps)
+    else:
+        serve_agents(arena, at, node, now_ps)
     return lacks_room_to_wake(arena, at)
 
 

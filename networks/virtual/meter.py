@@ -16,7 +16,7 @@ from ringleaf.hosts.agent import REFUSALS, RETRANSMISSIONS
 from ringleaf.networks.outcome import Direction, Drop, RunResult
 from ringleaf.networks.virtual.drops import clear_drops, read_drops
 from ringleaf.networks.virtual.state import NetworkState, open_network
-from ringleaf.switches.engine.queues import CLASS_PEAKS, DROPPED, PEAK_BYTES, QUEUE_WORDS
+from ringleaf.switches.engine.queues import CLASS_PEAKS, DROPPED, PEAK_BYTES, QUEUE_WORDS, TRIMMED
 from ringleaf.units import PS_PER_NS
 
 FIRST_BIN_PS = 100 * PS_PER_NS
@@ -66,6 +66,7 @@ class Meter:
             "retransmissions": int(words[net.agents[:, s.AGENT_AT] + RETRANSMISSIONS].sum()),
             "refusals": int(words[net.agents[:, s.AGENT_AT] + REFUSALS].sum()),
             "drops": int(self._queues(net)[:, DROPPED].sum()),
+            "trims": int(self._queues(net)[:, TRIMMED].sum()),
             "lost": int(net.ports[:, s.LOST].sum()),
             "packet_hops": sum(int(each.state[s.HOPS]) for each in nets),
             "events": sum(int(each.state[s.EVENTS]) for each in nets),

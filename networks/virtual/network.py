@@ -37,6 +37,7 @@ from ringleaf.networks.virtual.fabric import lay_out, places
 from ringleaf.networks.virtual.meter import Meter
 from ringleaf.networks.virtual.occupancy import FEW_SAMPLES, Occupancy, watch
 from ringleaf.networks.virtual.patience import Patience, limit_ps
+from ringleaf.networks.virtual.pausing import Pauses
 from ringleaf.networks.virtual.pcap import PortCapture, interfaces
 from ringleaf.networks.virtual.record import TraceRecorder
 from ringleaf.networks.virtual.regions import LEAST_GRID_PS, Note, Regions, divide, grid_ps
@@ -118,6 +119,8 @@ class VirtualNetwork(GivesTensors):
         self.endpoints.door = partial(_update, options, self.switches, self._items)
         self._places = places(graph)
         self._network = self._lay_out(seed)
+        self._trim()
+        self.pauses = Pauses.of(self.store, self._network, graph, self._places, options)
         self._regions = self._divide()
         self._links = [(place.node, place.peer) for place in self._places]
         number_agents(self.store.arena, self._network)
@@ -140,6 +143,14 @@ class VirtualNetwork(GivesTensors):
         self._tell: Tell | None = None
         self.leases: Leases | None = None
         """The leases of the last run's tensors, if it had some."""
+
+    def _trim(self) -> None:
+        """Have switches trim packets, if the options say so."""
+        if self.options.trim_bytes is not None:
+            from ringleaf.networks.virtual.trimming import lay_out_trimming
+
+            room = self.options.trim_bytes
+            lay_out_trimming(self.store, self._network, self.switches, room)
 
     def _wake_cross_traffic(self) -> None:
         """Have the timers of hosts' cross traffic set."""
@@ -480,6 +491,8 @@ class VirtualNetwork(GivesTensors):
         if self._tell is not None:
             self._tell(sum(int(self.store.arena.words[at + s.HOPS]) for at in self._regions.blocks))
             next_ps = min(next_ps, self.now_ps + TELL_PS)
+        if self.pauses is not None:
+            next_ps = min(next_ps, self.pauses.next_ps(self.now_ps))
         return next_ps
 
     def _disturb(self, disturbances: Iterable[Disturbance]) -> None:
@@ -505,10 +518,12 @@ class VirtualNetwork(GivesTensors):
         Its block in the arena stays behind, unused.
 
         Raises:
-            ConfigError: If packets are recorded: a trace has one beginning.
+            ConfigError: If packets are recorded: a trace has one beginning; or with PFC.
         """
         if self.options.record is not None:
             raise ConfigError(f"restart: not while traces are recorded, got {name!r}")
+        if self.pauses is not None:
+            raise ConfigError(f"restart: not with pfc, whose counts it would lose, got {name!r}")
         old = self.switches[name]
         switch = Switch(old.program, self.store, ports=len(old.ports), name=name)
         switch.write(self._items[name])

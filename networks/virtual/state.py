@@ -57,7 +57,15 @@ HALF = 37  # that is written now
 MAIL_PS = 38  # time of the first packet in it
 MEETINGS = 39  # of the team, so far
 LINES_AT = 40  # a row for each port: the packets that are on the way to it
+PFC_AT = 41  # block of priority flow control (`pfc/layout.py`); 0: it is off
+TRIM_AT = 42  # block of `trimming`, whose first word is a handler; 0: full queues drop packets
 NETWORK_WORDS = 48
+
+TRIM_BITS = 32  # of a packet's number, below that of its port
+
+# Words of PFC's block: addresses of its handlers. The rest is its own.
+PFC_HANDLE = 0  # of any event
+PFC_SERVE = 1  # serves a host's agents
 
 BOX_HEADER = 8  # before a box's rows: their number
 BOX_ROWS = 1 << 14  # as those of a heap
@@ -102,6 +110,7 @@ BUSIED = 9  # number of those events in that instant
 CPU_PORT = 10  # number of a switch's port to its controllers; 0: it has none
 CPU_AT = 11  # that port, which is not among those from FIRST_PORT on
 PASS_PS = 12  # time of a packet's pass through a switch's ingress pipeline
+DSCP_SLOT = 13  # of a switch that trims packets: the place of the DSCP among a packet's fields
 NODE_WORDS = 16
 
 # An agent's row.

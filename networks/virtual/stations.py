@@ -35,8 +35,8 @@ def note_owner(arena: Arena, agent: int, packet: int) -> None:
 
 
 @inline
-def offer_port(arena: Arena, at: int, node: int, now_ps: int) -> None:
-    """Give an idle port of a host to the next agent that has something to send."""
+def take_packet(arena: Arena, at: int, node: int, now_ps: int) -> int:
+    """Return a packet of the next agent of a host that has something to send, -1 if none has."""
     words = arena.words
     first, count = words[node + s.FIRST_AGENT], words[node + s.AGENT_COUNT]
     for _ in range(count):
@@ -50,8 +50,16 @@ def offer_port(arena: Arena, at: int, node: int, now_ps: int) -> None:
             if packet >= 0:
                 if words[at + s.OWNERS] > 1:
                     note_owner(arena, agent, packet)
-                send(arena, at, words[node + s.FIRST_PORT], packet, now_ps)
-                return
+                return packet
+    return -1
+
+
+@inline
+def offer_port(arena: Arena, at: int, node: int, now_ps: int) -> None:
+    """Give an idle port of a host to the next agent that has something to send."""
+    packet = take_packet(arena, at, node, now_ps)
+    if packet >= 0:
+        send(arena, at, arena.words[node + s.FIRST_PORT], packet, now_ps)
 
 
 @inline
@@ -95,7 +103,8 @@ def udp_port(arena: Arena, packet: int) -> int:
 
 
 @inline
-def reach_host(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None:
+def reach_agent(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None:
+    """Give a packet to the agent of a host that it is for."""
     words = arena.words
     port = udp_port(arena, packet)
     first = words[node + s.FIRST_AGENT]
@@ -110,18 +119,31 @@ def reach_host(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> No
     else:
         words[at + s.UNCLAIMED] += 1
     free_packet(arena, packet)
+
+
+@inline
+def reach_host(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None:
+    reach_agent(arena, at, node, packet, now_ps)
     serve_agents(arena, at, node, now_ps)
 
 
 @inline
-def ring_timer(arena: Arena, at: int, number: int, now_ps: int) -> None:
+def ring_agent(arena: Arena, at: int, number: int, now_ps: int) -> int:
+    """Handle an agent's timer; return the row of its host, or -1 if there is nothing to do."""
     words = arena.words
     agent = agent_row(words, at, number)
     if words[agent + s.TIMER_PS] != now_ps:
-        return  # an earlier event took its place
+        return -1  # an earlier event took its place
     words[agent + s.TIMER_PS] = FOREVER_PS
     block = words[agent + s.AGENT_AT]
     if words[block + TIMER_AT_PS] <= now_ps:
         handler_at(words[agent + s.FIRE_TIMER])(arena, block, 0, now_ps)
     arm_timer(words, at, number, now_ps)
-    serve_agents(arena, at, node_row(words, at, words[agent + s.AGENT_NODE]), now_ps)
+    return node_row(words, at, words[agent + s.AGENT_NODE])
+
+
+@inline
+def ring_timer(arena: Arena, at: int, number: int, now_ps: int) -> None:
+    node = ring_agent(arena, at, number, now_ps)
+    if node >= 0:
+        serve_agents(arena, at, node, now_ps)

@@ -29,7 +29,8 @@ WEIGHTS = 48  # per class
 DEFICITS = 56  # per class
 CHOOSER = 64  # address of the handler that chooses, and its number in `DISCIPLINES`, if the
 NUMBER = 65  # scheduler is of another package
-QUEUE_WORDS = 66
+TRIMMED = 66  # packets that were cut, as they found no room
+QUEUE_WORDS = 67
 
 
 def make_queues(store: Store, capacity_bytes: int) -> int:

@@ -48,6 +48,17 @@ def test_short_packets_are_padded() -> None:
     assert star.line_bytes(0) == 0
 
 
+def test_packets_of_hpcc_have_82_bytes_of_telemetry_more() -> None:
+    """Two bytes and five hops of four 32-bit numbers, in full packets and short ones."""
+    graph = registry.build("leafspine,leaves=1,spines=1,hosts=2", rate_bps=GBIT_100, delay_ps=0)
+    star = Bounds(graph, cc="hpcc")
+
+    assert star.line_bytes(4096) == 4178 + 82
+    assert star.line_bytes(1) == 1 + 82 + 82
+    least_ps = star.least_ps(ALGORITHMS["broadcast"].build(2), 4, 4)
+    assert least_ps == 2 * (86 + 82) * BYTE_PS
+
+
 @pytest.mark.parametrize(("is_float", "first_ps"), [(False, 0), (True, 4 * PS_PER_US // 2 + 13440)])
 def test_aggregation_on_a_star_is_one_size_and_one_way(is_float: bool, first_ps: int) -> None:
     """1024 blocks of 52 + 1024 + 24 bytes go up, and the last one down.

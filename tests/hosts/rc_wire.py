@@ -46,6 +46,7 @@ class Wire:
     late: float = 0.0
     flat: bool = False  # packets arrive as network interfaces give them: all in the head
     cut: float = 0.0  # how many lose their last byte on the way
+    takes_cuts: bool = False
     window: int = 4
     controller: str = "fixed"
     marks: float = 0.0  # how many meet congestion on the way
@@ -67,6 +68,7 @@ class Wire:
                 window=self.window,
                 min_timeout_ps=10 * DELAY_PS,
                 rnr_wait_ps=5 * DELAY_PS,
+                takes_cuts=self.takes_cuts,
             )
             for host in range(2)
         ]

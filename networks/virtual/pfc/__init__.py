@@ -1,0 +1,1 @@
+"""Priority flow control in virtual time: pause frames, and what ports do about them."""
