@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.sparse.algorithm import names_sparse
@@ -15,6 +15,9 @@ from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.results import CollectiveRow, Run
 from ringleaf.topologies.kinds import describe
 from ringleaf.units import PS_PER_US, format_size
+
+if TYPE_CHECKING:
+    from ringleaf.networks.outcome import RunResult
 
 _COLUMNS = (
     # name, unit, least width
@@ -161,6 +164,15 @@ def foot(run: Run) -> Iterator[str]:
     times = ", ".join(f"{row.algo} {row.time_ps / fastest.time_ps:.2f}" for row in others)
     slower = f"; times as long: {times}" if times else ""
     yield f"# fastest at {format_size(size)}: {fastest.algo}{slower}"
+
+
+def held(row: CollectiveRow, outcome: RunResult) -> Iterator[str]:
+    """Yield a line on what switches did that a network without PFC and trimming does not do."""
+    where = f"# {row.algo} at {format_size(row.size_bytes)}"
+    if outcome.pauses:
+        yield f"{where}: ports asked {outcome.pauses} times for a pause"
+    if outcome.trims:
+        yield f"{where}: {outcome.trims} packets were trimmed"
 
 
 def beyond(found: Explained) -> str:

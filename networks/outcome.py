@@ -108,5 +108,6 @@ class RunResult:
     refusals: int = 0  # RNR NAKs: of packets for which no receive was posted
     overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`
     trims: int = 0  # packets that found a queue full, and went on without their payload
+    pauses: int = 0  # times that a port asked the other end to pause a class
     usage: Usage | None = None  # live: of the processors
     drop_counts: list[Drop] = field(default_factory=list)  # `drops` by queue and source

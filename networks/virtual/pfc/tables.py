@@ -26,7 +26,6 @@ from ringleaf.networks.virtual.pfc.hosts import serve
 from ringleaf.networks.virtual.pfc.layout import (
     BLOCK_WORDS,
     HEADROOM,
-    HELD,
     MAC,
     NIC_AT,
     PAUSED,
@@ -135,7 +134,7 @@ class PortPauses:
 def read_pauses(
     arena: Arena, network: int, places: Sequence[PortPlace], now_ps: int
 ) -> list[PortPauses]:
-    """Return what all ports have done since `forget_pauses`, or since the start."""
+    """Return what all ports have done since the start."""
     found = []
     for place, row in zip(places, pause_rows(arena, network).tolist(), strict=True):
         still_ps = now_ps - row[SINCE_PS] if row[PAUSED] else 0
@@ -151,11 +150,3 @@ def read_pauses(
             )
         )
     return found
-
-
-def forget_pauses(arena: Arena, network: int, now_ps: int) -> None:
-    """Begin to count anew; pauses that last go on."""
-    rows = pause_rows(arena, network)
-    rows[:, [PAUSES, PAUSED_PS]] = 0
-    rows[:, SINCE_PS] = now_ps
-    rows[:, PEAKS : PEAKS + CLASSES] = rows[:, HELD : HELD + CLASSES]
