@@ -241,8 +241,9 @@ def deal_packets(store: Store) -> None:
 
 
 def free_packets(store: Store) -> int:
-    """Return the number of packets that are free."""
-    return sum(int(arena.own[POOL_FREE]) for arena in store.arenas)
+    """Return the number of packets that are free, each with a header vector."""
+    packets = sum(int(arena.own[POOL_FREE]) for arena in store.arenas)
+    return min(packets, sum(int(arena.own[PHVS_FREE]) for arena in store.arenas))
 
 
 def has_few(arena: Arena, least: int) -> bool:
