@@ -259,3 +259,17 @@ def test_an_error_while_inputs_of_a_sum_are_made_ends_the_run() -> None:
 
     with pytest.raises(OSError, match="nothing to read"):
         network.run(schedule, network.arrays(4096, FLOAT32, schedule), fill=fill)
+
+
+def test_a_page_that_is_needed_again_keeps_its_memory(given_back: list[int]) -> None:
+    memory = np.zeros(8 * PAGE, np.uint8)
+    first = -(-memory.ctypes.data // PAGE) * PAGE
+    one, other = memory[first - memory.ctypes.data :][:PAGE], first + 2 * PAGE
+    found = pages.Pages([memory])
+
+    found.take(first, first + PAGE)
+    found.give_back(first, first + PAGE)
+    found.take(first, first + PAGE)
+    one[:] = 7
+    found.take(other, other + PAGE)
+    assert (one == 7).all()
