@@ -31,7 +31,7 @@ from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import (
     JOBS,
     WORKLOAD,
-    file_name,
+    folder_name,
     options_for,
     resolve_any,
 )
@@ -128,8 +128,12 @@ def run_one(given: Case, emit: Emit, *, drawn: bool = True, beside: Drawer | Non
 
 
 def _place(case: Case, names: Sequence[str]) -> str:
-    """Return the folder name of a case, made of the options in which cases differ."""
-    return file_name("-".join(f"{name}={case[name]}" for name in names if name in case))
+    """Return the folder name of a case, made of the options in which cases differ.
+
+    Jobs are last, as their text is so long that it may be cut.
+    """
+    told = sorted((name for name in names if name in case), key=lambda name: name == JOBS)
+    return folder_name("-".join(f"{name}={case[name]}" for name in told))
 
 
 def _check(cases: Mapping[str, Case], crew: Crew) -> None:

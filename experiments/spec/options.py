@@ -140,10 +140,15 @@ def run_name(given: Mapping[str, str]) -> str:
         if name not in ("topo", *ASIDE)
         and given.get(name, OPTIONS[name].default) != OPTIONS[name].default
     ]
-    text = file_name("-".join(parts))
-    if len(text) > MOST_LETTERS:
-        text = f"{text[:MOST_LETTERS]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    return text
+    return folder_name("-".join(parts))
+
+
+def folder_name(text: str) -> str:
+    """Return a text as the name of a folder; a long one is cut, and stays apart from others."""
+    name = file_name(text)
+    if len(name) > MOST_LETTERS:
+        name = f"{name[:MOST_LETTERS]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return name
 
 
 def file_name(text: str) -> str:

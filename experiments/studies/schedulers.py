@@ -68,15 +68,15 @@ def settled_ms(case: JobsCase, job: int) -> float:
     Raises:
         ConfigError: If it has fewer than three iterations.
     """
-    begins = sorted(
-        span.start_ps
-        for span in case.spans
-        if span.job == job and span.kind == FORWARD and span.layers == (0,)
-    )
+    first: dict[int, int] = {}  # by iteration: when its first layer that takes time begins
+    for span in case.spans:
+        if span.job == job and span.kind == FORWARD:
+            first[span.iteration] = min(span.start_ps, first.get(span.iteration, span.start_ps))
+    begins = sorted(first.values())
     if len(begins) < 3:
         raise ConfigError(
-            f"study: job {job} must have at least 3 iterations, got {len(begins)} of a front layer "
-            "that takes time"
+            f"study: job {job} must have at least 3 iterations, got {len(begins)} whose forward "
+            "passes take time"
         )
     return (begins[-1] - begins[1]) / (len(begins) - 2) / PS_PER_MS
 

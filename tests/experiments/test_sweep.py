@@ -123,6 +123,28 @@ def test_what_is_compressed_is_compared_as_it_is_sent(tmp_path: Path) -> None:
     assert sweep.run(cases, name="compressed", emit=lambda _: None)
 
 
+def test_cases_with_many_jobs_have_folders_of_short_names(tmp_path: Path) -> None:
+    """Texts of jobs are longer than a name may be; runs that differ in nothing else stay apart."""
+    model = tmp_path / "small.yaml"
+    model.write_text("name: small\nlayers: [{elements: 2000, forward: 2us, backward: 4us}]\n")
+    job = {"model": str(model), "ranks": "2", "iterations": "1"}
+    case = {"topo": "leafspine,leaves=2,spines=1,hosts=5", "algo": "ring", "servers": "0"}
+    cases = [
+        {**case, "out": str(tmp_path / "runs"), "jobs": [job] * 3 + [{**job, "weight": weight}]}
+        for weight in ("1", "2")
+    ]
+    cases.append({**cases[0], "mtu": "256"})
+
+    assert sweep.run(cases, name="many", emit=lambda _: None)
+
+    folders = sorted(path.name for path in (tmp_path / "runs").iterdir() if path.is_dir())
+    assert len(folders) == 3
+    assert sum(name.startswith("mtu=256-jobs=") for name in folders) == 1
+    assert all(len(name.encode()) < 255 for name in folders)
+    with (tmp_path / "runs" / sweep.FILE).open() as file:
+        assert len(list(csv.DictReader(file))) == 3 * 4
+
+
 def test_published_formulas_at_their_corners() -> None:
     dense = Setting(8, 1 << 20, 1.0, 1.0, 10**11, 0)
     gain = ring_ps(dense) / BEST_PS["omnireduce"](dense)
