@@ -17,11 +17,11 @@ from ringleaf.experiments.spec.kinds import Text, label, option
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.systems import MOST_TREES
 from ringleaf.ina.window_registry import WINDOWS
+from ringleaf.live_limits import check_discipline, check_live
 from ringleaf.marking import NEVER, Marking
-from ringleaf.pausing import Pausing
 from ringleaf.topologies.k_shortest import MOST_PATHS, USUAL_PATHS
 from ringleaf.topologies.registry import TOPOLOGIES
-from ringleaf.units import exact_rate, exact_time
+from ringleaf.units import exact_rate
 
 MAX_HOSTS = 4096
 """The most hosts: more can be drawn and routed, but not simulated in any useful time."""
@@ -334,7 +334,8 @@ class NetworkSpec(Checked):
             if self.switch != SWITCHES[0]:
                 raise ConfigError(f"switch: needs net={MININET}, got {self.switch!r}")
         else:
-            self._check_live()
+            check_discipline(self.switch, self.scheduler, where)
+            check_live({name: getattr(self, name) for name in type(self).model_fields}, where)
         return self
 
     def _check_pausing(self, where: str) -> None:
@@ -360,25 +361,6 @@ class NetworkSpec(Checked):
         elif self.adds_bps is not None:
             got = exact_rate(self.adds_bps)
             raise ConfigError(f"{where}adds: is for routes=grid, got {got} and {self.routes!r}")
-
-    def _check_live(self) -> None:
-        if self.switch == "bmv2" and self.scheduler != "strict":
-            raise ConfigError(
-                f"scheduler: BMv2's ports have strict priority only, got {self.scheduler!r}; "
-                "take switch=embedded"
-            )
-        for name in (
-            *("duplicate", "reorder", "switch_delay_ps", "host_delay_ps", "message_overhead_ps"),
-            *("cross_traffic", "pfc", "trim_bytes"),
-        ):
-            value = getattr(self, name)
-            if value:
-                got = exact_time(value) if name.endswith("_ps") else value
-                got = str(got) if isinstance(got, Path | Pausing) else got
-                typed = name.removesuffix("_ps").removesuffix("_bytes")
-                raise ConfigError(
-                    f"{typed}: not on a live network, got {got!r}; take net={VIRTUAL}"
-                )
 
     def plain(self) -> dict[str, Any]:
         """Return the spec as for JSON, with resolved values in place of typed ones."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -13,6 +13,7 @@ import numpy as np
 
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.live_limits import check_live
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.groups import Group, whole
@@ -56,7 +57,8 @@ class LiveHosts(GivesTensors):
         groups: Groups that run collectives; None: all hosts, with the options' system.
 
     Raises:
-        ConfigError: If the aggregation system does not fit the topology.
+        ConfigError: If the aggregation system does not fit the topology, or an option, or a delay
+            of the topology's nodes, is for virtual time only.
     """
 
     def __init__(
@@ -67,6 +69,8 @@ class LiveHosts(GivesTensors):
         seed: int = 1,
         groups: Sequence[Group] | None = None,
     ) -> None:
+        asked = {each.name: getattr(options, each.name) for each in fields(options)}
+        check_live(graph.graph | asked, "options: ", "VirtualNetwork")
         self._seed = seed
         self.store = Store(shared=True)
         make_pool(

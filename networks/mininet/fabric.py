@@ -15,6 +15,7 @@ import networkx as nx
 from mininet.net import Mininet
 
 from ringleaf.errors import BackendError, ConfigError, choose
+from ringleaf.live_limits import check_discipline
 from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
 from ringleaf.networks.mininet.links import MTU_BYTES
 from ringleaf.networks.mininet.preflight import check_machine
@@ -65,6 +66,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         choose("mininet", "switch", self.switch, SWITCHES)
+        check_discipline(self.switch, self.scheduler, "mininet: ")
         if not 1 <= self.cpu_port <= CPU_PORT:
             raise ConfigError(f"CPU port: must be in [1, {CPU_PORT}], got {self.cpu_port}")
 

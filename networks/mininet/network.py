@@ -13,6 +13,7 @@ import numpy as np
 
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.errors import ConfigError
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.endpoints.director import Planner
@@ -117,6 +118,7 @@ class MininetNetwork(GivesTensors):
         stall_s: float = STALL_S,
         groups: Sequence[Group] | None = None,
     ) -> None:
+        _check_settings(testbed.settings, options)
         self.graph = testbed.graph
         self._options = options
         self._stall_s = stall_s
@@ -267,6 +269,21 @@ class MininetNetwork(GivesTensors):
         loss = wire.loss_or(self._options.loss)
         line = LinkEnd(self._fabric.interface(host), wire.rate_bps, wire.delay_ps, loss)
         return LivePlace(host, line, Path(f"/proc/{self._fabric.namespace_pid(host)}/ns/net"))
+
+
+def _check_settings(settings: Settings, options: NetworkOptions) -> None:
+    """Check that options for what a testbed has made are as it was made.
+
+    Raises:
+        ConfigError: If one of them differs.
+    """
+    for name in ("scheduler", "queue_bytes", "loss"):
+        made, wanted = getattr(settings, name), getattr(options, name)
+        if wanted != made:
+            raise ConfigError(
+                f"options: {name} must be the testbed's, {made!r}, got {wanted!r}; "
+                f"give Settings({name}={wanted!r})"
+            )
 
 
 def _line_bytes(port: Mapping[str, int]) -> int:

@@ -124,18 +124,6 @@ def test_live_networks_are_slower_unless_told_otherwise() -> None:
     assert (live.net, live.switch, live.scale) == ("mininet", "bmv2", 10)
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        *(("duplicate", "1%"), ("reorder", "1%")),
-        *(("switch_delay", "1ns"), ("host_delay", "1us"), ("message_overhead", "1ps")),
-    ],
-)
-def test_what_live_networks_cannot_do_is_refused(option: str, value: str) -> None:
-    with pytest.raises(ConfigError, match=f"{option}: not on a live network, got .*net=virtual"):
-        resolve({"net": "mininet", option: value})
-
-
 def test_injection_and_rate_exclude_each_other() -> None:
     with pytest.raises(ConfigError, match="inject: can't go with rate, got 40G; give either"):
         resolve({"inject": "40G", "rate": "100G"})

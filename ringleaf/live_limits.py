@@ -1,0 +1,72 @@
+"""The options that live networks do not carry out, and their refusal.
+
+Command line, specs and networks that are made in Python all refuse them here, so that none is ever
+ignored in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ringleaf.errors import ConfigError
+from ringleaf.units import exact_time
+
+VIRTUAL_ONLY: Mapping[str, object] = MappingProxyType(
+    {
+        "duplicate": 0,
+        "reorder": 0,
+        "switch_delay_ps": 0,
+        "host_delay_ps": 0,
+        "message_overhead_ps": 0,
+        "cross_traffic": None,
+        "pfc": None,
+        "trim_bytes": None,
+        "has_data": True,
+    }
+)
+"""Attribute -> the value that asks for nothing. Only virtual time carries out any other value.
+
+The names are attributes of specs (`NetworkSpec`), of `NetworkOptions`, and of topologies' graphs.
+"""
+
+STRICT = "strict"
+
+
+def check_live(given: Mapping[str, object], where: str = "", take: str = "net=virtual") -> None:
+    """Check options that a live network shall carry out.
+
+    Args:
+        given: Values by attribute; those that are not in `VIRTUAL_ONLY` are passed over.
+        where: The beginning of the message.
+        take: The remedy: the network to take instead.
+
+    Raises:
+        ConfigError: If one is for virtual time only.
+    """
+    for name, nothing in VIRTUAL_ONLY.items():
+        value = given.get(name, nothing)
+        if value == nothing:
+            continue
+        typed = name.removesuffix("_ps").removesuffix("_bytes")
+        got = _shown(name, value)
+        raise ConfigError(f"{where}{typed}: not on a live network, got {got}; take {take}")
+
+
+def _shown(name: str, value: object) -> str:
+    if name.endswith("_ps") and isinstance(value, int):
+        return repr(exact_time(value))
+    return repr(value) if isinstance(value, int | float) else repr(str(value))
+
+
+def check_discipline(switch: str, scheduler: str, where: str = "") -> None:
+    """Check that a kind of live switch has a queueing discipline.
+
+    Raises:
+        ConfigError: If it is BMv2, whose ports have strict priority only, and another is wanted.
+    """
+    if switch == "bmv2" and scheduler != STRICT:
+        raise ConfigError(
+            f"{where}scheduler: BMv2's ports have strict priority only, got {scheduler!r}; "
+            "take switch=embedded"
+        )

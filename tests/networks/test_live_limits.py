@@ -1,0 +1,127 @@
+"""Options that only virtual time carries out: live networks refuse them, however they are made."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.spec.file import read_cases
+from ringleaf.experiments.spec.network import NetworkSpec
+from ringleaf.experiments.spec.options import resolve, resolve_any
+from ringleaf.live_limits import VIRTUAL_ONLY, check_live
+from ringleaf.networks.live.hosts import LiveHosts
+from ringleaf.networks.mininet.fabric import Settings
+from ringleaf.networks.mininet.network import MininetNetwork, Testbed
+from ringleaf.networks.options import NetworkOptions
+from ringleaf.pausing import Pausing
+from ringleaf.topologies.delays import with_delays
+from ringleaf.topologies.registry import build
+
+GRAPH = build("leafspine,leaves=1,spines=1,hosts=2")
+
+CASES: dict[str, tuple[object, str, str, str]] = {
+    # attribute: (a value, as shown; the option, as typed)
+    "duplicate": (0.01, "0.01", "duplicate", "1%"),
+    "reorder": (0.02, "0.02", "reorder", "2%"),
+    "switch_delay_ps": (1_000, "'1ns'", "switch_delay", "1ns"),
+    "host_delay_ps": (1_000_000, "'1us'", "host_delay", "1us"),
+    "message_overhead_ps": (1, "'1ps'", "message_overhead", "1ps"),
+    "cross_traffic": (Path("x.pcap"), "'x.pcap'", "cross_traffic", "x.pcap"),
+    "pfc": (Pausing(65536, 49152), "'65536:49152'", "pfc", "64K:48K"),
+    "trim_bytes": (65536, "65536", "trim", "64K"),
+    "has_data": (False, "False", "has_data", ""),
+}
+
+TYPED = [name for name in CASES if name in NetworkSpec.model_fields]
+GIVEN = [name for name in CASES if name in {each.name for each in fields(NetworkOptions)}]
+
+LIVE = {
+    *("mtu", "window", "ecmp", "queue_bytes", "scheduler", "congestion", "ecn", "loss", "system"),
+    *("lanes", "slots", "switch_entries", "program", "programs", "assigned", "ina_congestion"),
+    *("allocator", "trees", "servers", "capture", "record", "ahead_bytes"),
+}
+"""The options that live networks carry out."""
+
+NO_DIFFERENCE = {"bins", "watch_queues", "watch_memory", "watch_messages", "threads", "jitter_ps"}
+"""Options of what is noted, of how virtual time is computed, and of others that are refused."""
+
+
+def test_every_option_is_live_or_refused() -> None:
+    """A new option must be put in one of these sets, or it would be ignored in silence."""
+    known = {each.name for each in fields(NetworkOptions)}
+    assert known == LIVE | NO_DIFFERENCE | (set(VIRTUAL_ONLY) & known)
+    assert set(VIRTUAL_ONLY) == set(CASES) == {*GIVEN, *TYPED}
+
+
+def refusal(name: str) -> str:
+    _, shown, option, _ = CASES[name]
+    return f"{option}: not on a live network, got {shown}; take "
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_specs_and_typed_options_are_refused(name: str, tmp_path: Path) -> None:
+    *_, option, text = CASES[name]
+    with pytest.raises(ConfigError) as typed:
+        resolve({"net": "mininet", option: text})
+    assert str(typed.value) == refusal(name) + "net=virtual"
+    jobs = tmp_path / "jobs.yaml"
+    jobs.write_text(
+        f"net: mininet\njobs: [{{model: resnet50, ranks: 2}}]\nservers: 0\n{option}: {text}\n"
+    )
+    with pytest.raises(ConfigError) as read:
+        resolve_any(read_cases(jobs)[0])
+    assert str(read.value) == refusal(name) + "net=virtual"
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_networks_made_in_python_refuse_them(name: str) -> None:
+    wanted: dict[str, Any] = {name: CASES[name][0]}
+    options = NetworkOptions(**wanted)
+    message = f"options: {refusal(name)}VirtualNetwork"
+    with pytest.raises(ConfigError) as alone:
+        LiveHosts(GRAPH, options)
+    with pytest.raises(ConfigError) as whole:
+        MininetNetwork(Testbed(GRAPH, Settings()), options)
+    assert str(alone.value) == str(whole.value) == message
+
+
+@pytest.mark.parametrize("name", ["switch_delay_ps", "host_delay_ps"])
+def test_topologies_with_delays_of_nodes_are_refused(name: str) -> None:
+    wanted: dict[str, Any] = {name: CASES[name][0]}
+    with pytest.raises(ConfigError) as error:
+        LiveHosts(with_delays(GRAPH, **wanted), NetworkOptions())
+    assert str(error.value) == f"options: {refusal(name)}VirtualNetwork"
+
+
+def test_values_that_ask_for_nothing_pass() -> None:
+    check_live({})
+    check_live(VIRTUAL_ONLY)
+    check_live({"pfc": None, "mtu": 9000, "reorder": 0.0})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"scheduler": "drr"}, "scheduler must be the testbed's, 'strict', got 'drr'"),
+        ({"queue_bytes": 65536}, "queue_bytes must be the testbed's, 4194304, got 65536"),
+        ({"loss": 0.01}, "loss must be the testbed's, 0.0, got 0.01"),
+    ],
+)
+def test_options_that_a_testbed_was_made_without_are_refused(
+    wanted: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"options: {message}; give Settings"):
+        MininetNetwork(Testbed(GRAPH, Settings()), NetworkOptions(**wanted))
+
+
+def test_bmv2_has_strict_priority_only() -> None:
+    message = "scheduler: BMv2's ports have strict priority only, got 'drr'; take switch=embedded"
+    with pytest.raises(ConfigError, match=message):
+        Settings(switch="bmv2", scheduler="drr")
+    with pytest.raises(ConfigError, match=message):
+        resolve({"net": "mininet", "switch": "bmv2", "scheduler": "drr"})
+    assert Settings(scheduler="drr").scheduler == "drr"
