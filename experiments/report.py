@@ -7,7 +7,7 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from ringleaf.experiments import drops, why
+from ringleaf.experiments import drops, held, why
 from ringleaf.experiments.page.document import document, figure
 from ringleaf.experiments.results import CollectiveRow, Run, is_one_size
 from ringleaf.experiments.table import bandwidth, reasons
@@ -75,6 +75,7 @@ def render(
         "<h2>Results</h2>",
         *_table(run.rows),
         *drops.as_html(run.drops),
+        *(line for row in run.rows for line in held.as_html(_place(row), row)),
         *why.as_html(run, svgs),
         *_inside(run, svgs, topologies),
         "<h2>How to read this</h2>",
@@ -84,6 +85,10 @@ def render(
         *_details(run),
     )
     return document(title, parts)
+
+
+def _place(row: CollectiveRow) -> str:
+    return f"{row.algo} at {format_size(row.size_bytes)}"
 
 
 def _subtitle(run: Run) -> str:

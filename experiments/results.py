@@ -74,6 +74,8 @@ class CollectiveRow:
     skipping: str = ""  # if it was asked for: what was skipped, or why nothing was
     choice: str = ""  # by an algorithm that chooses: the one it has chosen
     expected_ps: int | None = None  # the time that the cost model gives for it
+    pauses: int = 0  # times that a port asked the other end to pause a class
+    trims: int = 0  # packets that found a queue full, and went on without their payload
 
 
 @dataclass(frozen=True, slots=True)

@@ -470,6 +470,8 @@ class Experiment:
             wire_bytes=max(outcome.wire_bytes[: self.ranks]),
             retransmissions=outcome.retransmissions,
             drops=outcome.drops,
+            pauses=outcome.pauses,
+            trims=outcome.trims,
             lost=outcome.lost,
             packet_hops=outcome.packet_hops,
             events=outcome.events,

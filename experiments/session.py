@@ -105,7 +105,6 @@ def _measure(
 ) -> None:
     for line in table.head(run, experiment.need):
         emit(line)
-    held: list[str] = []
     for measurement in experiment.run(connect, shown):
         row = measurement.row
         run.rows.append(row)
@@ -116,7 +115,6 @@ def _measure(
             run.drops[row.algo, row.size_bytes] = measurement.outcome.drop_counts
         shown.end()
         emit(table.line(row, table.algo_width(run)))
-        held += table.held(row, measurement.outcome)
         folder.note(measurement.files)
         folder.keep(partial(results.write_rows, folder.path, run))
         log.append(_log_line(measurement))
@@ -126,7 +124,7 @@ def _measure(
             folder.keep(partial(results.write_explained, folder.path, found))
         if drawn and measurement.outcome.notes:
             log += _write_timeline(experiment.graph, measurement, folder)
-    for line in (*held, *table.foot(run)):
+    for line in table.foot(run):
         emit(line)
 
 

@@ -53,6 +53,7 @@ WORKLOAD_COLUMNS = (
     *("iteration_ps", "compute_share", "exposed_share", "idle_share", "bubble"),
     *PERCENTILE_NAMES,
     *("fairness", "peak_queue_bytes", "wrong", "retransmissions", "drops", "packet_hops"),
+    *("pauses", "trims"),
 )
 """The results of a run of a workload that are in the file."""
 

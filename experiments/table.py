@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.sparse.algorithm import names_sparse
-from ringleaf.experiments import drops
+from ringleaf.experiments import drops, held
 from ringleaf.experiments.bounds.busbw import busbw_formula
 from ringleaf.experiments.estimate import Need
 from ringleaf.experiments.explain.findings import TITLES, Explained
@@ -15,9 +15,6 @@ from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.results import CollectiveRow, Run
 from ringleaf.topologies.kinds import describe
 from ringleaf.units import PS_PER_US, format_size
-
-if TYPE_CHECKING:
-    from ringleaf.networks.outcome import RunResult
 
 _COLUMNS = (
     # name, unit, least width
@@ -134,6 +131,7 @@ def bandwidth(gb_s: float) -> str:
 
 def foot(run: Run) -> Iterator[str]:
     """Yield the lines after the last row: whether all values were right, and which was fastest."""
+    yield from _held(run)
     wrong = run.wrong
     if wrong is None:
         yield "# wrong values: not checked, as there was no data (data=none)"
@@ -166,13 +164,10 @@ def foot(run: Run) -> Iterator[str]:
     yield f"# fastest at {format_size(size)}: {fastest.algo}{slower}"
 
 
-def held(row: CollectiveRow, outcome: RunResult) -> Iterator[str]:
-    """Yield a line on what switches did that a network without PFC and trimming does not do."""
-    where = f"# {row.algo} at {format_size(row.size_bytes)}"
-    if outcome.pauses:
-        yield f"{where}: ports asked {outcome.pauses} times for a pause"
-    if outcome.trims:
-        yield f"{where}: {outcome.trims} packets were trimmed"
+def _held(run: Run) -> Iterator[str]:
+    for row in run.rows:
+        for line in held.tell(f"{row.algo} at {format_size(row.size_bytes)}", row):
+            yield f"# {line}"
 
 
 def beyond(found: Explained) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from ringleaf.experiments import drops
+from ringleaf.experiments import drops, held
 from ringleaf.experiments.jobs.figures import TIMELINE
 from ringleaf.experiments.jobs.results import JobRow, JobsCase, timeline_file
 from ringleaf.experiments.page.document import document, figure
@@ -61,6 +61,7 @@ def render(
         "<h2>Results</h2>",
         *_table(rows),
         *drops.as_html({(case.combination.name, 0): case.drops for case in cases if case.drops}),
+        *(line for case in cases for line in held.as_html(case.combination.name, case.rows[0])),
         *_timelines(cases, timelines),
         "<h2>Run it again</h2>",
         "<p>make exp SPEC=spec.yaml, with</p>",

@@ -61,6 +61,8 @@ class JobRow:
     late_ps: int | None = None  # of the case, live: from a decision until a host begins, on average
     most_late_ps: int | None = None  # likewise, the most
     limit: str = ""  # of the case, live: the part without processor time left
+    pauses: int = 0  # of the case: times that a port asked the other end to pause a class
+    trims: int = 0  # of the case: packets that went on without their payload
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,8 @@ def summarise(
             reason=done.reasons[number],
             retransmissions=outcome.retransmissions,
             drops=outcome.drops,
+            pauses=outcome.pauses,
+            trims=outcome.trims,
             peak_queue_bytes=outcome.peak_queue_bytes or (None if is_live else 0),
             busiest_percent=round(100 * max(loads), 3),
             links_percent=round(100 * fmean(loads), 3),

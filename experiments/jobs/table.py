@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ringleaf.experiments import drops
+from ringleaf.experiments import drops, held
 from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of, is_live
 from ringleaf.experiments.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.jobs.runner import JobsExperiment
@@ -127,6 +127,8 @@ def foot(cases: Sequence[JobsCase]) -> Iterator[str]:
     for case in cases:
         if case.rows[0].drops:
             yield f"# {drops.tell(case.combination.name, 0, case.rows[0].drops, case.drops)}"
+        for line in held.tell(case.combination.name, case.rows[0]):
+            yield f"# {line}"
     for row in (case.rows[0] for case in cases if case.is_live):
         yield f"# {told_of_live(row)}"
     hops = sum(case.rows[0].packet_hops for case in cases)

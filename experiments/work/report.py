@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from ringleaf.experiments import drops
+from ringleaf.experiments import drops, held
 from ringleaf.experiments.page.document import document, figure
 from ringleaf.experiments.work.accounts import WorkRow
 from ringleaf.experiments.work.messages import PERCENTILES
@@ -56,6 +56,7 @@ def render(found: WorkResults, svgs: Mapping[str, str], *, about: Iterable[str],
         *_messages(found),
         *_table(found.rows),
         *drops.as_html(counts),
+        *held.as_html("replay", found),
         f'<p class="soft">{_shown(found)} {escape(FILE)} opens at ui.perfetto.dev and in '
         "chrome://tracing.</p>",
         "<h2>Run it again</h2>",

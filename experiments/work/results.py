@@ -68,6 +68,8 @@ class WorkResults:
     virtual_ps: int | None = None  # live: the iteration in virtual time, as a prediction
     late_ps: int | None = None  # live: from a decision until a host begins, on average
     most_late_ps: int | None = None  # likewise, the most
+    pauses: int = 0  # times that a port asked the other end to pause a class
+    trims: int = 0  # packets that found a queue full, and went on without their payload
     times: list[list[Times]] = field(default_factory=list)  # by rank and node; not in files
 
     def share(self, name: str) -> float:
@@ -92,7 +94,7 @@ PERCENTILE_NAMES = ("p50_ps", "p99_ps", "p999_ps")
 
 _SCALARS = ("iteration_ps", "wrong", "reason", "retransmissions", "drops", "packet_hops",
             "peak_queue_bytes", "bin_ps", "link", "link_rate_bps", "labels", "virtual_ps",
-            "late_ps", "most_late_ps")  # fmt: skip
+            "late_ps", "most_late_ps", "pauses", "trims")  # fmt: skip
 
 
 def write_all(

@@ -53,6 +53,8 @@ def summarise(
         reason=done.reason,
         retransmissions=outcome.retransmissions,
         drops=outcome.drops,
+        pauses=outcome.pauses,
+        trims=outcome.trims,
         packet_hops=outcome.packet_hops,
         peak_queue_bytes=outcome.peak_queue_bytes,
         rows=tabulate(replay, algos),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ringleaf.experiments import drops
+from ringleaf.experiments import drops, held
 from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of
 from ringleaf.experiments.estimate import HOPS_PER_S, THREAD_GAIN, format_wait
 from ringleaf.experiments.spec.collective import NONE
@@ -147,6 +147,7 @@ def foot(results: WorkResults, wall_s: float) -> Iterator[str]:
         )
     if results.drops:
         yield f"# {drops.tell('replay', 0, results.drops, results.drop_counts)}"
+    yield from (f"# {line}" for line in held.tell("replay", results))
     rate = results.packet_hops / max(wall_s, 1e-9) / 1e6
     yield f"# {results.packet_hops / 1e6:.1f} M packet-hops in {wall_s:.1f} s: {rate:.2f} M/s"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,12 +34,14 @@ class Meter:
         hosts: int,
         now_ps: int,
         sources: Mapping[int, str],
+        count_pauses: Callable[[], int],
     ) -> None:
         self._store = store
         self._networks = networks  # blocks of the regions
         self._links = links
         self._hosts = hosts
         self._sources = sources  # IPv4 address -> host
+        self._count_pauses = count_pauses  # that ports have asked for so far
         self._start_ps = now_ps
         self._wall_s = time.perf_counter()
         nets = self._nets()
@@ -67,6 +69,7 @@ class Meter:
             "refusals": int(words[net.agents[:, s.AGENT_AT] + REFUSALS].sum()),
             "drops": int(self._queues(net)[:, DROPPED].sum()),
             "trims": int(self._queues(net)[:, TRIMMED].sum()),
+            "pauses": self._count_pauses(),
             "lost": int(net.ports[:, s.LOST].sum()),
             "packet_hops": sum(int(each.state[s.HOPS]) for each in nets),
             "events": sum(int(each.state[s.EVENTS]) for each in nets),

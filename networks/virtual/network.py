@@ -295,7 +295,7 @@ class VirtualNetwork(GivesTensors):
         self._tell = tell
         self._agenda = Agenda(disturbances, self.now_ps)
         with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
-            meter, patience, paused = self.meter(), self._patience(), self._times_paused()
+            meter, patience = self.meter(), self._patience()
             journal = self._watch_run(schedule, notes)
             self.leases = self._lease(schedule, operation, as_arrays(tensors), fill)
             self._execution.start(operation, self.now_ps)
@@ -310,7 +310,6 @@ class VirtualNetwork(GivesTensors):
             if self.leases is not None:
                 self.leases.settle()
         result = self._with_memory(meter.result(finish_ps))
-        result = replace(result, pauses=self._times_paused() - paused)
         if journal is None:
             return result
         return replace(result, notes=journal.notes, left_out=journal.left_out)
@@ -438,6 +437,7 @@ class VirtualNetwork(GivesTensors):
             self.endpoints.hosts,
             self.now_ps,
             self._sources,
+            self._times_paused,
         )
 
     @cached_property

@@ -1,0 +1,40 @@
+"""Packets that switches held back or trimmed, for tables and reports of every workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import Protocol
+
+
+class Counted(Protocol):
+    """A row of results, or the results of a run, that counts pauses and trims.
+
+    Attributes:
+        pauses: Times that a port asked the other end to pause a class.
+        trims: Packets that found a queue full, and went on without their payload.
+    """
+
+    @property
+    def pauses(self) -> int: ...
+
+    @property
+    def trims(self) -> int: ...
+
+
+def tell(where: str, counted: Counted) -> Iterator[str]:
+    """Yield a line for each thing that switches did only because of PFC or packet trimming.
+
+    Args:
+        where: The run, as the line begins with it.
+        counted: Its counts.
+    """
+    if counted.pauses:
+        yield f"{where}: ports asked {counted.pauses} times for a pause"
+    if counted.trims:
+        yield f"{where}: {counted.trims} packets were trimmed"
+
+
+def as_html(where: str, counted: Counted) -> Iterator[str]:
+    """Yield these lines as paragraphs of a report."""
+    yield from (f'<p class="soft">{escape(line)}.</p>' for line in tell(where, counted))
