@@ -189,6 +189,8 @@ class System(ABC):
             one waits for, so that a run may fail after a switch has lost its registers.
         leases: Whether its workers may have their tensors in memory a segment at a time
             (`ringleaf.ina.leases`); its jobs are `ringleaf.ina.jobs.WorkersJob`.
+        compress: The compressor whose elements its workers must be given, as people write it
+            (`--compress`): `signsgd`; "": they take any.
         deals_on: Whether it deals a tensor's blocks to servers from where the last tensor's dealing
             ended. Its bound is for the first tensor; later ones may be a block's time below it.
     """
@@ -203,6 +205,7 @@ class System(ABC):
     layers: str = ""
     is_forgetful: bool = False
     leases: bool = False
+    compress: str = ""
     deals_on: bool = False
 
     @cached_property

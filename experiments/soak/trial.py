@@ -55,8 +55,8 @@ class Finding:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the run's network can't be used any more."""
-        return self.what in ("ended", "stuck", "error")
+        """Whether the run's network can't be used any more; one that was refused may have begun."""
+        return self.what in ("ended", "stuck", "error", "refused")
 
 
 class Worn:

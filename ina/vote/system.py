@@ -40,6 +40,7 @@ class Vote(SwitchML):
     look = Look("#58641c", "$V$")
     builds = (Target("vote", "vote.p4"),)
     layers = ""
+    compress = "signsgd"
     leases = False  # values are checked before any is sent
 
     def program(self, lanes: int) -> str:
