@@ -42,6 +42,7 @@ class Tern(SwitchML):
     builds = (Target("tern", "tern.p4"),)
     layers = ""
     compress = "terngrad"
+    moves = False
 
     def program(self, lanes: int) -> str:
         """Return the name of the P4 program, the same for all `lanes`."""

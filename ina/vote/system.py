@@ -42,6 +42,7 @@ class Vote(SwitchML):
     layers = ""
     compress = "signsgd"
     leases = False  # values are checked before any is sent
+    moves = False
 
     def program(self, lanes: int) -> str:
         """Return the name of the P4 program, the same for all `lanes`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Collection, Iterator, Set
 from functools import cache
 
 import pytest
@@ -57,7 +57,7 @@ def systems_of(case: JobsCase) -> set[str]:
     return {team.system for team in case.teams if team.system}
 
 
-FAMILIES = {
+FAMILIES: dict[str, Callable[[], tuple[Set[str], Collection[str]]]] = {
     "algo": lambda: (algorithms(), {*ALGORITHMS, *SPARSE}),
     "compress": lambda: (values("compress"), COMPRESSORS),
     "cc": lambda: (values("cc"), set(CONTROLLERS) - {"fixed"}),
