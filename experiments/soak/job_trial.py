@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -117,7 +118,7 @@ class _Fabric:
 
     def _resent(self, outcome: RunResult) -> Complaint:
         """Complain if packets were sent again although none was lost."""
-        if outcome.lost or outcome.drops or not outcome.retransmissions:
+        if outcome.lost or outcome.drops or outcome.trims or not outcome.retransmissions:
             return None
         return "resent", f"{outcome.retransmissions} packets were sent again, and none was lost"
 
@@ -192,11 +193,19 @@ def _impossible(director: TrainingDirector, elements_ps: list[float]) -> Complai
             if took_ps < each.job.model.compute_ps:
                 least_ps = each.job.model.compute_ps
                 return "bound", f"job {number}: passes take {least_ps} ps, iteration {took_ps} ps"
+    took = Counter[tuple[int, int, int]]()  # both halves together, where collectives are cut
+    least, cut_jobs, whole = dict[tuple[int, int, int], int](), set[int](), set()
     for stretch in director.stretches:
-        least_ps = int(stretch.piece.elements * elements_ps[stretch.job])
-        if stretch.end_ps - stretch.start_ps < least_ps:
-            took_ps = stretch.end_ps - stretch.start_ps
-            return "bound", f"job {stretch.job}: its line takes {least_ps} ps, sum {took_ps} ps"
+        place = stretch.job, stretch.iteration, stretch.piece.number
+        if stretch.gathers:
+            cut_jobs.add(stretch.job)
+            whole.add(place)
+        took[place] += stretch.end_ps - stretch.start_ps
+        least[place] = int(stretch.piece.elements * elements_ps[stretch.job])
+    for piece, took_ps in took.items():
+        is_whole = piece[0] not in cut_jobs or piece in whole
+        if is_whole and took_ps < least[piece]:
+            return "bound", f"job {piece[0]}: its line takes {least[piece]} ps, sum {took_ps} ps"
     return None
 
 
