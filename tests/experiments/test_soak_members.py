@@ -131,3 +131,10 @@ def test_systems_that_no_program_serves_are_not_served() -> None:
     assert are_served(("atp", "switchml", "omnireduce"), 256)
     assert not are_served(("a2tp", "switchml"), LANES[1])
     assert not are_served(("atp", "panama"), 64)
+
+
+def test_no_path_of_many_links_loses_nearly_everything() -> None:
+    lossy = [case.given["topo"] for case in cases() if case.given.get("loss") == "10%"]
+
+    assert lossy
+    assert not any("node=" in topo for topo in lossy)
