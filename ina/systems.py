@@ -76,18 +76,26 @@ class Costs:
 class Share:
     """Part `index`, from 0, of `of` equal parts of the switches' resources.
 
-    All parts together get `entries` at most, if that is not None.
+    All parts together get `entries` at most, if that is not None. The first `moving` parts are of
+    jobs that exchange them while they run; the others' jobs keep theirs.
     """
 
     index: int = 0
     of: int = 1
     entries: int | None = None
+    moving: int = 0
 
     def cut(self, available: int) -> tuple[int, int]:
         """Return the first entry, and the number of entries, of this part of a switch's entries."""
-        entries = available if self.entries is None else min(available, self.entries)
-        first, end = (entries * i // self.of for i in (self.index, self.index + 1))
+        first, end = (self._all(available) * i // self.of for i in (self.index, self.index + 1))
         return first, end - first
+
+    def exchanged(self, available: int) -> int:
+        """Return how many of a switch's entries, the first ones, jobs exchange while they run."""
+        return self._all(available) * self.moving // self.of
+
+    def _all(self, available: int) -> int:
+        return available if self.entries is None else min(available, self.entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,8 @@ class JobRequest:
         trees: Trees of switches that add up, for systems that may have several; None: the
             system's choice.
         earlier: Numbers and members of the system's jobs before this one on the network.
-        moves: Whether its part of the switches' memory is to change while it runs, if it can.
+        moves: Whether its part of the switches' memory is to change while it runs, if the
+            system's parts can (`System.moves`).
     """
 
     number: int
@@ -189,6 +198,10 @@ class System(ABC):
             one waits for, so that a run may fail after a switch has lost its registers.
         leases: Whether its workers may have their tensors in memory a segment at a time
             (`ringleaf.ina.leases`); its jobs are `ringleaf.ina.jobs.WorkersJob`.
+        compress: The compressor whose elements its workers must be given, as people write it
+            (`--compress`): `signsgd`; "": they take any.
+        moves: Whether its jobs' parts of switches' memory can change while they run: if a request
+            says so, they have a `mover`.
         deals_on: Whether it deals a tensor's blocks to servers from where the last tensor's dealing
             ended. Its bound is for the first tensor; later ones may be a block's time below it.
     """
@@ -203,6 +216,8 @@ class System(ABC):
     layers: str = ""
     is_forgetful: bool = False
     leases: bool = False
+    compress: str = ""
+    moves: bool = False
     deals_on: bool = False
 
     @cached_property

@@ -55,14 +55,19 @@ class GradientLedger:
         self.reasons = [""] * len(systems)  # why the first of them is wrong, by job
         self.checked = [0] * len(systems)  # pieces, by job
 
-    def _inputs(self, piece: Piece, ranks: int) -> list[Array]:
+    def _source(self, job: int) -> Array:
+        """Return the tensor of which a job's gradients are windows."""
+        del job  # all have the same
+        return self._long
+
+    def _inputs(self, job: int, piece: Piece, ranks: int) -> list[Array]:
+        long = self._source(job)
         return [
-            self._long[piece.start + SHIFT * rank : piece.stop + SHIFT * rank]
-            for rank in range(ranks)
+            long[piece.start + SHIFT * rank : piece.stop + SHIFT * rank] for rank in range(ranks)
         ]
 
     def fill(self, job: int, piece: Piece, tensors: Sequence[Array]) -> None:
-        pairs = list(zip(tensors, self._inputs(piece, len(tensors)), strict=True))
+        pairs = list(zip(tensors, self._inputs(job, piece, len(tensors)), strict=True))
         if piece.elements * len(tensors) < FEW:  # threads would take longer to start
             for pair in pairs:
                 np.copyto(*pair)
@@ -82,7 +87,7 @@ class GradientLedger:
 
     def judge(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
         """Check the sums of a piece."""
-        inputs = self._inputs(piece, len(tensors))
+        inputs = self._inputs(job, piece, len(tensors))
         self.checked[job] += 1
         verdict = self._judge.judge(schedule, inputs, tensors, self._tolerance(job))
         self.wrong[job] += verdict.wrong

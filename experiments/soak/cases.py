@@ -11,7 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from ringleaf.disciplines import names as disciplines
+from ringleaf.experiments.soak.members import (
+    OTHER_CONTROLLERS,
+    by_hosts,
+    draw_systems,
+    other_collectives,
+)
 from ringleaf.experiments.spec.options import OPTIONS
+from ringleaf.ina.window_registry import WINDOWS
 from ringleaf.networks.faults import Direction, Disturbance, LinkLoss, Restart
 from ringleaf.units import PS_PER_NS, PS_PER_US
 
@@ -32,23 +40,9 @@ TOPOLOGIES = (
     "hammingmesh,a=2,b=2,x=2,y=2",
 )
 
-BY_HOSTS = (
-    *("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "ps"),
-    *("rings", "bml", "bucket-2d"),
-)
-SPARSE = ("ssar-double", "ssar-split", "dsar-split")
 METHODS = (
     *("oktopk:5%", "topka:5%", "gtopk:5%", "scalecom:5%", "deepreduce:2%", "sparcml-q:5%"),
     *("hitopk:5%,node=2", "oktopk:20%,balanced=no", "deepreduce:10%,values=fitted"),
-)
-SYSTEMS = (
-    *("switchml", "atp", "a2tp", "esa", "omnireduce", "omnireduce-switch"),
-    *("panama", "netreduce", "sharp"),
-)
-OTHERS = (
-    *("reducescatter", "allgather", "broadcast", "reduce", "alltoall"),
-    *("reducescatter-rings", "allgather-rings", "broadcast-rings", "reduce-rings"),
-    *("alltoall-2d", "alltoall-hier"),
 )
 
 SIZES = (4, 8, 252, 256, 260, 1024, 4096, 5000, 20_000, 65_536)
@@ -56,6 +50,12 @@ SIZES = (4, 8, 252, 256, 260, 1024, 4096, 5000, 20_000, 65_536)
 
 EDGE_SIZES, DRAWN_SIZES = 6, 4
 """A case's number of sizes from `SIZES`, and of others: networks take long to make."""
+
+MOST_ALGORITHMS = 3
+"""The largest number of a case's algorithms."""
+
+OWN_PROGRAM = ("hpcc",)
+"""Congestion controllers for which switches run a program that aggregates nothing."""
 
 LONGEST_PS = 300 * PS_PER_US  # after the start of a run, in which disturbances begin
 
@@ -129,15 +129,18 @@ def draw(seed: int, number: int) -> SoakCase:
     random = Random(f"{seed} {number}")
     given = {"topo": random.choice(TOPOLOGIES), "seed": str(random.randrange(1 << 20))}
     kind = random.choice(("hosts", "hosts", "switches", "switches", "others", "methods"))
+    systems, compress = draw_systems(random, MOST_ALGORITHMS)
     if kind == "others":
-        given["algo"] = random.choice(OTHERS)
+        given["algo"] = random.choice(other_collectives())
+    elif kind == "switches":
+        given["algo"] = ",".join(systems)
     else:
-        pool = {"hosts": BY_HOSTS + SPARSE, "switches": SYSTEMS, "methods": METHODS}[kind]
-        given["algo"] = ",".join(random.sample(pool, random.randint(1, 3)))
+        pool = by_hosts() if kind == "hosts" else METHODS
+        given["algo"] = ",".join(random.sample(pool, random.randint(1, MOST_ALGORITHMS)))
     given["size"] = ",".join(map(str, _draw_sizes(random)))
     given |= draw_options(random)
-    if kind == "switches" and given.get("cc") == "hpcc":
-        del given["cc"]  # they run another program
+    if kind == "switches":
+        given = _fit_systems(given, compress, random)
     if kind == "methods":
         given = {name: value for name, value in given.items() if name not in ("dtype", "compress")}
     if kind not in ("others", "methods"):
@@ -146,9 +149,20 @@ def draw(seed: int, number: int) -> SoakCase:
         given |= _some(_RANK_ORDERS, random, share=0.4)
     if kind == "switches" and "servers" in given:
         given |= _some(_SOLVED, random, share=0.4)
-    if kind == "switches" and random.random() < 0.1:
-        given = {name: value for name, value in given.items() if name != "dtype"} | _VOTES
-    return SoakCase(number, given, draw_trouble(random))
+    return SoakCase(number, spare_long_paths(given), draw_trouble(random))
+
+
+def _fit_systems(given: Mapping[str, str], compress: str, random: Random) -> dict[str, str]:
+    """Return options that suit aggregation systems; integers' sums are compared exactly."""
+    found = dict(given)
+    if found.get("cc") in OWN_PROGRAM:
+        del found["cc"]
+    if compress:
+        found.pop("dtype", None)
+        return found | {"compress": compress}
+    if found.get("compress", INTEGERS_TOO) == INTEGERS_TOO and random.random() < 0.5:
+        found["dtype"] = "int32"
+    return found | _some(_WINDOWS, random, share=0.25)
 
 
 def _draw_sizes(random: Random) -> list[int]:
@@ -165,6 +179,16 @@ def draw_options(random: Random) -> dict[str, str]:
     if given.get("compress", INTEGERS_TOO) != INTEGERS_TOO:
         given.pop("dtype", None)
     return given | _some(_LOSSES, random, share=0.6) if random.random() < 0.5 else given
+
+
+def spare_long_paths(given: Mapping[str, str]) -> dict[str, str]:
+    """Return options by which some packets get through: machines' paths have twelve links.
+
+    If each of them loses a tenth, one round trip in twelve succeeds, and a hundred probes in turn
+    may all be lost, which a network takes for a stall (`networks/virtual/patience.py`).
+    """
+    is_long = "node=" in given["topo"] and given.get("loss") == "10%"
+    return {**given, "loss": "2%"} if is_long else dict(given)
 
 
 def draw_trouble(random: Random) -> Trouble:
@@ -186,10 +210,10 @@ _OPTIONS = {
     "mtu": ("256", "1024"),
     "window": ("1", "2", "8"),
     "routes": ("ecmp",),
-    "cc": ("dctcp", "dcqcn", "swift", "timely", "nscc", "pfabric", "hpcc"),
+    "cc": OTHER_CONTROLLERS,
     "queue": ("16K", "64K"),
     "trim": ("1K", "64K"),
-    "scheduler": ("wrr", "drr"),
+    "scheduler": tuple(sorted(set(disciplines()) - {"strict"})),
     "delay": ("100ns", "5us"),
     "rate": ("10G", "400G"),
     "density": ("1%", "30%"),
@@ -206,12 +230,20 @@ _OPTIONS = {
         "powersgd:1",
         "atomo:1",
         "rotation",
+        "efsign",
+        "egc:5%",
+        "gaussiank:5%",
+        "mstopk:5%",
+        "onebit-adam",
+        "randomk:5%",
+        "sidco:5%",
+        "threshold:0.5",
     ),
     "switch_delay": ("500ns",),
     "host_delay": ("700ns",),
 }
 _SERVERS = {"servers": ("1", "2")}
-_VOTES = {"algo": "vote", "compress": "signsgd"}
+_WINDOWS = {"ina_cc": tuple(WINDOWS)}
 _RANK_ORDERS = {"rank_order": ("topology", "random")}
 _SOLVED = {"routes": ("grid", "goat")}
 _LOSSES = {

@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.experiments.soak.guards import BreachError, SlowError, Watch, limit_memory, time_limit
+from ringleaf.experiments.soak.inputs.mutators import OWNED
 from ringleaf.experiments.soak.kinds import KINDS, REFUSALS, prepare
-from ringleaf.experiments.soak.mutators import OWNED
 from ringleaf.experiments.soak.shrink import shrink
 from ringleaf.private import cache_folder
 

@@ -7,17 +7,20 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from ringleaf.experiments.soak.cases import (
-    BY_HOSTS,
-    SPARSE,
+    OWN_PROGRAM,
     TOPOLOGIES,
     Trouble,
     draw_options,
     draw_trouble,
     simpler_options,
     simpler_trouble,
+    spare_long_paths,
 )
+from ringleaf.experiments.soak.members import by_hosts, draw_together
+from ringleaf.experiments.spec.collective import DTYPES
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.ina.allocation import ALLOCATORS, OWN
+from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.registry import count
 from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_US
 
@@ -34,18 +37,8 @@ LONGEST_LAYER_PS = 5 * PS_PER_US  # a layer's pass, forward or backward
 BACKGROUND_LAYER_PS = 50 * PS_PER_US  # of a job that goes on as long as others
 PATIENT_LAYER_PS = 5 * PS_PER_MS  # likewise, if others wait for lost packets, for seconds
 
-TOGETHER: tuple[tuple[str, ...], ...] = (
-    (),
-    ("switchml",),
-    ("atp",),
-    ("omnireduce",),
-    ("atp", "switchml"),
-    ("a2tp",),
-    ("esa",),
-    ("a2tp", "switchml"),
-    ("esa", "switchml"),
-)
-"""Combinations of systems that may have jobs in one network."""
+MOST_SYSTEMS = 3
+"""The largest number of systems that have jobs in one network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +49,13 @@ class Team:
         ranks: Number of hosts that have a rank.
         servers: Number of hosts that help besides.
         system: The system that aggregates for them; "": hosts add.
+        dtype: The type of their gradients: `float32` or `int32`, whose sums are exact.
     """
 
     ranks: int
     servers: int = 0
     system: str = ""
+    dtype: str = "float32"
 
     @property
     def hosts(self) -> int:
@@ -139,29 +134,35 @@ def draw_jobs(seed: int, number: int) -> JobsCase:
     random = Random(f"{seed} {number} jobs")
     topo = random.choice(TOPOLOGIES)
     given = {"topo": topo, "seed": str(random.randrange(1 << 20)), **draw_options(random)}
-    for name in ("density", "dtype"):  # jobs' gradients are dense, and float32
+    for name in ("density", "dtype", "compress"):  # gradients are dense; each team has a type
         given.pop(name, None)
-    teams = tuple(_draw_teams(random, count(topo).hosts))
-    systems = {team.system for team in teams}
-    if "switchml" in systems and systems & {"a2tp", "esa"}:
-        given["lanes"] = "64"  # for which there is a program of both
+    systems, lanes = draw_together(random, MOST_SYSTEMS)
+    if systems:
+        given["lanes"] = str(lanes)
+    if given.get("cc") in OWN_PROGRAM:
+        del given["cc"]
+    teams = tuple(_draw_teams(random, count(topo).hosts, systems))
+    given = spare_long_paths(given)
     background_ps = PATIENT_LAYER_PS if "loss" in given else BACKGROUND_LAYER_PS
     rounds = tuple(_draw_round(random, teams, background_ps) for _ in range(ROUNDS))
     entries = random.choice((None, None, 16, 64, 256))
+    if entries == 16:
+        given.pop("slots", None)  # jobs would have fewer
     memory = random.choice((OWN, OWN, *ALLOCATORS))
     return JobsCase(number, given, draw_trouble(random), entries, memory, teams, rounds)
 
 
-def _draw_teams(random: Random, hosts: int) -> Iterator[Team]:
-    systems = random.choice(TOGETHER)
-    left, teams = hosts, random.randint(2, min(4, hosts // 2))
+def _draw_teams(random: Random, hosts: int, systems: tuple[str, ...]) -> Iterator[Team]:
+    most = min(4, hosts // 2)
+    left, teams = hosts, random.randint(min(max(2, len(systems)), most), most)
     for place in range(teams):
         others = 2 * (teams - place - 1)  # hosts that the teams to come need at least
         ranks = random.randint(2, min(left - others, 6))
         servers = min(random.choice((0, 0, 1, 2)), left - others - ranks)
         system = systems[place] if place < len(systems) else random.choice(("", *systems))
         left -= ranks + servers
-        yield Team(ranks, servers, system)
+        signs = system and SYSTEMS[system].compress
+        yield Team(ranks, servers, system, "float32" if signs else random.choice(list(DTYPES)))
 
 
 def _draw_round(random: Random, teams: tuple[Team, ...], background_ps: int) -> Round:
@@ -174,7 +175,7 @@ def _draw_round(random: Random, teams: tuple[Team, ...], background_ps: int) -> 
 def _draw_training(random: Random, team: Team) -> Training:
     elements = tuple(random.choice(ELEMENTS) for _ in range(random.randint(1, 4)))
     return Training(
-        team.system or random.choice(BY_HOSTS + SPARSE),
+        team.system or random.choice(by_hosts()),
         elements if any(elements) else (1000,),
         random.randrange(10 * PS_PER_NS, LONGEST_LAYER_PS),
         random.randint(1, 3),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -9,9 +10,11 @@ from random import Random
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.errors import RingleafError
+from ringleaf.experiments.data import TYPES
 from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.network import fold_hierarchy, network_options
 from ringleaf.experiments.runner import Experiment
+from ringleaf.experiments.soak.gradients import MixedLedger
 from ringleaf.experiments.soak.job_cases import JobsCase, Round, Team, Training
 from ringleaf.experiments.soak.trial import Finding, is_forgetful, try_run
 from ringleaf.experiments.spec.options import resolve
@@ -27,7 +30,6 @@ from ringleaf.networks.endpoints.training import TrainingDirector
 from ringleaf.networks.groups import Group
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.graph import attachment, hosts, link, switches
 from ringleaf.units import PS_PER_S
 
@@ -91,13 +93,13 @@ class _Fabric:
         assignments = [
             self._assignment(number, job, scheduler) for number, job in enumerate(each.trainings)
         ]
-        ledger = GradientLedger(
+        ledger = MixedLedger(
             max(assignment.job.model.elements for assignment in assignments),
             max(team.ranks for team in self._case.teams),
             seed=spec.seed,
             systems=[group.system for group in self._groups],
+            dtypes=[team.dtype for team in self._case.teams],
             lanes=spec.lanes,
-            check=True,
         )
         director = TrainingDirector(network.endpoints, assignments, scheduler, ledger)
         links = [pair for edge in self._graph.edges for pair in (edge, edge[::-1])]
@@ -107,7 +109,7 @@ class _Fabric:
         why = (
             _wrong(ledger)
             or _undone(director, ledger)
-            or _impossible(director, [self._least_bps(group) for group in self._groups])
+            or _impossible(director, [self._least_ps(group) for group in self._groups])
             or _leaked(leaked)
         )
         if why is None and not (disturbances or spec.duplicate or spec.reorder):
@@ -116,7 +118,7 @@ class _Fabric:
 
     def _resent(self, outcome: RunResult) -> Complaint:
         """Complain if packets were sent again although none was lost."""
-        if outcome.lost or outcome.drops or not outcome.retransmissions:
+        if outcome.lost or outcome.drops or outcome.trims or not outcome.retransmissions:
             return None
         return "resent", f"{outcome.retransmissions} packets were sent again, and none was lost"
 
@@ -133,7 +135,7 @@ class _Fabric:
         return Assignment(
             TrainingJob(model, pieces, iterations=job.iterations, start_ps=start_ps),
             partial(self._schedule, job.algo, self._case.teams[number]),
-            FLOAT32,
+            TYPES[self._case.teams[number].dtype],
             weight=job.weight,
             endless=job.iterations is None,
         )
@@ -149,10 +151,12 @@ class _Fabric:
         check(schedule)
         return schedule
 
-    def _least_bps(self, group: Group) -> int:
-        """Return the rate of the slowest line of a group's ranks."""
+    def _least_ps(self, group: Group) -> float:
+        """Return the time that an element takes on the slowest line of a group's ranks."""
         lines = (link(self._graph, host, attachment(self._graph, host)) for host in group.hosts)
-        return min(line.rate_bps for line in lines)
+        packs = group.system is not None and group.system.compress
+        bits = 1 if packs else DTYPE_BYTES["float32"] * 8
+        return bits * PS_PER_S / min(line.rate_bps for line in lines)
 
 
 def _group(number: int, team: Team, taken: list[str]) -> Group:
@@ -181,7 +185,7 @@ def _undone(director: TrainingDirector, ledger: GradientLedger) -> Complaint:
     return None
 
 
-def _impossible(director: TrainingDirector, lines_bps: list[int]) -> Complaint:
+def _impossible(director: TrainingDirector, elements_ps: list[float]) -> Complaint:
     """Complain if an iteration took less than its passes, or a sum less than its reception."""
     for number, each in enumerate(director.assignments):
         for iteration in each.job.history:
@@ -189,12 +193,19 @@ def _impossible(director: TrainingDirector, lines_bps: list[int]) -> Complaint:
             if took_ps < each.job.model.compute_ps:
                 least_ps = each.job.model.compute_ps
                 return "bound", f"job {number}: passes take {least_ps} ps, iteration {took_ps} ps"
+    took = Counter[tuple[int, int, int]]()  # both halves together, where collectives are cut
+    least, cut_jobs, whole = dict[tuple[int, int, int], int](), set[int](), set()
     for stretch in director.stretches:
-        bits = stretch.piece.elements * DTYPE_BYTES["float32"] * 8
-        least_ps = bits * PS_PER_S // lines_bps[stretch.job]
-        if stretch.end_ps - stretch.start_ps < least_ps:
-            took_ps = stretch.end_ps - stretch.start_ps
-            return "bound", f"job {stretch.job}: its line takes {least_ps} ps, sum {took_ps} ps"
+        place = stretch.job, stretch.iteration, stretch.piece.number
+        if stretch.gathers:
+            cut_jobs.add(stretch.job)
+            whole.add(place)
+        took[place] += stretch.end_ps - stretch.start_ps
+        least[place] = int(stretch.piece.elements * elements_ps[stretch.job])
+    for piece, took_ps in took.items():
+        is_whole = piece[0] not in cut_jobs or piece in whole
+        if is_whole and took_ps < least[piece]:
+            return "bound", f"job {piece[0]}: its line takes {least[piece]} ps, sum {took_ps} ps"
     return None
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ringleaf.experiments.soak.mutators import places
+from ringleaf.experiments.soak.inputs.mutators import places
 
 Fails = Callable[[bytes], bool]
 

@@ -55,8 +55,8 @@ class Finding:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the run's network can't be used any more."""
-        return self.what in ("ended", "stuck", "error")
+        """Whether the run's network can't be used any more; one that was refused may have begun."""
+        return self.what in ("ended", "stuck", "error", "refused")
 
 
 class Worn:
@@ -67,12 +67,13 @@ class Worn:
         self._case = case
         self._random = Random(f"{case.given['seed']} trouble")
         self.leaked = 0
+        self.trims = 0
         self.runs = 0
         self.disturbed: list[Disturbance] = []
 
     def begin(self) -> Worn:
         """Begin a measurement, which may be of several runs; return the network."""
-        self.leaked = 0
+        self.leaked = self.trims = 0
         self.disturbed = []
         return self
 
@@ -98,6 +99,7 @@ class Worn:
         self.disturbed += trouble
         outcome = self._network.run(schedule, arrays, tell, disturbances=trouble)
         self.leaked += self._network.drain()
+        self.trims += outcome.trims
         return outcome
 
     def close(self) -> None:
@@ -203,7 +205,14 @@ def _judge(measurement: Measurement, where: str, network: Worn, spec: Collective
             return Finding("bound", where, f"{name} {least_ps} ps, time {row.time_ps} ps")
     if network.leaked:
         return Finding("leak", where, f"{network.leaked} packets")
-    calm = not (row.lost or row.drops or spec.duplicate or spec.reorder or network.disturbed)
+    calm = not (
+        row.lost
+        or row.drops
+        or network.trims
+        or spec.duplicate
+        or spec.reorder
+        or network.disturbed
+    )
     if calm and row.retransmissions:
         return Finding("resent", where, f"{row.retransmissions} packets, and none was lost")
     return Finding("ok", where)

@@ -27,6 +27,7 @@ from ringleaf.experiments.runner import Experiment
 from ringleaf.experiments.spec.collective import DTYPES
 from ringleaf.experiments.spec.file import read_jobs
 from ringleaf.experiments.spec.options import resolve
+from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.units import PS_PER_US
 
@@ -82,7 +83,7 @@ def run_case(case: Tried) -> RunResult:
     inputs = Noise(spec.seed, experiment.ranks, count, TYPES[spec.dtype])
     arrays = network.arrays(count, inputs.dtype, schedule)
     fill_all(inputs, arrays)
-    if algorithm.name in ("vote", "tern"):  # which take signs, or ternary numbers
+    if algorithm.name in SYSTEMS and SYSTEMS[algorithm.name].compress:  # signs suit them
         for array in arrays:
             np.copysign(1, array, out=array)
     outcome = network.run(schedule, arrays)

@@ -132,14 +132,15 @@ def _partition(
             f"{request.share.of} jobs, got {job.aggregators}"
         )
     blocks = [agent.block for agent in agents]
+    available = request.share.exchanged(job.aggregators)
     mover = AggregatorMover(
         job,
         workers=blocks[: len(job.workers)],
         servers=blocks[len(job.workers) :],
         told=lambda moved: entities_of(graph, moved),
         holding=share,
-        most=min(job.window, job.aggregators),
-        available=job.aggregators,
+        most=min(job.window, available),
+        available=available,
         entry_bps=entry_bps(graph, request.lanes, request.lanes),
     )
     mover.move(store.arena, share)

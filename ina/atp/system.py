@@ -40,6 +40,7 @@ class Atp(FolderSystem):
     layers = "ringleaf.ina.atp.layers"
     deals_on = True
     leases = True
+    moves = True
 
     def check_racks(self, racks: Sequence[int], servers: int) -> None:
         """Check that bitmaps have room for a job.

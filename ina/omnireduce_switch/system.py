@@ -39,6 +39,7 @@ class OmniReduceSwitch(SwitchML):
     )
     layers = "ringleaf.ina.omnireduce_switch.layers"
     leases = False  # a worker looks for zeros first
+    moves = False
 
     def program(self, lanes: int) -> str:
         """Return the name of the P4 program for packets of so many values.

@@ -23,6 +23,15 @@ from ringleaf.hosts.agent import AGENT_WORDS, READY
 from ringleaf.ina.flight import has_waiting, pop_slot
 from ringleaf.ina.omnireduce.values import is_zero
 from ringleaf.ina.omnireduce_switch.wire import NEXT_AT, NONE, VALUES_AT
+from ringleaf.ina.switchml.blocks import (
+    begin_round,
+    block_end,
+    block_start,
+    deal_blocks,
+    end_dealing,
+    first_block,
+    row_of,
+)
 from ringleaf.ina.switchml.scaling import max_exponent
 from ringleaf.ina.switchml.state import (
     EXTRAS_AT,
@@ -38,25 +47,20 @@ from ringleaf.ina.switchml.state import (
     Worker,
     open_worker,
 )
+from ringleaf.ina.switchml.updates import (
+    awaited_slot,
+    read_lanes,
+    write_head,
+    write_lanes,
+)
 from ringleaf.ina.switchml.wire import (
     EXPONENT_AT,
 )
 from ringleaf.ina.switchml.worker import (
-    awaited_slot,
-    begin_round,
-    block_end,
-    block_start,
-    deal_blocks,
     end_answer,
-    end_dealing,
     fire_timer,
-    first_block,
     note_arrival,
     note_sending,
-    read_lanes,
-    row_of,
-    write_head,
-    write_lanes,
 )
 from ringleaf.ina.tensors import (
     BLOCKS,

@@ -5,6 +5,10 @@ window. Slots go in the order of their blocks in the stream of tensors, which is
 workers, and the earliest of all that have no result may always go. So two workers never wait for
 one another: the earliest block that any of them lacks is sent by all.
 
+Workers have different windows, as marks on the way down differ. A packet that is ready to be sent
+after one of a later block goes before it on a worker where that one still waits, and behind it on
+another. So nothing can be concluded from its place among the answers (`flight.STRAYS`).
+
 A round trip is over when as many results have come as packets were without one at its start.
 """
 
@@ -26,7 +30,8 @@ from ringleaf.ina.congestion import (
     begin_window,
     tell_window,
 )
-from ringleaf.ina.flight import push_slot
+from ringleaf.ina.flight import SLOT_WORDS as FLIGHT_SLOT_WORDS
+from ringleaf.ina.flight import STRAYS, push_slot
 from ringleaf.ina.switchml.state import (
     EXTRAS_AT,
     IDLE,
@@ -46,7 +51,8 @@ from ringleaf.views import window
 IN_FLIGHT = CONTROL_WORDS  # packets without result
 HELD = CONTROL_WORDS + 1  # slots that wait for room
 LEFT = CONTROL_WORDS + 2  # results until the round trip is over
-TREE_WORDS = CONTROL_WORDS + 3
+LATEST_READY = CONTROL_WORDS + 3  # the place of the latest block that has been ready to be sent
+TREE_WORDS = CONTROL_WORDS + 4
 
 # States of a slot.
 FREE = 0  # it has no packet, or one that was not looked at yet
@@ -133,8 +139,12 @@ def admit(worker: Worker, paces: Paces, tree: int) -> None:
 def hold(worker: Worker, paces: Paces, slot: int) -> None:
     """Have a slot's new packet wait for room."""
     tree = slot % worker.state[TREES]
+    row, place = tree * TREE_WORDS, place_of(worker, slot)
     paces.slots[slot] = WAITS
-    paces.trees[tree * TREE_WORDS + HELD] += 1
+    paces.trees[row + HELD] += 1
+    if place < paces.trees[row + LATEST_READY]:
+        worker.flight.slots[slot * FLIGHT_SLOT_WORDS + STRAYS] = 1
+    paces.trees[row + LATEST_READY] = max(place, paces.trees[row + LATEST_READY])
     admit(worker, paces, tree)
 
 

@@ -33,6 +33,7 @@ class Panama(SwitchML):
     title = "PANAMA"
     look = Look("#f020a0", "4")
     builds = tuple(Target(f"panama-{lanes}", "panama.p4", (f"-DLANES={lanes}",)) for lanes in LANES)
+    moves = False
     deals_on = True
 
 

@@ -15,14 +15,18 @@ from ringleaf.hosts.agent import READY
 from ringleaf.ina.flight import ATTEMPTS, has_waiting, pop_slot
 from ringleaf.ina.flight import SLOT_WORDS as FLIGHT_SLOT_WORDS
 from ringleaf.ina.panama.pacing import ADMITTED, admit, hold, note_result, open_paces
+from ringleaf.ina.switchml.blocks import (
+    tree_of,
+)
 from ringleaf.ina.switchml.state import IDLE, POSITION, SLOT_WORDS, open_worker
-from ringleaf.ina.switchml.worker import (
+from ringleaf.ina.switchml.updates import (
     awaited_slot,
+)
+from ringleaf.ina.switchml.worker import (
     begin_tensor,
     fire_timer,
     send_slot,
     take_answer,
-    tree_of,
 )
 from ringleaf.packets import HEAD_LEN, open_packet
 

@@ -48,6 +48,7 @@ class Sharp(SwitchML):
     builds = ()
     layers = ""
     leases = False  # values are checked before any is sent
+    moves = False
 
     def program(self, lanes: int) -> str:
         """Return the name of the P4 program for packets of so many values: SwitchML's.

@@ -59,10 +59,9 @@ class Kind:
         [nx.Graph[str], AggregationTree, SwitchmlJob], Mapping[str, Sequence[Any]]
     ] = entities
     extend: Callable[[Store, int], None] = lambda _store, _at: None
-    moves: bool = False
 
 
-SWITCHML = Kind("switchml", worker, worker.begin_tensor, moves=True)
+SWITCHML = Kind("switchml", worker, worker.begin_tensor)
 
 
 def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
@@ -86,7 +85,7 @@ def join_as(kind: Kind, graph: nx.Graph[str], store: Store, request: JobRequest)
     if tree.depth == 1 and not kind.returns_sums:
         lanes = request.lanes
     packet_ps = slowest_ps(graph, tree, head_bytes + 4 * lanes + LINE_OVERHEAD_BYTES)
-    moves = kind.moves and request.moves
+    moves = request.moves
     job = _job(kind.name, replace(request, slots=None) if moves else request, packet_ps)
     most = _most_slots(request, packet_ps) if moves else job.slots
     job = replace(job, slots=min(job.slots, most))
@@ -123,7 +122,7 @@ def join_as(kind: Kind, graph: nx.Graph[str], store: Store, request: JobRequest)
             job,
             workers,
             lambda moved: kind.entities(graph, tree, moved),
-            Holding(*request.share.cut(_available(request))),
+            Holding(*request.share.cut(ENTRIES[request.lanes] // 2)),
             most,
             _available(request),
             entry_bps(graph, kind.elements or request.lanes, request.lanes),
@@ -151,9 +150,8 @@ def slowest_ps(graph: nx.Graph[str], tree: AggregationTree, size_bytes: int) -> 
 
 
 def _available(request: JobRequest) -> int:
-    """Return the slots of a switch, for all jobs."""
-    slots = ENTRIES[request.lanes] // 2
-    return slots if request.share.entries is None else min(slots, request.share.entries)
+    """Return the slots of a switch that jobs exchange."""
+    return request.share.exchanged(ENTRIES[request.lanes] // 2)
 
 
 def _most_slots(request: JobRequest, packet_ps: int) -> int:

@@ -34,6 +34,7 @@ class SwitchML(FolderSystem):
     layers = "ringleaf.ina.switchml.layers"
     is_forgetful = True
     leases = True
+    moves = True
 
     def error_bound(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
         """Return how far each float of the result may be from the exact sum."""

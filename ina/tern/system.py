@@ -41,6 +41,8 @@ class Tern(SwitchML):
     look = Look("#0060e6", "$3$")
     builds = (Target("tern", "tern.p4"),)
     layers = ""
+    compress = "terngrad"
+    moves = False
 
     def program(self, lanes: int) -> str:
         """Return the name of the P4 program, the same for all `lanes`."""

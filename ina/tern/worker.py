@@ -9,6 +9,11 @@ from ringleaf.compiled import handler, inline
 from ringleaf.headers import get32, put32
 from ringleaf.hosts.agent import AGENT_WORDS, READY
 from ringleaf.ina.flight import has_waiting, pop_slot
+from ringleaf.ina.switchml.blocks import (
+    block_end,
+    block_start,
+    row_of,
+)
 from ringleaf.ina.switchml.state import (
     EXTRAS_AT,
     IDLE,
@@ -19,19 +24,18 @@ from ringleaf.ina.switchml.state import (
     Worker,
     open_worker,
 )
+from ringleaf.ina.switchml.updates import (
+    awaited_slot,
+    write_head,
+)
 from ringleaf.ina.switchml.wire import MESSAGE_AT
 from ringleaf.ina.switchml.worker import (
-    awaited_slot,
     begin_tensor,
-    block_end,
-    block_start,
     end_answer,
     fire_timer,
     move_on,
     note_arrival,
     note_sending,
-    row_of,
-    write_head,
 )
 from ringleaf.ina.tensors import SOURCE_AT, TARGET_AT
 from ringleaf.ina.tern.values import read_sums, scale_bits, write_levels

@@ -40,7 +40,9 @@ class Vote(SwitchML):
     look = Look("#58641c", "$V$")
     builds = (Target("vote", "vote.p4"),)
     layers = ""
+    compress = "signsgd"
     leases = False  # values are checked before any is sent
+    moves = False
 
     def program(self, lanes: int) -> str:
         """Return the name of the P4 program, the same for all `lanes`."""

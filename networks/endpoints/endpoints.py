@@ -19,7 +19,7 @@ from ringleaf.hosts.plan import Plans, plans
 from ringleaf.hosts.staging import Staging, lay_out
 from ringleaf.ina.allocation import OWN
 from ringleaf.ina.holdings import Holding, Mover, Updates
-from ringleaf.ina.systems import Aggregator, JobRequest, Share
+from ringleaf.ina.systems import FORWARD, Aggregator, JobRequest, Share
 from ringleaf.networks.endpoints.connections import Connections, Flow
 from ringleaf.networks.endpoints.leases import Fill
 from ringleaf.networks.endpoints.memory import Memory, aligned
@@ -399,25 +399,22 @@ class Endpoints:
         """Return the aggregators, by group; those of one program share the switches' memory."""
         joined: dict[int, Aggregator] = {}
         moves = options.allocator != OWN
-        programs = {
-            place: group.system.program(options.lanes)
-            for place, group in enumerate(self.groups)
-            if group.system is not None
-        }
+        sharers = self._sharers(options)
         for place, group in enumerate(self.groups):
             if group.system is None:
                 continue
-            alike = [i for i, program in programs.items() if moves or program == programs[place]]
+            alike = sharers[place]
+            moving = sum(self._moves(i) for i in alike) if moves else 0
             request = JobRequest(
                 number=group.number,
                 members=group.hosts,
                 servers=group.servers,
-                share=Share(alike.index(place), len(alike), options.switch_entries),
+                share=Share(alike.index(place), len(alike), options.switch_entries, moving),
                 ring=self.ring,
                 lanes=options.lanes,
                 slots=options.slots,
                 rtt_ps=rtt_ps,
-                moves=moves,
+                moves=moves and group.system.moves,
                 ecmp=options.ecmp,
                 congestion=options.ina_congestion,
                 trees=options.trees,
@@ -428,7 +425,32 @@ class Endpoints:
                 ],
             )
             joined[place] = group.system.join(graph, store, request)
+            assert (joined[place].mover is not None) == request.moves, group.system.name
         return joined
+
+    def _sharers(self, options: NetworkOptions) -> dict[int, list[int]]:
+        """Return the groups with which each group shares switches' memory, itself among them.
+
+        They have the same program. If memory moves they are all that aggregate in switches, as
+        jobs of different programs exchange parts then; those that keep theirs are the last.
+        """
+        programs = {
+            place: group.system.program(options.lanes)
+            for place, group in enumerate(self.groups)
+            if group.system is not None
+        }
+        found = {}
+        for place, mine in programs.items():
+            alike = [i for i, program in programs.items() if program == mine]
+            if options.allocator != OWN and mine != FORWARD:
+                alike = [i for i, program in programs.items() if program != FORWARD]
+                alike.sort(key=lambda i: not self._moves(i))
+            found[place] = alike
+        return found
+
+    def _moves(self, group: int) -> bool:
+        system = self.groups[group].system
+        return system is not None and system.moves
 
     def agents_of(self, group: int) -> list[int]:
         """Return the blocks of the agents that may work for a group: its own, and the rc agents."""

@@ -86,6 +86,19 @@ class Execution:
         for at, block in zip(self.drivers, blocks, strict=True):
             self._store.arena.words[at + d.JOURNAL_AT] = block
 
+    def check_idle(self) -> None:
+        """Check that nothing is under way, before a run begins.
+
+        Raises:
+            BackendError: If an error ended an earlier run, whose packets are still on their way.
+        """
+        if self._active:
+            groups = ", ".join(f"group {each.group}" for each in self.operations)
+            raise BackendError(
+                f"network: must have nothing under way, got a collective of {groups}, which an "
+                "error ended; make a new network"
+            )
+
     def start(self, operation: Operation, now_ps: int) -> None:
         """Start an operation's executors; the driver's next `dispatch` posts their requests."""
         executors = operation.executors

@@ -290,8 +290,9 @@ class VirtualNetwork(GivesTensors):
         Raises:
             ConfigError: If schedule, tensors and network don't fit one another.
             BackendError: If nothing gets through any more and ranks are not done. The network
-                can't be used after that.
+                can't be used after any error that ended a run.
         """
+        self._execution.check_idle()
         self._tell = tell
         self._agenda = Agenda(disturbances, self.now_ps)
         with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
@@ -388,8 +389,10 @@ class VirtualNetwork(GivesTensors):
         `tell` and `disturbances` are as for `run`.
 
         Raises:
-            BackendError: If nothing gets through any more and collectives are not done.
+            BackendError: If nothing gets through any more and collectives are not done, or if an
+                error ended an earlier run.
         """
+        self._execution.check_idle()
         self._tell = tell
         self._agenda = Agenda(disturbances, self.now_ps)
         under_way: list[Operation] = []

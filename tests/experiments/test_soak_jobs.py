@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import given
@@ -114,3 +116,36 @@ def test_numbers_draw_all_kinds() -> None:
     kinds = {type(draw_any(1, number)) for number in range(40)}
 
     assert kinds == {SoakCase, JobsCase, NicCase}
+
+
+@pytest.mark.parametrize(("factor", "what"), [(1.0, "ok"), (1e3, "bound")])
+def test_a_sum_that_is_too_fast_is_found(
+    monkeypatch: pytest.MonkeyPatch, factor: float, what: str
+) -> None:
+    """DeAR cuts collectives in two, which bring half of the elements each."""
+    least_ps = job_trial._Fabric._least_ps
+    monkeypatch.setattr(
+        job_trial._Fabric, "_least_ps", lambda self, group: factor * least_ps(self, group)
+    )
+    rounds = (
+        Round(
+            "dear", (Training("ring", (5000,), 1, 3), Training("halvingdoubling", (5000,), 1, 2))
+        ),
+        Round("fifo", (Training("ring", (5000,), 1, 3), Training("ring", (5000,), 1, 2))),
+    )
+    options = {"rate": "10G", "delay": "100ns"}
+
+    found = job_trial.try_jobs(replace(SMALL, given=SMALL.given | options, rounds=rounds))
+
+    assert [each.what for each in found] == [what, what]
+
+
+def test_packets_that_were_trimmed_may_be_sent_again() -> None:
+    options = {"queue": "4K", "trim": "64K", "mtu": "1024"}
+    teams, jobs = (Team(4),), (Training("allpairs", (5000, 5000), 1, 2),)
+
+    (found,) = job_trial.try_jobs(
+        replace(SMALL, given=SMALL.given | options, teams=teams, rounds=(Round("fifo", jobs),))
+    )
+
+    assert found.what == "ok"

@@ -7,6 +7,7 @@ import torch
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import BackendError, ConfigError
+from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
@@ -52,6 +53,20 @@ def test_a_switch_that_restarts_forwards_again() -> None:
 
     assert all(bool((tensor == 4).all()) for tensor in tensors)
     assert network.drain() == 0
+
+
+def test_a_network_whose_run_failed_midway_says_so() -> None:
+    """Rank 1 has a value too large for fixed point, which is found when rank 0 has sent."""
+    network = VirtualNetwork(build(TOPOLOGY), NetworkOptions(system=SYSTEMS["netreduce"]))
+    tensors = [torch.full((1000,), 1.0) for _ in range(4)]
+    tensors[1][7] = 1e6
+    schedule = ALGORITHMS["netreduce"].build(4)
+    with pytest.raises(ConfigError, match="netreduce: magnitudes must be at most"):
+        network.run(schedule, tensors)
+
+    tensors[1][7] = 1
+    with pytest.raises(BackendError, match=r"got a collective of group 0, .* make a new network"):
+        network.run(schedule, tensors)
 
 
 def test_the_next_run_finds_links_as_they_were() -> None:

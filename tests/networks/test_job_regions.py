@@ -97,7 +97,7 @@ def play(
     )
 
 
-ANY = ("ring", "ps", *sorted(set(SYSTEMS) - {"tern", "vote"}))  # which take signs
+ANY = ("ring", "ps", *(name for name in SYSTEMS if not SYSTEMS[name].compress))
 
 
 def share_switches(algorithms: Sequence[str]) -> bool:

@@ -50,7 +50,7 @@ def run(
     schedule = ALGORITHMS[algorithm].build(
         ranks, size_bytes=4 * elements, hierarchy=graph.graph["hierarchy"]
     )
-    of_signs = algorithm in ("tern", "vote")
+    of_signs = system is not None and bool(system.compress)
     dtype = FLOAT32 if of_signs else INT32
     for _ in range(runs):
         arrays = network.arrays(elements, dtype, schedule)

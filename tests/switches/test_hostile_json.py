@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from program_cases import BUILT, PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.soak.mutators import NUMBERS, OTHERS, OWNED, TEXTS, leaf_places
+from ringleaf.experiments.soak.inputs.mutators import NUMBERS, OTHERS, OWNED, TEXTS, leaf_places
 from ringleaf.switches.program import Program
 
 NAMES = ("l2l3", "stacks", "unions", "varbits", "controller", "externs", "hashes", "rounds")

@@ -1,0 +1,124 @@
+"""The blocks of a worker's tensors, dealt to slots in turn, and the block that each slot has."""
+
+from __future__ import annotations
+
+from ringleaf.arena import Arena
+from ringleaf.compiled import inline
+from ringleaf.hosts.agent import READY
+from ringleaf.ina.flight import (
+    OUT_OF_TURN,
+    has_waiting,
+    push_first,
+)
+from ringleaf.ina.switchml.state import (
+    ELEMENTS,
+    EXPONENT,
+    FIXED,
+    IDLE,
+    NEXT_SLOT,
+    POSITION,
+    ROUND,
+    SLOT_WORDS,
+    SLOTS,
+    TENSOR,
+    TREES,
+    Worker,
+)
+from ringleaf.ina.switchml.wire import (
+    BLOCK_MASK,
+)
+from ringleaf.ina.tensors import (
+    BLOCKS,
+    COUNT,
+    DTYPE,
+    FIRST,
+    FLOAT32,
+    POSTED,
+    end_tensor,
+    lay_out,
+    tensor_row,
+)
+
+
+@inline
+def begin_round(worker: Worker, slot: int, position: int, exponent: int) -> None:
+    """Queue the slot's packet for `position`, a block of this largest exponent."""
+    row = slot * SLOT_WORDS
+    worker.slots[row + POSITION] = position
+    worker.slots[row + EXPONENT] = exponent
+    push_first(worker.flight, slot)
+
+
+@inline
+def block_number(worker: Worker, slot: int) -> int:
+    """Return the number on the wire of the block that the slot has in flight."""
+    return (worker.slots[slot * SLOT_WORDS + ROUND] * worker.state[SLOTS] + slot) & BLOCK_MASK
+
+
+@inline
+def tree_of(worker: Worker, slot: int) -> int:
+    """Return the tree that a slot's packets take."""
+    return int(slot % worker.state[TREES])
+
+
+@inline
+def row_of(worker: Worker, slot: int) -> int:
+    """Return the row of the slot's tensor."""
+    return int(tensor_row(worker.slots[slot * SLOT_WORDS + TENSOR]))
+
+
+@inline
+def next_tensor(worker: Worker, slot: int) -> None:
+    """Let an idle slot begin with the next tensor that has a block for it, if there is one."""
+    position = first_block(worker, slot)
+    if position != IDLE:
+        state = worker.state
+        is_float = worker.tensors.rows[row_of(worker, slot) + DTYPE] == FLOAT32
+        before = state[SLOTS] if is_float and state[FIXED] == 0 else 0
+        begin_round(worker, slot, position - before, state[FIXED])
+
+
+@inline
+def first_block(worker: Worker, slot: int) -> int:
+    """Let an idle slot go on to the next tensor with a block for it; return that, or IDLE."""
+    tensors, row = worker.tensors, slot * SLOT_WORDS
+    worker.slots[row + POSITION] = IDLE
+    while worker.slots[row + TENSOR] < tensors.state[POSTED]:
+        tensor = row_of(worker, slot)
+        position = (slot - tensors.rows[tensor + FIRST]) % worker.state[SLOTS]
+        if position < tensors.rows[tensor + BLOCKS]:
+            return int(position)
+        worker.slots[row + TENSOR] += 1
+    return IDLE
+
+
+@inline
+def deal_blocks(worker: Worker, row: int) -> int:
+    """Deal a new tensor's blocks to slots; return the slot of the first. `end_dealing` follows."""
+    state = worker.state
+    blocks = (worker.tensors.rows[row + COUNT] + state[ELEMENTS] - 1) // state[ELEMENTS]
+    first = state[NEXT_SLOT]
+    lay_out(worker.tensors, row, first, blocks, blocks)
+    state[NEXT_SLOT] = (first + blocks) % state[SLOTS]
+    worker.flight.state[OUT_OF_TURN] = worker.tensors.state[POSTED] > 1  # slots may be busy, or not
+    return int(first)
+
+
+@inline
+def end_dealing(arena: Arena, at: int, worker: Worker, row: int, now_ps: int) -> None:
+    """Take note that idle slots have begun with a new tensor; an empty one is done at once."""
+    worker.flight.state[OUT_OF_TURN] = 0
+    end_tensor(arena, at, worker.tensors, row, now_ps)
+    arena.words[at + READY] = has_waiting(worker.flight)
+
+
+@inline
+def block_start(worker: Worker, position: int) -> int:
+    """Return the bytes from the start of a tensor to a block."""
+    return 4 * position * worker.state[ELEMENTS]
+
+
+@inline
+def block_end(worker: Worker, tensor: int, position: int) -> int:
+    """Return the bytes from the start of a tensor to a block's end; the last may be shorter."""
+    return 4 * min((position + 1) * worker.state[ELEMENTS], worker.tensors.rows[tensor + COUNT])
