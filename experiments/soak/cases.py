@@ -148,7 +148,7 @@ def draw(seed: int, number: int) -> SoakCase:
         given |= _some(_SOLVED, random, share=0.4)
     if kind == "switches" and random.random() < 0.1:
         given = {name: value for name, value in given.items() if name != "dtype"} | _VOTES
-    return SoakCase(number, given, draw_trouble(random))
+    return SoakCase(number, given, draw_trouble(given, random))
 
 
 def _draw_sizes(random: Random) -> list[int]:
@@ -162,16 +162,19 @@ def _draw_sizes(random: Random) -> list[int]:
 def draw_options(random: Random) -> dict[str, str]:
     """Return some options of a network and its hosts."""
     given = _some(_OPTIONS, random, share=0.25)
+    if "pfc" in given:
+        given = {name: value for name, value in given.items() if name not in ("queue", "trim")}
     if given.get("compress", INTEGERS_TOO) != INTEGERS_TOO:
         given.pop("dtype", None)
     return given | _some(_LOSSES, random, share=0.6) if random.random() < 0.5 else given
 
 
-def draw_trouble(random: Random) -> Trouble:
-    """Return the disturbances of each run: mostly none."""
+def draw_trouble(given: Mapping[str, str], random: Random) -> Trouble:
+    """Return the disturbances of each run with these options: mostly none."""
     if random.random() < 0.7:
         return Trouble()
-    return Trouble(*(random.choice((0, 0, 1, 2)) for _ in range(3)))
+    outages, bursts, restarts = (random.choice((0, 0, 1, 2)) for _ in range(3))
+    return Trouble(outages, bursts, 0 if "pfc" in given else restarts)
 
 
 INTEGERS_TOO = "topk:5%"
@@ -189,6 +192,7 @@ _OPTIONS = {
     "cc": ("dctcp", "dcqcn", "swift", "timely", "nscc", "pfabric", "hpcc"),
     "queue": ("16K", "64K"),
     "trim": ("1K", "64K"),
+    "pfc": ("64K:48K", "8K:8K", "1:1", "8K:4K:2K"),  # the last one has too little headroom
     "scheduler": ("wrr", "drr"),
     "delay": ("100ns", "5us"),
     "rate": ("10G", "400G"),

@@ -145,11 +145,13 @@ def draw_jobs(seed: int, number: int) -> JobsCase:
     systems = {team.system for team in teams}
     if "switchml" in systems and systems & {"a2tp", "esa"}:
         given["lanes"] = "64"  # for which there is a program of both
+    if systems - {"", "omnireduce"} and given.get("cc") == "hpcc":
+        del given["cc"]  # they run another program
     background_ps = PATIENT_LAYER_PS if "loss" in given else BACKGROUND_LAYER_PS
     rounds = tuple(_draw_round(random, teams, background_ps) for _ in range(ROUNDS))
     entries = random.choice((None, None, 16, 64, 256))
     memory = random.choice((OWN, OWN, *ALLOCATORS))
-    return JobsCase(number, given, draw_trouble(random), entries, memory, teams, rounds)
+    return JobsCase(number, given, draw_trouble(given, random), entries, memory, teams, rounds)
 
 
 def _draw_teams(random: Random, hosts: int) -> Iterator[Team]:
