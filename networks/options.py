@@ -84,7 +84,7 @@ class NetworkOptions:
 
     def __post_init__(self) -> None:
         parse_scheduler(self.scheduler)
-        self._check_program()
+        self.check_program(self.system is not None)
         self._check_pausing()
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
@@ -128,11 +128,19 @@ class NetworkOptions:
                 "leave out either of them"
             )
 
-    def _check_program(self) -> None:
+    def check_program(self, aggregates: bool) -> None:
+        """Check that switches can run the program that the congestion control needs.
+
+        Args:
+            aggregates: Whether they run the program of a system that aggregates.
+
+        Raises:
+            ConfigError: If they run another.
+        """
         wanted = find_controller(self.congestion).program
         if not wanted:
             return
-        other = self.program if self.system is None else "one that aggregates"
+        other = "one that aggregates" if aggregates else self.program
         if other not in (wanted, "forward"):
             raise ConfigError(
                 f"options: {self.congestion} needs switches that run {wanted}, got {other}"

@@ -52,6 +52,10 @@ class BackendError(RingleafError):
     """A switch or a network failed from outside our process."""
 
 
+class DeadlockError(BackendError):
+    """Switches that pause each other wait for each other, and will for ever."""
+
+
 def choose(where: str, what: str, name: str, valid: Collection[str]) -> str:
     """Return `name` if it is one of `valid`, which may contain more than it lists: files' names.
 

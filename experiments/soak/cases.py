@@ -149,7 +149,7 @@ def draw(seed: int, number: int) -> SoakCase:
         given |= _some(_RANK_ORDERS, random, share=0.4)
     if kind == "switches" and "servers" in given:
         given |= _some(_SOLVED, random, share=0.4)
-    return SoakCase(number, spare_long_paths(given), draw_trouble(random))
+    return SoakCase(number, spare_long_paths(given), draw_trouble(given, random))
 
 
 def _fit_systems(given: Mapping[str, str], compress: str, random: Random) -> dict[str, str]:
@@ -176,6 +176,8 @@ def _draw_sizes(random: Random) -> list[int]:
 def draw_options(random: Random) -> dict[str, str]:
     """Return some options of a network and its hosts."""
     given = _some(_OPTIONS, random, share=0.25)
+    if "pfc" in given:
+        given = {name: value for name, value in given.items() if name not in ("queue", "trim")}
     if given.get("compress", INTEGERS_TOO) != INTEGERS_TOO:
         given.pop("dtype", None)
     return given | _some(_LOSSES, random, share=0.6) if random.random() < 0.5 else given
@@ -191,11 +193,12 @@ def spare_long_paths(given: Mapping[str, str]) -> dict[str, str]:
     return {**given, "loss": "2%"} if is_long else dict(given)
 
 
-def draw_trouble(random: Random) -> Trouble:
-    """Return the disturbances of each run: mostly none."""
+def draw_trouble(given: Mapping[str, str], random: Random) -> Trouble:
+    """Return the disturbances of each run with these options: mostly none."""
     if random.random() < 0.7:
         return Trouble()
-    return Trouble(*(random.choice((0, 0, 1, 2)) for _ in range(3)))
+    outages, bursts, restarts = (random.choice((0, 0, 1, 2)) for _ in range(3))
+    return Trouble(outages, bursts, 0 if "pfc" in given else restarts)
 
 
 INTEGERS_TOO = "topk:5%"
@@ -214,6 +217,7 @@ _OPTIONS = {
     "queue": ("16K", "64K"),
     "trim": ("1K", "64K"),
     "scheduler": tuple(sorted(set(disciplines()) - {"strict"})),
+    "pfc": ("64K:48K", "8K:8K", "1:1", "8K:4K:2K"),  # the last one has too little headroom
     "delay": ("100ns", "5us"),
     "rate": ("10G", "400G"),
     "density": ("1%", "30%"),

@@ -149,7 +149,7 @@ def draw_jobs(seed: int, number: int) -> JobsCase:
     if entries == 16:
         given.pop("slots", None)  # jobs would have fewer
     memory = random.choice((OWN, OWN, *ALLOCATORS))
-    return JobsCase(number, given, draw_trouble(random), entries, memory, teams, rounds)
+    return JobsCase(number, given, draw_trouble(given, random), entries, memory, teams, rounds)
 
 
 def _draw_teams(random: Random, hosts: int, systems: tuple[str, ...]) -> Iterator[Team]:

@@ -16,7 +16,7 @@ from ringleaf.experiments.network import fold_hierarchy, network_options
 from ringleaf.experiments.runner import Experiment
 from ringleaf.experiments.soak.gradients import MixedLedger
 from ringleaf.experiments.soak.job_cases import JobsCase, Round, Team, Training
-from ringleaf.experiments.soak.trial import Finding, is_forgetful, try_run
+from ringleaf.experiments.soak.trial import Finding, is_forgetful, may_deadlock, try_run
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.hosts.scheduling.interface import Scheduler
 from ringleaf.hosts.scheduling.registry import find_scheduler
@@ -48,7 +48,8 @@ def try_jobs(case: JobsCase) -> list[Finding]:
     for number, each in enumerate(case.rounds):
         algos = ", ".join(job.algo for job in each.trainings)
         where = f"round {number}: {each.order}: {algos}"
-        ended = try_run(partial(fabric.play, each, where), where, may_end=may_end)
+        play = partial(fabric.play, each, where)
+        ended = try_run(play, where, may_end=may_end, may_block=fabric.may_block)
         if ended.is_broken:
             fabric.renew()
         found.append(ended)
@@ -66,6 +67,7 @@ class _Fabric:
         self._case = case
         self._experiment = Experiment(resolve(case.given))
         self._graph = self._experiment.graph
+        self.may_block = may_deadlock(self._experiment.spec, self._graph)
         self._random = Random(f"{case.given['seed']} trouble")
         names = hosts(self._graph)
         if Random(f"{case.given['seed']} places").random() < 0.5:

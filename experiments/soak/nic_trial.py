@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ringleaf.errors import BackendError, RingleafError
+from ringleaf.errors import BackendError, DeadlockError, RingleafError
 from ringleaf.experiments.network import common_options
 from ringleaf.experiments.nic.network import MakeSystem, NicNetwork, graph_of
 from ringleaf.experiments.nic.report import workload_of
 from ringleaf.experiments.nic.workload import Row, count_hosts
 from ringleaf.experiments.soak.nic_cases import NicCase
-from ringleaf.experiments.soak.trial import Finding, Worn
+from ringleaf.experiments.soak.trial import Finding, Worn, may_deadlock
 from ringleaf.networks.virtual import VirtualNetwork
 
 
@@ -21,12 +21,18 @@ def try_nics(case: NicCase) -> list[Finding]:
     try:
         found += _rows(case)
     except BackendError as error:
-        found.append(Finding("stuck", case.offload, str(error)))
+        is_deadlock = isinstance(error, DeadlockError) and _may_deadlock(case)
+        found.append(Finding("ended" if is_deadlock else "stuck", case.offload, str(error)))
     except RingleafError as error:
         found.append(Finding("refused", case.offload, str(error)))
     except Exception as error:  # noqa: BLE001 -- whatever it is, it is what a soak looks for
         found.append(Finding("error", case.offload, f"{type(error).__name__}: {error}"))
     return found
+
+
+def _may_deadlock(case: NicCase) -> bool:
+    spec = workload_of(case.offload).spec.read(case.given)
+    return may_deadlock(spec, graph_of(spec))
 
 
 def _rows(case: NicCase) -> Iterator[Finding]:

@@ -13,18 +13,20 @@ import networkx as nx
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.errors import BackendError, RingleafError
+from ringleaf.errors import BackendError, DeadlockError, RingleafError
 from ringleaf.experiments.data import Inputs
 from ringleaf.experiments.network import connect
 from ringleaf.experiments.runner import Experiment, Measurement
 from ringleaf.experiments.soak.cases import SoakCase
 from ringleaf.experiments.soak.nic_cases import NicCase
 from ringleaf.experiments.spec.collective import CollectiveSpec
+from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.tensors import FLOAT32, Array, ElementType
+from ringleaf.topologies.dependencies import can_deadlock
 from ringleaf.topologies.graph import switches
 
 if TYPE_CHECKING:
@@ -142,12 +144,13 @@ def try_case(case: SoakCase) -> list[Finding]:
     except RingleafError as error:
         return [Finding("refused", "", str(error))]
     networks = Networks(case)
+    may_block = may_deadlock(experiment.spec, experiment.graph)
     found = []
     for size_bytes, algorithm, inputs in experiment.tasks():
         where = f"{algorithm.name} {size_bytes} B"
         may_end = bool(case.trouble.restarts) and is_forgetful(algorithm.name)
         measure = partial(_measure, experiment, networks, algorithm, size_bytes, inputs, where)
-        ended = try_run(measure, where, may_end=may_end)
+        ended = try_run(measure, where, may_end=may_end, may_block=may_block)
         if ended.is_broken:
             networks.forget(algorithm.name if algorithm.in_network else None)
         found.append(ended)
@@ -162,16 +165,26 @@ def is_forgetful(name: str) -> bool:
     return name in SYSTEMS and SYSTEMS[name].is_forgetful
 
 
-def try_run(run: Callable[[], Finding], where: str, *, may_end: bool) -> Finding:
+def may_deadlock(spec: NetworkSpec, graph: nx.Graph[str]) -> bool:
+    """Return whether switches may wait for each other: they pause, and routes have a cycle."""
+    return spec.pfc is not None and can_deadlock(graph, ecmp=spec.routes == "ecmp")
+
+
+def try_run(
+    run: Callable[[], Finding], where: str, *, may_end: bool = False, may_block: bool = False
+) -> Finding:
     """Return the finding of a run, or of its failure.
 
     Args:
         run: Function that runs once and judges.
         where: The run's name in findings.
         may_end: Whether the run may end without a result, if it says why.
+        may_block: Whether it may end by a deadlock, if it names it.
     """
     try:
         return run()
+    except DeadlockError as error:
+        return Finding("ended" if may_end or may_block else "stuck", where, str(error))
     except BackendError as error:
         return Finding("ended" if may_end else "stuck", where, str(error))
     except RingleafError as error:

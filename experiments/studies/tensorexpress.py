@@ -50,7 +50,10 @@ SHOWN = ("topo", "counts", "jobs", "rate")
 """Options that have columns of their own, or follow from the number of jobs and ranks."""
 
 LEAST_BLOCKED = 0.05
-"""The least share of an iteration that counts as blocked; with less there is little to gain."""
+"""The least share of an iteration that counts as blocked; with less there is little to gain.
+
+It is chosen here, and one verdict depends on it (`docs/schedulers.md`).
+"""
 
 
 @dataclass(frozen=True, slots=True)

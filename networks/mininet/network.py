@@ -136,6 +136,7 @@ class MininetNetwork(GivesTensors):
         entities = {name: [*written[name], *told.get(name, [])] for name in switches(self.graph)}
         systems = [group.system for group in self._hosts.groups if group.system is not None]
         name = program_of(systems, options.lanes, options.switch_program)
+        options.check_program(name != options.switch_program)
         self._folders = None
         if options.record is not None or options.capture is not None:
             self._folders = Folders(options.record, options.capture)

@@ -100,6 +100,7 @@ class VirtualNetwork(GivesTensors):
         self.groups = groups or [whole(graph, options.system, options.servers)]
         systems = [group.system for group in self.groups if group.system is not None]
         name = program_of(systems, options.lanes, options.switch_program)
+        options.check_program(name != options.switch_program)
         self.programs = self._load_programs(options.programs / f"{name}.json")
         loaded = set(self.programs.values())
         make_pool(

@@ -57,7 +57,7 @@ class Pauses:
         """Look for a deadlock if it is time, and return when to look next.
 
         Raises:
-            BackendError: If there is a deadlock.
+            DeadlockError: If there is a deadlock.
         """
         return self._lookout.next_ps(self._store.arena, now_ps)
 

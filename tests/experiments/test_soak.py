@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments.soak import command
+from ringleaf.experiments.soak import command, trial
+from ringleaf.experiments.soak.any_case import draw_any
 from ringleaf.experiments.soak.cases import SoakCase, Trouble, draw, simpler
+from ringleaf.experiments.soak.job_cases import JobsCase
+from ringleaf.experiments.soak.nic_cases import NicCase
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.networks.faults import LinkLoss
 
@@ -71,6 +74,53 @@ def test_what_is_wrong_is_told_with_the_command_that_repeats_it(
     assert "again: ringleaf soak --seed 5 --case 0" in printed
     assert tally.bad == [0, 1]
     assert "2 cases, 4 runs" in tally.line()
+
+
+def test_pauses_are_drawn_for_cases_of_each_kind_without_what_they_exclude() -> None:
+    drawn = [draw_any(1, number) for number in range(600)]
+    paused = [case for case in drawn if "pfc" in case.given]
+
+    assert {type(case) for case in paused} == {SoakCase, JobsCase, NicCase}
+    assert 0.1 < len(paused) / len(drawn) < 0.4
+    for case in paused:
+        assert not {"queue", "trim"} & case.given.keys()
+        assert not case.trouble.restarts
+    assert any(case.trouble for case in paused)
+    assert any(case.trouble.restarts for case in drawn)
+    assert {case.given["pfc"] for case in paused} >= {"64K:48K", "1:1"}
+    plain = [case.given for case in paused if isinstance(case, SoakCase)]
+    assert all(resolve(given).pfc for given in plain)
+
+
+DEADLOCK = replace(
+    SMALL,
+    given={
+        "topo": "torus2d,x=4,y=1",
+        "algo": "alltoall",
+        "size": "1MiB",
+        "seed": "1",
+        "pfc": "64K:48K",
+        "detours": "h0-s1-h2,h1-s2-h3,h2-s3-h0,h3-s0-h1,h0-s1-s2-h3,h1-s2-s3-h0,h2-s3-s0-h1,"
+        "h3-s0-s1-h2",
+    },
+)
+
+
+def test_a_deadlock_is_an_end_where_routes_have_a_cycle_and_bad_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (ended,) = trial.try_case(DEADLOCK)
+    assert (ended.what, ended.is_bad, ended.is_broken) == ("ended", False, True)
+    assert "PFC deadlock: switches s0 -> s1 -> s2 -> s3 -> s0" in ended.why
+
+    monkeypatch.setattr(trial, "can_deadlock", lambda graph, ecmp: False)
+    (stuck,) = trial.try_case(DEADLOCK)
+    assert stuck == replace(ended, what="stuck")
+
+
+def test_a_small_soak_with_pauses_finds_nothing() -> None:
+    case = replace(SMALL, given=SMALL.given | {"pfc": "1:1"}, trouble=Trouble(1, 1))
+    assert [what for what, _, _ in command.try_plain(case)] == ["ok"]
 
 
 def test_a_small_soak_finds_nothing() -> None:

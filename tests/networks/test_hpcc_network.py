@@ -7,7 +7,10 @@ import pytest
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.studies.incast import run_incast
 from ringleaf.ina.registry import find_system
+from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.topologies.registry import build
 
 SENDERS = 6
 
@@ -29,3 +32,12 @@ def test_options_take_the_program_that_hpcc_needs_and_refuse_others() -> None:
         NetworkOptions(congestion="hpcc", program="tensorexpress")
     with pytest.raises(ConfigError, match="hpcc needs switches that run hpcc, got one that"):
         NetworkOptions(congestion="hpcc", system=find_system("switchml"))
+
+
+def test_groups_whose_system_has_a_program_of_its_own_are_refused() -> None:
+    graph = build("leafspine,leaves=1,spines=0,hosts=2")
+    options = NetworkOptions(congestion="hpcc", lanes=64)
+    group = Group(1, ("h0", "h1"), (), find_system("switchml"))
+    with pytest.raises(ConfigError, match="hpcc needs switches that run hpcc, got one that"):
+        VirtualNetwork(graph, options, groups=[group])
+    VirtualNetwork(graph, options, groups=[Group(1, ("h0",), ("h1",), find_system("omnireduce"))])

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena
 from ringleaf.disciplines import CLASSES
-from ringleaf.errors import BackendError
+from ringleaf.errors import DeadlockError
 from ringleaf.networks.virtual.fabric import PortPlace
 from ringleaf.networks.virtual.pfc.layout import ASKED, PAUSED, SINCE_PS, UNTOLD, XON
 from ringleaf.networks.virtual.pfc.tables import pause_rows
@@ -82,7 +82,7 @@ class Lookout:
         Return when to look next.
 
         Raises:
-            BackendError: If there is a deadlock.
+            DeadlockError: If there is a deadlock.
         """
         if now_ps >= self._next_ps:
             self._next_ps = now_ps + self.period_ps
@@ -92,7 +92,7 @@ class Lookout:
             if is_long.any():
                 self._suspected = find_deadlock(arena, self._network, self._places)
             if before is not None and before == self._suspected:
-                raise BackendError(complaint(before))
+                raise DeadlockError(complaint(before))
         return self._next_ps
 
 
