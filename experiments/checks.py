@@ -74,7 +74,7 @@ def check(spec: CollectiveSpec | JobsSpec | WorkloadSpec, *, live: bool = True) 
 
 
 def _check_capture(path: Path) -> None:
-    """Check that a file begins as a capture; its packets are read when the network is made."""
+    """Check that a file is a capture, and find its packets; they are used where hosts are made."""
     try:
         with path.open("rb") as file:
             magic = file.read(4)
@@ -85,6 +85,12 @@ def _check_capture(path: Path) -> None:
             f"cross_traffic: must be a packet capture, pcap or pcapng, got {path} that begins with "
             f"{magic.hex() or 'nothing'}"
         )
+    from ringleaf.networks.traces.pcap_read import read_packets  # loads Numba
+
+    try:
+        read_packets(path)
+    except ConfigError as error:
+        raise ConfigError(f"cross_traffic: {error}") from error
 
 
 def _check_collective(spec: CollectiveSpec, counts: Counts) -> None:
@@ -129,6 +135,11 @@ def _check_programs(spec: NetworkSpec, counts: Counts) -> None:
         for switch in read_paths(text, what) if text else ():
             if switch != ALL and int(switch[1:]) >= counts.switches:
                 raise ConfigError(f"{what}: no such switch, got {switch!r} in {spec.topo}")
+    from ringleaf.switches.json.program import load_source
+
+    for path in paths.values():
+        if path.suffix != P4_SUFFIX:
+            load_source(path)  # report errors before Numba is loaded
     if any(path.suffix == P4_SUFFIX for path in paths.values()):
         find_compiler(f"program: {spec.program}", "give its BMv2 JSON")
 

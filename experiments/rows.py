@@ -27,6 +27,8 @@ from ringleaf.yaml_file import read_yaml
 
 SHAPES = PACKAGE / "experiments" / "shapes.yaml"
 
+NO_SHAPES = PACKAGE / "experiments" / "no_shapes.yaml"
+
 LIVE = "virtual, live"
 
 
@@ -90,7 +92,10 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One member of a family: what it is, where it runs, and what is known of it."""
+    """One member of a family: what it is, where it runs, and what is known of it.
+
+    It has shapes, or the reason for which none was looked for.
+    """
 
     kind: str
     name: str
@@ -99,6 +104,14 @@ class Row:
     runs: str
     command: str
     shapes: tuple[Shape, ...]
+    why_none: str
+
+
+@cache
+def reasons() -> Mapping[str, str]:
+    """Return the reason of each row, by kind and name, for which no shape was looked for."""
+    plain: list[dict[str, Any]] = read_yaml(NO_SHAPES, "no_shapes")
+    return {row: str(each["why"]) for each in plain for row in each["rows"]}
 
 
 @cache
@@ -124,6 +137,7 @@ def rows(kinds: tuple[str, ...] = ()) -> Iterator[Row]:
                 kind.runs,
                 kind.command.format(name),
                 tuple(shape for shape in shapes() if f"{kind.name} {name}" in shape.rows),
+                reasons().get(f"{kind.name} {name}", ""),
             )
 
 

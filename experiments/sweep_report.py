@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 
-from ringleaf.experiments.figures.swept import of_jobs, told_apart
+from ringleaf.experiments.figures.sorting import of_jobs, told_apart
 from ringleaf.experiments.page.document import document, figure
 from ringleaf.experiments.spec.workload import FLOWS
 from ringleaf.units import PS_PER_MS, PS_PER_US, format_size

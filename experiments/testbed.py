@@ -26,6 +26,7 @@ def open_testbed(spec: NetworkSpec, graph: nx.Graph[str]) -> Iterator[Testbed]:
         scale=1,  # the graph's rates are already scaled
         loss=spec.loss,
         scheduler=spec.scheduler,
+        pfc=spec.pfc,
         seed=spec.seed,
         run_dir=spec.out,
         captures=spec.pcap or spec.record is not None,

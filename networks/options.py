@@ -49,7 +49,7 @@ class NetworkOptions:
     congestion: str = "fixed"  # a controller of `hosts/congestion`
     ecn: Marking = NEVER  # when switches mark packets
     trim_bytes: int | None = None  # for headers of packets that a queue cuts; None: it drops them
-    pfc: Pausing | None = None  # when switches pause those that send to them; virtual time only
+    pfc: Pausing | None = None  # when switches pause those that send to them
     loss: float = 0.0  # probabilities, per packet and link
     duplicate: float = 0.0
     reorder: float = 0.0

@@ -20,7 +20,6 @@ VIRTUAL_ONLY: Mapping[str, object] = MappingProxyType(
         "host_delay_ps": 0,
         "message_overhead_ps": 0,
         "cross_traffic": None,
-        "pfc": None,
         "trim_bytes": None,
         "has_data": True,
     }
@@ -69,4 +68,25 @@ def check_discipline(switch: str, scheduler: str, where: str = "") -> None:
         raise ConfigError(
             f"{where}scheduler: BMv2's ports have strict priority only, got {scheduler!r}; "
             "take switch=embedded"
+        )
+
+
+def check_pausing(switch: str, pfc: object, where: str = "", *, captured: bool = False) -> None:
+    """Check that a kind of live switch has priority flow control, if it is wanted.
+
+    Args:
+        switch: The kind.
+        pfc: The thresholds; None: it is not wanted.
+        where: The beginning of the message.
+        captured: Whether packets are captured.
+
+    Raises:
+        ConfigError: If it is BMv2, or packets are captured, which live goes by traces.
+    """
+    if pfc is not None and switch == "bmv2":
+        raise ConfigError(f"{where}pfc: BMv2 has none, got {str(pfc)!r}; take switch=embedded")
+    if pfc is not None and captured:
+        raise ConfigError(
+            f"{where}pfc: live captures are made of traces, which have no pauses, got {str(pfc)!r} "
+            "and a capture; leave out either of them"
         )

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,21 @@ def test_the_wheel_has_one_package(commands: Path, elsewhere: Path) -> None:
 
     assert Path(place).is_relative_to(commands.parent)
     assert other == "None"
+
+
+def test_the_wheel_has_all_data_of_our_packages(wheel: Path) -> None:
+    packages = [link for link in (ROOT / "ringleaf").iterdir() if link.is_symlink()]
+    data = {
+        f"ringleaf/{link.name}/{path.relative_to(link.resolve())}"
+        for link in packages
+        for path in link.resolve().rglob("*")
+        if path.suffix in (".yaml", ".json", ".html", ".js", ".css", ".cc", ".p4", ".txtpb")
+    }
+    with zipfile.ZipFile(wheel) as packed:
+        missing = data - set(packed.namelist())
+
+    assert len(data) > 50
+    assert not missing
 
 
 def test_the_wheel_has_the_program_for_ns3(commands: Path, elsewhere: Path) -> None:

@@ -9,8 +9,9 @@ import typer
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
-from ringleaf.networks.traces.find import find_traces
+from ringleaf.networks.traces.find import MANIFEST, find_traces
 from ringleaf.shipped import P4INFO_SUFFIX
+from ringleaf.yaml_file import read_yaml
 
 
 def register(app: typer.Typer) -> None:
@@ -56,6 +57,8 @@ def replay_command(
     The exit code is 0 if all packets are equal, 1 if some differ, 2 if a trace can't be replayed.
     """
     folders = find_traces(traces)  # report errors before all else is loaded
+    if len(folders) == 1:  # of several, those that can't be read are reported one by one
+        read_yaml(folders[0] / MANIFEST, "trace")
     files = _find_program(program, p4info)
     from ringleaf.experiments.replay import command
 

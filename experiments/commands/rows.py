@@ -31,7 +31,8 @@ def rows_command(
 ) -> None:
     """List systems, algorithms, schedulers and the like, where they run, and their sources.
 
-    A line below a row says which published shape was looked for, and what was found.
+    A line below a row says which published shape was looked for, and what was found, or why none
+    was.
     """
     chosen = tuple(choose("rows", "kind", kind, NAMES) for kind in kinds or ())
     from ringleaf.experiments.rows import rows  # compiles controllers
@@ -44,9 +45,12 @@ def rows_command(
     for kind in dict.fromkeys(row.kind for row in found):
         of_kind = [row for row in found if row.kind == kind]
         command = of_kind[0].command.replace(of_kind[0].name, "NAME")
-        say(f"# {kind}: {len(of_kind)}; {of_kind[0].runs}; {command}")
+        shaped = sum(bool(row.shapes) for row in of_kind)
+        say(f"# {kind}: {len(of_kind)}; {of_kind[0].runs}; {command}; {shaped} with a shape")
         for row in of_kind:
             source = f"; {row.source}" if row.source else ""
             say(f"{row.name:{width}}  {row.title}{source}")
             for shape in row.shapes:
                 say(f"{'':{width}}    {shape.published}: {shape.verdict} ({shape.docs})")
+            if row.why_none:
+                say(f"{'':{width}}    no shape: {row.why_none}")

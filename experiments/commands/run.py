@@ -26,7 +26,10 @@ from ringleaf.experiments.spec.typed import with_options
 from ringleaf.experiments.spec.workload import WorkloadSpec
 
 SpecFile = Annotated[
-    Path | None, typer.Option("--spec", help="YAML file of these options; typed options go before.")
+    Path | None,
+    typer.Option(
+        "--spec", readable=False, help="YAML file of these options; typed options go before."
+    ),
 ]
 Parallel = Annotated[
     int, typer.Option("--parallel", "-j", min=0, help="Processes of a sweep; 0: one per core.")

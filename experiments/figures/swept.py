@@ -1,24 +1,35 @@
-"""A figure of all runs of a sweep: times against the option with most values."""
+"""A figure of all runs of a sweep.
+
+Times are drawn against the option with most values, a line for each way to run. Ways that a legend
+can't tell apart have rows of their own; so have conditions, if most of them differ from the others
+in something else than one option.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from ringleaf.experiments.figures import sorting
 from ringleaf.experiments.figures.looks import look_of
+from ringleaf.experiments.figures.sorting import Line, of_jobs
 from ringleaf.experiments.figures.style import matplotlib_style, save
-from ringleaf.units import PS_PER_MS, PS_PER_US, format_size
+from ringleaf.units import PS_PER_MS, PS_PER_US
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
-MOST_PANELS = 12
 COLUMNS = 3
 PANEL = 4.2, 3.2  # inches
+ALONE = 6.4  # inches, the width of a panel that is the only one
+WIDE = 9.0  # inches, the width of a figure of conditions
 TITLE_LETTERS = 42  # on a line of a panel's title
+CONDITION_LETTERS = 82  # on a line of a condition's name
+HEADING_LETTERS = 95  # on a line above a figure of conditions
 MOST_LABELS = 6
 """The most lines of jobs in a panel; more are rows of their own, as no legend tells them apart."""
 
@@ -26,7 +37,7 @@ ROW = 0.2  # inches
 COLORS = ("#3f7fd1", "#e08a2b", "#1f9d8b", "#d62f5c", "#9467bd", "#92703c")
 MARKERS = "o^sDvP"
 
-Line = Mapping[str, object]
+Times = dict[str, float]
 
 
 def draw(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
@@ -37,92 +48,152 @@ def draw(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
         names: These options.
         stem: Where the figure shall be, without a suffix.
     """
+    with matplotlib_style():
+        return save(make(lines, names), stem)
+
+
+def make(lines: Sequence[Line], names: Sequence[str]) -> Figure:
+    """Return the figure, in whatever style is set; arguments as of `draw`."""
+    if of_jobs(lines):
+        lines = sorting.with_workloads(lines)
+    sheet = _Sheet(lines)
+    apart = sorting.told_apart(lines, names)
+    axis = sorting.axis_of(lines, apart)
+    rest = [name for name in apart if name != axis]
+    groups = sorting.groups_of(lines, rest)
+    if len(sheet.looks) <= MOST_LABELS and _are_single(groups, axis):
+        figure = _draw_conditions(sheet, sorting.conditions_of(lines, apart), apart)
+    else:
+        figure = _draw_panels(sheet, sorting.panels_of(lines, rest), axis)
+    handles = {
+        label: handle
+        for axes in figure.axes
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    columns = min(len(handles), int(figure.get_figwidth() / 1.6), 6)
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns)
+    return figure
+
+
+class _Sheet:
+    """The rows, and what all panels of a figure have in common: names, looks and units."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self.lines = lines
+        self.label = sorting.labeller(lines)
+        labels = list(dict.fromkeys(map(self.label, lines)))
+        if of_jobs(lines) and len({line["order"] for line in lines}) > 1:
+            self.looks = {
+                label: (COLORS[place % len(COLORS)], MARKERS[place % len(MARKERS)])
+                for place, label in enumerate(labels)
+            }
+        else:
+            looks = [look_of(label.partition(",")[0]) for label in labels]
+            self.looks = {
+                label: (look.color, look.marker) for label, look in zip(labels, looks, strict=True)
+            }
+        field, self._unit_ps, unit = "time_ps", PS_PER_US, "us"
+        if of_jobs(lines):
+            field, self._unit_ps, unit = "jct_ps", PS_PER_MS, "ms"
+        self._field = field
+        self.text = f"{_clock(lines)} time {'of the slowest job ' * of_jobs(lines)}({unit})"
+
+    def times(self, lines: Sequence[Line]) -> Times:
+        """Return the time of each way to run that the rows have: of jobs, the last one's."""
+        found: Times = {}
+        for line in lines:
+            time = int(str(line[self._field])) / self._unit_ps
+            found[self.label(line)] = max(found.get(self.label(line), 0.0), time)
+        return found
+
+    def heading(self) -> str:
+        """Return the algorithm and the order that all jobs have in common."""
+        if not of_jobs(self.lines):
+            return ""
+        first = self.lines[0]
+        told = [
+            str(first[name])
+            for name in ("algo", "order")
+            if len({line[name] for line in self.lines}) == 1 and len(self.looks) > 1
+        ]
+        return "Training jobs" + (", " + ", ".join(told) if told else "")
+
+
+def _clock(lines: Sequence[Line]) -> str:
+    if of_jobs(lines):
+        return "simulated" if lines[0].get("virtual_jct_ps") in (None, "") else "wall-clock"
+    return str(lines[0].get("clock", "simulated"))
+
+
+def _are_single(groups: Mapping[str, Sequence[Line]], axis: str) -> bool:
+    """Return whether most panels would have points at one value of their axis only."""
+    single = sum(len({line[axis] for line in found}) == 1 for found in groups.values())
+    return len(groups) > 2 and 2 * single > len(groups)
+
+
+def _draw_conditions(
+    sheet: _Sheet, conditions: Mapping[str, Sequence[Line]], names: Sequence[str]
+) -> Figure:
+    """Draw a row for each condition, and a marker for each way to run."""
     import matplotlib.pyplot as plt
 
-    apart = told_apart(lines, names)
-    axis = axis_of(lines, apart)
-    panels = panels_of(lines, [name for name in apart if name != axis])
-    columns = min(COLUMNS, max(len(panels), 2))  # one alone would be drawn too large
-    rows = -(-len(panels) // columns)
-    labels = list(dict.fromkeys(_label(line) for line in lines)) if of_jobs(lines) else []
-    crowded = len(labels) > MOST_LABELS
-    height = max(PANEL[1], 0.8 + ROW * len(labels)) if crowded else PANEL[1]
-    with matplotlib_style():
-        figure, grid = plt.subplots(
-            rows, columns, figsize=(PANEL[0] * columns, height * rows + 0.5),
-            squeeze=False, sharex=True, sharey=True, layout="constrained",
+    texts = [fill(each, CONDITION_LETTERS) for each in conditions]
+    tall = ROW * (0.2 + max(text.count("\n") + 1 for text in texts))
+    figure: Figure
+    figure, axes = plt.subplots(figsize=(WIDE, 1.6 + tall * len(texts)), layout="constrained")
+    times = [sheet.times(lines) for lines in conditions.values()]
+    for label, (color, marker) in sheet.looks.items():
+        rows = [row for row, found in enumerate(times) if label in found]
+        axes.plot(
+            [times[row][label] for row in rows], rows, color=color, marker=marker, label=label,
+            linestyle="none",
         )  # fmt: skip
-        for axes in grid.flat[len(panels) :]:
-            axes.set_visible(False)
-        for axes in grid.flat[max(len(panels) - columns, 0) : len(panels)]:
-            axes.tick_params(labelbottom=True)
-        for axes, (title, chosen) in zip(grid.flat, panels.items(), strict=False):
-            axes.set_title(fill(title, TITLE_LETTERS), fontsize=10, loc="left")
-            if crowded:
-                _panel_of_rows(axes, chosen, axis, labels)
-            else:
-                _panel(axes, chosen, axis)
-        handles = {
-            label: handle
-            for axes in grid.flat
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-        }
-        figure.legend(
-            handles.values(), handles, loc="outside lower center", ncols=min(len(handles), 6)
-        )
-        return save(figure, stem)
+    axes.set_yticks(range(len(texts)), texts, fontsize=8)
+    axes.set_ylim(len(texts) - 0.5, -0.5)
+    axes.set_xscale("log")
+    _mark_decades(axes.xaxis)
+    axes.set_xlabel(sheet.text)
+    common = sorting.in_words(sorting.usual(sheet.lines, names))
+    heading = f"{sheet.heading() or 'Sweep'}; usual: {common}"
+    figure.suptitle(fill(heading, HEADING_LETTERS), x=0.01, ha="left", fontsize=9)
+    return figure
 
 
-def axis_of(lines: Sequence[Line], names: Sequence[str]) -> str:
-    """Return the option of the x axis: the first of those with most values."""
-    return max(names or ["algo"], key=lambda name: len({line[name] for line in lines}))
+def _draw_panels(sheet: _Sheet, panels: Mapping[str, Sequence[Line]], axis: str) -> Figure:
+    """Draw a panel for all that differs besides the axis and the way to run."""
+    import matplotlib.pyplot as plt
+
+    columns = min(COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    crowded = of_jobs(sheet.lines) and len(sheet.looks) > MOST_LABELS
+    height = max(PANEL[1], 0.8 + ROW * len(sheet.looks)) if crowded else PANEL[1]
+    width = PANEL[0] * columns if columns > 1 else ALONE
+    figure: Figure
+    figure, grid = plt.subplots(
+        rows, columns, figsize=(width, height * rows + 0.5),
+        squeeze=False, sharex=True, sharey=True, layout="constrained",
+    )  # fmt: skip
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    for axes in grid.flat[max(len(panels) - columns, 0) : len(panels)]:
+        axes.tick_params(labelbottom=True)
+    for axes, (title, chosen) in zip(grid.flat, panels.items(), strict=False):
+        axes.set_title(fill(title, TITLE_LETTERS), fontsize=10, loc="left")
+        if crowded:
+            _panel_of_rows(axes, sheet, chosen, axis)
+        else:
+            _panel(axes, sheet, chosen, axis)
+    if sheet.heading():
+        figure.suptitle(sheet.heading(), x=0.01, ha="left", fontsize=11)
+    return figure
 
 
-def panels_of(lines: Sequence[Line], names: Sequence[str]) -> dict[str, list[Line]]:
-    """Return the rows by the values that a panel's have in common; if many sizes, the largest."""
-    found = _grouped(lines, names)
-    if len(found) > MOST_PANELS and not of_jobs(lines):
-        most = max(int(str(line["size_bytes"])) for line in lines)
-        found = _grouped([line for line in lines if line["size_bytes"] == most], names)
-    return dict(list(found.items())[:MOST_PANELS])
-
-
-def of_jobs(lines: Sequence[Line]) -> bool:
-    """Return whether rows are of training jobs."""
-    return "order" in lines[0]
-
-
-def told_apart(lines: Sequence[Line], names: Sequence[str]) -> list[str]:
-    """Return the options that tell rows apart, besides algorithm, order and a collective's size."""
-    if not of_jobs(lines):
-        return [name for name in names if name not in ("algo", "size")]
-    inside = [name for name in ("jobs", "entries") if len({line[name] for line in lines}) > 1]
-    listed = ("algo", "order", "counts", "entries", "jobs")
-    return [*(name for name in names if name not in listed), *inside]
-
-
-def _grouped(lines: Sequence[Line], names: Sequence[str]) -> dict[str, list[Line]]:
-    found: dict[str, list[Line]] = {}
-    for line in lines:
-        parts = [f"{name} {'default' if line[name] == '' else line[name]}" for name in names]
-        if not of_jobs(lines):
-            parts.append(format_size(int(str(line["size_bytes"]))))
-        found.setdefault(", ".join(parts), []).append(line)
-    return found
-
-
-def _label(line: Line) -> str:
-    return f"{line['algo']}, {line['order']}"
-
-
-def _panel_of_rows(axes: Axes, lines: Sequence[Line], axis: str, labels: Sequence[str]) -> None:
+def _panel_of_rows(axes: Axes, sheet: _Sheet, lines: Sequence[Line], axis: str) -> None:
     """Draw the completion time of jobs, a row for each way to run them, and a marker per value."""
-    values = list(dict.fromkeys(str(line[axis]) for line in lines))
+    labels = list(sheet.looks)
+    values, _ = sorting.ordered(sheet.lines, axis)
     for place, value in enumerate(values):
-        ends: dict[str, float] = {}
-        for line in (line for line in lines if str(line[axis]) == value):
-            time = int(str(line["jct_ps"])) / PS_PER_MS
-            ends[_label(line)] = max(ends.get(_label(line), 0.0), time)  # the last job's
+        ends = sheet.times([line for line in lines if str(line[axis]) == value])
         axes.plot(
             list(ends.values()), [labels.index(label) for label in ends], label=f"{axis} {value}",
             color=COLORS[place % len(COLORS)], marker=MARKERS[place % len(MARKERS)],
@@ -131,32 +202,38 @@ def _panel_of_rows(axes: Axes, lines: Sequence[Line], axis: str, labels: Sequenc
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.set_xlim(left=0)
-    axes.set_xlabel("JCT of the last job (ms)")
+    axes.set_xlabel(sheet.text)
 
 
-def _panel(axes: Axes, lines: Sequence[Line], axis: str) -> None:
+def _panel(axes: Axes, sheet: _Sheet, lines: Sequence[Line], axis: str) -> None:
+    """Draw times against an option's values, which are those of all panels: they share the axis."""
+    values, is_ordered = sorting.ordered(sheet.lines, axis)
+    columns = [sheet.times([line for line in lines if str(line[axis]) == v]) for v in values]
+    for label, (color, marker) in sheet.looks.items():
+        places = [place for place, times in enumerate(columns) if label in times]
+        if not places:
+            continue
+        axes.plot(
+            places, [columns[place][label] for place in places], label=label, color=color,
+            marker=marker, linestyle="-" if is_ordered else "none",
+        )  # fmt: skip
+    shown = [value or "default" for value in values]
+    axes.set_xticks(range(len(values)), shown, rotation=30 if len(values) > 4 else 0)
+    axes.set_xlabel(axis)
+    axes.set_ylabel(sheet.text)
+    axes.set_yscale("log")
+    _mark_decades(axes.yaxis)
+
+
+def _mark_decades(axis: Axis) -> None:
+    """Label some steps of each decade of a logarithmic axis by plain numbers: more if it is short.
+
+    The lines are drawn already.
+    """
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    values = list(dict.fromkeys(str(line[axis]) for line in lines))
-    is_ordered = all(re.match(r"\d", value) for value in values)
-    jobs = of_jobs(lines)
-    field, unit_ps, unit = ("jct_ps", PS_PER_MS, "ms") if jobs else ("time_ps", PS_PER_US, "us")
-    series: dict[str, dict[str, float]] = {}
-    for line in lines:
-        label = _label(line) if jobs else str(line["algo"])
-        points = series.setdefault(label, {})
-        time = int(str(line[field])) / unit_ps
-        points[str(line[axis])] = max(points.get(str(line[axis]), 0.0), time)  # the last job's
-    for label, points in series.items():
-        look = look_of(label.partition(",")[0])
-        axes.plot(
-            [values.index(value) for value in points], list(points.values()), label=label,
-            color=look.color, marker=look.marker, linestyle="-" if is_ordered else "none",
-        )  # fmt: skip
-    axes.set_xticks(range(len(values)), values, rotation=30 if len(values) > 4 else 0)
-    axes.set_xlabel(axis)
-    axes.set_ylabel(f"{'JCT' if jobs else 'time'} ({unit})")
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    low, high = axis.get_view_interval()  # of all panels that share the axis
+    steps = (1, 1.5, 2, 3, 4, 5, 7) if high < 10 * low else (1, 2, 5)
+    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())

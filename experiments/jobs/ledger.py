@@ -23,7 +23,9 @@ FEW = 1 << 20  # elements that one thread copies within a millisecond
 class GradientLedger:
     """A ledger of gradients and their sums.
 
-    Each rank's gradient is a window of one long random tensor, further on for each piece.
+    Each rank's gradient is a window of one long random tensor, further on for each piece. If a
+    job's system takes compressed elements only (`System.compress`), each piece is compressed, on
+    its own and without the remainders of earlier ones; that takes no simulated time.
 
     Args:
         elements: Number of elements of the largest model.
@@ -62,9 +64,15 @@ class GradientLedger:
 
     def _inputs(self, job: int, piece: Piece, ranks: int) -> list[Array]:
         long = self._source(job)
-        return [
+        inputs = [
             long[piece.start + SHIFT * rank : piece.stop + SHIFT * rank] for rank in range(ranks)
         ]
+        system = self._systems[job]
+        if system is None or not system.compress:
+            return inputs
+        from ringleaf.experiments.compressed import carry_all  # loads torch
+
+        return carry_all(system.compress, inputs, piece.start)
 
     def fill(self, job: int, piece: Piece, tensors: Sequence[Array]) -> None:
         pairs = list(zip(tensors, self._inputs(job, piece, len(tensors)), strict=True))

@@ -21,7 +21,10 @@ from ringleaf.experiments.spec.typed import with_options
 from ringleaf.hosts.nic.registry import OFFLOADS
 
 SpecFile = Annotated[
-    Path | None, typer.Option("--spec", help="YAML file of these options; typed options go before.")
+    Path | None,
+    typer.Option(
+        "--spec", readable=False, help="YAML file of these options; typed options go before."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print summary.json in place of the table.")]
 DryRun = Annotated[

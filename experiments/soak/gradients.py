@@ -1,13 +1,11 @@
-"""The gradients of a case's jobs, of the type and the elements that each system takes."""
+"""The gradients of a case's jobs, of the type that each system takes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringleaf.experiments.compressed import carry_all
 from ringleaf.experiments.data import TYPES, Noise
 from ringleaf.experiments.jobs.ledger import SHIFT, GradientLedger
-from ringleaf.hosts.training.pieces import Piece
 from ringleaf.ina.systems import System
 from ringleaf.tensors import Array
 
@@ -42,10 +40,3 @@ class MixedLedger(GradientLedger):
 
     def _source(self, job: int) -> Array:
         return self._of_type[self._dtypes[job]]
-
-    def _inputs(self, job: int, piece: Piece, ranks: int) -> list[Array]:
-        inputs = super()._inputs(job, piece, ranks)
-        system = self._systems[job]
-        if system is None or not system.compress:
-            return inputs
-        return carry_all(system.compress, inputs, piece.start)

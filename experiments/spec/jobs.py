@@ -51,8 +51,8 @@ def _own_algorithm(text: str, where: str) -> str:
 class JobSpec(Checked):
     """One job; times in picoseconds."""
 
-    model: Annotated[Model, Text(lambda text, where: load_model(text), {"type": "string"})] = (
-        option("", "Model: one of `ringleaf workload list`, or a YAML file")
+    model: Annotated[Model, Text(load_model, {"type": "string"})] = option(
+        "", "Model: one of `ringleaf workload list`, or a YAML file"
     )
     ranks: Annotated[int, kinds.whole(1)] = option("4", "Number of hosts that train")
     iterations: kinds.AnyCount = option("3", "Number of iterations; a background job ignores it")

@@ -17,7 +17,7 @@ from ringleaf.experiments.spec.kinds import Text, label, option
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.systems import MOST_TREES
 from ringleaf.ina.window_registry import WINDOWS
-from ringleaf.live_limits import check_discipline, check_live
+from ringleaf.live_limits import check_discipline, check_live, check_pausing
 from ringleaf.marking import NEVER, Marking
 from ringleaf.topologies.k_shortest import MOST_PATHS, USUAL_PATHS
 from ringleaf.topologies.registry import TOPOLOGIES
@@ -335,6 +335,7 @@ class NetworkSpec(Checked):
                 raise ConfigError(f"switch: needs net={MININET}, got {self.switch!r}")
         else:
             check_discipline(self.switch, self.scheduler, where)
+            check_pausing(self.switch, self.pfc, where, captured=self.pcap)
             check_live({name: getattr(self, name) for name in type(self).model_fields}, where)
         return self
 

@@ -81,15 +81,15 @@ def names() -> list[str]:
     return sorted({*(path.stem for path in MODELS.glob("*.yaml")), *_ELSEWHERE})
 
 
-def load_model(name: str) -> Model:
-    """Return a model: one of `names`, or that of a file.
+def load_model(name: str, where: str = "model") -> Model:
+    """Return a model: one of `names`, or that of a file; `where` begins the message if it is none.
 
     Raises:
         ConfigError: If there is none, or its file does not make sense.
     """
     if name.endswith((".yaml", ".yml")):
         return read_model(Path(name))
-    choose("model", "model", name, names())
+    choose(where, "model", name, names())
     return read_model(_ELSEWHERE[name] if name in _ELSEWHERE else MODELS / f"{name}.yaml")
 
 

@@ -19,6 +19,7 @@ from ringleaf.hosts.agent import (
     take_completions,
 )
 from ringleaf.networks.live.loop import discard, emit, hand_over, now_of, serve
+from ringleaf.networks.live.lossless import asked, lay_out_pausing
 from ringleaf.networks.live.sockets import Sockets
 from ringleaf.networks.virtual.events import ARRIVAL
 from ringleaf.networks.virtual.fabric import fill_agent
@@ -50,6 +51,7 @@ class LinkEnd:
     loss: float = 0.0  # probability, per packet
     queue_bytes: int = 4 << 20  # switches only, like the following
     scheduler: str = "strict"  # of the port's queues, as `switches/engine/schedulers.py` reads it
+    pfc: str = ""  # priority flow control, as `parse_pausing` reads it; of hosts, too
 
 
 @dataclass(slots=True)
@@ -98,6 +100,7 @@ class Engine:
 
         Raises:
             BackendError: If an interface can't be opened.
+            ConfigError: If lines have different priority flow control.
         """
         self.close()
         lines = [line for node in nodes for line in node.lines]
@@ -122,6 +125,7 @@ class Engine:
         self._fill(nodes, lines, queues)
         for index in desks:
             self._fill_desk(index, nodes[index].cpu_port)
+        lay_out_pausing(self.store, self.at, lines, self._sockets.addresses)
         self._start_clock()
 
     def network(self) -> NetworkState:
@@ -138,6 +142,10 @@ class Engine:
             counted = {name: int(words[row + word]) for name, word in _COUNTED.items()}
             found.append({**counted, "overflow": overflow})
         return found
+
+    def pauses(self) -> list[int]:
+        """Return the number of times that each port asked the other end to pause a class."""
+        return asked(self.store.arena, self.at)
 
     def replace_switch(self, index: int, switch: Switch | None) -> None:
         """Send a node's packets through another switch from now on."""

@@ -171,6 +171,7 @@ class Fleet:
         """Return the counters of sent, lost, dropped and received packets, per switch and port."""
         with self.turns:
             ports = self._engine.network().ports
+            pauses = self._engine.pauses()
             words = self._store.arena.words
             sockets = self._engine.sockets()
             found: dict[str, list[dict[str, int]]] = {}
@@ -187,6 +188,7 @@ class Fleet:
                             "lost": int(port[s.LOST]),
                             "queue_drops": int(words[queues + DROPPED]),
                             "peak_queue_bytes": int(words[queues + PEAK_BYTES]),
+                            "pauses": pauses[number],
                             **socket,
                         }
                     )

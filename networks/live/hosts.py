@@ -13,7 +13,7 @@ import numpy as np
 
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.live_limits import check_live
+from ringleaf.live_limits import check_live, check_pausing
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.groups import Group, whole
@@ -71,6 +71,10 @@ class LiveHosts(GivesTensors):
     ) -> None:
         asked = {each.name: getattr(options, each.name) for each in fields(options)}
         check_live(graph.graph | asked, "options: ", "VirtualNetwork")
+        captured = options.capture is not None
+        check_pausing("embedded", options.pfc, "options: ", captured=captured)
+        if options.pfc is not None:
+            import ringleaf.networks.virtual.pfc.tables  # noqa: F401 - compiled before hosts fork
         self._seed = seed
         self.store = Store(shared=True)
         make_pool(

@@ -22,6 +22,7 @@ from ringleaf.networks.live.syscalls import address_in, await_input, clock_ps, s
 from ringleaf.networks.virtual.events import ARRIVAL
 from ringleaf.networks.virtual.lines import take_event
 from ringleaf.networks.virtual.loop import REPORTED, UNTIL, handle, lacks_room
+from ringleaf.networks.virtual.pfc.frames import is_pause
 from ringleaf.packets import (
     HEAD_BYTES,
     HEAD_LEN,
@@ -32,6 +33,7 @@ from ringleaf.packets import (
     TAIL_LEN,
     allocate_packet,
     free_packet,
+    open_packet,
     row_of,
 )
 from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_S
@@ -84,7 +86,14 @@ def discard(arena: Arena, _at: int, packet: int, _now_ps: int) -> int:
 
 @handler
 def hand_over(arena: Arena, desk: int, packet: int, now_ps: int) -> int:
-    """Report a packet to Python, which frees it; `serve` returns before it takes more."""
+    """Report a packet to Python, which frees it; `serve` returns before it takes more.
+
+    Controllers can't pause, so frames that ask for it end here.
+    """
+    view = open_packet(arena, packet)
+    if is_pause(view.head, view.row[HEAD_LEN]):
+        free_packet(arena, packet)
+        return 0
     complete(arena, desk, PACKET_IN, packet, 0, now_ps)
     return 0
 

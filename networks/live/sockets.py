@@ -90,6 +90,11 @@ class Sockets:
     def descriptors(self) -> list[int]:
         return [each.fileno() for each in self.sockets]
 
+    @property
+    def addresses(self) -> list[int]:
+        """The MAC address of each interface."""
+        return [int.from_bytes(each.getsockname()[4]) for each in self.sockets]
+
     def overflows(self) -> list[int]:
         """Return, per socket, the frames that found its ring full; the kernel resets its count."""
         for number, each in enumerate(self.sockets):

@@ -15,7 +15,7 @@ import networkx as nx
 from mininet.net import Mininet
 
 from ringleaf.errors import BackendError, ConfigError, choose
-from ringleaf.live_limits import check_discipline
+from ringleaf.live_limits import check_discipline, check_pausing
 from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
 from ringleaf.networks.mininet.links import MTU_BYTES
 from ringleaf.networks.mininet.preflight import check_machine
@@ -27,6 +27,7 @@ from ringleaf.networks.mininet.state import INTERFACES, clean_stale
 from ringleaf.networks.mininet.switches import Bmv2Switch, EmbeddedSwitch, P4Switch
 from ringleaf.networks.mininet.topo import GraphTopo, Programs
 from ringleaf.networks.traces.writer import check_folder
+from ringleaf.pausing import Pausing
 from ringleaf.topologies.graph import directions, link, neighbors, switches
 
 SCALE = 1000
@@ -45,6 +46,7 @@ class Settings:
         queue_bytes: Queue size of each switch port; likewise.
         scheduler: Scheduler of each switch port's queues, in the form that
             `switches/engine/schedulers.py` reads.
+        pfc: Priority flow control; queues then have no size of their own. Embedded switches only.
         mtu_bytes: MTU of all interfaces, as IP counts: without the Ethernet header.
         seed: Seed of the switches' losses and random numbers.
         cpu_port: Number of the switches' port to their controllers.
@@ -58,6 +60,7 @@ class Settings:
     loss: float = 0.0
     queue_bytes: int = 4 << 20
     scheduler: str = "strict"
+    pfc: Pausing | None = None
     mtu_bytes: int = MTU_BYTES
     seed: int = 1
     cpu_port: int = CPU_PORT
@@ -67,6 +70,7 @@ class Settings:
     def __post_init__(self) -> None:
         choose("mininet", "switch", self.switch, SWITCHES)
         check_discipline(self.switch, self.scheduler, "mininet: ")
+        check_pausing(self.switch, self.pfc, "mininet: ")
         if not 1 <= self.cpu_port <= CPU_PORT:
             raise ConfigError(f"CPU port: must be in [1, {CPU_PORT}], got {self.cpu_port}")
 
@@ -271,6 +275,7 @@ class Fabric:
             loss=settings.loss,
             queue_bytes=settings.queue_bytes,
             scheduler=settings.scheduler,
+            pfc=str(settings.pfc or ""),
             mtu_bytes=settings.mtu_bytes,
             program=program,
             p4info=p4info,

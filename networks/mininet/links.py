@@ -28,6 +28,7 @@ class VethInterface(Intf):
         queue_bytes: Queue size of a switch's port.
         scheduler: Scheduler of a switch's port, in the form that
             `switches/engine/schedulers.py` reads.
+        pfc: Priority flow control of a switch's port, as `parse_pausing` reads it; "": none.
     """
 
     rate_bps = PORT_RATE_BPS
@@ -35,6 +36,7 @@ class VethInterface(Intf):
     loss = 0.0
     queue_bytes = 4 << 20
     scheduler = "strict"
+    pfc = ""
 
     def config(
         self,
@@ -44,6 +46,7 @@ class VethInterface(Intf):
         loss: float | None = None,
         queue_bytes: int | None = None,
         scheduler: str | None = None,
+        pfc: str | None = None,
         **params: Any,
     ) -> dict[str, Any]:
         """Set it up with one command to the node's shell, which takes most of the time."""
@@ -52,6 +55,7 @@ class VethInterface(Intf):
         self.loss = self.loss if loss is None else loss
         self.queue_bytes = self.queue_bytes if queue_bytes is None else queue_bytes
         self.scheduler = self.scheduler if scheduler is None else scheduler
+        self.pfc = self.pfc if pfc is None else pfc
         ip = params.get("ip")
         run(self.node, " && ".join(_setup(self.name, mtu_bytes, ip)))
         if ip is not None:

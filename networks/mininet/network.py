@@ -268,7 +268,8 @@ class MininetNetwork(GivesTensors):
     def _place(self, host: str) -> LivePlace:
         wire = link(self.graph, host, attachment(self.graph, host))
         loss = wire.loss_or(self._options.loss)
-        line = LinkEnd(self._fabric.interface(host), wire.rate_bps, wire.delay_ps, loss)
+        pfc = str(self._options.pfc or "")
+        line = LinkEnd(self._fabric.interface(host), wire.rate_bps, wire.delay_ps, loss, pfc=pfc)
         return LivePlace(host, line, Path(f"/proc/{self._fabric.namespace_pid(host)}/ns/net"))
 
 
@@ -278,7 +279,7 @@ def _check_settings(settings: Settings, options: NetworkOptions) -> None:
     Raises:
         ConfigError: If one of them differs.
     """
-    for name in ("scheduler", "queue_bytes", "loss"):
+    for name in ("scheduler", "queue_bytes", "loss", "pfc"):
         made, wanted = getattr(settings, name), getattr(options, name)
         if wanted != made:
             raise ConfigError(
@@ -339,6 +340,7 @@ def summarise(
         events=total("events"),
         wall_s=wall_s,
         refusals=total("refusals"),
+        pauses=sum(port.get("pauses", 0) for port in ports),
         overflows=overflows,
         usage=usage,
         drop_counts=[

@@ -24,6 +24,9 @@ BMV2_HELP = (
     "or take SWITCH=embedded"
 )
 
+SYSTEM_PATH = "/usr/local/sbin:/usr/sbin:/sbin"
+"""Where programs for root lie, which are not on every user's path."""
+
 
 def check_machine(
     *, bmv2: bool = False, netem_for: str | None = None, interactive: bool = False
@@ -76,7 +79,7 @@ def _missing(
     is_root = os.geteuid() == 0
     if not is_root:
         yield "root", "run it with sudo"
-    absent = {name: remedy for name, remedy in programs.items() if shutil.which(name) is None}
+    absent = {name: remedy for name, remedy in programs.items() if not _is_there(name, is_root)}
     yield from absent.items()
     if extras.is_missing("mininet"):
         yield "mininet, the Python package", extras.remedy("mininet")
@@ -87,6 +90,13 @@ def _missing(
             yield "simple_switch_grpc", BMV2_HELP
     if is_root and not absent:
         yield from _missing_of_kernel(bmv2 and shutil.which("tc") is not None, netem_for)
+
+
+def _is_there(program: str, is_root: bool) -> bool:
+    """Return whether a program is on the path, or on that which sudo will give to this user."""
+    if shutil.which(program) is not None:
+        return True
+    return not is_root and shutil.which(program, path=SYSTEM_PATH) is not None
 
 
 def _missing_of_kernel(bmv2: bool, netem_for: str | None) -> Iterator[tuple[str, str]]:

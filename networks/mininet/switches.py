@@ -242,7 +242,13 @@ def shape(lines: Iterable[LinkEnd]) -> None:
 def _line(end: Any) -> LinkEnd:
     kind = end if isinstance(end, VethInterface) else VethInterface  # a foreign class: defaults
     return LinkEnd(
-        end.name, kind.rate_bps, kind.delay_ps, kind.loss, kind.queue_bytes, kind.scheduler
+        end.name,
+        kind.rate_bps,
+        kind.delay_ps,
+        kind.loss,
+        kind.queue_bytes,
+        kind.scheduler,
+        kind.pfc,
     )
 
 

@@ -66,6 +66,7 @@ class GraphTopo(Topo):
         queue_bytes: Queue size of each switch port; likewise.
         scheduler: Scheduler of each switch port, in the form that
             `switches/engine/schedulers.py` reads.
+        pfc: Priority flow control of each switch port, as `parse_pausing` reads it; "": none.
         mtu_bytes: MTU of all interfaces.
         program: Program of all switches, or of each by name, as BMv2 JSON.
         p4info: P4Info as text; by default the file beside the program.
@@ -82,6 +83,7 @@ class GraphTopo(Topo):
         loss: float = 0.0,
         queue_bytes: int = 4 << 20,
         scheduler: str = "strict",
+        pfc: str = "",
         mtu_bytes: int = MTU_BYTES,
         program: Programs | None = None,
         p4info: Path | None = None,
@@ -107,6 +109,7 @@ class GraphTopo(Topo):
                     "loss": sent.loss_or(loss),
                     "queue_bytes": sent.queue_bytes_or(queue_bytes),
                     "scheduler": scheduler,
+                    "pfc": pfc,
                     "mtu_bytes": mtu_bytes,
                 }
                 for sent in (link(graph, a, b), link(graph, b, a))

@@ -12,7 +12,8 @@ from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments import checks, machine
 from ringleaf.experiments.checks import check, count_nodes
 from ringleaf.experiments.estimate import check_memory, format_wait
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.spec.file import read_cases
+from ringleaf.experiments.spec.options import resolve, resolve_any
 from ringleaf.networks.mininet import preflight
 from ringleaf.topologies.family import Counts
 
@@ -101,6 +102,46 @@ except ConfigError:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
 
     assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+PCAP = bytes.fromhex("d4c3b2a1 02000400 00000000 00000000 ffff0000 01000000")
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (PCAP[:8], "not a packet capture, got 8 bytes; a pcap file has a header of 24"),
+        (
+            PCAP + bytes.fromhex("01000000 00000000 64000000 64000000") + bytes(20),
+            "packet 1 is truncated, got 20 of its 100 bytes; copy the file anew",
+        ),
+    ],
+)
+def test_damaged_captures_are_refused_before_the_run(
+    tmp_path: Path, data: bytes, problem: str
+) -> None:
+    path = tmp_path / "x.pcap"
+    path.write_bytes(data)
+    with pytest.raises(ConfigError) as error:
+        check(resolve({"cross_traffic": str(path)}))
+    assert str(error.value) == f"cross_traffic: {path}: {problem}"
+
+
+def test_programs_that_are_not_json_are_refused_before_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text("{")
+    with pytest.raises(ConfigError, match=r"x\.json: not JSON: Expecting"):
+        check(resolve({"program": str(path)}))
+
+
+def test_models_that_there_are_not_are_named_with_their_job(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("jobs: [{model: resnet50}, {model: nosuch}]\n")
+    with pytest.raises(ConfigError) as error:
+        resolve_any(read_cases(path)[0], f"spec {path}: ")
+    assert str(error.value).startswith(
+        f"spec {path}: job 2: model: unknown model, got 'nosuch'; valid: bert-large, gpt2,"
+    )
 
 
 def test_memory_is_what_the_tightest_limit_leaves(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typed import typed
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.rows import KINDS, rows, shapes
+from ringleaf.experiments.rows import KINDS, reasons, rows, shapes
 from ringleaf.experiments.spec.options import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,6 +57,12 @@ def test_findings_are_of_rows_that_there_are() -> None:
             resolve(dict(zip(names, words[3::2], strict=True)))
 
 
+def test_a_row_has_shapes_or_a_reason_for_none() -> None:
+    found = list(rows())
+    assert {f"{row.kind} {row.name}" for row in found if not row.shapes} == set(reasons())
+    assert all(bool(row.shapes) != bool(row.why_none) for row in found)
+
+
 def test_the_command_prints_them() -> None:
     done = typed("rows", "algorithm", "--json")
     assert done.returncode == 0
@@ -66,7 +72,8 @@ def test_the_command_prints_them() -> None:
 
     done = typed("rows", "topology")
     assert done.returncode == 0
-    assert "# topology: 6; virtual, live; ringleaf run --topo NAME" in done.stdout + done.stderr
+    assert "# topology: 6; virtual, live; ringleaf run --topo NAME; 4 with a shape" in done.stdout
+    assert "no shape: a baseline" in done.stdout
     assert "does not appear: 1096 us" in done.stdout + done.stderr
 
 

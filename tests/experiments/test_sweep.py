@@ -13,8 +13,8 @@ from fake_network import FakeConnect
 from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
 from ringleaf.errors import ConfigError
 from ringleaf.experiments import results, session, sweep
+from ringleaf.experiments.figures import sorting
 from ringleaf.experiments.figures import sparse as sparse_figure
-from ringleaf.experiments.figures import swept as swept_figure
 from ringleaf.experiments.results import Run
 from ringleaf.experiments.session import Emit
 from ringleaf.experiments.spec.file import read_cases, swept
@@ -218,20 +218,20 @@ def test_a_sweep_is_drawn_along_the_option_with_most_values() -> None:
         for topo in ("fattree", "bcube")
         for loss in ("", "1%", "2%")
     ]
-    assert swept_figure.axis_of(lines, ["topo", "loss"]) == "loss"
-    panels = swept_figure.panels_of(lines, ["topo"])
+    assert sorting.axis_of(lines, ["topo", "loss"]) == "loss"
+    panels = sorting.panels_of(lines, ["topo"])
     assert {title: len(found) for title, found in panels.items()} == {
         "topo fattree, 1 KiB": 3,
         "topo bcube, 1 KiB": 3,
         "topo fattree, 4 KiB": 3,
         "topo bcube, 4 KiB": 3,
     }
-    assert list(swept_figure.panels_of(lines[:1], ["loss"])) == ["loss default, 1 KiB"]
+    assert list(sorting.panels_of(lines[:1], ["loss"])) == ["loss default, 1 KiB"]
 
 
 def test_of_too_many_panels_the_largest_size_is_shown() -> None:
     lines = [row(size, seed=str(seed)) for seed in range(8) for size in (1024, 4096)]
-    panels = swept_figure.panels_of(lines, ["seed"])
+    panels = sorting.panels_of(lines, ["seed"])
     assert list(panels) == [f"seed {seed}, 4 KiB" for seed in range(8)]
 
 

@@ -31,7 +31,6 @@ CASES: dict[str, tuple[object, str, str, str]] = {
     "host_delay_ps": (1_000_000, "'1us'", "host_delay", "1us"),
     "message_overhead_ps": (1, "'1ps'", "message_overhead", "1ps"),
     "cross_traffic": (Path("x.pcap"), "'x.pcap'", "cross_traffic", "x.pcap"),
-    "pfc": (Pausing(65536, 49152), "'65536:49152'", "pfc", "64K:48K"),
     "trim_bytes": (65536, "65536", "trim", "64K"),
     "has_data": (False, "False", "has_data", ""),
 }
@@ -40,6 +39,7 @@ TYPED = [name for name in CASES if name in NetworkSpec.model_fields]
 GIVEN = [name for name in CASES if name in {each.name for each in fields(NetworkOptions)}]
 
 LIVE = {
+    "pfc",
     *("mtu", "window", "ecmp", "queue_bytes", "scheduler", "congestion", "ecn", "loss", "system"),
     *("lanes", "slots", "switch_entries", "program", "programs", "assigned", "ina_congestion"),
     *("allocator", "trees", "servers", "capture", "record", "ahead_bytes"),
@@ -100,7 +100,7 @@ def test_topologies_with_delays_of_nodes_are_refused(name: str) -> None:
 def test_values_that_ask_for_nothing_pass() -> None:
     check_live({})
     check_live(VIRTUAL_ONLY)
-    check_live({"pfc": None, "mtu": 9000, "reorder": 0.0})
+    check_live({"pfc": Pausing(65536, 49152), "mtu": 9000, "reorder": 0.0})
 
 
 @pytest.mark.parametrize(
@@ -109,6 +109,7 @@ def test_values_that_ask_for_nothing_pass() -> None:
         ({"scheduler": "drr"}, "scheduler must be the testbed's, 'strict', got 'drr'"),
         ({"queue_bytes": 65536}, "queue_bytes must be the testbed's, 4194304, got 65536"),
         ({"loss": 0.01}, "loss must be the testbed's, 0.0, got 0.01"),
+        ({"pfc": Pausing(64, 48)}, "pfc must be the testbed's, None, got Pausing.*"),
     ],
 )
 def test_options_that_a_testbed_was_made_without_are_refused(
@@ -125,3 +126,20 @@ def test_bmv2_has_strict_priority_only() -> None:
     with pytest.raises(ConfigError, match=message):
         resolve({"net": "mininet", "switch": "bmv2", "scheduler": "drr"})
     assert Settings(scheduler="drr").scheduler == "drr"
+
+
+def test_bmv2_has_no_pauses() -> None:
+    message = "pfc: BMv2 has none, got '65536:49152'; take switch=embedded"
+    with pytest.raises(ConfigError, match=message):
+        Settings(switch="bmv2", pfc=Pausing(65536, 49152))
+    with pytest.raises(ConfigError, match=message):
+        resolve({"net": "mininet", "switch": "bmv2", "pfc": "64K:48K"})
+    assert resolve({"net": "mininet", "pfc": "64K:48K"}).pfc == Pausing(65536, 49152)
+
+
+def test_live_captures_have_no_pauses(tmp_path: Path) -> None:
+    message = "pfc: live captures are made of traces, which have no pauses, got '64:48' and a"
+    with pytest.raises(ConfigError, match=message):
+        resolve({"net": "mininet", "pfc": "64:48", "pcap": "yes"})
+    with pytest.raises(ConfigError, match=f"options: {message}"):
+        LiveHosts(GRAPH, NetworkOptions(pfc=Pausing(64, 48), capture=tmp_path))

@@ -24,7 +24,7 @@ LINE = LinkEnd("r1a2b-s0-1", 100 * 10**6, 5 * PS_PER_MS, 0.01, 1 << 20)
 
 def test_all_that_is_missing_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name, path=None: None)
 
     with pytest.raises(ConfigError) as caught:
         preflight.check_machine(bmv2=True, interactive=True)
@@ -39,6 +39,22 @@ def test_all_that_is_missing_is_named_with_its_remedy(monkeypatch: pytest.Monkey
         "simple_switch_grpc: https://",
     ):
         assert f"\n  {line}" in str(caught.value)
+
+
+def test_users_need_not_have_roots_programs_on_their_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(preflight, "SYSTEM_PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", "")
+    for name in {*preflight.PROGRAMS} - {"ethtool"}:
+        (tmp_path / name).symlink_to("/bin/true")
+
+    with pytest.raises(ConfigError) as caught:
+        preflight.check_machine()
+
+    _, *lines = str(caught.value).split("\n")
+    assert lines == ["  root: run it with sudo", "  ethtool: apt install ethtool"]
 
 
 @pytest.mark.parametrize("absent", ["mnexec", "ip", "ethtool", "ifconfig", "tc", "ping"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena
-from ringleaf.compiled import handler, inline
+from ringleaf.compiled import handler, handler_at, inline
 from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, IDLE, TIMER
 from ringleaf.networks.virtual.lines import await_idle, capture
 from ringleaf.networks.virtual.loop import busied, note_busied
@@ -46,7 +46,9 @@ def arrive(arena: Arena, at: int, node: int, port: int, packet: int, now_ps: int
         order = busied(words, node, now_ps)
         capture(arena, at, port, packet, now_ps - words[here + s.INWARD_PS], order)
     view = open_packet(arena, packet)
-    if is_pause(view.head, view.row[HEAD_LEN]):
+    if words[node + s.KIND] == s.OUTSIDE:  # live: it is for a socket, pause frames as well
+        handler_at(words[node + s.INGRESS])(arena, words[node + s.BLOCK_AT], packet, now_ps)
+    elif is_pause(view.head, view.row[HEAD_LEN]):
         take_pause(arena, at, node, port, packet, now_ps)
     elif words[node + s.KIND] == s.SWITCH:
         cross_switch(arena, at, node, port, packet, now_ps)

@@ -88,8 +88,29 @@ def lay_out_pausing(
         pausing: Thresholds and headroom.
         longest_bytes: Length of the longest payload of a packet.
     """
+    macs = [mac(graph, place.node, place.port) for place in places]
+    ports = open_network(store.arena, network).ports
+    lay_out(store, network, macs, pausing, headroom_bytes(ports, longest_bytes + HEADERS_BYTES))
+
+
+def lay_out(
+    store: Store,
+    network: int,
+    macs: Sequence[int],
+    pausing: Pausing,
+    headrooms: npt.NDArray[np.int64],
+) -> None:
+    """Give a network priority flow control, whose ports have these addresses.
+
+    Args:
+        store: The store that holds the network.
+        network: Its block's offset.
+        macs: Source addresses of frames, by port.
+        pausing: Thresholds and headroom.
+        headrooms: (ports,) headroom of each port, if `pausing` has none.
+    """
     block = store.allocate("words", BLOCK_WORDS)
-    rows_at = store.allocate("words", len(places) * ROW_WORDS)
+    rows_at = store.allocate("words", len(macs) * ROW_WORDS)
     kinds = open_network(store.arena, network)
     is_host = kinds.nodes[kinds.ports[:, s.NODE], s.KIND] == s.HOST
     nics = [make_queues(store, ENDLESS_BYTES) if host else 0 for host in is_host]
@@ -100,12 +121,8 @@ def lay_out_pausing(
     words[network + s.PFC_AT] = block
     net, rows = open_network(store.arena, network), pause_rows(store.arena, network)
     rows[:, NIC_AT] = nics
-    rows[:, MAC] = [mac(graph, place.node, place.port) for place in places]
-    rows[:, HEADROOM] = (
-        headroom_bytes(net.ports, longest_bytes + HEADERS_BYTES)
-        if pausing.headroom_bytes is None
-        else pausing.headroom_bytes
-    )
+    rows[:, MAC] = macs
+    rows[:, HEADROOM] = headrooms if pausing.headroom_bytes is None else pausing.headroom_bytes
     queues = net.ports[net.ports[:, s.QUEUES_AT] > 0, s.QUEUES_AT]
     words[queues + CAPACITY_BYTES] = ENDLESS_BYTES
 

@@ -31,36 +31,42 @@ ELEMENTS = 10_007
 
 
 @contextmanager
-def star(folder: Path) -> Iterator[tuple[Daemon, list[LivePlace]]]:
+def star(folder: Path, pfc: str = "") -> Iterator[tuple[Daemon, list[LivePlace]]]:
     """Yield a daemon whose switch s0 has three hosts, and where they are."""
     with namespaces(3) as paths, Daemon(folder / "control", folder / "log") as daemon:
         ports = [join_outside(number, "eth0") for number in range(3)]
-        lines = [LinkEnd(name, RATE_BPS) for name in ports]
+        lines = [LinkEnd(name, RATE_BPS, pfc=pfc) for name in ports]
         daemon.add({"s0": (1, lines)})
-        yield (
-            daemon,
-            [LivePlace(f"h{i}", LinkEnd("eth0", RATE_BPS), path) for i, path in enumerate(paths)],
-        )
+        end = LinkEnd("eth0", RATE_BPS, pfc=pfc)
+        yield daemon, [LivePlace(f"h{i}", end, path) for i, path in enumerate(paths)]
 
 
-@pytest.mark.parametrize("algorithm", ["ring", "switchml"])
-def test_a_collective_through_a_live_switch(algorithm: str, tmp_path: Path) -> None:
+def step(
+    daemon: Daemon, places: list[LivePlace], algorithm: str, options: NetworkOptions
+) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Run a collective of integers; return what the ranks have, and what they should have."""
     graph = build(TOPOLOGY)
-    system = SYSTEMS.get(algorithm)
-    crew = LiveHosts(graph, NetworkOptions(system=system))
+    crew = LiveHosts(graph, options)
     schedule = ALGORITHMS[algorithm].build(3, size_bytes=4 * ELEMENTS, hierarchy=(3,))
     tensors = crew.tensors(ELEMENTS, dtype=torch.int32, schedule=schedule)
     for rank, tensor in enumerate(tensors):
         tensor.copy_(torch.arange(ELEMENTS, dtype=torch.int32) * (rank + 1))
     expected = execute(schedule, [tensor.clone() for tensor in tensors])
-    name = "forward" if system is None else system.program(256)
+    name = "forward" if options.system is None else options.system.program(256)
     told = [*forwarding_entities(graph)["s0"], *crew.entities.get("s0", [])]
+    program = P4_BUILD / f"{name}.json"
+    info = program.with_suffix(".p4info.txtpb")
+    program_switches([Target("s0", daemon.address, 1, program, info, told)])
+    crew.run(schedule, tensors, Surroundings(places))
+    return list(tensors), list(expected)
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "switchml"])
+def test_a_collective_through_a_live_switch(algorithm: str, tmp_path: Path) -> None:
+    options = NetworkOptions(system=SYSTEMS.get(algorithm))
 
     with star(tmp_path) as (daemon, places):
-        program = P4_BUILD / f"{name}.json"
-        info = program.with_suffix(".p4info.txtpb")
-        program_switches([Target("s0", daemon.address, 1, program, info, told)])
-        crew.run(schedule, tensors, Surroundings(places))
+        tensors, expected = step(daemon, places, algorithm, options)
         counted = daemon.counters()["s0"]
 
     for tensor, right in zip(tensors, expected, strict=True):
