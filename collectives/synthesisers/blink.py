@@ -33,7 +33,7 @@ from ringleaf.errors import ScheduleError
 from ringleaf.units import PS_PER_S
 
 MOST_UNITS = 64  # that the rates of trees are rounded to
-PIPELINES = (1, 2, 4, 8, 16, 32, 64)  # chunks for each unit of rate
+PIPELINES = tuple(1 << power for power in range(10))  # chunks for each unit of rate
 
 
 def solve(problem: Problem) -> Plan:
@@ -204,4 +204,5 @@ SYNTHESISER = Synthesiser(
     (Collective.ALLREDUCE, Collective.BROADCAST, Collective.REDUCE),
     Look("#3b7f9e", "$B$"),
     solve,
+    revision=2,
 )
