@@ -19,7 +19,7 @@ import torch
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.stepper import votes
+from ringleaf.experiments.stepper.blocks import Blocks
 from ringleaf.ina.reading import Fact, Readable
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
@@ -56,7 +56,8 @@ class Observed:
     events: tuple[Event, ...]
     traced: tuple[tuple[Event, ...], ...]
     readable: Readable | None
-    voters: int = 0  # of a majority vote; 0: numbers are summed up
+    blocks: Blocks | None = None  # of a system whose numbers have few values
+    ranks: int = 0
 
     def who(self, values: Sequence[int]) -> tuple[int, ...]:
         """Return the ranks whose contributions are in a number.
@@ -74,14 +75,14 @@ class Observed:
     def who_in(self, number: int, rank: int, start: int) -> tuple[int, ...]:
         """Return the ranks whose contributions are in a rank's elements from `start` on."""
         twins = [twin[number].tensors[rank] for twin in self.traced]
-        if self.voters:
-            return votes.who(twins[0][start:], self.voters)
+        if self.blocks is not None:
+            return self.blocks.who(twins[0][start:], self.ranks)
         return self.who([twin[start] for twin in twins])
 
     def ranges(self, elements: int) -> list[tuple[int, int]]:
         """Cut tensors where neighbours ever had different contributions; return the ranges."""
-        if self.voters:
-            return votes.ranges(elements)
+        if self.blocks is not None:
+            return self.blocks.ranges(elements)
         cuts = {0, elements}
         for run in self.traced:
             for tensor in {tensor for event in run for tensor in event.tensors}:
@@ -95,18 +96,19 @@ def observe(
     schedule: Schedule,
     inputs: Sequence[torch.Tensor],
     seed: int,
+    blocks: Blocks | None = None,
 ) -> Observed:
-    """Run the schedule on whole numbers (int32), or on signs, with tracers too.
+    """Run the schedule on whole numbers (int32), or on those of `blocks`, with tracers too.
 
     Raises:
         ConfigError: If options, topology and system don't fit one another, or there are too many
             ranks for a system that sends nothing for zeros.
     """
     events = _run(graph, options, schedule, inputs, seed)
-    if schedule.algorithm == votes.NAME:
-        beside = votes.pivots(schedule.ranks, inputs[0].numel())
+    if blocks is not None:
+        beside = blocks.beside(schedule.ranks, inputs[0].numel())
         twin = _run(graph, options, schedule, beside, seed)
-        return Observed(events, (twin,), _readable(options), schedule.ranks)
+        return Observed(events, (twin,), _readable(options), blocks, schedule.ranks)
     windows = range(-(-schedule.ranks // WINDOW))
     traced = [_run(graph, options, schedule, _tracers(inputs, window), seed) for window in windows]
     if any(len(twin) != len(events) for twin in traced):
@@ -169,7 +171,9 @@ class _Reader:
         self._graph = graph
         self._switch = switch
         self._readable = _readable(options)
-        self._scalars, self._lanes = split_lanes(list(switch.program.source.registers))
+        registers = switch.program.source.registers
+        self._scalars, self._lanes = split_lanes(list(registers))
+        self._widths = {name: register.width for name, register in registers.items()}
         self._counters = {
             name: counter.size for name, counter in switch.program.source.counters.items()
         }
@@ -195,7 +199,9 @@ class _Reader:
 
     def _held(self, cells: Mapping[str, Mapping[int, int]], index: int) -> Held:
         scalars = {_last(name): cells[name].get(index, 0) for name in self._scalars}
-        lanes = tuple(_signed(cells[name].get(index, 0)) for name in self._lanes)
+        lanes = tuple(
+            _signed(cells[name].get(index, 0), self._widths[name]) for name in self._lanes
+        )
         if self._readable is not None:
             facts = tuple(self._readable.read_entry(self._graph, self._switch, index, scalars))
         else:
@@ -221,5 +227,6 @@ def _last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _signed(word: int) -> int:
-    return word - (1 << 32) if word >> 31 else word
+def _signed(word: int, width: int) -> int:
+    """Return a lane as a number of 32 bits; wider ones are bits of many elements."""
+    return word - (1 << 32) if width == 32 and word >> 31 else word

@@ -116,8 +116,12 @@ class _Teller:
                         known[index] = after
 
     def _entry(self, number: int, switch: str, index: int, held: Held) -> Entry:
-        if not held.lanes or self._observed.voters:
+        if not held.lanes:
             return Entry(held.facts, None)
+        blocks = self._observed.blocks
+        if blocks is not None:
+            beside = self._observed.traced[0][number].held[switch][index].lanes
+            return Entry(held.facts, blocks.cell(held.lanes, beside, self._ranks))
         twins = [twin[number].held[switch].get(index) for twin in self._observed.traced]
         who = self._observed.who([twin.lanes[0] if twin else 0 for twin in twins])
         return Entry(held.facts, Cell(who, held.lanes))
@@ -133,8 +137,6 @@ class _Teller:
                     yield BufferChange(rank, cell, before, after)
 
     def _describe(self, data: bytes) -> str:
-        if self._observed.voters:
-            return "votes"
         readable = self._observed.readable
         return (readable.read_packet(data) if readable else "") or _dissect(data)
 

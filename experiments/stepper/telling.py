@@ -141,16 +141,16 @@ def _tell_packets(
     request: StepRequest, algorithm: Algorithm, graph: nx.Graph[str], ranks: int
 ) -> Story:
     run_uncompiled()
-    from ringleaf.experiments.stepper import votes
     from ringleaf.experiments.stepper.observed import observe
     from ringleaf.experiments.stepper.packets import packet_frames
+    from ringleaf.experiments.stepper.terns import TERNS
+    from ringleaf.experiments.stepper.votes import VOTES
     from ringleaf.ina.registry import find_system
-    from ringleaf.ina.vote.wire import SIGNS
     from ringleaf.networks.options import NetworkOptions
 
-    is_vote = algorithm.name == votes.NAME
-    lanes = SIGNS if is_vote else request.lanes
-    elements = request.elements or (1 if is_vote else PACKETS_PER_RANK) * lanes
+    blocks = {"vote": VOTES, "tern": TERNS}.get(algorithm.name)
+    lanes = blocks.size if blocks else request.lanes
+    elements = request.elements or (1 if blocks else PACKETS_PER_RANK) * lanes
     schedule = _schedule(request, algorithm, graph, ranks, 4 * elements)
     most = MOST_PACKETS * lanes
     if not schedule.chunks <= elements <= most:
@@ -158,9 +158,9 @@ def _tell_packets(
             f"step: elements must be {schedule.chunks} to {most}, {MOST_PACKETS} packets from "
             f"each rank, got {elements}"
         )
-    if is_vote:
-        votes.check_elements(elements, ranks)
-        inputs = votes.draw(ranks, elements, request.seed)
+    if blocks:
+        blocks.check_elements(elements, ranks)
+        inputs = blocks.draw(ranks, elements, request.seed)
     else:
         inputs = _inputs(request, ranks, elements)
     slots = request.slots or SLOTS
@@ -172,7 +172,7 @@ def _tell_packets(
         servers=request.servers,
         message_overhead_ps=parse_time(request.message_overhead, "step: message_overhead"),
     )
-    observed = observe(graph, options, schedule, inputs, request.seed)
+    observed = observe(graph, options, schedule, inputs, request.seed, blocks)
     told = packet_frames(observed, [tensor.int().tolist() for tensor in inputs])
     time_ps = told.frames[-1].time_ps or 0
     lost = sum(sight.lost for event in observed.events for sight in event.sights)
@@ -190,7 +190,7 @@ def _tell_packets(
         first=told.first,
         goals=_goals(schedule, [0] * len(told.cells)),
         frames=told.frames,
-        exact=not is_vote,
+        exact=blocks is None or blocks.is_exact,
     )
 
 

@@ -2,8 +2,7 @@
 
 A sum of powers tells its addends, a majority does not. So, in a run beside that with the real
 signs, each rank has two elements for which it is the pivot: all others' votes are balanced, and its
-own is for, then against. Where both results are the same, its vote was not counted. It is always
-the P4 program that counts.
+own is for, then against. Where both results are the same, its vote was not counted.
 """
 
 from __future__ import annotations
@@ -12,11 +11,8 @@ from collections.abc import Sequence
 
 import torch
 
-from ringleaf.errors import ConfigError
+from ringleaf.experiments.stepper.blocks import Blocks, repeat
 from ringleaf.ina.vote.wire import SIGNS
-
-NAME = "vote"
-"""The system whose elements are signs."""
 
 
 def draw(ranks: int, elements: int, seed: int) -> list[torch.Tensor]:
@@ -36,7 +32,7 @@ def pivots(ranks: int, elements: int) -> list[torch.Tensor]:
             against = set(others[: (len(others) + 1) // 2])
             vote = -1.0 if rank in against else 1.0
             block[2 * pivot], block[2 * pivot + 1] = (vote, vote) if rank != pivot else (1.0, -1.0)
-        found.append(block.repeat(-(-elements // SIGNS))[:elements].clone())
+        found.append(repeat(block, elements))
     return found
 
 
@@ -45,20 +41,13 @@ def who(values: Sequence[int], ranks: int) -> tuple[int, ...]:
     return tuple(rank for rank in range(ranks) if values[2 * rank] != values[2 * rank + 1])
 
 
-def ranges(elements: int) -> list[tuple[int, int]]:
-    """Return the elements of each block: from, to (excluded)."""
-    return [(start, min(start + SIGNS, elements)) for start in range(0, elements, SIGNS)]
-
-
-def check_elements(elements: int, ranks: int) -> None:
-    """Check that each block has two elements for each rank.
-
-    Raises:
-        ConfigError: If one has not.
-    """
-    start, stop = ranges(elements)[-1]
-    if stop - start < 2 * ranks:
-        raise ConfigError(
-            f"step: elements of votes must be {2 * ranks} or more in each block of {SIGNS}, two "
-            f"for each rank, got {elements}"
-        )
+VOTES = Blocks(
+    "votes",
+    SIGNS,
+    least=lambda ranks: 2 * ranks,
+    draw=draw,
+    beside=pivots,
+    who=who,
+    cell=lambda _planes, _beside, _ranks: None,  # a count that is not complete tells no majority
+    is_exact=False,
+)

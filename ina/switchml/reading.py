@@ -78,8 +78,13 @@ def occupied(switch: ControlPlane) -> npt.NDArray[np.int64]:
 
 def read_packet(data: bytes) -> str:
     """Return `update of block 3, slot 1 version 1` and the like; "" if it is not SwitchML's."""
+    return describe(data, FIRST_UDP_PORT)
+
+
+def describe(data: bytes, first_port: int) -> str:
+    """Return what `read_packet` does, for packets to the 16 UDP ports from the first one on."""
     port = int.from_bytes(data[UDP_DST_AT : UDP_DST_AT + 2])
-    if not FIRST_UDP_PORT <= port < FIRST_UDP_PORT + UDP_PORTS:
+    if not first_port <= port < first_port + UDP_PORTS:
         return ""
     header = data[MESSAGE_AT : MESSAGE_AT + HEADER_BYTES]
     kind = "result" if header[0] >> 4 == RESULT else "update"

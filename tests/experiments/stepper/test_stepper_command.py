@@ -21,7 +21,7 @@ def call(*arguments: str | Path) -> int:
     return code
 
 
-@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name != "tern"])
+@pytest.mark.parametrize("name", list(ALGORITHMS))
 def test_every_collective_is_told_to_a_pipe(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("step", name, "--ranks", "3") == 0
 
@@ -46,11 +46,18 @@ def test_a_vote_of_a_subset_does_not_look_like_one_of_all() -> None:
         assert votes.who(majority[768:], ranks) == tuple(range(ranks))
 
 
-def test_votes_are_refused_where_a_block_is_too_short_to_tell_whose_they_are(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize(
+    ("algo", "elements", "message"),
+    [
+        ("vote", "773", "step: elements of votes must be 6 or more in each block of 768, to tell"),
+        ("tern", "3", "elements of ternary sums must be 4 or more in each block of 768, to tell 3"),
+    ],
+)
+def test_a_block_too_short_to_tell_whose_numbers_it_has_is_refused(
+    algo: str, elements: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert call("step", "vote", "--ranks", "3", "--elements", "773") != 0
-    assert "step: elements of votes must be 6 or more in each block" in capsys.readouterr().err
+    assert call("step", algo, "--ranks", "3", "--elements", elements) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_a_page_is_written_and_nothing_else(

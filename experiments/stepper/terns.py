@@ -1,0 +1,66 @@
+"""TernGrad's numbers: their inputs, and whose are in a sum, at hosts and in switches' counts.
+
+In a run beside that with the real numbers, rank r has 1 as element r of each block, and 0
+everywhere else. So element r of a sum is how often rank r is in it. A switch counts levels, which
+are numbers plus one; the count of an element that is 0 for all is thus the number of ranks in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ringleaf.experiments.stepper.blocks import Blocks, repeat
+from ringleaf.experiments.stepper.story import Cell
+from ringleaf.ina.tern.wire import ELEMENTS, PLANE_BYTES
+
+
+def draw(ranks: int, elements: int, seed: int) -> list[torch.Tensor]:
+    """Return each rank's numbers: float32, -1, 0 or 1, of shape (elements,); the scale is 1."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randint(-1, 2, (elements,), generator=generator).float() for _ in range(ranks)]
+
+
+def units(ranks: int, elements: int) -> list[torch.Tensor]:
+    """Return the numbers of the run beside: of each block, element r is 1 at rank r alone."""
+    return [repeat(block[:ELEMENTS], elements) for block in torch.eye(ranks, ELEMENTS)]
+
+
+def who(values: Sequence[int], ranks: int) -> tuple[int, ...]:
+    """Return the ranks whose numbers are in a sum, given a block of the run beside."""
+    return tuple(rank for rank in range(ranks) for _ in range(values[rank]))
+
+
+def counts(planes: Sequence[int]) -> list[int]:
+    """Return the counts whose bits are in a switch's planes; the first element's are the lowest
+    bits of planes' first bytes.
+    """
+    parts = [plane.to_bytes(PLANE_BYTES) for plane in planes]
+    return [
+        sum((part[e >> 3] >> (e & 7) & 1) << bit for bit, part in enumerate(parts))
+        for e in range(ELEMENTS)
+    ]
+
+
+def cell(planes: Sequence[int], beside: Sequence[int], ranks: int) -> Cell:
+    """Return a switch's sum, given the planes of its counts, and those of the run beside.
+
+    Behind the last element of a short block all counts are 0. Of its own, none is.
+    """
+    marked = counts(beside)
+    added = marked[ranks]
+    numbers = [count - added for count, mark in zip(counts(planes), marked, strict=True) if mark]
+    return Cell(who([mark - added for mark in marked], ranks), tuple(numbers))
+
+
+TERNS = Blocks(
+    "ternary sums",
+    ELEMENTS,
+    least=lambda ranks: ranks + 1,
+    draw=draw,
+    beside=units,
+    who=who,
+    cell=cell,
+    is_exact=True,
+)
