@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from ringleaf.experiments.figures.tasks import by_all_cores
-from ringleaf.experiments.threads import count_cores
+from ringleaf.threads import count_cores
 
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # so that it can be forked
 

@@ -11,8 +11,8 @@ from ringleaf.experiments.data import Inputs, fill_all
 from ringleaf.experiments.estimate import EACH_END, pays_to_lease
 from ringleaf.experiments.network import Network
 from ringleaf.experiments.spec.collective import CollectiveSpec
-from ringleaf.experiments.threads import spread
 from ringleaf.tensors import Array
+from ringleaf.threads import spread
 from ringleaf.topologies.kinds import link_kinds
 from ringleaf.units import serialize_ps
 

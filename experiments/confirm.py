@@ -22,9 +22,9 @@ from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.compiled import compiled, compiled_as
 from ringleaf.experiments.data import Inputs
 from ringleaf.experiments.flat import Bits, Flat, Scattered, differ
-from ringleaf.experiments.threads import ranges, spread
 from ringleaf.experiments.verdict import Bound, Tolerance
 from ringleaf.tensors import FLOAT32, INT32, Array, ElementType
+from ringleaf.threads import ranges, spread
 
 if TYPE_CHECKING:
     from ringleaf.networks.endpoints.leases import Leases

@@ -11,8 +11,8 @@ import numpy as np
 
 from ringleaf.experiments import noise
 from ringleaf.experiments.flat import Flat
-from ringleaf.experiments.threads import ranges, spread
 from ringleaf.tensors import FLOAT32, INT32, Array, ElementType, as_arrays, as_tensors
+from ringleaf.threads import ranges, spread
 
 if TYPE_CHECKING:
     import torch

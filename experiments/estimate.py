@@ -15,9 +15,9 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.cost import FEW_ROWS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.threads import count_cores
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import Costs
+from ringleaf.threads import count_cores
 from ringleaf.topologies.family import Counts
 from ringleaf.units import format_size
 

@@ -10,11 +10,11 @@ from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.experiments.data import Noise
 from ringleaf.experiments.judge import Judge
 from ringleaf.experiments.later import Later
-from ringleaf.experiments.threads import spread
 from ringleaf.experiments.verdict import Tolerance
 from ringleaf.hosts.training.pieces import Piece
 from ringleaf.ina.systems import System
 from ringleaf.tensors import FLOAT32, Array
+from ringleaf.threads import spread
 
 SHIFT = 17  # elements between the starts of ranks' gradients
 FEW = 1 << 20  # elements that one thread copies within a millisecond

@@ -27,7 +27,7 @@ from ringleaf.experiments.estimate import need
 from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style
 from ringleaf.experiments.progress import Progress, progress
 from ringleaf.experiments.spec.options import resolve
-from ringleaf.experiments.threads import count_cores
+from ringleaf.threads import count_cores
 from ringleaf.units import format_size, parse_size
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from ringleaf.errors import RingleafError
 from ringleaf.experiments.network import network_options
 from ringleaf.experiments.runner import Experiment
 from ringleaf.experiments.spec.options import resolve
-from ringleaf.experiments.threads import count_cores
 from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.threads import count_cores
 
 CASES = (
     "topo=fattree algo=ring size=16M",

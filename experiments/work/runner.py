@@ -15,7 +15,6 @@ from ringleaf.experiments.network import common_options, make_graph
 from ringleaf.experiments.spec.collective import NONE, RANDOM
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.workload import AUTO, FLOWS, WorkloadSpec
-from ringleaf.experiments.threads import count_cores
 from ringleaf.experiments.work.hops import count_hops
 from ringleaf.experiments.work.ledger import LateData, NoData, RandomData
 from ringleaf.experiments.work.placement import place_ranks
@@ -25,6 +24,7 @@ from ringleaf.hosts.workload.graph import Call
 from ringleaf.hosts.workload.meetings import Matched
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.tensors import FLOAT32
+from ringleaf.threads import count_cores
 from ringleaf.topologies.graph import hosts
 from ringleaf.units import PS_PER_S
 

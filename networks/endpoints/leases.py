@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +26,7 @@ from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.executor.leases import leases
 from ringleaf.networks.endpoints.pages import Pages
 from ringleaf.tensors import Array
+from ringleaf.threads import spread
 
 Fill = Callable[[int, int, Array], object]
 """Writes a rank's elements, from the one with this number on, to an array."""
@@ -63,6 +66,11 @@ class Leases:
     def pieces(self) -> int:
         """The number of pieces of a tensor."""
         return len(self.edges) - 1
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Let executors be started, which ask for inputs that nobody reads before the end."""
+        yield
 
     def settle(self) -> None:
         """Write the inputs that nobody has read or changed, when all is done."""
@@ -114,13 +122,33 @@ class ChunkLeases(Leases):
         store.arena.words[self._at : self._at + rows.size] = rows.reshape(-1)
         executors.lease(self._at)
         self._pages = Pages(tensors)
+        self._asked: list[tuple[int, int]] | None = None
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Let executors be started, then write what they have asked for, with all cores.
+
+        A started executor only posts what is to be sent: without scratch memory, no rank copies
+        to itself.
+        """
+        asked: list[tuple[int, int]] = []
+        self._asked = asked
+        try:
+            yield
+        finally:
+            self._asked = None
+        deque(spread(lambda place: self._write(*place), asked), maxlen=0)
 
     def open(self, lease: int) -> int:
         """Have memory for a chunk; write to it what the rank brings in, unless it is covered."""
         rank, chunk = divmod((lease - self._at) // x.LEASE_WORDS, self.pieces)
         self._pages.take(*self._range(rank, chunk))
-        if self._store.arena.words[lease + x.STATE] == x.FILLED:
+        if self._store.arena.words[lease + x.STATE] != x.FILLED:
+            return 0
+        if self._asked is None:
             self._write(rank, chunk)
+        else:
+            self._asked.append((rank, chunk))
         return 0
 
     def close(self, lease: int) -> int:

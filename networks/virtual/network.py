@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -300,7 +301,8 @@ class VirtualNetwork(GivesTensors):
             meter, patience = self.meter(), self._patience()
             journal = self._watch_run(schedule, notes)
             self.leases = self._lease(schedule, operation, as_arrays(tensors), fill)
-            self._execution.start(operation, self.now_ps)
+            with self.leases.starting() if self.leases else nullcontext():
+                self._execution.start(operation, self.now_ps)
             while operation.left:
                 self._advance(patience.deadline_ps)
                 operation.check()
