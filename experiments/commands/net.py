@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleaf.errors import ConfigError
+from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.experiments.programs.names import check_control, check_programs
-from ringleaf.experiments.spec.network import LANES
+from ringleaf.experiments.spec.network import LANES, SWITCHES
 from ringleaf.shipped import built_program
 from ringleaf.topologies.graph import switches
 from ringleaf.topologies.registry import parse
@@ -103,21 +103,17 @@ def net_command(
     if control and program is None:
         raise ConfigError(f"control: is for a program of yours, got {control!r} and no program")
     from ringleaf.experiments.network import build_topology
-    from ringleaf.networks.live.processes import ended_like_interrupts
-    from ringleaf.networks.mininet.fabric import Fabric, Settings
     from ringleaf.networks.mininet.preflight import check_machine
 
     topo, rate_bps = _rate(topo, rate, inject, hosts)
-    delay_ps = parse_time(delay, "delay")
+    delay_ps, lost = parse_time(delay, "delay"), parse_fraction(loss, "loss")
     graph = build_topology(topo, rate_bps=rate_bps, delay_ps=delay_ps, hosts=hosts)
-    settings = Settings(
-        switch=switch,
-        scale=1,
-        loss=parse_fraction(loss, "loss"),
-        cpu_port=cpu_port,
-        run_dir=out,
-    )
+    choose("mininet", "switch", switch, SWITCHES)
     check_machine(bmv2=switch == "bmv2", interactive=True)
+    from ringleaf.networks.live.processes import ended_like_interrupts
+    from ringleaf.networks.mininet.fabric import Fabric, Settings  # may compile for half a minute
+
+    settings = Settings(switch=switch, scale=1, loss=lost, cpu_port=cpu_port, run_dir=out)
     programs, entities = _programs(graph, program, control or "")
     with (
         ended_like_interrupts(),
