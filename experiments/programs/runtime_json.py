@@ -59,7 +59,10 @@ def _entry(where: str, row: Mapping[str, Any], schema: P4Schema) -> P4TableEntry
     is_default = bool(row.get("default_action", False))
     keys = None
     if not is_default:
-        keys = {name: _key(value) for name, value in row.get("match", {}).items()}
+        match = row.get("match", {})
+        if not isinstance(match, dict):
+            raise ConfigError(f"{where}: match must be an object, got {match!r:.80}")
+        keys = {name: _key(value) for name, value in match.items()}
     return table_entry(
         where,
         schema,
