@@ -7,6 +7,8 @@ more distance ends the message, to the place behind the last element.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numba import types
 
@@ -15,13 +17,21 @@ from ringleaf.compiled import compiled, inline
 from ringleaf.errors import ProtocolError
 from ringleaf.tensors import Array
 
+_SMALL = 256
+"""Numbers below have their codes in a table."""
+_SHORT = 12
+"""Codes of at most so many bits are read from a table."""
+_0, _1, _63 = (np.uint64(number) for number in (0, 1, 63))
+_CODES = types.uint64[::1]
+
 
 def elias_bytes(levels: Array, most: int, *, is_sparse: bool) -> Bytes | None:
     """Return the codes of levels (int32), padded with zeros; None if they take `most` bytes."""
-    out = np.zeros(most + 32, np.uint8)
+    out = np.zeros(most // 8 + 4, "<u8")
     write = _write if is_sparse else _write_each
-    bits = int(write(levels, out, 8 * most))
-    return None if bits < 0 or bits > 8 * (most - 1) else out[: (bits + 7) // 8].copy()
+    bits = int(write(levels, *_written(), out, 8 * most))
+    found: Bytes = out.view(np.uint8)
+    return None if bits < 0 or bits > 8 * (most - 1) else found[: (bits + 7) // 8].copy()
 
 
 def elias_levels(data: Bytes, elements: int, *, is_sparse: bool) -> Array:
@@ -31,20 +41,30 @@ def elias_levels(data: Bytes, elements: int, *, is_sparse: bool) -> Array:
         ProtocolError: If it does not encode so many.
     """
     levels = np.zeros(elements, np.int32)
+    words = np.zeros(data.size // 8 + 2, "<u8")
+    words.view(np.uint8)[: data.size] = data
     read = _read if is_sparse else _read_each
-    if read(np.ascontiguousarray(data), levels) < 0:
+    if read(words, 8 * data.size, *_known(), levels) < 0:
         raise ProtocolError(f"levels: must be Elias codes of {elements} elements, got others")
     return levels
 
 
-@inline
-def _put(out: Bytes, at: int, value: int, width: int) -> int:
-    """Write `width` bits of a number, the highest first; return the place behind them."""
-    for place in range(width - 1, -1, -1):
-        if value >> place & 1:
-            out[at >> 3] |= np.uint8(1 << (at & 7))
-        at += 1
-    return at
+@cache
+def _written() -> tuple[Array, Array]:
+    """Return the codes (uint64) of small numbers, and their bits (int64)."""
+    codes = [(_0, 0), *(_omega(number) for number in range(1, _SMALL))]
+    return np.array([code for code, _ in codes], np.uint64), np.array([bits for _, bits in codes])
+
+
+@cache
+def _known() -> tuple[Array, Array]:
+    """Return the number (int32) with which the next bits begin, and its code's bits; or 0 and 0."""
+    numbers, widths = np.zeros(1 << _SHORT, np.int32), np.zeros(1 << _SHORT, np.int32)
+    for number, (code, bits) in enumerate(zip(*_written(), strict=True)):
+        if 0 < bits <= _SHORT:
+            numbers[int(code) :: 1 << int(bits)] = number
+            widths[int(code) :: 1 << int(bits)] = bits
+    return numbers, widths
 
 
 @inline
@@ -57,106 +77,151 @@ def _width(value: int) -> int:
 
 
 @inline
-def _omega(out: Bytes, at: int, number: int) -> int:
-    """Write a number >= 1 below 2^40; return the place behind it."""
+def _omega(number: int) -> tuple[np.uint64, int]:
+    """Return the code of a number >= 1 below 2^40, its first bit the lowest, and its bits."""
     a, b, c, d = 0, 0, 0, 0  # its groups, the last one first
     value, groups = number, 0
     while value > 1:
         a, b, c, d = value, a, b, c
         groups += 1
         value = _width(value) - 1
+    code, bits = _0, 0
     for _ in range(groups):
-        at = _put(out, at, a, _width(a))
+        for place in range(_width(a) - 1, -1, -1):
+            code |= np.uint64(a >> place & 1) << np.uint64(bits)
+            bits += 1
         a, b, c = b, c, d
-    return at + 1
+    return code, bits + 1
 
 
-@compiled(types.int64(types.int32[::1], types.uint8[::1], types.int64))
-def _write(levels: Array, out: Bytes, most: int) -> int:
+@inline
+def _code(number: int, codes: Array, widths: Array) -> tuple[np.uint64, int]:
+    if number < _SMALL:
+        return codes[number], widths[number]
+    return _omega(number)
+
+
+@inline
+def _put(out: Array, at: int, code: np.uint64, bits: int) -> int:
+    """Write up to 63 bits; return the place behind them. What is there is zero."""
+    word, place = at >> 6, np.uint64(at & 63)
+    out[word] |= code << place
+    out[word + 1] = code >> _1 >> (_63 - place)
+    return at + bits
+
+
+_WRITE = types.int64(types.int32[::1], _CODES, types.int64[::1], types.uint64[::1], types.int64)
+
+
+@compiled(_WRITE)
+def _write(levels: Array, codes: Array, widths: Array, out: Array, most: int) -> int:
     """Write all levels; return the number of bits, or -1 if they are more than `most`."""
     at, last = 0, -1
     for i in range(len(levels)):
         level = int(levels[i])
         if level != 0:
-            at = _omega(out, at, i - last)
+            code, bits = _code(i - last, codes, widths)
+            at = _put(out, at, code | np.uint64(level < 0) << np.uint64(bits), bits + 1)
             if at > most:
                 return -1
-            if level < 0:
-                out[at >> 3] |= np.uint8(1 << (at & 7))
-            at = _omega(out, at + 1, abs(level))
+            code, bits = _code(abs(level), codes, widths)
+            at = _put(out, at, code, bits)
             last = i
             if at > most:
                 return -1
-    return _omega(out, at, len(levels) - last)
+    code, bits = _code(len(levels) - last, codes, widths)
+    return _put(out, at, code, bits)
 
 
-@compiled(types.int64(types.int32[::1], types.uint8[::1], types.int64))
-def _write_each(levels: Array, out: Bytes, most: int) -> int:
+@compiled(_WRITE)
+def _write_each(levels: Array, codes: Array, widths: Array, out: Array, most: int) -> int:
     """Write each level; return the number of bits, or -1 if they are more than `most`."""
     at = 0
     for i in range(len(levels)):
         level = int(levels[i])
-        at = _omega(out, at, abs(level) + 1)
-        if level != 0:
-            if level < 0:
-                out[at >> 3] |= np.uint8(1 << (at & 7))
-            at += 1
+        code, bits = _code(abs(level) + 1, codes, widths)
+        at = _put(out, at, code | np.uint64(level < 0) << np.uint64(bits), bits + int(level != 0))
         if at > most:
             return -1
     return at
 
 
 @inline
-def _next(data: Bytes, at: int) -> tuple[int, int]:
+def _window(words: Array, at: int) -> np.uint64:
+    """Return the 64 bits from a place on."""
+    word, place = at >> 6, np.uint64(at & 63)
+    found: np.uint64 = words[word] >> place | words[word + 1] << _1 << (_63 - place)
+    return found
+
+
+@inline
+def _bit(words: Array, at: int) -> int:
+    return int(words[at >> 6] >> np.uint64(at & 63) & _1)
+
+
+@inline
+def _next(words: Array, end: int, at: int) -> tuple[int, int]:
     """Read a number; return it, and the place behind it, which is -1 if the data end before."""
-    end, number = 8 * len(data), 1
+    number = 1
     while True:
-        if at < 0 or at >= end:
+        if at >= end:
             return 0, -1
-        if not data[at >> 3] >> (at & 7) & 1:
+        if not _bit(words, at):
             return number, at + 1
         width, value = number + 1, 0
         if width > 40 or at + width > end:
             return 0, -1
         for _ in range(width):
-            value = value << 1 | int(data[at >> 3] >> (at & 7) & 1)
+            value = value << 1 | _bit(words, at)
             at += 1
         number = value
 
 
-@compiled(types.int64(types.uint8[::1], types.int32[::1]))
-def _read(data: Bytes, levels: Array) -> int:
+@inline
+def _number(words: Array, end: int, at: int, numbers: Array, widths: Array) -> tuple[int, int]:
+    """Read a number as `_next`, by the table if its code is short."""
+    short = np.int64(_window(words, at) & np.uint64((1 << _SHORT) - 1)) if at < end else 0
+    bits = int(widths[short])
+    if bits == 0 or at + bits > end:
+        return _next(words, end, at)
+    return int(numbers[short]), at + bits
+
+
+_READ = types.int64(
+    types.uint64[::1], types.int64, types.int32[::1], types.int32[::1], types.int32[::1]
+)
+
+
+@compiled(_READ)
+def _read(words: Array, end: int, numbers: Array, widths: Array, levels: Array) -> int:
     """Read all levels; return 0, or -1 if the data are no such codes."""
     at, i = 0, -1
     while True:
-        gap, at = _next(data, at)
+        gap, at = _number(words, end, at, numbers, widths)
         if at < 0:
             return -1
         i += gap
         if i >= len(levels):
             return 0 if i == len(levels) else -1
-        if at >= 8 * len(data):
+        if at >= end:
             return -1
-        is_negative = data[at >> 3] >> (at & 7) & 1
-        size, at = _next(data, at + 1)
+        sign = 1 - 2 * _bit(words, at)
+        size, at = _number(words, end, at + 1, numbers, widths)
         if at < 0 or size > 1 << 22:
             return -1
-        levels[i] = -size if is_negative else size
+        levels[i] = sign * size
 
 
-@compiled(types.int64(types.uint8[::1], types.int32[::1]))
-def _read_each(data: Bytes, levels: Array) -> int:
+@compiled(_READ)
+def _read_each(words: Array, end: int, numbers: Array, widths: Array, levels: Array) -> int:
     """Read each level; return 0, or -1 if the data are no such codes."""
     at = 0
     for i in range(len(levels)):
-        size, at = _next(data, at)
+        size, at = _number(words, end, at, numbers, widths)
         if at < 0 or size > (1 << 22) + 1:
             return -1
-        levels[i] = size - 1
-        if size > 1:
-            if at >= 8 * len(data):
-                return -1
-            if data[at >> 3] >> (at & 7) & 1:
-                levels[i] = 1 - size
-            at += 1
+        if size > 1 and at >= end:
+            return -1
+        levels[i] = (size - 1) * (1 - 2 * _bit(words, at))
+        at += int(size > 1)
     return 0

@@ -27,13 +27,20 @@ def hadamard(values: Array) -> Array:
 
 @inline
 def _cross(values: Array, start: int, stop: int, half: int) -> None:
-    """Add and subtract elements at distances from `half` on."""
-    while half < stop - start:
-        for first in range(start, stop, 2 * half):
+    """Add and subtract elements at distances from `half` on, two distances in a pass."""
+    while 2 * half < stop - start:
+        for first in range(start, stop, 4 * half):
             for i in range(first, first + half):
-                low, high = values[i], values[i + half]
-                values[i], values[i + half] = low + high, low - high
-        half *= 2
+                a, b = values[i], values[i + half]
+                c, d = values[i + 2 * half], values[i + 3 * half]
+                a, b, c, d = a + b, a - b, c + d, c - d
+                values[i], values[i + half] = a + c, b + d
+                values[i + 2 * half], values[i + 3 * half] = a - c, b - d
+        half *= 4
+    if half < stop - start:
+        for i in range(start, start + half):
+            low, high = values[i], values[i + half]
+            values[i], values[i + half] = low + high, low - high
 
 
 @compiled(types.void(types.float32[::1]))

@@ -351,6 +351,17 @@ def test_hadamard_is_its_own_inverse_and_keeps_lengths() -> None:
     assert hadamard(np.array([1, 2, 3, 4], np.float32)).tolist() == [5, -1, -2, 0]
 
 
+@pytest.mark.parametrize("power", [*range(9), 15, 16, 17])
+def test_hadamard_of_one_element_is_signs(power: int) -> None:
+    """Row k has -1 where i and k have an odd number of ones in common (Sylvester)."""
+    elements = 1 << power
+    k = 0xAAAAA % elements
+    one = np.zeros(elements, np.float32)
+    one[k] = np.sqrt(np.float32(elements))
+    signs = [-1 if (i & k).bit_count() % 2 else 1 for i in range(elements)]
+    assert np.allclose(hadamard(one), signs)
+
+
 def test_powersgd_finds_a_matrix_of_its_rank() -> None:
     chance = np.random.default_rng(2)
     matrix = chance.standard_normal((20, 2)) @ chance.standard_normal((2, 20))
