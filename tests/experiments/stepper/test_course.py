@@ -12,9 +12,19 @@ from ringleaf.experiments import drawing
 from ringleaf.experiments.commands import cli
 from ringleaf.experiments.commands import run as run_command
 
-COURSE = Path(__file__).resolve().parents[3] / "docs" / "course"
+ROOT = Path(__file__).resolve().parents[3]
+COURSE = ROOT / "docs" / "course"
 BLOCK = re.compile(r"^```text\n\$ ringleaf (.*)\n((?:.*\n)*?)```$", re.MULTILINE)
+PREDICTION = re.compile(
+    r"^\*\*Predict, then run\.\*\* (?:(?!\n\n).)+\n\n"
+    r'<details markdown="1">\n<summary>[^\n]+</summary>\n\n'
+    r"```text\n\$ ringleaf (?:(?!\n```).)+\n```\n\n"
+    r"(?P<explanation>(?!</details>).+?)\n\n</details>$",
+    re.MULTILINE | re.DOTALL,
+)
 LEFT_OUT = "..."
+ERROR = "ringleaf: "
+LESSONS = 6
 
 SHOWN = [
     pytest.param(command, shown.splitlines(), id=f"{page.stem}: {command}")
@@ -57,6 +67,8 @@ def test_a_command_prints_what_the_page_shows(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
+    for folder in ("docs", "examples"):  # readers are at the top of the repository
+        (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
     # Figures take longer than all else, and are tested elsewhere.
     monkeypatch.setattr(run_command, "drawer", lambda: None)
@@ -65,22 +77,39 @@ def test_a_command_prints_what_the_page_shows(
     with pytest.raises(SystemExit) as exited:
         cli.make_app()(shlex.split(command))
 
-    assert exited.value.code == 0
-    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert exited.value.code == (1 if shown[-1].startswith(ERROR) else 0)
+    printed = capsys.readouterr()
+    lines = [line.rstrip() for line in (printed.out + printed.err).splitlines()]
     at = 0
     for passage in passages(shown):
         at = find(passage, lines, at)
         assert at >= 0, "not printed in this order:\n" + "\n".join(passage)
 
 
-def test_there_are_four_lessons_and_all_their_commands_are_tested() -> None:
-    pages = sorted(COURSE.glob("[0-9]*.md"))
+def test_there_are_all_lessons_and_all_their_commands_are_tested() -> None:
+    pages = sorted(COURSE.glob("[0-9]*.md"), key=lambda page: int(page.name.partition("-")[0]))
+    menu = (ROOT / "mkdocs.yml").read_text()
 
-    assert len(pages) == 4
+    assert [page.name.partition("-")[0] for page in pages] == [
+        str(n) for n in range(1, LESSONS + 1)
+    ]
     for page in pages:
         text = page.read_text()
         assert text.count("\n$ ") == len(BLOCK.findall(text)) >= 3, page.name
         assert page.name in (COURSE / "README.md").read_text()
+        assert f"course/{page.name}" in menu
+
+
+@pytest.mark.parametrize("page", sorted(COURSE.glob("[0-9]*.md")), ids=lambda page: page.stem)
+def test_a_lesson_asks_for_predictions_and_explains_what_is_printed(page: Path) -> None:
+    text = page.read_text()
+    predictions = list(PREDICTION.finditer(text))
+
+    assert len(predictions) == text.count("<details") == text.count("**Predict, then run.**") >= 2
+    assert "md_in_html" in (ROOT / "mkdocs.yml").read_text()
+    for prediction in predictions:
+        assert prediction[0].count("<details") == prediction[0].count("**Predict") == 1
+        assert len(prediction["explanation"]) > 80
 
 
 def test_what_is_not_printed_is_noticed() -> None:
