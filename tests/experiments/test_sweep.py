@@ -65,13 +65,6 @@ def test_specs_that_come_along_are_understood(path: Path) -> None:
         resolve(case)
 
 
-def test_the_spec_of_all_algorithms_has_each_on_each_topology() -> None:
-    runs = [resolve(case) for case in read_cases(SPECS / "algorithms.yaml")]
-    named = Counter((run.topo, algo) for run in runs for algo in run.algo)
-    assert named == dict.fromkeys(product(TOPOLOGIES.shipped(), ALGORITHMS.shipped()), 1)
-    assert {run.size for run in runs} == {runs[0].size}
-
-
 def test_a_sweep_over_densities_draws_speed_ups(tmp_path: Path) -> None:
     lines: list[str] = []
     cases = [

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.experiments.spec.file import read_cases
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.ina.registry import SYSTEMS
+from ringleaf.topologies.registry import TOPOLOGIES
 
 SPECS = Path(__file__).resolve().parents[3] / "experiments" / "specs"
 
@@ -33,3 +38,11 @@ def test_every_aggregation_system_runs_at_shrinking_memory() -> None:
     assert sorted(spec["algo"]) == sorted([*SYSTEMS, "ps"])
     assert len(spec["entries"]) >= 4
     assert spec["entries"][-1] >= 16 * spec["entries"][0]
+
+
+def test_every_algorithm_runs_on_every_topology_at_three_sizes() -> None:
+    cases = read_cases(SPECS / "algorithms.yaml")
+    runs = Counter((case["topo"], algo) for case in cases for algo in case["algo"].split(","))
+
+    assert runs == dict.fromkeys(product(TOPOLOGIES, {*ALGORITHMS, *SYSTEMS}), 1)
+    assert {case["size"] for case in cases} == {"4KiB,256KiB,4MiB"}
