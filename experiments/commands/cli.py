@@ -83,25 +83,46 @@ def _main(
     pass
 
 
-def main() -> None:
-    """Run the `ringleaf` command; usage errors are reported in plain text, and at once.
+def _usage_complaint(words: Sequence[str], error: Any) -> str:
+    """Return a line for words that Typer refuses: which command's, what is wrong, what to do."""
+    if words[0].startswith("-"):
+        command = "ringleaf"
+    else:  # an option without its value comes without a context
+        command = error.ctx.command_path if error.ctx else f"ringleaf {words[0]}"
+    where = command.partition(" ")[2] or "command line"
+    wrong = error.format_message().rstrip(".").replace("\n", " ")
+    return f"{where}: {wrong[:1].lower()}{wrong[1:]}; {command} --help shows what it takes"
 
-    Python looks for garbage less often, as most that is made at the start stays, and Numba does not
-    look for BLAS.
+
+def perform(words: Sequence[str]) -> int:
+    """Carry out a command line, without the program's name, and return its exit status.
+
+    Whatever is wrong in it is reported in one line.
+    """
+    words = list(words) or ["--help"]
+    try:
+        code = _app_for(words[0])(words, prog_name="ringleaf", standalone_mode=False)
+    except ConfigError as error:
+        complain(str(error))
+        return USAGE
+    except _UsageError as error:
+        complain(_usage_complaint(words, error))
+        return USAGE
+    except (typer.Abort, EOFError):
+        return FAILURE
+    return int(code or 0)
+
+
+def main() -> None:
+    """Run the `ringleaf` command.
+
+    Python looks for garbage less often, as most that is made at the start stays, and not at all at
+    the end; and Numba does not look for BLAS.
     """
     gc.set_threshold(GARBAGE_AFTER)
     numba_blas.is_wanted = False
-    first = sys.argv[1] if len(sys.argv) > 1 else "--help"
-    try:
-        code = _app_for(first)(standalone_mode=False)
-    except ConfigError as error:
-        complain(str(error))
-        code = USAGE
-    except _UsageError as error:
-        error.show()
-        code = USAGE
-    except (typer.Abort, EOFError):
-        code = FAILURE
+    code = perform(sys.argv[1:])
+    gc.freeze()  # what is left goes with the process: looking through it takes half a second
     sys.exit(code)
 
 

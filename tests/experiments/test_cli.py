@@ -330,3 +330,31 @@ def test_shells_complete_commands_and_options() -> None:
 
     assert complete("ringleaf re") == ["replay"]
     assert "--switch-delay" in complete("ringleaf run --switch")
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["run", "--nope"], "ringleaf: run: no such option: --nope"),
+        (["run", "--algo"], "ringleaf: run: option '--algo' requires an argument"),
+        (["run", "a", "b"], "ringleaf: run: got unexpected extra argument"),
+        (["topo", "show"], "ringleaf: topo show: missing argument"),
+        (["step", "ring", "--ranks", "x"], "ringleaf: step: invalid value for '--ranks'"),
+        (["--nope"], "ringleaf: command line: no such option: --nope"),
+        (["rnu"], "ringleaf: command line: unknown command, got 'rnu'"),
+    ],
+)
+def test_words_that_no_command_takes_are_refused_in_one_line(
+    words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.perform(words) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(complaint)
+    assert printed.err.count("\n") == 1
+    assert "; " in printed.err
+
+
+def test_a_command_that_works_ends_with_nought(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.perform(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("ringleaf ")
