@@ -42,14 +42,24 @@ from ringleaf.experiments.placing import embedding_of
 from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.wires import Cabling
-from ringleaf.hosts.scheduling.hooks import CollectivePs, Cuts, OrdersSteps, Splits, WantsGain
+from ringleaf.hosts.scheduling.forecast import foresee
+from ringleaf.hosts.scheduling.hooks import (
+    Candidate,
+    CollectivePs,
+    Cuts,
+    OrdersSteps,
+    Place,
+    Places,
+    Splits,
+    WantsGain,
+)
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import cut
 from ringleaf.hosts.workload.jobs import complete, graph_of_job, times_of_job
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.tensors import FLOAT32
-from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.graph import attachment, hosts
 
 if TYPE_CHECKING:
     from ringleaf.hosts.scheduling.interface import Scheduler
@@ -167,8 +177,34 @@ class JobsExperiment:
             yield partial(play_live, self.spec, testbed)
 
     def places(self, count: int) -> list[tuple[list[str], list[str]]]:
-        """Return the hosts of the ranks, and of the servers, of each of the first `count` jobs."""
+        """Return the hosts that the spec gives to ranks and servers of the first `count` jobs."""
         return place_jobs(self.spec, hosts(self.graph), count)
+
+    def places_of(self, combination: Combination) -> list[Place]:
+        """Return each job's place, as the scheduler decides if it does."""
+        given, order = self.places(combination.count), SCHEDULERS[combination.order]
+        if not isinstance(order, Places):
+            return [Place((*ranks, *servers)) for ranks, servers in given]
+        candidates = [
+            self._candidate(job, job.algo or combination.algo, *place)
+            for job, place in zip(self.spec.jobs, given, strict=False)
+        ]
+        names = hosts(self.graph)
+        return order.places(candidates, {name: attachment(self.graph, name) for name in names})
+
+    def _candidate(
+        self, job: JobSpec, algo: str, ranks: list[str], servers: list[str]
+    ) -> Candidate:
+        """Return a job as it would run alone."""
+        foretold = self._foretold(algo, job.ranks, self._cabling(tuple(ranks)))
+        alone = foresee(job.model, cut(job.model, fuse_bytes=self.spec.fuse_bytes), foretold)
+        return Candidate(
+            (*ranks, *servers),
+            len(servers),
+            alone.period_ps,
+            job.model.compute_ps,
+            job.model.size_bytes,
+        )
 
     def case(
         self,
@@ -183,6 +219,7 @@ class JobsExperiment:
         spec = self.spec
         jobs = spec.jobs[: combination.count]
         systems = [_system_of(job.algo or combination.algo) for job in jobs]
+        places = self.places_of(combination)
         ledger = GradientLedger(
             max(job.model.elements for job in jobs),
             max(job.ranks for job in jobs),
@@ -194,8 +231,8 @@ class JobsExperiment:
         options = self._options(combination, capture)
         play = Play(
             predicting(options) if is_prediction else options,
-            self._groups(systems),
-            partial(self._assign, combination),
+            self._groups(systems, places),
+            partial(self._assign, combination, places),
             SCHEDULERS[combination.order],
             ledger,
             watcher.tell,
@@ -208,7 +245,9 @@ class JobsExperiment:
             found.traces = [_trace(done, *each) for each in enumerate(job.ranks for job in jobs)]
         return found
 
-    def _assign(self, combination: Combination, endpoints: Endpoints) -> list[Assignment]:
+    def _assign(
+        self, combination: Combination, places: Sequence[Place], endpoints: Endpoints
+    ) -> list[Assignment]:
         """Return the jobs of a combination for a network's hosts."""
         from ringleaf.networks.endpoints.credit import partition_bytes
 
@@ -217,11 +256,10 @@ class JobsExperiment:
             self._assignment(
                 *(job.algo or combination.algo, job, order),
                 partition_bytes(aggregators.get(number), order),
-                self._cabling(tuple(ranks)),
+                self._cabling(place.hosts[: job.ranks]),
+                place.turn,
             )
-            for number, (job, (ranks, _)) in enumerate(
-                zip(self.spec.jobs, self.places(combination.count), strict=False)
-            )
+            for number, (job, place) in enumerate(zip(self.spec.jobs, places, strict=False))
         ]
 
     def _cabling(self, ranks: tuple[str, ...]) -> Cabling:
@@ -243,13 +281,14 @@ class JobsExperiment:
             record=record,
         )
 
-    def _groups(self, systems: Sequence[System | None]) -> list[Group]:
+    def _groups(self, systems: Sequence[System | None], places: Sequence[Place]) -> list[Group]:
         from ringleaf.networks.groups import Group
 
-        places = enumerate(zip(self.places(len(systems)), systems, strict=True), start=1)
         return [
-            Group(number, tuple(ranks), tuple(servers), system)
-            for number, ((ranks, servers), system) in places
+            Group(number, place.hosts[: job.ranks], place.hosts[job.ranks :], system)
+            for number, (job, place, system) in enumerate(
+                zip(self.spec.jobs, places, systems, strict=False), start=1
+            )
         ]
 
     def _assignment(
@@ -259,6 +298,7 @@ class JobsExperiment:
         order: Scheduler,
         most_bytes: int | None,
         network: Cabling,
+        turn: int,
     ) -> Assignment:
         from ringleaf.networks.endpoints.assignment import Assignment
 
@@ -278,6 +318,7 @@ class JobsExperiment:
             endless=job.iterations is None,
             collective_ps=foretold,
             deadline_ps=job.deadline_ps or None,
+            turn=turn,
         )
 
     def _foretold(self, algo: str, ranks: int, network: Cabling) -> CollectivePs:

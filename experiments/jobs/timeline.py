@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.experiments.timeline import named
@@ -66,18 +65,15 @@ def spans_of(jobs: Sequence[TrainingJob], stretches: Iterable[Stretch]) -> list[
 def _passes(job: TrainingJob, number: int, count: int, iteration: Iteration) -> Iterator[Span]:
     """Yield an iteration's passes and waits, without those that are not over yet."""
     now_ps = iteration.start_ps
-    layers = job.model.layers
-    for layer, wait_ps in enumerate(iteration.waits_ps):
+    layers, starts = job.model.layers, iteration.starts_ps
+    for layer, (wait_ps, start_ps) in enumerate(zip(iteration.waits_ps, starts, strict=False)):
         yield Span(number, count, WAIT, (layer,), now_ps, now_ps + wait_ps)
-        now_ps += wait_ps
-        end_ps = now_ps + layers[layer].forward_ps
-        yield Span(number, count, FORWARD, (layer,), now_ps, end_ps)
-        now_ps = end_ps
+        now_ps = start_ps + layers[layer].forward_ps
+        yield Span(number, count, FORWARD, (layer,), start_ps, now_ps)
     if iteration.backward_ps == FOREVER_PS:
         return
-    starts = list(accumulate((step.time_ps for step in job.steps), initial=now_ps))
-    for step, start_ps, end_ps in zip(job.steps, starts, starts[1:], strict=False):
-        yield Span(number, count, BACKWARD, (step.layer,), start_ps, end_ps)
+    for step, start_ps in zip(job.steps, starts[len(layers) :], strict=True):
+        yield Span(number, count, BACKWARD, (step.layer,), start_ps, start_ps + step.time_ps)
 
 
 def as_chrome(case: JobsCase) -> str:

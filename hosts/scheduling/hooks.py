@@ -1,7 +1,8 @@
 """The further questions that a scheduler may answer; each is asked only of those that have it.
 
 Most schedulers have `release` alone. Others also decide how a gradient is cut, in which order a
-backward pass computes, when jobs start, or that sums are gathered later than they are made.
+backward pass computes, when jobs start and where, or that sums are gathered later than they are
+made.
 """
 
 from __future__ import annotations
@@ -50,6 +51,42 @@ class Shifts(Protocol):
 
     def starts(self, jobs: Mapping[int, Prospect]) -> dict[int, int]:
         """Return the time at which each job shall begin to compute: its start, or later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A job that has no hosts yet, as it would run alone; times in picoseconds, of an iteration."""
+
+    hosts: tuple[str, ...]  # that the spec gives it: its ranks', and then its servers'
+    servers: int
+    period_ps: int
+    compute_ps: int
+    size_bytes: int  # of its gradient
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The hosts of a job, its servers' last, as many as it has been given.
+
+    Jobs whose ranks have a host in common compute one at a time. If several wait for that, the one
+    with the lowest `turn` is next.
+    """
+
+    hosts: tuple[str, ...]
+    turn: int = 0
+
+
+@runtime_checkable
+class Places(Protocol):
+    """A scheduler that decides on which hosts jobs run."""
+
+    def places(self, jobs: Sequence[Candidate], switches: Mapping[str, str]) -> list[Place]:
+        """Return each job's place.
+
+        Args:
+            jobs: The jobs, in their order.
+            switches: All hosts, by name, with the switch of each.
+        """
 
 
 @runtime_checkable

@@ -3,6 +3,7 @@
 Sans-I/O: the job is told the time and the reduced pieces. All ranks compute alike. A layer's
 forward pass waits for its gradient of the iteration before (which updates its weights), so
 communication overlaps with the backward pass, and with the forward passes of layers in front.
+Jobs that have one accelerator compute in turns.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ringleaf.hosts.training.accelerator import Accelerator
 from ringleaf.hosts.training.model import Model
 from ringleaf.hosts.training.pieces import Piece
 from ringleaf.hosts.training.steps import Step, backward_steps, made_by
@@ -23,7 +25,8 @@ class Iteration:
     start_ps: int
     end_ps: int = FOREVER_PS  # when all of its gradients are reduced, and its passes over
     backward_ps: int = FOREVER_PS  # when its backward pass ended
-    waits_ps: list[int] = field(default_factory=list)  # per layer: its forward pass waited
+    waits_ps: list[int] = field(default_factory=list)  # per layer: its forward pass had no sum
+    starts_ps: list[int] = field(default_factory=list)  # of forward passes, then of steps
 
 
 class TrainingJob:
@@ -63,6 +66,8 @@ class TrainingJob:
         self._waiting_since_ps = -1
         self._layer = -1
         self._next_ps = start_ps
+        self._time_ps = 0  # of the present computation
+        self.accelerator: Accelerator | None = None  # that it shares with others
 
     def hold(self, until_ps: int) -> None:
         """Let the first iteration begin no sooner than this; it waits from its start on."""
@@ -89,7 +94,7 @@ class TrainingJob:
         """When the backward pass will have made more; `FOREVER_PS`: it has made all."""
         if self._step < 0 or self._until_ps[self._step] == FOREVER_PS:
             return FOREVER_PS
-        return self._next_ps + self._until_ps[self._step]
+        return min(self._next_ps + self._until_ps[self._step], FOREVER_PS)
 
     @property
     def done(self) -> bool:
@@ -97,7 +102,7 @@ class TrainingJob:
         return len(self.history) == self.iterations and self.history[-1].end_ps < FOREVER_PS
 
     def next_ps(self) -> int:
-        """Return the end of the present computation; `FOREVER_PS` while waiting for the network."""
+        """Return the end of the present computation; `FOREVER_PS` while waiting for others."""
         return self._next_ps
 
     def take_ready(self) -> list[Piece]:
@@ -110,10 +115,18 @@ class TrainingJob:
         assert now_ps >= self._next_ps
         if self._layer < 0:
             self._start_iteration(now_ps)
-        elif self._step >= 0:
+            return
+        if self._step >= 0:
             self._end_step(now_ps)
         else:
             self._end_forward(now_ps)
+        if self.accelerator is not None:
+            self.accelerator.leave(now_ps)
+
+    def begin(self, now_ps: int) -> None:
+        """Begin the present computation."""
+        self.history[-1].starts_ps.append(now_ps)
+        self._next_ps = now_ps + self._time_ps
 
     def reduced(self, piece: Piece, now_ps: int) -> None:
         """Note that all ranks have a piece's sum."""
@@ -147,7 +160,16 @@ class TrainingJob:
     def _begin_forward(self, now_ps: int) -> None:
         self.history[-1].waits_ps.append(now_ps - self._waiting_since_ps)
         self._waiting_since_ps = -1
-        self._next_ps = now_ps + self.model.layers[self._layer].forward_ps
+        self._compute(self.model.layers[self._layer].forward_ps, now_ps)
+
+    def _compute(self, time_ps: int, now_ps: int) -> None:
+        """Compute for `time_ps`, from now on or when the accelerator is free."""
+        self._time_ps = time_ps
+        if self.accelerator is None:
+            self.begin(now_ps)
+        else:
+            self._next_ps = FOREVER_PS
+            self.accelerator.ask(self, now_ps)
 
     def _end_forward(self, now_ps: int) -> None:
         if self._layer + 1 < len(self.model.layers):
@@ -161,13 +183,13 @@ class TrainingJob:
                 self._lacking[layer] += 1
         self._pieces_left = len(self.pieces)
         self.left_elements = sum(piece.elements for piece in self.pieces)
-        self._next_ps = now_ps + self.steps[0].time_ps
+        self._compute(self.steps[0].time_ps, now_ps)
 
     def _end_step(self, now_ps: int) -> None:
         self._ready += self._made[self._step]
         self._step += 1
         if self._step < len(self.steps):
-            self._next_ps = now_ps + self.steps[self._step].time_ps
+            self._compute(self.steps[self._step].time_ps, now_ps)
             return
         self._step = -1
         self.history[-1].backward_ps = now_ps

@@ -96,13 +96,13 @@ def _iteration(
 ) -> list[Times]:
     found = []
     now_ps = iteration.start_ps
-    layers = job.model.layers
-    for layer, wait_ps in zip(layers, iteration.waits_ps, strict=True):
-        start_ps = now_ps + wait_ps
-        now_ps = start_ps + layer.forward_ps
-        found.append(Times(start_ps, start_ps, now_ps))
-    for step, done in zip(job.steps, made_by(job.steps, job.pieces), strict=True):
-        start_ps, now_ps = now_ps, now_ps + step.time_ps
-        found.append(Times(start_ps, start_ps, now_ps))
+    layers, starts = job.model.layers, iteration.starts_ps
+    for layer, wait_ps, start_ps in zip(layers, iteration.waits_ps, starts, strict=False):
+        ready_ps, now_ps = now_ps + wait_ps, start_ps + layer.forward_ps
+        found.append(Times(ready_ps, start_ps, now_ps))
+    made = made_by(job.steps, job.pieces)
+    for step, done, start_ps in zip(job.steps, made, starts[len(layers) :], strict=True):
+        ready_ps, now_ps = now_ps, start_ps + step.time_ps
+        found.append(Times(ready_ps, start_ps, now_ps))
         found += [Times(*reduced[number, piece.number]) for piece in done]
     return found

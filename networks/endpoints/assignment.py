@@ -37,6 +37,7 @@ class Assignment:
             link alone.
         deadline_ps: Time after its start by which it shall be over, for allocators of switches'
             memory; None: it has no deadline.
+        turn: Of jobs that wait for an accelerator that they share, the lowest is next.
     """
 
     job: TrainingJob
@@ -46,3 +47,4 @@ class Assignment:
     endless: bool = False
     collective_ps: CollectivePs | None = None
     deadline_ps: int | None = None
+    turn: int = 0

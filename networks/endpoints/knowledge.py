@@ -52,6 +52,17 @@ def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[Surroundings]:
     ]
 
 
+def sharing(teams: Sequence[Sequence[str]]) -> list[list[int]]:
+    """Return the numbers of teams that have hosts in common, directly or by way of others."""
+    graph: nx.Graph[int | str] = nx.Graph(
+        (i, host) for i, team in enumerate(teams) for host in team
+    )
+    found = (
+        sorted(n for n in part if isinstance(n, int)) for part in nx.connected_components(graph)
+    )
+    return sorted(part for part in found if len(part) > 1)
+
+
 def busy_links(
     graph: nx.Graph[str], group: Group, schedule: Schedule, *, ecmp: bool = False
 ) -> LinkPs:

@@ -16,6 +16,7 @@ from ringleaf.hosts.scheduling.interface import (
     Situation,
     Standing,
 )
+from ringleaf.hosts.training.accelerator import Accelerator
 from ringleaf.hosts.training.pieces import Piece
 from ringleaf.ina.allocation import ALLOCATORS, OWN, Claim
 from ringleaf.networks.endpoints.assignment import Assignment, Ledger
@@ -24,7 +25,13 @@ from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.halves import halves
 from ringleaf.networks.endpoints.keeper import Keeper
 from ringleaf.networks.endpoints.kit import Course, Kit
-from ringleaf.networks.endpoints.knowledge import busy_links, first_standing, places, prospect
+from ringleaf.networks.endpoints.knowledge import (
+    busy_links,
+    first_standing,
+    places,
+    prospect,
+    sharing,
+)
 from ringleaf.networks.endpoints.operation import Combine, Operation
 from ringleaf.tensors import Array
 from ringleaf.units import FOREVER_PS
@@ -118,6 +125,12 @@ class TrainingDirector:
         if endpoints.allocator != OWN and self._movers:
             self._keeper = Keeper(self._movers, ALLOCATORS.find(endpoints.allocator, "memory"))
         self._running: set[int] = set()
+        self._jobs = [each.job for each in assignments]
+        for sharers in sharing([group.hosts for group in endpoints.groups]):
+            sharers.sort(key=lambda number: assignments[number].turn)
+            shared = Accelerator([self._jobs[number] for number in sharers])
+            for number in sharers:
+                self._jobs[number].accelerator = shared
         self._ready = self._prepare()
         links = [self._links(number) for number in range(len(assignments))]
         self._standings = [
@@ -146,14 +159,14 @@ class TrainingDirector:
     def next_ps(self) -> int:
         if self._over:
             return FOREVER_PS
-        return min(each.job.next_ps() for each in self.assignments)
+        return min(job.next_ps() for job in self._jobs)
 
     def reach(self, now_ps: int) -> None:
         self._now_ps = now_ps
         self._changed = True
-        for each in self.assignments:
-            while (due_ps := each.job.next_ps()) <= now_ps:
-                each.job.reach(due_ps)
+        # By time: jobs that share an accelerator get it from one another.
+        while (first := min(self._jobs, key=lambda job: job.next_ps())).next_ps() <= now_ps:
+            first.reach(first.next_ps())
         self._collect()
 
     def finish(self, operation: Operation, now_ps: int) -> None:

@@ -55,6 +55,15 @@ def test_claims_appear_or_not() -> None:
     ]
 
 
+def test_jobs_in_turns_take_the_sum_of_their_times() -> None:
+    """4 and 2 ms one after the other are 6 ms, together 2.5 ms are as long as the longest."""
+    both = Measured("small", "spread", "tereis", ("a", "b"), (2.5, 2.0), 0)
+    claims = [Claim("tereis", "fifo", "small", "spread", "faster", in_turns=True)]
+    assert list(judge([FIFO, both], claims)) == [
+        "# tereis over fifo in turns, small spread: appears: ours 2.400, published faster"
+    ]
+
+
 def test_a_small_study_measures_iterations_from_the_second_on(tmp_path: Path) -> None:
     """An iteration computes for 6 us, and waits for 8 kB at 100 Gbit/s at least: 0.64 us."""
     (tmp_path / "small.yaml").write_text(MODEL)

@@ -6,7 +6,7 @@ import pytest
 
 from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.collectives.ring import ring_allreduce
-from ringleaf.networks.endpoints.knowledge import busy_links
+from ringleaf.networks.endpoints.knowledge import busy_links, sharing
 from ringleaf.networks.groups import Group
 from ringleaf.topologies import registry
 
@@ -48,3 +48,9 @@ def test_sums_of_switches_pass_each_link_once() -> None:
     found = busy_links(graph, Group(1, ("h0", "h1"), (), None), in_network_allreduce(2))
 
     assert set(found.values()) == {BYTE_PS}
+
+
+def test_teams_with_hosts_in_common_share_also_by_way_of_others() -> None:
+    teams = [("a", "b"), ("c",), ("d", "e"), ("b", "f"), ("f",), ("e",)]
+
+    assert sharing(teams) == [[0, 3, 4], [2, 5]]

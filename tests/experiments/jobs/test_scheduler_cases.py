@@ -112,3 +112,26 @@ def test_dear_needs_an_algorithm_with_two_halves(tmp_path: Path) -> None:
 def test_traces_of_split_collectives_have_each_once(tmp_path: Path) -> None:
     case = run(tmp_path, "dear", chakra="yes")
     assert [len(times) for _, times in case.traces] == [4 * (6 + 6 + 2)] * 2
+
+
+def test_tereis_jobs_compute_one_at_a_time_on_the_same_hosts(tmp_path: Path) -> None:
+    """An iteration computes for 180 us. At 1 Gbit/s its 108 kB take twice as long, at least."""
+    case = run(tmp_path, "tereis", rate="1G")
+
+    passes = sorted(
+        (span.start_ps, span.end_ps, span.job)
+        for span in case.spans
+        if span.kind in (FORWARD, BACKWARD)
+    )
+    assert all(before[1] <= after[0] for before, after in pairwise(passes))
+    first = [span for span in passes if span[2] == 1]
+    inside = [span for span in passes if span[2] == 2 and span[1] <= first[-1][0]]
+    assert len(inside) > 6  # the second job did not wait for the end of the first
+    used = {span.job for span in case.spans if span.kind == WIRE}
+    assert used == {1, 2}
+
+
+def test_tereis_packs_nothing_where_transfers_leave_no_room(tmp_path: Path) -> None:
+    cases = [run(tmp_path, order, rate="100G") for order in ("fifo", "tereis")]
+
+    assert cases[0].spans == cases[1].spans
