@@ -24,8 +24,9 @@ class GradientLedger:
     """A ledger of gradients and their sums.
 
     Each rank's gradient is a window of one long random tensor, further on for each piece. If a
-    job's system takes compressed elements only (`System.compress`), each piece is compressed, on
-    its own and without the remainders of earlier ones; that takes no simulated time.
+    job's system takes compressed elements only (`System.compress`), or its scheduler wants them,
+    each piece is compressed, on its own and without the remainders of earlier ones; that takes no
+    simulated time.
 
     Args:
         elements: Number of elements of the largest model.
@@ -34,6 +35,7 @@ class GradientLedger:
         systems: The system that aggregates for each job, if any does.
         lanes: Values in their packets.
         check: Whether all sums are compared; the first of each size always are.
+        compress: The compressor of all jobs whose hosts add up; "": none.
     """
 
     def __init__(
@@ -45,10 +47,12 @@ class GradientLedger:
         systems: Sequence[System | None],
         lanes: int,
         check: bool,
+        compress: str = "",
     ) -> None:
         length = elements + SHIFT * (ranks + 1)
         self._long = Noise(seed, 1, length, FLOAT32).part(0, 0, length)
         self._systems = systems
+        self._compress = [compress if each is None else each.compress for each in systems]
         self._lanes = lanes
         self._check = check
         self._seen: set[tuple[int, int]] = set()
@@ -67,12 +71,11 @@ class GradientLedger:
         inputs = [
             long[piece.start + SHIFT * rank : piece.stop + SHIFT * rank] for rank in range(ranks)
         ]
-        system = self._systems[job]
-        if system is None or not system.compress:
+        if not self._compress[job]:
             return inputs
         from ringleaf.experiments.compressed import carry_all  # loads torch
 
-        return carry_all(system.compress, inputs, piece.start)
+        return carry_all(self._compress[job], inputs, piece.start)
 
     def fill(self, job: int, piece: Piece, tensors: Sequence[Array]) -> None:
         pairs = list(zip(tensors, self._inputs(job, piece, len(tensors)), strict=True))

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ringleaf.collectives.algorithm import NOWHERE
+from ringleaf.collectives.compress.compressor import codec_of
+from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
@@ -20,6 +22,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.checks import check_room
 from ringleaf.experiments.estimate import count_threads_of_jobs
+from ringleaf.experiments.exchanges import coded
 from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.jobs.results import Combination, JobsCase
 from ringleaf.experiments.jobs.stages import (
@@ -46,6 +49,7 @@ from ringleaf.hosts.scheduling.forecast import foresee
 from ringleaf.hosts.scheduling.hooks import (
     Candidate,
     CollectivePs,
+    Compresses,
     Cuts,
     OrdersSteps,
     Place,
@@ -133,6 +137,12 @@ class JobsExperiment:
                     f"jobs: order {order} needs a congestion controller whose window grows by a "
                     f"factor, got cc {spec.cc!r}; use dctcp or dcqcn"
                 )
+            for algo in self._algos if isinstance(found, Compresses) else ():
+                if ALGORITHMS[algo].in_network:
+                    raise ConfigError(
+                        f"jobs: order {order} needs an algorithm by which hosts add, got algo "
+                        f"{algo!r}; use ring or ssar-split"
+                    )
             for algo in spec.algos if isinstance(found, Splits) else ():
                 ranks = max(job.ranks for job in spec.jobs)
                 number = next(i for i, job in enumerate(spec.jobs) if job.ranks == ranks)
@@ -142,6 +152,12 @@ class JobsExperiment:
                         f"jobs: order {order} needs an algorithm that adds up before it copies, "
                         f"got algo {algo!r}; use ring or halvingdoubling"
                     )
+
+    @property
+    def _algos(self) -> list[str]:
+        """The algorithms by which any job reduces its gradients."""
+        own = [job.algo for job in self.spec.jobs if job.algo]
+        return list(dict.fromkeys([*self.spec.algos, *own]))
 
     def run(self, *, pcaps: Path | None = None, watcher: Watcher = NOBODY) -> Generator[JobsCase]:
         """Yield each case when it has been run; `pcaps`, if set, gets a folder per case.
@@ -227,6 +243,7 @@ class JobsExperiment:
             systems=systems,
             lanes=spec.lanes,
             check=spec.check,
+            compress=_compressor(SCHEDULERS[combination.order]),
         )
         options = self._options(combination, capture)
         play = Play(
@@ -303,6 +320,8 @@ class JobsExperiment:
         from ringleaf.networks.endpoints.assignment import Assignment
 
         model, foretold = job.model, self._foretold(algo, job.ranks, network)
+        if isinstance(order, Compresses):
+            foretold = _gathering(foretold, job.ranks)
         if isinstance(order, Cuts):
             pieces = order.cut(model, foretold)
         else:
@@ -312,7 +331,7 @@ class JobsExperiment:
             TrainingJob(
                 model, pieces, iterations=job.iterations, start_ps=job.start_ps, steps=steps
             ),
-            partial(self._schedule, algo, job.ranks, network),
+            partial(self._coded_schedule, algo, job.ranks, network, order),
             FLOAT32,
             weight=job.weight,
             endless=job.iterations is None,
@@ -341,6 +360,15 @@ class JobsExperiment:
         """Return the servers that an algorithm's schedules know of: synthesised ones have none."""
         return 0 if is_synthesised(algo) else self.spec.servers
 
+    def _coded_schedule(
+        self, algo: str, ranks: int, network: Cabling, order: Scheduler, elements: int
+    ) -> Schedule:
+        """Return a schedule whose messages a codec writes, if the scheduler has compressed ones."""
+        schedule = self._schedule(algo, ranks, network, elements)
+        if not isinstance(order, Compresses):
+            return schedule
+        return coded(schedule, codec_of(parse_compressor(order.compress)))
+
     def _schedule(self, algo: str, ranks: int, network: Cabling, elements: int) -> Schedule:
         schedule = ALGORITHMS[algo].build(
             ranks,
@@ -366,6 +394,16 @@ class JobsExperiment:
 def _system_of(algo: str) -> System | None:
     """Return the system that is an algorithm; None if hosts add up."""
     return SYSTEMS.get(algo) if ALGORITHMS[algo].in_network else None
+
+
+def _compressor(order: Scheduler) -> str:
+    """Return the compressor that a scheduler wants; "": none."""
+    return order.compress if isinstance(order, Compresses) else ""
+
+
+def _gathering(allreduce_ps: CollectivePs, ranks: int) -> CollectivePs:
+    """Return the time of gathering all ranks' bytes, which an allreduce of half of them takes."""
+    return lambda own_bytes: allreduce_ps(own_bytes * ranks // 2)
 
 
 def _trace(done: Performance, number: int, ranks: int) -> tuple[Graph, list[Times]]:

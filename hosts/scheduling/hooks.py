@@ -108,6 +108,19 @@ class Splits(Protocol):
 
 
 @runtime_checkable
+class Compresses(Protocol):
+    """A scheduler of gradients that ranks compress before they are reduced.
+
+    Each piece is compressed on its own, without what earlier ones left; that takes no time unless
+    `steps` has some for it. Messages are written by the compressor's codec. `cut` and `steps` are
+    told the time in which all ranks gather all ranks' compressed bytes, by how many each one has.
+    Specs with algorithms by which switches add are refused.
+    """
+
+    compress: str  # as people write a compressor
+
+
+@runtime_checkable
 class WantsGain(Protocol):
     """A scheduler whose releases have a `gain`; specs with a controller without one are refused."""
 

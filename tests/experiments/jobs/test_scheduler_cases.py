@@ -135,3 +135,21 @@ def test_tereis_packs_nothing_where_transfers_leave_no_room(tmp_path: Path) -> N
     cases = [run(tmp_path, order, rate="100G") for order in ("fifo", "tereis")]
 
     assert cases[0].spans == cases[1].spans
+
+
+def test_omgs_sgd_sends_few_of_the_elements_and_adds_them_right(tmp_path: Path) -> None:
+    """A hundredth in pairs of twice the size, of which sums have up to two ranks': 4 % or less.
+
+    Small pieces have headers and acknowledgements besides.
+    """
+    loads = []
+    for order in ("fifo", "omgs-sgd"):
+        case = run(tmp_path, order, algo="ring", size="10")
+        assert case.link_series is not None
+        loads.append(int(case.link_series.sum()))
+    assert 0.01 * loads[0] < loads[1] < 0.06 * loads[0]
+
+
+def test_omgs_sgd_needs_hosts_that_add(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"order omgs-sgd needs an .* add, got algo 'switchml'"):
+        experiment(tmp_path, order="omgs-sgd", algo="ring,switchml")
