@@ -31,9 +31,10 @@ from ringleaf.units import PS_PER_MS
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ALL, INTERLEAVING, PACKING = "schedulers", "interleaving", "packing"
+ALL, INTERLEAVING, PACKING, MERCURY = "schedulers", "interleaving", "packing", "mercury"
 SPECS = [
-    PACKAGE / "experiments" / "specs" / f"{name}.yaml" for name in (ALL, INTERLEAVING, PACKING)
+    PACKAGE / "experiments" / "specs" / f"{name}.yaml"
+    for name in (ALL, INTERLEAVING, PACKING, MERCURY)
 ]
 FIFO = "fifo"
 
@@ -164,6 +165,9 @@ CLAIMS = (
     ),
     Claim("cassini", FIFO, INTERLEAVING, "spread", "mean 1.6 (abstract)"),
     Claim("mltcp", FIFO, INTERLEAVING, "spread", "mean up to 2 (abstract)"),
+    Claim("mercury", FIFO, MERCURY, "packed", "1.18 to 2.18 over MXNet (abstract)"),
+    Claim("mercury", "p3", MERCURY, "packed", "1.08 to 2.04 over partitioning (abstract)"),
+    Claim("mercury", "bytescheduler", MERCURY, "packed", "1.08 to 2.04 likewise"),
     Claim("tereis", FIFO, PACKING, "packed", f"{NO_FIGURE} (a survey)", in_turns=True),
 )
 

@@ -295,11 +295,12 @@ def set_gain(arena: Arena, at: int, number: int, gain: float) -> None:
     arena.words[int(arena.words[start + CONTROL_AT]) + GAIN] = round(gain * ONE_GAIN)
 
 
-def set_priority(arena: Arena, at: int, number: int, priority: int) -> None:
+def set_priority(arena: Arena, at: int, number: int, priority: int, *, marks: bool = True) -> None:
     """Set the priority of all that queue pair `number` sends from now on; 7 is the most urgent.
 
     The host sends packets of higher priority first, and the priority is DSCP's class selector in
-    the network. Acknowledgements that the peer sends have the peer's priority.
+    the network; unless it `marks` packets, that is 0. Acknowledgements that the peer sends have the
+    peer's priority.
 
     Raises:
         ProtocolError: If the priority is out of range.
@@ -310,7 +311,7 @@ def set_priority(arena: Arena, at: int, number: int, priority: int) -> None:
     start = int(arena.words[at + QPS_AT]) + number * QP_WORDS
     arena.words[start + PRIORITY] = priority
     template_at = int(arena.words[start + TEMPLATE_AT])
-    write_priority(window(arena.bytes, template_at, HEAD_BYTES), priority)
+    write_priority(window(arena.bytes, template_at, HEAD_BYTES), priority if marks else 0)
 
 
 def set_rate(arena: Arena, at: int, numbers: Sequence[int], rate_bps: int) -> None:

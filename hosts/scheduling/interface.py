@@ -63,17 +63,20 @@ class Release:
 
     Args:
         item: An item that waits.
-        priority: 0 to 7, in its packets; switches serve higher ones first.
+        priority: 0 to 7, in its packets; hosts and switches serve higher ones first.
         rate_bps: Rate at which each host sends its messages, all peers together, headers and gaps
             included; 0: as fast as possible. Aggregation agents pace themselves by results.
         gain: Factor on the growth of its senders' windows, for congestion controllers that have
             one (`Controller.has_gain`).
+        marks: Whether packets carry the priority; if not, hosts obey it, and switches do not.
+            Aggregation agents know the first only: without marks, they have no priorities.
     """
 
     item: Item
     priority: int = 0
     rate_bps: int = 0
     gain: float = 1.0
+    marks: bool = True
 
 
 @dataclass(frozen=True, slots=True)

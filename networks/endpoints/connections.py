@@ -72,7 +72,8 @@ class Connections:
         self._macs = [mac(graph, host, 1) for host in self._hosts]
         self._addresses = [ipv4(graph, host) for host in self._hosts]
         self._rates = {sent.rate_bps for _, _, sent in directions(graph)}
-        self._priority: dict[tuple[int, int, int], int] = {}  # by group, channel and host
+        self._priority: dict[tuple[int, int, int], tuple[int, bool]] = {}
+        """By group, channel and host: its priority, and whether packets carry it."""
         self._gain: dict[tuple[int, int, int], float] = {}  # likewise; 1 where there is none
         self._paced: dict[tuple[int, int, int], list[int]] = {}  # by group, channel and host
         self.agents = [
@@ -145,14 +146,22 @@ class Connections:
     def flow(self, host: int, qp: int) -> Flow:
         return self._flows[host][qp]
 
-    def prioritise(self, group: int, channel: int, node: int, priority: int) -> None:
-        """Set the priority, 0 to 7, of all that a node sends on a channel from now on."""
+    def prioritise(
+        self, group: int, channel: int, node: int, priority: int, *, marks: bool = True
+    ) -> None:
+        """Set the priority, 0 to 7, of all that a node sends on a channel from now on.
+
+        Packets carry it if `marks`; else it counts in the host only.
+        """
         host = self._nodes[group][node]
-        if self._priority.get((group, channel, host), 0) != priority:
-            self._priority[group, channel, host] = priority
+        wanted = priority, marks
+        if self._priority.get((group, channel, host), (0, marks)) != wanted:
+            self._priority[group, channel, host] = wanted
             for number, flow in enumerate(self._flows[host]):
                 if (flow.group, flow.channel) == (group, channel):
-                    rc.set_priority(self._store.arena, self.agents[host], number, priority)
+                    rc.set_priority(
+                        self._store.arena, self.agents[host], number, priority, marks=marks
+                    )
 
     def encourage(self, group: int, channel: int, node: int, gain: float) -> None:
         """Set the factor by which windows of a node grow faster on a channel from now on."""

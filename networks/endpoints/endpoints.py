@@ -264,6 +264,7 @@ class Endpoints:
         priority: int = 0,
         rate_bps: int = 0,
         gain: float = 1.0,
+        marks: bool = True,
         combine: Combine = add,
     ) -> Operation:
         """Return a collective that a network can start, once.
@@ -278,6 +279,7 @@ class Endpoints:
             priority: Priority of its packets: 0 to 7, the most urgent.
             rate_bps: Rate of each host's messages, on the line; 0: as fast as possible.
             gain: Factor on the growth of windows, for controllers that have one.
+            marks: Whether packets carry the priority, so that switches obey it, too.
             combine: Reduces arriving elements into a rank's, where executors ask for it.
         """
         for tensor in tensors[schedule.ranks :] if self._has_data else ():
@@ -292,6 +294,7 @@ class Endpoints:
             priority=priority,
             rate_bps=rate_bps,
             gain=gain,
+            marks=marks,
             combine=combine,
         )
 
@@ -307,6 +310,7 @@ class Endpoints:
         priority: int = 0,
         rate_bps: int = 0,
         gain: float = 1.0,
+        marks: bool = True,
         combine: Combine = add,
     ) -> Operation:
         """Return an operation of so many ranks that another process has made; as `operate`.
@@ -328,6 +332,7 @@ class Endpoints:
             priority=priority,
             rate_bps=rate_bps,
             gain=gain,
+            marks=marks,
             combine=combine,
         )
 

@@ -110,7 +110,7 @@ class Execution:
         for at in self.drivers:
             self._store.arena.words[at + d.NOW_PS] = now_ps
         for node in operation.nodes:
-            connections.prioritise(*place, node, operation.priority)
+            connections.prioritise(*place, node, operation.priority, marks=operation.marks)
             connections.encourage(*place, node, operation.gain)
             paced = executors.plans.streams_of(node, SEND) if operation.rate_bps else []
             connections.pace(*place, node, paced, operation.rate_bps)

@@ -111,6 +111,7 @@ class Kit(Generic[Key]):
         priority: int = 0,
         rate_bps: int = 0,
         gain: float = 1.0,
+        marks: bool = True,
     ) -> Operation:
         """Return a collective that the network can start, on a channel that is free.
 
@@ -121,6 +122,7 @@ class Kit(Generic[Key]):
             priority: Priority of its packets.
             rate_bps: Rate of each host's messages; 0: as fast as possible.
             gain: Factor on the growth of windows.
+            marks: Whether packets carry the priority.
         """
         course = self.courses[key]
         servers = [server[: course.elements] for server in self._servers[channel]]
@@ -134,6 +136,7 @@ class Kit(Generic[Key]):
             priority=priority,
             rate_bps=rate_bps,
             gain=gain,
+            marks=marks,
         )
 
     def _executors_for(self, key: Key, channel: int) -> Executors:

@@ -50,6 +50,7 @@ class Operation:
         priority: Priority of its packets: 0 to 7, the most urgent.
         rate_bps: Rate of each host's queue pairs together; 0: as fast as possible.
         gain: Factor on the growth of windows, for controllers that have one.
+        marks: Whether packets carry the priority, so that switches obey it, too.
         combine: Reduces elements that compiled code does not add.
     """
 
@@ -68,11 +69,12 @@ class Operation:
         priority: int = 0,
         rate_bps: int = 0,
         gain: float = 1.0,
+        marks: bool = True,
         combine: Combine = add,
     ) -> None:
         self.executors = executors
         self.group, self.channel, self.ranks = group, channel, ranks
-        self.priority, self.rate_bps, self.gain = priority, rate_bps, gain
+        self.priority, self.rate_bps, self.gain, self.marks = priority, rate_bps, gain, marks
         self.nodes: Sequence[int] = range(executors.nodes)  # those that run here
         self.staging = staging
         self._store, self._memory = store, memory
@@ -211,7 +213,7 @@ class Operation:
             part,
             target.dtype,
             int(words[part + x.HELD]) - 1,
-            self.priority,
+            self.priority if self.marks else 0,
         )
 
 

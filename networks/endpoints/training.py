@@ -225,7 +225,8 @@ class TrainingDirector:
                 self._waiting.remove(release.item)
                 released.append(self._launch(release))
             else:
-                full[job] = max(full.get(job, 0), release.priority)
+                priority = release.priority if release.marks else 0
+                full[job] = max(full.get(job, 0), priority)
         for job, priority in full.items():
             self.endpoints.raise_priority(job, priority)
         self._changed = bool(released)
@@ -323,6 +324,7 @@ class TrainingDirector:
             priority=release.priority,
             rate_bps=release.rate_bps,
             gain=release.gain,
+            marks=release.marks,
         )
 
     def _links(self, number: int) -> dict[tuple[str, str], float]:

@@ -25,6 +25,7 @@ class Begin:
         priority: Priority of its packets.
         rate_bps: Rate of each host's messages; 0: as fast as possible.
         gain: Factor on the growth of windows.
+        marks: Whether packets carry the priority.
     """
 
     group: int
@@ -36,6 +37,7 @@ class Begin:
     priority: int
     rate_bps: int
     gain: float
+    marks: bool
 
     @classmethod
     def of(cls, operation: Operation) -> Begin:
@@ -50,6 +52,7 @@ class Begin:
             operation.priority,
             operation.rate_bps,
             operation.gain,
+            operation.marks,
         )
 
     def take_up(
@@ -68,6 +71,7 @@ class Begin:
             priority=self.priority,
             rate_bps=self.rate_bps,
             gain=self.gain,
+            marks=self.marks,
             combine=combine,
         )
 

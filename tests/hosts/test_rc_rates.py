@@ -74,17 +74,22 @@ def test_rate_below_zero_is_refused() -> None:
         rc.set_rate(wire.store.arena, wire.ends[0], [0], -1)
 
 
-@given(priorities=st.lists(st.integers(0, 7), min_size=1, max_size=9), size=st.integers(1, 40))
+@given(
+    priorities=st.lists(st.integers(0, 7), min_size=1, max_size=9),
+    size=st.integers(1, 40),
+    marks=st.booleans(),
+)
 def test_queue_pairs_send_by_priority_and_in_turn_among_equals(
-    priorities: list[int], size: int
+    priorities: list[int], size: int, marks: bool
 ) -> None:
+    """Whether packets carry the priority or not."""
     wire = Wire(window=64)
     arena = wire.store.arena
     for number, priority in enumerate(priorities):
         if number:
             add_pair(wire, number)
             arena = wire.store.arena
-        rc.set_priority(arena, wire.ends[0], number, priority)
+        rc.set_priority(arena, wire.ends[0], number, priority, marks=marks)
     for number in range(len(priorities)):
         assert rc.post_send(arena, wire.ends[0], number, 0, size, number, 0)
 
@@ -92,7 +97,9 @@ def test_queue_pairs_send_by_priority_and_in_turn_among_equals(
     while arena.words[wire.ends[0] + READY]:
         packet = rc.transmit(arena, wire.ends[0], 0, 0)
         if packet >= 0:
-            order.append(int.from_bytes(read_packet(arena, packet)[47:50]) - 1)
+            frame = read_packet(arena, packet)
+            order.append(int.from_bytes(frame[47:50]) - 1)
+            assert frame[15] >> 5 == (priorities[order[-1]] if marks else 0)  # class selector
             free_packet(arena, packet)
 
     turns = -(-size // MTU)

@@ -109,6 +109,20 @@ def test_dear_needs_an_algorithm_with_two_halves(tmp_path: Path) -> None:
         experiment(tmp_path, order="dear", algo="ring,switchml")
 
 
+@pytest.mark.parametrize("order", ["mercury", "tensorexpress"])
+def test_switches_see_no_priorities_of_mercury(tmp_path: Path, order: str) -> None:
+    """They use class 0 alone, where TensorExpress's packets use others. Layer 3 of 6 sends nothing.
+
+    Layer f has priority 7 - 8 f / 6, rounded up.
+    """
+    case = run(tmp_path, order, algo="ps", servers="1", topo="leafspine,leaves=2,hosts=3")
+
+    assert {span.priority for span in of_first_job(case, WIRE)} == {7, 6, 5, 2, 1}
+    assert case.queue_series is not None
+    used = {level for level, row in enumerate(case.queue_series) if row.any()}
+    assert (used == {0}) == (order == "mercury")
+
+
 def test_traces_of_split_collectives_have_each_once(tmp_path: Path) -> None:
     case = run(tmp_path, "dear", chakra="yes")
     assert [len(times) for _, times in case.traces] == [4 * (6 + 6 + 2)] * 2

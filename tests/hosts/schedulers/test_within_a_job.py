@@ -49,6 +49,17 @@ def test_geryons_connections_carry_one_slice_after_the_other() -> None:
     assert [each.item.piece.front for each in found] == [2]
 
 
+def test_mercury_marks_no_packets_and_has_a_tensor_of_each_class_under_way() -> None:
+    """Eight classes over eight layers: each is one, front layers the most urgent."""
+    waiting = [item(7), item(2), item(2, ready_ps=1), item(0)]
+    busy = [Release(item(7), priority=0, marks=False)]
+
+    found = decide("mercury", waiting, {0: job(layers=8)}, busy)
+
+    assert [(each.item, each.priority) for each in found] == [(item(0), 7), (item(2), 5)]
+    assert not any(each.marks for each in found)
+
+
 def test_prophets_block_fits_before_the_next_gradient() -> None:
     """A byte a picosecond so far, and the next gradient in 900 ps: two of 400 bytes fit."""
     known = job(served_bytes=5000, busy_ps=5000, next_gradient_ps=NOW_PS + 900)
