@@ -168,6 +168,7 @@ CLAIMS = (
     Claim("mercury", FIFO, MERCURY, "packed", "1.18 to 2.18 over MXNet (abstract)"),
     Claim("mercury", "p3", MERCURY, "packed", "1.08 to 2.04 over partitioning (abstract)"),
     Claim("mercury", "bytescheduler", MERCURY, "packed", "1.08 to 2.04 likewise"),
+    Claim("liquid", FIFO, ALL, "spread", f"{NO_FIGURE} (surveys)"),
     Claim("tereis", FIFO, PACKING, "packed", f"{NO_FIGURE} (a survey)", in_turns=True),
 )
 

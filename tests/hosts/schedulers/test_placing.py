@@ -1,7 +1,13 @@
-"""Schedulers that decide where jobs run: Tereis."""
+"""Schedulers that decide where jobs run: Tereis and Liquid."""
 
 from __future__ import annotations
 
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringleaf.hosts.scheduling.grouping import Packing
 from ringleaf.hosts.scheduling.hooks import Candidate, Place, Places
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 
@@ -50,3 +56,53 @@ def test_tereis_packs_jobs_of_one_shape_only() -> None:
     ]
 
     assert place("tereis", jobs) == [Place(("a", "b")), Place(("c",)), Place(("d", "e"))]
+
+
+RACKS = {f"h{i}": f"s{i // 4}" for i in range(8)}
+
+
+def hosts(count: int, *, size: int = 1) -> Candidate:
+    return candidate(*(["?"] * count), size=size, period=1)
+
+
+def racks_of(places: list[Place]) -> list[set[str]]:
+    return [{RACKS[host] for host in place.hosts} for place in places]
+
+
+def test_liquid_places_a_job_where_least_is_left() -> None:
+    """The first leaves one host under a switch, the second none under the other: 3 + 1, and 4."""
+    found = place("liquid", [hosts(3), hosts(4), hosts(1)], RACKS)
+
+    assert [len(racks) for racks in racks_of(found)] == [1, 1, 1]
+    assert racks_of(found)[0] == racks_of(found)[2] != racks_of(found)[1]
+
+
+def test_liquid_looks_beyond_best_fit() -> None:
+    """In their order, 1 and 2 would share a switch, and the last job would be cut."""
+    found = place("liquid", [hosts(1), hosts(2), hosts(3), hosts(2)], RACKS)
+
+    assert [len(racks) for racks in racks_of(found)] == [1, 1, 1, 1]
+    assert sorted(host for place in found for host in place.hosts) == sorted(RACKS)
+
+
+def test_liquid_cuts_the_job_that_sends_least() -> None:
+    """Two of three jobs of three hosts fit under two switches of four."""
+    jobs = [hosts(2, size=9), hosts(3, size=5), hosts(3, size=7)]
+
+    assert [len(racks) for racks in racks_of(place("liquid", jobs, RACKS))] == [1, 2, 1]
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=5), st.integers(1, 4))
+def test_liquid_gives_every_job_hosts_of_its_own(needs: list[int], rack: int) -> None:
+    switches = {f"h{i}": f"s{i // rack}" for i in range(sum(needs))}
+    found = place("liquid", [hosts(count) for count in needs], switches)
+    assert [len(each.hosts) for each in found] == needs
+    assert sorted(host for each in found for host in each.hosts) == sorted(switches)
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.integers(0, 99))
+def test_a_search_is_no_worse_than_best_fit(needs: list[int], seed: int) -> None:
+    packing = Packing(needs, [1.0] * len(needs), [4] * -(-sum(needs) // 4))
+    plain = packing.best_fit((frozenset(),) * len(packing.rooms), range(len(needs)))
+    assert packing.cost(packing.search(Random(seed))) <= packing.cost(plain)
+    assert min(packing.left(packing.search(Random(seed)))) >= 0
