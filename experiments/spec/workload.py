@@ -132,6 +132,9 @@ class WorkloadSpec(NetworkSpec):
     pp: kinds.AnyCount = _count("ranks of pipeline parallelism", "--pp")
     dp: kinds.AnyCount = _count("replicas of data parallelism", "--dp")
     ep: kinds.AnyCount = _count("of these, replicas that share experts", "--ep")
+    expert_parts: kinds.AnyCount = _count(
+        "parts in which tokens go to experts and back", "--expert-parts"
+    )
     cp: kinds.AnyCount = _count("ranks that share each sequence", "--cp")
     micro_batch: kinds.AnyCount = _count("sequences of a micro-batch", "--micro-batch")
     micro_batches: kinds.AnyCount = _count("micro-batches of an iteration", "--micro-batches")

@@ -60,8 +60,9 @@ def _model(experiment: WorkExperiment) -> Iterator[str]:
         f"{split.flops / 1e12:g} TFLOP/s"
     )
     chunks = f" with {split.chunks} chunks" if split.chunks > 1 else ""
+    parts = f" in {split.expert_parts} parts" if split.expert_parts > 1 else ""
     yield (
-        f"TP {split.tp}, CP {split.cp}, DP {split.dp} (EP {split.ep}), PP {split.pp}; "
+        f"TP {split.tp}, CP {split.cp}, DP {split.dp} (EP {split.ep}{parts}), PP {split.pp}; "
         f"{split.micro_batches} micro-batches of {split.micro_batch}, {split.schedule}{chunks}, "
         f"ZeRO {split.zero}; bubble by formula "
         f"{100 * bubble(split.schedule, split.pp, split.micro_batches, split.chunks):.2f} %"

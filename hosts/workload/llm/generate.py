@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from ringleaf.hosts.workload.graph import Call, Graph, Kind, Node, RankWork
@@ -158,11 +159,26 @@ class _Rank:
         self._last = self._call(layout.TENSOR, call, self._activation, self._last)
 
     def _feed(self, name: str, *, times: int) -> None:
-        """Add the feed-forward network; tokens go to the ranks of their experts, and back."""
+        """Add the feed-forward network; tokens go to the ranks of their experts, and back.
+
+        They may go in parts: experts compute for one while the next is on its way, and send it back
+        while they compute for the next. All parts are on their way before the first one is back.
+
+        Source:
+            ScheMoE, EuroSys 2024, released code, which also compresses tokens, and splits each
+            all-to-all into one inside nodes and one between them; both are left out here.
+        """
+        count = self._split.expert_parts
         size = traffic.expert_bytes(self._sizes, self._split) if self._sizes.experts else 0
-        self._last = self._call(layout.EXPERT, Call.ALL_TO_ALL, size, self._last)
-        self._compute(name, times * traffic.ffn_ps(self._sizes, self._split))
-        self._last = self._call(layout.EXPERT, Call.ALL_TO_ALL, size, self._last)
+        sizes = _parts(size, count)
+        sent = [self._call(layout.EXPERT, Call.ALL_TO_ALL, part, self._last) for part in sizes]
+        back: tuple[int, ...] = ()
+        times_ps = _parts(times * traffic.ffn_ps(self._sizes, self._split), count)
+        for number, (part, after, time_ps) in enumerate(zip(sizes, sent, times_ps, strict=True)):
+            self._last = after
+            self._compute(f"{name} {number}" if count > 1 else name, time_ps)
+            back += self._call(layout.EXPERT, Call.ALL_TO_ALL, part, self._last)
+        self._last = back
 
     def _attention(self, name: str, *, times: int) -> None:
         """Add attention; blocks of keys and values go round the ranks that share a sequence.
@@ -215,6 +231,12 @@ class _Rank:
 
 
 _RING = 0  # the tag of ring attention, whose messages are in the order of nodes
+
+
+def _parts(whole: int, count: int) -> list[int]:
+    """Return a number cut into parts that are as equal as whole numbers can be."""
+    edges = [whole * part // count for part in range(count + 1)]
+    return [after - before for before, after in pairwise(edges)]
 
 
 def _kind(task: Task) -> tuple[bool, int, int]:

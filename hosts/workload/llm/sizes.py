@@ -69,6 +69,7 @@ class Split:
         pp: Ranks in a row, each with some of the layers (pipeline parallel).
         dp: Replicas, each with a part of the batch (data parallel).
         ep: Of these, replicas that share the experts of a layer (expert parallel).
+        expert_parts: Parts of a micro-batch's tokens that go to experts one after the other.
         cp: Ranks that share each sequence (context parallel).
         micro_batch: Sequences of a micro-batch.
         micro_batches: Micro-batches of an iteration, of each replica.
@@ -85,6 +86,7 @@ class Split:
     pp: int = 1
     dp: int = 1
     ep: int = 1
+    expert_parts: int = 1
     cp: int = 1
     micro_batch: int = 1
     micro_batches: int = 1
@@ -129,6 +131,10 @@ def check(sizes: Sizes, split: Split, where: str) -> None:
             raise ConfigError(f"{where}{name}: must be a multiple of {of}, {by}, got {value}")
     if split.ep > 1 and not sizes.experts:
         raise ConfigError(f"{where}ep: needs a model with experts, got {split.ep} and none")
+    if split.expert_parts > 1 and not sizes.experts:
+        raise ConfigError(
+            f"{where}expert_parts: needs a model with experts, got {split.expert_parts} and none"
+        )
     if sizes.experts and not 1 <= sizes.topk <= sizes.experts:
         raise ConfigError(
             f"{where}topk: must be from 1 to the {sizes.experts} experts, got {sizes.topk}"

@@ -80,6 +80,33 @@ def test_tokens_go_to_experts_and_back_four_times_per_layer() -> None:
     assert sent(graph)["ep"] == 4 * (32 * 2 * 64 * 2) * 3 // 4
 
 
+def test_experts_compute_for_some_tokens_while_others_are_on_their_way() -> None:
+    """A layer's forward pass with tokens in two parts; the next layer waits for both.
+
+    Attention is node 0. Both parts leave after it; each comes back after its own computation.
+    """
+    sizes = replace(SMALL, experts=4)
+    split = Split(dp=4, ep=4, layers_per_stage=2, expert_parts=2)
+    whole, parts = (
+        generate("x", sizes, each).ranks[0].nodes
+        for each in (replace(split, expert_parts=1), split)
+    )
+
+    assert [(node.call, node.after) for node in parts[:8]] == [
+        (None, ()),
+        (Call.ALL_TO_ALL, (0,)),
+        (Call.ALL_TO_ALL, (0,)),
+        (None, (1,)),
+        (Call.ALL_TO_ALL, (3,)),
+        (None, (2,)),
+        (Call.ALL_TO_ALL, (5,)),
+        (None, (4, 6)),
+    ]
+    for field in ("size_bytes", "duration_ps"):
+        sums = [sum(getattr(node, field) for node in nodes) for nodes in (whole, parts)]
+        assert sums[0] == sums[1]
+
+
 @pytest.mark.parametrize(("zero", "times"), [(0, 2.0), (1, 2.0), (2, 2.0), (3, 3.0)])
 def test_gradients_are_sent_twice_and_with_zero_3_three_times(zero: int, times: float) -> None:
     """2 (d - 1) / d params / (t p) w, and 1.5 as much with ZeRO-3."""
@@ -143,6 +170,7 @@ splits = st.builds(
     pp=st.just(2),
     dp=st.sampled_from((1, 2, 4)),
     ep=st.sampled_from((1, 2)),
+    expert_parts=st.sampled_from((1, 2, 3)),
     cp=st.sampled_from((1, 2)),
     micro_batches=st.sampled_from((2, 4)),
     schedule=st.sampled_from(("gpipe", "1f1b", "interleaved", "chimera")),
@@ -173,6 +201,7 @@ def test_all_that_is_allowed_meets_and_ends(split: Split, experts: int) -> None:
         ({"cp": 5}, "sequence: must be a multiple of cp times tp, 5, got 32"),
         ({"dp": 4, "ep": 3}, "dp: must be a multiple of ep, 3, got 4"),
         ({"dp": 2, "ep": 2}, "ep: needs a model with experts, got 2 and none"),
+        ({"expert_parts": 2}, "expert_parts: needs a model with experts, got 2 and none"),
         ({"dp": 5000}, "must have 1 to 4096 ranks, got 5000"),
         ({"pp": 4, "layers_per_stage": 3}, "layers_per_stage: a stage has 2 layers, got 3"),
         ({"pp": 2, "schedule": "chimera", "micro_batches": 2, "zero": 3}, "zero: stage 3 goes"),
