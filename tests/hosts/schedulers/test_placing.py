@@ -69,7 +69,14 @@ def racks_of(places: list[Place]) -> list[set[str]]:
     return [{RACKS[host] for host in place.hosts} for place in places]
 
 
-def test_liquid_places_a_job_where_least_is_left() -> None:
+def test_best_fit_takes_the_switch_where_least_is_left() -> None:
+    """After 3 of 4, one is left there and four elsewhere; the next of one goes there."""
+    packing = Packing([3, 1, 5], [1.0] * 3, [4, 4])
+
+    assert packing.best_fit((frozenset(),) * 2, [0, 1, 2]) == (frozenset({0, 1}), frozenset())
+
+
+def test_liquid_places_jobs_so_that_none_is_cut() -> None:
     """The first leaves one host under a switch, the second none under the other: 3 + 1, and 4."""
     found = place("liquid", [hosts(3), hosts(4), hosts(1)], RACKS)
 
