@@ -6,6 +6,10 @@ An agent's block of words starts with the columns below. Its three handlers are
     transmit(arena, at, 0, now_ps)         return a new packet to send, or -1
     fire_timer(arena, at, 0, now_ps)       TIMER_AT_PS has come
 
+It may have a fourth one, which changes nothing:
+
+    expect(arena, at, packet, 0)           have the processor fetch what `receive` will need
+
 and after each of them the caller looks at TIMER_AT_PS (when to call `fire_timer`) and at
 READY (whether `transmit` may have a packet). The NIC calls `transmit` when its port is
 idle, so an agent never queues packets; and agents report to Python with `complete`.

@@ -39,6 +39,12 @@ def fifo_push(fifo: Fifo, value: int) -> None:
 
 
 @inline
+def fifo_first(fifo: Fifo) -> int:
+    """Return the number that `fifo_pop` would; any, if there is none."""
+    return int(fifo.rows[fifo.state[FIFO_FIRST]])
+
+
+@inline
 def fifo_pop(fifo: Fifo) -> int:
     state = fifo.state
     value = fifo.rows[state[FIFO_FIRST]]

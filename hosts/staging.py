@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ringleaf.arena import LINE_BYTES
 from ringleaf.collectives.rows import Column
 from ringleaf.hosts.plan import MAX_POSTED, RECEIVE, Mask, Plans
-
-LINE_BYTES = 64
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,6 +27,16 @@ SEGMENT_WORDS = 3
 
 
 @inline
+def is_there(arena: Arena, tensors: Tensors, row: int, start: int) -> bool:
+    """Return whether a tensor's values from byte `start` on are in memory already."""
+    table = tensors.rows[row + LEASE_AT]
+    if table == 0:
+        return True
+    segment = table + SEGMENTS + start // SEGMENT_BYTES * SEGMENT_WORDS
+    return bool(arena.words[segment + IS_OPEN])
+
+
+@inline
 def source_at(arena: Arena, tensors: Tensors, row: int, start: int) -> int:
     """Return where in memory a worker's values from byte `start` of a tensor on are."""
     if tensors.rows[row + LEASE_AT] == 0:

@@ -198,3 +198,10 @@ def first_time_ps(words: Words, at: int) -> int:
 def first_event(words: Words, at: int) -> int:
     """Return the first event; any, if there is none."""
     return event_of(words[words[at + ROWS_AT] + 1])
+
+
+@inline
+def second_event(words: Words, at: int) -> int:
+    """Return the event after the first one; any, if there is none."""
+    rows = words[at + ROWS_AT]
+    return event_of(words[_first_child(words, rows + ROW) + 1])

@@ -40,6 +40,7 @@ from ringleaf.ina.switchml.blocks import (
     row_of,
     tree_of,
 )
+from ringleaf.ina.switchml.fetching import fetch_for_result, fetch_next
 from ringleaf.ina.switchml.state import (
     IDLE,
     LANES,
@@ -110,6 +111,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     while packet < 0 and has_waiting(worker.flight):
         packet = send_slot(arena, at, worker, pop_slot(worker.flight), now_ps)
     arena.words[at + READY] = has_waiting(worker.flight)
+    fetch_next(arena, worker)
     return packet
 
 
@@ -173,6 +175,13 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     slot = awaited_slot(worker, view.head, view.row[HEAD_LEN])
     if slot >= 0:
         take_answer(arena, at, worker, slot, view.head, now_ps)
+    return 0
+
+
+@handler
+def expect(arena: Arena, at: int, packet: int, _now_ps: int) -> int:
+    """Fetch what a result will need: its slot, where its values go, and the slot's next blocks."""
+    fetch_for_result(arena, at, packet)
     return 0
 
 

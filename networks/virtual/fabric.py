@@ -20,7 +20,7 @@ from ringleaf.switches.switch import Switch
 from ringleaf.topologies.delays import host_delay_ps, node_delay_ps, switch_delay_ps
 from ringleaf.topologies.graph import hosts, link, neighbors, switches
 
-Handlers = tuple[int, int, int]
+Handlers = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +134,7 @@ def _fill_hosts(
             if agent.protocol not in known:
                 known[agent.protocol] = _handlers(agent.protocol)
             _fill_agent(row, agent, node, known[agent.protocol])
+            net.nodes[node, s.EXPECTS] |= row[s.EXPECT] != 0
         first += len(own)
 
 
@@ -144,13 +145,15 @@ def fill_agent(row: Words, agent: HostAgent, node: int) -> None:
 
 def _fill_agent(row: Words, agent: HostAgent, node: int, handlers: Handlers) -> None:
     row[s.AGENT_AT], row[s.AGENT_NODE], row[s.AGENT_OWNER] = agent.block, node, agent.owner
-    row[s.RECEIVE], row[s.TRANSMIT], row[s.FIRE_TIMER] = handlers
+    row[s.RECEIVE], row[s.TRANSMIT], row[s.FIRE_TIMER], row[s.EXPECT] = handlers
 
 
 def _handlers(protocol: HostProtocol) -> Handlers:
-    """Return the addresses of a protocol's handlers: receive, transmit, fire_timer."""
+    """Return the addresses of a protocol's handlers: receive, transmit, fire_timer, expect."""
+    expect = getattr(protocol, "expect", None)
     return (
         address_of(protocol.receive),
         address_of(protocol.transmit),
         address_of(protocol.fire_timer),
+        address_of(expect) if expect else 0,
     )

@@ -21,6 +21,7 @@ from ringleaf.heap import (
     OWN,
     first_event,
     first_time_ps,
+    second_event,
 )
 from ringleaf.hosts.agent import NUMBER
 from ringleaf.native import ARENA
@@ -37,7 +38,13 @@ from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, IDLE, TIMER
 from ringleaf.networks.virtual.lines import capture, take_event
 from ringleaf.networks.virtual.room import EVENTS_AT_ONCE
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
-from ringleaf.networks.virtual.stations import arm_timer, reach_host, ring_timer, serve_agents
+from ringleaf.networks.virtual.stations import (
+    arm_timer,
+    expect_packet,
+    reach_host,
+    ring_timer,
+    serve_agents,
+)
 from ringleaf.packets import (
     HEAD_BYTES,
     HEADS_AT,
@@ -201,18 +208,33 @@ def go_on(arena: Arena, at: int, time_ps: int, until_ps: int) -> int:
 
 @inline
 def look_ahead(arena: Arena, at: int, heap: int) -> None:
-    """Fetch the packet of the next event, and its port: others have pushed them out of caches."""
+    """Fetch what the next two events need: others have pushed it out of caches.
+
+    Of the second, that is its packet. So the first one's is there, which tells an agent the rest.
+    """
     words = arena.words
     event = first_event(words, heap)
     if event & 7 == ARRIVAL:
-        packet = event >> 3
-        row = row_of(words, packet)
-        prefetch(words, row)
-        prefetch(words, row + 8)
-        head = words[HEADS_AT] + packet * words[HEAD_BYTES]
-        for place in range(head, head + min(words[HEAD_BYTES], MOST_BYTES_AHEAD), 64):
-            prefetch(arena.bytes, place)
-        prefetch(words, port_row(words, at, words[row + PLACE]))
+        here = port_row(words, at, words[row_of(words, event >> 3) + PLACE])
+        node = node_row(words, at, words[here + s.NODE])
+        if words[node + s.EXPECTS]:
+            expect_packet(arena, at, node, event >> 3)
+    event = second_event(words, heap)
+    if event & 7 == ARRIVAL:
+        fetch_packet(arena, at, event >> 3)
+
+
+@inline
+def fetch_packet(arena: Arena, at: int, packet: int) -> None:
+    """Fetch a packet, and the port where it arrives."""
+    words = arena.words
+    row = row_of(words, packet)
+    prefetch(words, row)
+    prefetch(words, row + 8)
+    head = words[HEADS_AT] + packet * words[HEAD_BYTES]
+    for place in range(head, head + min(words[HEAD_BYTES], MOST_BYTES_AHEAD), 64):
+        prefetch(arena.bytes, place)
+    prefetch(words, port_row(words, at, words[row + PLACE]))
 
 
 @compiled(types.int64(ARENA, types.int64, types.int64))

@@ -103,19 +103,38 @@ def udp_port(arena: Arena, packet: int) -> int:
 
 
 @inline
-def reach_agent(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None:
-    """Give a packet to the agent of a host that it is for."""
+def agent_for(arena: Arena, at: int, node: int, packet: int) -> int:
+    """Return the number of the agent of a host that a packet is for, -1 if there is none."""
     words = arena.words
     port = udp_port(arena, packet)
     first = words[node + s.FIRST_AGENT]
-    end = first + words[node + s.AGENT_COUNT]
-    for number in range(first, end):
-        agent = agent_row(words, at, number)
-        block = words[agent + s.AGENT_AT]
+    for number in range(first, first + words[node + s.AGENT_COUNT]):
+        block = words[agent_row(words, at, number) + s.AGENT_AT]
         if words[block + UDP_PORT_LOW] <= port <= words[block + UDP_PORT_HIGH]:
-            handler_at(words[agent + s.RECEIVE])(arena, block, packet, now_ps)
-            arm_timer(words, at, number, now_ps)
-            break
+            return int(number)
+    return -1
+
+
+@inline
+def expect_packet(arena: Arena, at: int, node: int, packet: int) -> None:
+    """Have the agent of a host that a packet is for fetch what it will need for it."""
+    number = agent_for(arena, at, node, packet)
+    if number >= 0:
+        agent = agent_row(arena.words, at, number)
+        expect, block = arena.words[agent + s.EXPECT], arena.words[agent + s.AGENT_AT]
+        if expect:
+            handler_at(expect)(arena, block, packet, 0)
+
+
+@inline
+def reach_agent(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None:
+    """Give a packet to the agent of a host that it is for."""
+    words = arena.words
+    number = agent_for(arena, at, node, packet)
+    if number >= 0:
+        agent = agent_row(words, at, number)
+        handler_at(words[agent + s.RECEIVE])(arena, words[agent + s.AGENT_AT], packet, now_ps)
+        arm_timer(words, at, number, now_ps)
     else:
         words[at + s.UNCLAIMED] += 1
     free_packet(arena, packet)

@@ -24,7 +24,7 @@ from ringleaf.hosts.agent import (
     take_completions,
 )
 from ringleaf.ina.flight import MAX_BACKOFF
-from ringleaf.ina.switchml import worker
+from ringleaf.ina.switchml import fetching, worker
 from ringleaf.ina.switchml.state import make_worker, open_worker
 from ringleaf.ina.switchml.wire import (
     BLOCK_AT,
@@ -437,3 +437,57 @@ def test_bad_options_are_refused(wrong: dict[str, int], message: str) -> None:
 
     with pytest.raises(ConfigError, match=message):
         make_worker(Store(), host=3, ring=0, mac=1, address=1, **options)
+
+
+class Fetched:
+    """Notes the places that `fetching` has the processor fetch."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.addresses: set[int] = set()
+        monkeypatch.setattr(fetching, "prefetch", self.note)
+
+    def note(self, array: np.ndarray, at: int) -> None:
+        self.addresses.add(array.ctypes.data + at * array.itemsize)
+
+    def lines(self, memory: np.ndarray) -> set[int]:
+        """Return the numbers of the cache lines of registered memory that were fetched."""
+        offsets = [address - memory.ctypes.data for address in self.addresses]
+        return {offset // 64 for offset in offsets if 0 <= offset < memory.nbytes}
+
+
+def lines_of_blocks(at: int, *blocks: int) -> set[int]:
+    """64 lanes of four bytes are four cache lines."""
+    return {at // 64 + 4 * block + line for block in blocks for line in range(4)}
+
+
+def test_the_blocks_of_the_slot_that_sends_next_are_fetched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    echo = Echo()
+    at = echo.put(np.ones(6 * LANES, np.int32))
+    assert echo.start(at, 6 * LANES, INT32)
+    fetched = Fetched(monkeypatch)
+    fetching.fetch_next(echo.arena, open_worker(echo.arena, echo.at))
+    assert fetched.lines(echo.arena.memory) == lines_of_blocks(at, 0, 4)
+
+
+def test_room_for_a_result_is_fetched_and_what_its_slot_sends_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    echo = Echo()
+    at = echo.put(np.ones(6 * LANES, np.int32))
+    assert echo.start(at, 6 * LANES, INT32)
+    updates = echo.take_updates()
+    fetched = Fetched(monkeypatch)
+    packet = write_packet(echo.arena, result_of(updates[1]))
+    fetching.fetch_for_result(echo.arena, echo.at, packet)
+    assert fetched.lines(echo.arena.memory) == lines_of_blocks(at, 1, 5)
+
+
+@given(st.binary(max_size=100))
+def test_anything_may_be_expected(data: bytes) -> None:
+    echo = Echo()
+    packet = write_packet(echo.arena, data)
+    before = echo.arena.words.copy()
+    worker.expect(echo.arena, echo.at, packet, 0)
+    assert (echo.arena.words == before).all()

@@ -24,6 +24,7 @@ from ringleaf.heap import (
     pop_event,
     push_event,
     renumber,
+    second_event,
 )
 
 Step = tuple[int, int]
@@ -57,6 +58,8 @@ def test_events_come_in_order(steps: list[Step | None]) -> None:
             waiting.remove(first)
             words = store.arena.words
             assert first_event(words, at) == first[2]
+            if waiting:
+                assert second_event(words, at) == min(waiting)[2]
             assert (first_time_ps(words, at), pop_event(words, at)) == (first[0], first[2])
     assert not waiting
 

@@ -1,0 +1,25 @@
+"""The arena's arrays begin at cache lines, however often they have grown."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringleaf.arena import Store
+
+
+@pytest.mark.parametrize("count", [1, 3000, 1 << 20])
+@pytest.mark.parametrize("array", ["words", "fields", "lanes", "bytes"])
+def test_ranges_begin_at_cache_lines(array: str, count: int) -> None:
+    store = Store()
+    offset = [store.allocate(array, count) for _ in range(2)][1]
+    found = getattr(store.arena, array)[offset:]
+    assert found.ctypes.data % 64 == 0
+    assert not found.any()
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_registered_memory_begins_at_a_cache_line(shared: bool) -> None:
+    store = Store(100, shared=shared)
+    offset = [store.register_memory(1 << 20) for _ in range(2)][1]
+    assert store.arena.memory[offset:].ctypes.data % 64 == 0
+    assert store.arena.memory.size >= 2 << 20
