@@ -2,16 +2,20 @@
 
 Each rank's input is one symbol, and a chunk's contents are the set of symbols added up in it;
 symbols that were added twice are kept as a set, too. Execution is symbolic, so the proof
-holds for tensors of any size. Chunks never meet: each is proved by itself.
+holds for tensors of any size. Chunks never meet: each is proved by itself, and one of those that
+are alike (`collectives/alike.py`) for all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
+
+import numpy as np
 
 from ringleaf.collectives import definition
+from ringleaf.collectives.alike import alike
 from ringleaf.collectives.definition import demands
 from ringleaf.collectives.schedule import (
     Aggregate,
@@ -78,14 +82,20 @@ def verify(
     landings: list[int] = []
     again: list[int] = []
     identical = True
-    for chunk, rows in enumerate(rows_by_chunk(schedule)):
-        contents = _Contents(schedule, chunk, strict, repeats, place)
-        for _ in contents.run(rows):
+    columns = schedule.columns.by_chunk()
+    for chunks in alike(schedule, columns):
+        first = chunks[0]
+        contents = _Contents(schedule, first.number, strict, repeats, place)
+        for _ in contents.run(first.numbered(columns)):
             pass
         contents.check_results()
-        waits += contents.waits
-        landings += contents.landings
-        again += contents.again
+        for kept, found in (
+            (waits, contents.waits),
+            (landings, contents.landings),
+            (again, contents.again),
+        ):
+            places = np.searchsorted(first.rows, found)
+            kept += chain.from_iterable(chunk.rows[places].tolist() for chunk in chunks if found)
         identical = identical and contents.identical()
     return Proof(tuple(sorted(waits)), tuple(sorted(landings)), identical, tuple(sorted(again)))
 
