@@ -8,7 +8,7 @@ An agent's block of words starts with the columns below. Its three handlers are
 
 It may have a fourth one, which changes nothing:
 
-    expect(arena, at, packet, 0)           have the processor fetch what `receive` will need
+    fetch_ahead(arena, at, packet, 0)      have the processor fetch what `receive` will need
 
 and after each of them the caller looks at TIMER_AT_PS (when to call `fire_timer`) and at
 READY (whether `transmit` may have a packet). The NIC calls `transmit` when its port is

@@ -179,7 +179,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 
 
 @handler
-def expect(arena: Arena, at: int, packet: int, _now_ps: int) -> int:
+def fetch_ahead(arena: Arena, at: int, packet: int, _now_ps: int) -> int:
     """Fetch what a result will need: its slot, where its values go, and the slot's next blocks."""
     fetch_for_result(arena, at, packet)
     return 0

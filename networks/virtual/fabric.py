@@ -134,7 +134,7 @@ def _fill_hosts(
             if agent.protocol not in known:
                 known[agent.protocol] = _handlers(agent.protocol)
             _fill_agent(row, agent, node, known[agent.protocol])
-            net.nodes[node, s.EXPECTS] |= row[s.EXPECT] != 0
+            net.nodes[node, s.FETCHES_AHEAD] |= row[s.FETCH_AHEAD] != 0
         first += len(own)
 
 
@@ -145,15 +145,15 @@ def fill_agent(row: Words, agent: HostAgent, node: int) -> None:
 
 def _fill_agent(row: Words, agent: HostAgent, node: int, handlers: Handlers) -> None:
     row[s.AGENT_AT], row[s.AGENT_NODE], row[s.AGENT_OWNER] = agent.block, node, agent.owner
-    row[s.RECEIVE], row[s.TRANSMIT], row[s.FIRE_TIMER], row[s.EXPECT] = handlers
+    row[s.RECEIVE], row[s.TRANSMIT], row[s.FIRE_TIMER], row[s.FETCH_AHEAD] = handlers
 
 
 def _handlers(protocol: HostProtocol) -> Handlers:
-    """Return the addresses of a protocol's handlers: receive, transmit, fire_timer, expect."""
-    expect = getattr(protocol, "expect", None)
+    """Return the addresses of a protocol's handlers: receive, transmit, fire_timer, fetch_ahead."""
+    fetch_ahead = getattr(protocol, "fetch_ahead", None)
     return (
         address_of(protocol.receive),
         address_of(protocol.transmit),
         address_of(protocol.fire_timer),
-        address_of(expect) if expect else 0,
+        address_of(fetch_ahead) if fetch_ahead else 0,
     )

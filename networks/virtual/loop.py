@@ -40,7 +40,7 @@ from ringleaf.networks.virtual.room import EVENTS_AT_ONCE
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.networks.virtual.stations import (
     arm_timer,
-    expect_packet,
+    fetch_for_packet,
     reach_host,
     ring_timer,
     serve_agents,
@@ -217,8 +217,8 @@ def look_ahead(arena: Arena, at: int, heap: int) -> None:
     if event & 7 == ARRIVAL:
         here = port_row(words, at, words[row_of(words, event >> 3) + PLACE])
         node = node_row(words, at, words[here + s.NODE])
-        if words[node + s.EXPECTS]:
-            expect_packet(arena, at, node, event >> 3)
+        if words[node + s.FETCHES_AHEAD]:
+            fetch_for_packet(arena, at, node, event >> 3)
     event = second_event(words, heap)
     if event & 7 == ARRIVAL:
         fetch_packet(arena, at, event >> 3)

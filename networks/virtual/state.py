@@ -111,7 +111,7 @@ CPU_PORT = 10  # number of a switch's port to its controllers; 0: it has none
 CPU_AT = 11  # that port, which is not among those from FIRST_PORT on
 PASS_PS = 12  # time of a packet's pass through a switch's ingress pipeline
 DSCP_SLOT = 13  # of a switch that trims packets: the place of the DSCP among a packet's fields
-EXPECTS = 14  # 1: a host with agents that fetch what they need for a packet
+FETCHES_AHEAD = 14  # 1: a host with agents that fetch what they need for a packet
 NODE_WORDS = 16
 
 # An agent's row.
@@ -122,7 +122,7 @@ FIRE_TIMER = 3
 AGENT_NODE = 4
 TIMER_PS = 5  # time of its timer event on the heap
 AGENT_OWNER = 6  # number of its group; 0: partition keys tell
-EXPECT = 7  # address of the handler that fetches what it needs for a packet; 0: it has none
+FETCH_AHEAD = 7  # address of the handler that fetches what it needs for a packet; 0: it has none
 AGENT_ROW_WORDS = 8
 
 SWITCH = 0

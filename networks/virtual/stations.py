@@ -116,14 +116,14 @@ def agent_for(arena: Arena, at: int, node: int, packet: int) -> int:
 
 
 @inline
-def expect_packet(arena: Arena, at: int, node: int, packet: int) -> None:
+def fetch_for_packet(arena: Arena, at: int, node: int, packet: int) -> None:
     """Have the agent of a host that a packet is for fetch what it will need for it."""
     number = agent_for(arena, at, node, packet)
     if number >= 0:
         agent = agent_row(arena.words, at, number)
-        expect, block = arena.words[agent + s.EXPECT], arena.words[agent + s.AGENT_AT]
-        if expect:
-            handler_at(expect)(arena, block, packet, 0)
+        fetch_ahead, block = arena.words[agent + s.FETCH_AHEAD], arena.words[agent + s.AGENT_AT]
+        if fetch_ahead:
+            handler_at(fetch_ahead)(arena, block, packet, 0)
 
 
 @inline

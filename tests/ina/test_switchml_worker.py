@@ -489,5 +489,5 @@ def test_anything_may_be_expected(data: bytes) -> None:
     echo = Echo()
     packet = write_packet(echo.arena, data)
     before = echo.arena.words.copy()
-    worker.expect(echo.arena, echo.at, packet, 0)
+    worker.fetch_ahead(echo.arena, echo.at, packet, 0)
     assert (echo.arena.words == before).all()
