@@ -10,9 +10,12 @@ import numpy.typing as npt
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Store, Words
 from ringleaf.collectives.rows import REDUCE, Column
+from ringleaf.compiled import address_of
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.executor.arithmetic import NOTHING, OTHER, kind_of
+from ringleaf.hosts.executor.claims import choose
 from ringleaf.hosts.plan import LOCAL, RECEIVE, SEND, SUM, Plans
+from ringleaf.hosts.rc.landing import CHOOSE
 from ringleaf.hosts.staging import Staging
 from ringleaf.tensors import ElementType
 
@@ -189,6 +192,7 @@ class Executors:
         table[:, x.SLOTS_AT] = self.at + places.slots + places.first_slot * x.SLOT_WORDS
         slots = self._table(places.slots, len(places.stream_of_slot), x.SLOT_WORDS)
         slots[:, x.KIND] = x.SLOT
+        slots[:, x.CLAIM + CHOOSE] = address_of(choose)
         slots[:, x.OWNER] = executors + streams.node[places.stream_of_slot] * x.EXECUTOR_WORDS
 
     def _prepare_streams(self, staging: Column) -> None:
@@ -196,14 +200,15 @@ class Executors:
         table = self._streams()
         table[:, [x.NEXT, x.PREVIOUS, x.CHUNK, x.UNDER_WAY]] = 0
         table[:, x.NEXT_PART] = self.at + places.parts + streams.first * x.PART_WORDS
-        table[:, x.FREE] = self._staging.slots
+        table[:, x.FREE] = table[:, x.FREE_BUFFERS] = self._staging.slots
         stream = places.stream_of_slot
         slots = self._table(places.slots, len(stream), x.SLOT_WORDS)
         slots[:, [x.NEXT, x.PREVIOUS, x.CHUNK]] = 0
         slots[:, x.FREE_SLOT] = self._addresses(places.slots, slots)
+        slots[:, x.BUFFER] = -1
         number = np.arange(len(stream)) - places.first_slot[stream]
         offset = self._staging.offset[stream] + number * self._staging.slot_bytes[stream]
-        slots[:, x.BUFFER] = staging[streams.node[stream]] + offset
+        slots[:, x.FREE_BUFFER] = staging[streams.node[stream]] + offset
 
     def _write_parts(self) -> None:
         plans, places = self.plans, self._places

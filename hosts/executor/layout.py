@@ -66,13 +66,16 @@ UNDER_WAY = 9  # parts requested and not done
 DEPTH = 10  # the most of them
 FREE = 11  # slots that are free
 SLOTS_AT = 12
-STREAM_WORDS = 13
+FREE_BUFFERS = 13
+STREAM_WORDS = 14
 
-# A slot: a staging buffer of a stream, and the part that it is for.
+# A slot: the part that has, or will have, one of a stream's staging buffers.
 PART = 5
-BUFFER = 6  # address in arena.memory
-FREE_SLOT = 7  # an entry of the stream's stack of free slots, at the slot of that place
-SLOT_WORDS = 8
+CLAIM = 6  # of CLAIM_WORDS words
+BUFFER = 8  # its address in arena.memory; -1: the message has not begun, or lands in place
+FREE_SLOT = 9  # an entry of the stream's stack of free slots, at the slot of that place
+FREE_BUFFER = 10  # likewise of its free buffers
+SLOT_WORDS = 11
 
 # A chunk of a node.
 APPLIED = 2  # writes

@@ -12,7 +12,7 @@ from ringleaf.arena import Arena, Words
 from ringleaf.compiled import call_back, inline
 from ringleaf.hosts.executor.arithmetic import NOTHING, OTHER
 from ringleaf.hosts.plan import LOCAL, MAX_POSTED, RECEIVE, SEND, SUM
-from ringleaf.hosts.rc.landing import COPY, ELEMENT_BYTES, land
+from ringleaf.hosts.rc.landing import ASKED, COPY, ELEMENT_BYTES, land
 from ringleaf.hosts.rc.state import MTU
 
 
@@ -30,7 +30,7 @@ def kind_of(words: Words, part: int) -> int:
 
 @inline
 def address_of(words: Words, part: int) -> int:
-    """Return the memory that a part's message is sent from, or lands in."""
+    """Return the memory that a part's message is sent from, or has landed in."""
     if words[part + x.HELD] and kind_of(words, part) != SUM:
         return words[words[part + x.HELD] + x.BUFFER]
     executor = executor_of(words, part)
@@ -189,6 +189,7 @@ def post_sends(arena: Arena, at: int, stream: int) -> None:
         words[stream + x.UNDER_WAY] += 1
         if is_coded:
             words[part + x.HELD] = take_slot(words, stream, part)
+            take_buffer(words, stream, words[part + x.HELD])
             words[part + x.SIZE_BYTES] = max(call_python(words, at, x.ENCODE, part), 0)
             request(words, at, part)
             words[push_frame(words, at, 0) + x.FRAME_STREAM] = stream
@@ -229,7 +230,7 @@ def post_receives(words: Words, stream: int) -> None:
         part = words[stream + x.NEXT_PART]
         if words[stream + x.UNDER_WAY] >= words[stream + x.DEPTH]:
             return
-        if lands_in_place(words, at, part):
+        if words[part + x.FLAGS] & x.IS_REDUCED and lands_in_place(words, at, part):
             words[part + x.HELD] = 0
             open_chunks(words, at, part)
         elif words[part + x.FLAGS] & x.IS_STAGED:
@@ -247,21 +248,33 @@ def post_receives(words: Words, stream: int) -> None:
 
 @inline
 def lands_in_place(words: Words, at: int, part: int) -> bool:
-    """Return whether a message is added to the tensor as its packets come, without a buffer.
+    """Return whether a message may go to the tensor as its packets come, without a buffer.
 
-    So it is if its turn has come before it was sent. Packets must hold whole elements.
+    So it is if its turn has come. If it is added to what is there, packets must hold whole
+    elements.
     """
-    if (words[part + x.FLAGS] & (x.IS_REDUCED | x.IS_CODED)) != x.IS_REDUCED:
+    if words[part + x.FLAGS] & x.IS_CODED:
         return False
-    if words[words[at + x.OPERATION] + x.ELEMENT] in (OTHER, NOTHING):
-        return False
-    return words[words[at + x.AGENT] + MTU] % ELEMENT_BYTES == 0 and missing(words, at, part) == 0
+    if words[part + x.FLAGS] & x.IS_REDUCED:
+        if words[words[at + x.OPERATION] + x.ELEMENT] in (OTHER, NOTHING):
+            return False
+        if words[words[at + x.AGENT] + MTU] % ELEMENT_BYTES != 0:
+            return False
+    return missing(words, at, part) == 0
 
 
 @inline
 def landing_of(words: Words, part: int) -> int:
-    """Return how a message's data lands where it is received."""
-    if words[part + x.HELD] or not words[part + x.FLAGS] & x.IS_REDUCED:
+    """Return how a message's data lands where it is received, as its receive is posted."""
+    if words[part + x.HELD]:
+        return ASKED
+    return landing_in_place(words, part)
+
+
+@inline
+def landing_in_place(words: Words, part: int) -> int:
+    """Return how a message's data lands in the tensor."""
+    if not words[part + x.FLAGS] & x.IS_REDUCED:
         return COPY
     return words[words[executor_of(words, part) + x.OPERATION] + x.ELEMENT]
 
@@ -293,7 +306,9 @@ def apply(arena: Arena, at: int, part: int) -> None:
     open_chunks(words, at, part)
     operation = words[at + x.OPERATION]
     element = words[operation + x.ELEMENT]
-    if flags & x.IS_CODED or element == OTHER:
+    if words[slot + x.BUFFER] < 0:
+        pass  # it has landed in place
+    elif flags & x.IS_CODED or element == OTHER:
         call_python(words, at, x.APPLY, part)
     elif element != NOTHING:
         source, size = words[slot + x.BUFFER], bytes_of(words, part)
@@ -335,9 +350,24 @@ def take_slot(words: Words, stream: int, part: int) -> int:
 
 @inline
 def free_slot(words: Words, stream: int, slot: int) -> None:
+    """Free a slot, and the buffer that its message has."""
     entry = words[stream + x.SLOTS_AT] + words[stream + x.FREE] * x.SLOT_WORDS
     words[entry + x.FREE_SLOT] = slot
     words[stream + x.FREE] += 1
+    if words[slot + x.BUFFER] >= 0:
+        entry = words[stream + x.SLOTS_AT] + words[stream + x.FREE_BUFFERS] * x.SLOT_WORDS
+        words[entry + x.FREE_BUFFER] = words[slot + x.BUFFER]
+        words[stream + x.FREE_BUFFERS] += 1
+        words[slot + x.BUFFER] = -1
+
+
+@inline
+def take_buffer(words: Words, stream: int, slot: int) -> int:
+    """Return the buffer that a slot's message gets: the one that was used most recently."""
+    words[stream + x.FREE_BUFFERS] -= 1
+    entry = words[stream + x.SLOTS_AT] + words[stream + x.FREE_BUFFERS] * x.SLOT_WORDS
+    words[slot + x.BUFFER] = words[entry + x.FREE_BUFFER]
+    return words[slot + x.BUFFER]
 
 
 @inline

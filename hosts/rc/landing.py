@@ -5,14 +5,30 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import copy_items, inline
+from ringleaf.compiled import copy_items, handler_at, inline
 from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, Packet
 from ringleaf.views import window
 
 COPY, FLOAT32, INT32 = range(3)
 """How data lands: as it is, or added to elements of a type, as torch adds them."""
 
+ASKED = 3
+"""Where, and how, is asked for when the message begins to come: its receive has a claim."""
+
+# A claim: words of the arena.
+CHOOSE = 0  # address of a handler(arena, claim, 0, 0), which returns how, and sets the target
+TARGET = 1
+CLAIM_WORDS = 2
+
 ELEMENT_BYTES = 4  # of both types
+
+
+@inline
+def choose_landing(arena: Arena, claim: int) -> tuple[int, int]:
+    """Return where and how the data of the message that gets a claim lands."""
+    choose = handler_at(arena.words[claim + CHOOSE])
+    how = choose(arena, claim, 0, 0)
+    return arena.words[claim + TARGET], how
 
 
 @inline

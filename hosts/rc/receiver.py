@@ -11,7 +11,7 @@ from ringleaf.hosts.agent import REFUSALS, complete
 from ringleaf.hosts.congestion.control import CNP_DUE, TOLD_AT
 from ringleaf.hosts.fifo import fifo_pop, fifo_push, open_fifo
 from ringleaf.hosts.rc.congestion import count_mark, keep_telemetry, telemetry_room, write_notices
-from ringleaf.hosts.rc.landing import land_packet
+from ringleaf.hosts.rc.landing import ASKED, choose_landing, land_packet
 from ringleaf.hosts.rc.queue import is_owing, owe
 from ringleaf.hosts.rc.sender import write_head
 from ringleaf.hosts.rc.state import (
@@ -72,6 +72,7 @@ def post_receive(
     """Post memory for the QP's next message; return False if the ring of requests is full.
 
     `how` says how its data lands (`landing.py`); where it is added, each packet has whole elements.
+    If that is `ASKED`, the address is that of a claim.
     """
     qp = open_qp(arena, at, number)
     state = qp.state
@@ -164,6 +165,8 @@ def place(arena: Arena, at: int, qp: Qp, view: Packet, opcode: int) -> bool:
     row = (state[RECEIVES_FIRST] % RING) * REQUEST_WORDS
     if opcode in (SEND_FIRST, SEND_ONLY):
         state[PLACED_BYTES] = 0
+    if qp.receives[row + 3] == ASKED:
+        qp.receives[row], qp.receives[row + 3] = choose_landing(arena, qp.receives[row])
     told = telemetry_bytes(view.head[OPCODE_AT])
     length = body_bytes(view.head) - told
     if state[PLACED_BYTES] + length > qp.receives[row + 1]:

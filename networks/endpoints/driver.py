@@ -15,6 +15,7 @@ from ringleaf.heap import COUNT, first_time_ps, pop_event, push_event
 from ringleaf.hosts.agent import COMPLETION_WORDS, HOST_FREE_PS, RING_HEADER
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.plan import RECEIVE, SEND, SUM
+from ringleaf.hosts.rc.landing import ASKED
 from ringleaf.hosts.rc.receiver import post_receive
 from ringleaf.hosts.rc.sender import post_send
 from ringleaf.hosts.rc.state import OVERRUN
@@ -178,6 +179,8 @@ def post(arena: Arena, at: int, part: int, now_ps: int) -> None:
         assert post_send(arena, agent, words[stream + x.QP], address, size, part, now_ps)
     else:
         how = walk.landing_of(words, part)
+        if how == ASKED:
+            address = words[part + x.HELD] + x.CLAIM
         assert post_receive(arena, agent, words[stream + x.QP], address, size, part, how)
     here = at + WOKEN
     while words[here] not in (0, agent):

@@ -6,6 +6,7 @@ import random
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -19,8 +20,9 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.executor.build import Executors
+from ringleaf.hosts.executor.claims import choose
 from ringleaf.hosts.plan import RECEIVE, SEND, plans
-from ringleaf.hosts.rc.landing import COPY, FLOAT32, land
+from ringleaf.hosts.rc.landing import ASKED, COPY, FLOAT32, TARGET, land
 from ringleaf.hosts.staging import lay_out
 from ringleaf.networks.endpoints.memory import Memory, aligned
 from ringleaf.networks.endpoints.operation import Operation
@@ -71,6 +73,7 @@ class Mesh:
         self.acks: list[Request] = []
         self.sizes: dict[int, int] = {}  # of messages, by number
         self.landed: Counter[int] = Counter()  # messages by how they landed
+        self.buffers = self.free_buffers()
         self.streams = {
             (stream.peer, rank, stream.op, stream.channel)
             for rank in range(parts.nodes)
@@ -78,6 +81,19 @@ class Mesh:
         }
         self.channels = schedule.columns.channel
         self.encodes = schedule.codec is not None
+
+    def free_buffers(self) -> set[int]:
+        """The buffers that no message has; none is free twice."""
+        words = self.store.arena.words
+        found: list[int] = []
+        for rank in range(self.executors.nodes):
+            executor = self.executors.executor(rank)
+            for number in range(words[executor + x.SENDS] + words[executor + x.RECEIVES]):
+                stream = words[executor + x.STREAMS_AT] + number * x.STREAM_WORDS
+                slots = np.arange(words[stream + x.FREE_BUFFERS]) * x.SLOT_WORDS
+                found += words[words[stream + x.SLOTS_AT] + slots + x.FREE_BUFFER].tolist()
+        assert len(set(found)) == len(found)
+        return set(found)
 
     def _collect(self, rank: int) -> None:
         words = self.store.arena.words
@@ -98,9 +114,13 @@ class Mesh:
         size, arena = send.size_bytes, self.store.arena
         assert send.message == receive.message
         assert size <= receive.size_bytes if self.encodes else size == receive.size_bytes
-        how = int(walk.landing_of(arena.words, receive.part))
+        how, address = int(walk.landing_of(arena.words, receive.part)), receive.address
+        if how == ASKED:
+            claim = int(arena.words[receive.part + x.HELD]) + x.CLAIM
+            how = choose(arena, claim, 0, 0)
+            address = int(arena.words[claim + TARGET])
         self.landed[how] += 1
-        land(arena, how, receive.address, arena.memory, send.address, size)
+        land(arena, how, address, arena.memory, send.address, size)
         self.sizes[send.message] = size
         self.acks.append(send)
         walk.received(self.store.arena, receive.part, size)
@@ -140,6 +160,7 @@ def check(schedule: Schedule, elements: int, seed: int, density: float = 1.0) ->
     mesh.run()
 
     assert mesh.done, f"{schedule} got stuck"
+    assert mesh.free_buffers() == mesh.buffers
     bits = [tensor.view(torch.int32) for tensor in mesh.tensors]
     wanted = [tensor.view(torch.int32) for tensor in execute(schedule, tensors)]
     assert all(map(torch.equal, bits, wanted))
@@ -167,6 +188,21 @@ def test_scratch_memory_and_channels_give_the_oracle_s_bits(
     check(schedule, elements, seed)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_in_scratch_memory_stays_while_messages_wait(seed: int) -> None:
+    """Rank 0 keeps what it had, adds the others' to it in turn, and then what it had once more.
+
+    Rank 1's second message may come before rank 2's. Scratch memory is as large as all buffers.
+    """
+    kept = 3  # rank 0's scratch memory
+    rows = (
+        *(Transfer(chunk, 0, kept, chunk, Op.COPY) for chunk in range(2)),
+        *(Transfer(2 + turn, 1 + turn % 2, 0, turn == 0, Op.REDUCE) for turn in range(3)),
+        *(Transfer(5 + chunk, kept, 0, chunk, Op.REDUCE) for chunk in range(2)),
+    )
+    check(Schedule(Collective.REDUCE, "twice", 3, 2, rows, scratch=1), 64, seed)
+
+
 def test_swap_within_a_step_reads_what_was_there_before() -> None:
     rows = (Transfer(0, 0, 1, 0, Op.COPY), Transfer(0, 1, 0, 0, Op.COPY))
     check(Schedule(Collective.ALLREDUCE, "swap", 2, 1, rows), 5, seed=1)
@@ -187,6 +223,20 @@ def test_a_ring_s_sums_need_no_buffer() -> None:
     mesh.run()
     assert mesh.landed == {FLOAT32: 12, COPY: 12}
     assert all(torch.equal(tensor, torch.full((40,), 4.0)) for tensor in mesh.tensors)
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_message_whose_turn_has_come_when_it_begins_needs_no_buffer(ready: bool) -> None:
+    """Rank 0 adds rank 1's message after rank 2's, which may come after that has begun."""
+    rows = tuple(Transfer(step, 2 - step, 0, 0, Op.REDUCE) for step in range(2))
+    mesh = Mesh(Schedule(Collective.REDUCE, "line", 3, 1, rows), [torch.ones(3)] * 3, seed=1)
+    for rank in range(3):
+        walk.start(mesh.store.arena, mesh.executors.executor(rank))
+        mesh._collect(rank)
+    for src in (2, 1) if ready else (1, 2):
+        mesh._deliver((src, 0, Op.REDUCE, 0))
+    assert mesh.landed == ({FLOAT32: 2} if ready else {COPY: 1, FLOAT32: 1})
+    assert torch.equal(mesh.tensors[0], torch.full((3,), 3.0))
 
 
 def test_sums_keep_the_order_of_rows() -> None:
