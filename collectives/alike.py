@@ -9,74 +9,58 @@ equal.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
 
-from ringleaf.collectives.definition import NOBODY, Demands, demands
-from ringleaf.collectives.rows import AGGREGATE, Column, Columns, Row, Rows
+from ringleaf.collectives.definition import NOBODY, demands
+from ringleaf.collectives.rows import AGGREGATE, Column, Columns
 from ringleaf.collectives.schedule import Schedule
 
 _SERVER = -3
 _MISSING = -4
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A chunk's rows.
-
-    Attributes:
-        number: The chunk's.
-        rows: (rows,) the numbers of its rows, in order.
-    """
-
-    number: int
-    rows: Column
-
-    def numbered(self, columns: Columns) -> list[tuple[int, Row]]:
-        """Return the rows, with their numbers; `columns` has a chunk per row."""
-        return list(zip(self.rows.tolist(), Rows(columns.take(self.rows)), strict=True))
-
-
-def alike(schedule: Schedule, columns: Columns) -> Iterator[list[Chunk]]:
-    """Yield the chunks that are alike, in the order of the first of each.
+def alike(schedule: Schedule) -> Iterator[list[int]]:
+    """Yield the numbers of chunks that are alike, in the order of the first of each.
 
     Args:
         schedule: Any schedule that `schedule.check` lets through.
-        columns: Its rows, a chunk each.
     """
-    found: dict[bytes, list[Chunk]] = {}
+    found: dict[bytes, list[int]] = {}
     wanted = demands(schedule.collective, schedule.ranks, schedule.chunks, schedule.root)
-    order = np.argsort(columns.start, kind="stable")
-    ends = np.searchsorted(columns.start, np.arange(1, schedule.chunks), sorter=order)
-    for number, rows in enumerate(np.split(order, ends)):
-        form = _form(schedule.places, columns, rows, wanted, number)
-        found.setdefault(form or str(number).encode(), []).append(Chunk(number, rows))
+    seen = 0
+    for chunk in range(schedule.chunks):
+        numbers, rows = schedule.as_rows.of_chunk(chunk)
+        assert (rows.start == chunk).all()
+        assert (np.diff(numbers) > 0).all()
+        seen += len(numbers)
+        form = _form(schedule.places, rows, wanted[:, chunk])
+        found.setdefault(form or str(chunk).encode(), []).append(chunk)
+    assert seen == len(schedule.rows), "each row must belong to a chunk"
     yield from found.values()
 
 
-def _form(places: int, columns: Columns, rows: Column, wanted: Demands, chunk: int) -> bytes | None:
+def _form(places: int, rows: Columns, wanted: Column) -> bytes | None:
     """Return a digest that alike chunks have in common; None where names may matter."""
-    step, op = columns.step[rows], columns.op[rows]
-    if not len(rows) or (op == AGGREGATE).any():
+    if not len(rows) or (rows.op == AGGREGATE).any():
         return None
-    ends = np.stack((columns.src[rows], columns.dst[rows]), axis=1).reshape(-1)
+    ends = np.stack((rows.src, rows.dst), axis=1).reshape(-1)
     label = np.full(places, _MISSING)
     nodes, first = np.unique(ends, return_index=True)
     nodes = nodes[np.argsort(first)]
     label[nodes] = np.arange(len(nodes))
-    demand = _renamed(wanted[:, chunk], label)
+    demand = _renamed(wanted, label)
     absent = label[: len(demand)] == _MISSING
-    is_own = wanted[:, chunk] == np.arange(len(demand))
+    is_own = wanted == np.arange(len(demand))
     if (absent & ~is_own & (demand != NOBODY)).any() or (demand == _MISSING)[~absent].any():
         return None  # somebody wants what never comes here
     of_nodes = np.full(len(nodes), _SERVER)
     is_rank = nodes < len(demand)
     of_nodes[is_rank] = demand[nodes[is_rank]]
-    changes = np.diff(step, prepend=step[0]) != 0
+    changes = np.diff(rows.step, prepend=rows.step[0]) != 0
     digest = blake2b(np.array([len(rows), len(nodes), (absent & is_own).sum()]).tobytes())
-    for each in (label[ends], op, changes, of_nodes):
+    for each in (label[ends], rows.op, changes, of_nodes):
         digest.update(np.ascontiguousarray(each).tobytes())
     return digest.digest()
 

@@ -235,6 +235,28 @@ class Rows(Sequence[Row]):
         """Return the number of rows."""
         return int(self._ends[-1]) if len(self._ends) else 0
 
+    @property
+    def steps(self) -> int:
+        """The number of steps; steps are numbered from 0."""
+        return int(self.columns.step[-1]) + 1 if len(self.columns) else 0
+
+    def pieces(self) -> Iterator[Columns]:
+        """Yield all rows, some after the other; neighbouring chunks may be together."""
+        yield self.columns
+
+    @cached_property
+    def _by_chunk(self) -> tuple[Columns, Column]:
+        """The rows, a chunk each, and their numbers, sorted by chunk."""
+        columns = self.columns.by_chunk()
+        return columns, np.argsort(columns.start, kind="stable")
+
+    def of_chunk(self, chunk: int) -> tuple[Column, Columns]:
+        """Return the numbers of a chunk's rows, in order, and the rows."""
+        columns, order = self._by_chunk
+        first, stop = np.searchsorted(columns.start, (chunk, chunk + 1), sorter=order)
+        numbers = order[first:stop]
+        return numbers, columns.take(numbers)
+
     @overload
     def __getitem__(self, place: int) -> Row: ...
 

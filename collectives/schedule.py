@@ -124,10 +124,15 @@ class Schedule:
             object.__setattr__(self, "rows", Rows(Columns.of(self.rows)))
 
     @property
+    def as_rows(self) -> Rows:
+        """The rows, by what keeps or makes them."""
+        assert isinstance(self.rows, Rows)
+        return self.rows
+
+    @property
     def columns(self) -> Columns:
         """The rows as arrays: a place for each message."""
-        assert isinstance(self.rows, Rows)
-        return self.rows.columns
+        return self.as_rows.columns
 
     @property
     def nodes(self) -> int:
@@ -150,7 +155,7 @@ class Schedule:
     @cached_property
     def steps(self) -> int:
         """The number of steps; steps are numbered from 0."""
-        return int(self.columns.step[-1]) + 1 if len(self.columns) else 0
+        return self.as_rows.steps
 
     def __str__(self) -> str:
         """Return a summary in one line."""
@@ -218,11 +223,20 @@ def check(schedule: Schedule) -> None:
 
 def _make_sense(schedule: Schedule) -> bool:
     """Return whether the rows are sorted by step and name existing nodes and chunks."""
-    rows = schedule.columns
+    step = 0
+    for rows in schedule.as_rows.pieces():
+        if not _piece_makes_sense(schedule, rows, step):
+            return False
+        step = int(rows.step[-1]) if len(rows) else step
+    return True
+
+
+def _piece_makes_sense(schedule: Schedule, rows: Columns, step: int) -> bool:
+    """Return whether rows that come after a step do."""
     transfers = rows.take(rows.op != AGGREGATE)
     ends = np.stack([transfers.src, transfers.dst])
     return bool(
-        (np.diff(rows.step, prepend=0) >= 0).all()
+        (np.diff(rows.step, prepend=step) >= 0).all()
         and (rows.start >= 0).all()
         and (rows.stop <= schedule.chunks).all()
         and ((ends >= 0) & (ends < schedule.places)).all()

@@ -21,6 +21,7 @@ from ringleaf.collectives.schedule import (
     Aggregate,
     Op,
     Row,
+    Rows,
     Schedule,
     Transfer,
     check,
@@ -82,11 +83,11 @@ def verify(
     landings: list[int] = []
     again: list[int] = []
     identical = True
-    columns = schedule.columns.by_chunk()
-    for chunks in alike(schedule, columns):
-        first = chunks[0]
-        contents = _Contents(schedule, first.number, strict, repeats, place)
-        for _ in contents.run(first.numbered(columns)):
+    rows = schedule.as_rows
+    for chunks in alike(schedule):
+        numbers, of_first = rows.of_chunk(chunks[0])
+        contents = _Contents(schedule, chunks[0], strict, repeats, place)
+        for _ in contents.run(list(zip(numbers.tolist(), Rows(of_first), strict=True))):
             pass
         contents.check_results()
         for kept, found in (
@@ -94,8 +95,9 @@ def verify(
             (landings, contents.landings),
             (again, contents.again),
         ):
-            places = np.searchsorted(first.rows, found)
-            kept += chain.from_iterable(chunk.rows[places].tolist() for chunk in chunks if found)
+            places = np.searchsorted(numbers, found)
+            others = (rows.of_chunk(chunk)[0] for chunk in chunks if found)
+            kept += chain.from_iterable(each[places].tolist() for each in others)
         identical = identical and contents.identical()
     return Proof(tuple(sorted(waits)), tuple(sorted(landings)), identical, tuple(sorted(again)))
 

@@ -7,25 +7,23 @@ from dataclasses import replace
 from itertools import chain
 from unittest.mock import patch
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from schedule_strategies import schedules
 
 from ringleaf.collectives import verify as verify_module
-from ringleaf.collectives.alike import Chunk, alike
+from ringleaf.collectives.alike import alike
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.ring import ring_all_gather
-from ringleaf.collectives.rows import Columns
 from ringleaf.collectives.schedule import Op, Row, Schedule, Transfer
 from ringleaf.collectives.verify import Proof, verify
 from ringleaf.errors import ScheduleError
 
 
-def each_alone(schedule: Schedule, columns: Columns) -> Iterator[list[Chunk]]:
-    for number in range(schedule.chunks):
-        yield [Chunk(number, np.flatnonzero(columns.start == number))]
+def each_alone(schedule: Schedule) -> Iterator[list[int]]:
+    for chunk in range(schedule.chunks):
+        yield [chunk]
 
 
 def outcome(schedule: Schedule) -> Proof | str:
@@ -36,8 +34,7 @@ def outcome(schedule: Schedule) -> Proof | str:
 
 
 def classes(schedule: Schedule) -> list[list[int]]:
-    found = alike(schedule, schedule.columns.by_chunk())
-    return [[chunk.number for chunk in chunks] for chunks in found]
+    return list(alike(schedule))
 
 
 @given(schedules(least=2, most=12, most_bytes=50_000), st.data())

@@ -91,6 +91,7 @@ def test_floats_are_near_the_exact_sum_and_the_same_everywhere(
 def run_step_by_step(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """The meaning of a schedule, word by word, with whole tensors kept from step to step."""
     now = [tensor.clone() for tensor in tensors]
+    now += [torch.zeros_like(tensors[0]) for _ in range(schedule.places - schedule.ranks)]
     ranges = chunk_ranges(tensors[0].numel(), schedule.chunks)
     for step in range(schedule.steps):
         before = [tensor.clone() for tensor in now]
@@ -106,7 +107,7 @@ def run_step_by_step(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> lis
                 now[row.dst][ends] += before[row.src][ends]
             else:
                 now[row.dst][ends] = before[row.src][ends]
-    return now
+    return now[: schedule.ranks]
 
 
 @given(nonsense() | schedules(most=9, most_bytes=8192), st.integers(0, 9), st.integers(0, 1000))

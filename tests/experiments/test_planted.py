@@ -21,7 +21,7 @@ from ringleaf.collectives.algorithm import Request
 from ringleaf.collectives.alltoall import pairwise_all_to_all
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.rooted import broadcast
-from ringleaf.collectives.schedule import Op, Rows, Schedule, Transfer
+from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.collectives.sparse.stream import SparseStream
 from ringleaf.errors import ScheduleError
 from ringleaf.experiments import session
@@ -53,8 +53,8 @@ def shifted_ring(request: Request) -> Schedule:
     """The all-gather begins with the chunk that is not complete, offset 0 in place of 1."""
     n = request.ranks
     right = ring.ring_allreduce(n)
-    copies = ring._rounds(n, first_step=n - 1, offset=0, op=Op.COPY)
-    return replace(right, rows=(*right.rows[: n * (n - 1)], *Rows(copies)))
+    gathered = (replace(row, step=row.step + n - 1) for row in ring.ring_all_gather(n).rows)
+    return replace(right, rows=(*right.rows[: n * (n - 1)], *gathered))
 
 
 def without_row(number: int, request: Request) -> Schedule:
@@ -84,8 +84,8 @@ def permuted(request: Request) -> Schedule:
 def to_the_next(request: Request) -> Schedule:
     """A reduce-scatter that leaves sums one rank too far."""
     right = ring.ring_reduce_scatter(request.ranks)
-    rows = Rows(ring._rounds(request.ranks, first_step=0, offset=0, op=Op.REDUCE))
-    return replace(right, rows=rows)
+    rows = ring.ring_allreduce(request.ranks).rows
+    return replace(right, rows=rows[: len(right.rows)])
 
 
 def gathered_twice_from_one(request: Request) -> Schedule:
