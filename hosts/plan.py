@@ -30,6 +30,9 @@ is copied or added within the node, which is two parts, one that reads and one t
 
 Mask = npt.NDArray[np.bool_]
 
+_MOST_SHORT = 1 << 16
+_MOST_SPARSE = 8  # keys per place, up to which a table of all keys is quicker than sorting
+
 
 class Stream(NamedTuple):
     """One rank's messages of one kind with one peer, which go in the order of the schedule.
@@ -183,57 +186,93 @@ def plans(schedule: Schedule, elements: int, edges: Column | None = None) -> Pla
     Messages without a byte are left out. `edges`, (chunks + 1,), are the element at which each
     chunk starts, and the end; None: chunks are nearly equal.
     """
-    rows = schedule.columns
     if edges is None:
         stops = (stop for _, stop in chunk_ranges(elements, schedule.chunks))
         edges = np.array([0, *stops], np.int64)
     own = edges
     layers = np.arange(1 + schedule.scratch)[:, None]
     edges = np.append((own[:-1] + layers * elements).reshape(-1), len(layers) * elements)
-    is_sum = rows.op == AGGREGATE
-    moves = ~is_sum & (own[rows.stop] > own[rows.start])
-    here = rows.take(moves | is_sum)
-    message = np.flatnonzero(moves | is_sum)
+    parts, after = _parts_of(schedule, own, len(edges) - 1)
+    order, streams, stream = _sort(parts)
     codecs = tuple(schedule.codec_of(op) for op in _OPS)
-    is_sum, moves = is_sum[message], moves[message]
-    ends = _Ends.of(here, schedule.nodes, schedule.chunks)
-    is_local = moves & (ends.src == ends.writers[ends.at[:-1]])
-    waits = _count_waits(here, ends, schedule.nodes, len(edges) - 1)
-    sends, writes = np.flatnonzero(moves), np.repeat(np.arange(len(here)), np.diff(ends.at))
-    place = np.concatenate((sends, writes))
-    reads = np.arange(len(place)) < len(sends)
-    kind = np.where(reads, SEND, np.where(is_sum[place], SUM, RECEIVE))
-    kind[is_local[place]] = LOCAL
-    node = np.concatenate((ends.src[sends], ends.writers))
-    peer = np.concatenate((ends.dst[sends], np.where(is_sum[writes], -1, ends.src[writes])))
-    op = np.where(is_sum, REDUCE, here.op)[place]
-    start = np.concatenate((ends.read[sends], ends.written))
-    coded = np.array([codec is not None for codec in codecs])
-    staged = (kind == RECEIVE) & ((op == REDUCE) | coded[op])
-    staged[len(sends) :] |= waits.swaps & (kind[len(sends) :] == RECEIVE)
-    by = _sort(node, kind, peer, np.where(kind == LOCAL, 0, op), here.channel[place], place, reads)
-    order, streams, stream = by
-    after_at = np.concatenate((waits.sends_at, waits.writes_at))[order]
     made = Plans(
         schedule.nodes,
         edges,
         schedule.scratch,
         (codecs[0], codecs[1]),
-        message[place[order]],
-        node[order],
-        kind[order],
-        reads[order],
-        op[order],
-        start[order],
-        (start + (here.stop - here.start)[place])[order],
-        staged[order],
+        parts.message[order],
+        parts.node[order],
+        parts.kind[order],
+        parts.reads[order],
+        parts.op[order],
+        parts.start[order],
+        parts.stop[order],
+        parts.staged[order],
         stream,
-        waits.after,
-        after_at,
+        after,
+        parts.after_at[order],
         streams,
     )
     _stage_first(made)
     return made
+
+
+class _Parts(NamedTuple):
+    """Parts in the order of messages: all that reads, then all that writes. As in `Plans`."""
+
+    place: Column  # among the messages that are there
+    message: Column
+    node: Column
+    kind: Column
+    reads: Mask
+    peer: Column  # -1: a sum
+    op: Column
+    channel: Column
+    start: Column
+    stop: Column
+    staged: Mask
+    after_at: Column
+
+
+def _parts_of(schedule: Schedule, own: Column, chunks: int) -> tuple[_Parts, Column]:
+    """Return the parts, and what they wait for.
+
+    Args:
+        schedule: The schedule.
+        own: The elements at which the tensor's chunks start, and the end.
+        chunks: The number of chunks, those of scratch memory included.
+    """
+    rows = schedule.columns
+    is_sum = rows.op == AGGREGATE
+    message = np.flatnonzero(is_sum | (own[rows.stop] > own[rows.start]))
+    here, is_sum = rows.take(message), is_sum[message]
+    ends = _Ends.of(here, schedule.nodes, schedule.chunks)
+    waits = _count_waits(here, ends, schedule.nodes, chunks)
+    sends, writes = np.flatnonzero(~is_sum), np.repeat(np.arange(len(here)), np.diff(ends.at))
+    place = np.concatenate((sends, writes))
+    reads = np.arange(len(place)) < len(sends)
+    kind = np.where(reads, SEND, np.where(is_sum[place], SUM, RECEIVE))
+    kind[(~is_sum & (ends.src == ends.writers[ends.at[:-1]]))[place]] = LOCAL
+    op = np.where(is_sum, REDUCE, here.op)[place]
+    start = np.concatenate((ends.read[sends], ends.written))
+    coded = np.array([schedule.codec_of(op) is not None for op in _OPS])
+    staged = (kind == RECEIVE) & ((op == REDUCE) | coded[op])
+    staged[len(sends) :] |= waits.swaps & (kind[len(sends) :] == RECEIVE)
+    parts = _Parts(
+        place=place,
+        message=message[place],
+        node=np.concatenate((ends.src[sends], ends.writers)),
+        kind=kind,
+        reads=reads,
+        peer=np.concatenate((ends.dst[sends], np.where(is_sum[writes], -1, ends.src[writes]))),
+        op=op,
+        channel=here.channel[place],
+        start=start,
+        stop=start + (here.stop - here.start)[place],
+        staged=staged,
+        after_at=np.concatenate((waits.sends_at, waits.writes_at)),
+    )
+    return parts, waits.after
 
 
 def _stage_first(made: Plans) -> None:
@@ -379,33 +418,51 @@ def _walk(  # noqa: C901 - one pass over rows, whose counts are shared
                         swaps[place] = True
 
 
-def _sort(
-    node: Column,
-    kind: Column,
-    peer: Column,
-    op: Column,
-    channel: Column,
-    place: Column,
-    reads: Mask,
-) -> tuple[Column, Streams, Column]:
+def _sort(parts: _Parts) -> tuple[Column, Streams, Column]:
     """Return the order of parts, their streams, and each part's stream in that order."""
+    node, kind, peer, channel = parts.node, parts.kind, parts.peer, parts.channel
+    op = np.where(kind == LOCAL, 0, parts.op)
     is_sum = kind == SUM
-    columns = np.stack([kind, node, peer, op, channel])
-    columns[2:, is_sum] = 0
-    key = np.ravel_multi_index(columns, columns.max(axis=1, initial=0) + 1)
-    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
-    by_node = np.lexsort((place[first], kind[first], node[first], is_sum[first]))
+    key, keys = kind.copy(), int(kind.max(initial=0)) + 1
+    for column in (node, peer, op, channel):
+        count = int(column.max(initial=0)) + 1
+        key *= count
+        key += column if column is node else np.where(is_sum, 0, column)
+        keys *= count
+    first, inverse = _distinct(key, keys)
+    by_node = np.lexsort((parts.place[first], kind[first], node[first], is_sum[first]))
     rank = np.empty_like(by_node)
     rank[by_node] = np.arange(len(by_node))
     number = rank[inverse]
+    if len(by_node) <= _MOST_SHORT:
+        number = number.astype(np.uint16)  # which NumPy sorts by radix
     order = np.argsort(number, kind="stable")
     if (kind == LOCAL).any():
-        order = np.lexsort((~reads, place, number))
+        order = np.lexsort((~parts.reads, parts.place, number))
     first = first[by_node]
     count = int((~is_sum[first]).sum())
     edges = np.searchsorted(number[order], np.arange(count + 1))
     first = first[:count]
     ends = (node[first], kind[first], peer[first], op[first], channel[first])
     streams = Streams(*ends, edges[:-1], edges[1:])
-    stream = np.where(number[order] < count, number[order], -1)
+    stream = np.repeat(np.arange(count + 1), np.diff(edges, append=len(order)))
+    stream[stream == count] = -1
     return order, streams, stream
+
+
+def _distinct(key: Column, keys: int) -> tuple[Column, Column]:
+    """Return where each key is first, by key, and for each place the number of its key.
+
+    Args:
+        key: Keys from 0 on.
+        keys: More than the largest.
+    """
+    if keys > _MOST_SPARSE * max(len(key), 1):
+        _, first, number = np.unique(key, return_index=True, return_inverse=True)
+        return first, number
+    table = np.full(keys, -1)
+    table[key[::-1]] = np.arange(len(key))[::-1]  # the last one counts, which is the first place
+    there = np.flatnonzero(table >= 0)
+    first = table[there]
+    table[there] = np.arange(len(there))
+    return first, table[key]

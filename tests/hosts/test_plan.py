@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ringleaf.collectives.schedule import (
     Aggregate,
@@ -12,7 +15,7 @@ from ringleaf.collectives.schedule import (
     Schedule,
     Transfer,
 )
-from ringleaf.hosts.plan import RECEIVE, SEND, SUM, Plans, Stream, plans
+from ringleaf.hosts.plan import RECEIVE, SEND, SUM, Plans, Stream, _distinct, plans
 from ringleaf.hosts.staging import lay_out
 
 
@@ -123,3 +126,12 @@ def test_staging_holds_what_is_let_in_ahead_and_two_messages_at_least(
 
     assert staging.nodes.tolist() == [0, 64 * slots, 0]
     assert staging.slots.tolist() == [0, slots]
+
+
+@given(st.lists(st.integers(0, 40), max_size=60), st.sampled_from([41, 10_000]))
+def test_keys_are_numbered_in_their_order(keys: list[int], most: int) -> None:
+    """By a table of all keys, and by sorting, if there are too many that do not occur."""
+    first, number = _distinct(np.array(keys, np.int64), most)
+    assert [keys[place] for place in first] == sorted(set(keys))
+    assert first.tolist() == [keys.index(key) for key in sorted(set(keys))]
+    assert [keys[first[each]] for each in number] == keys
