@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.units import PS_PER_S, PS_PER_US
@@ -31,7 +32,8 @@ class AlphaBeta:
     `aggregate_wire_bytes` does it for payload to aggregating switches, whose packets are
     smaller. `overhead_ps` is time that each message keeps its ports busy besides its bytes.
     `aggregate_ps` is the time from a host to the root of aggregation and back (RTT); by
-    default that of the longest way between two hosts, which passes there too.
+    default that of the longest way between two hosts, which passes there too. `longest_ps` gives
+    the largest alpha among so many ranks; by default all pairs are looked at.
     """
 
     rate_bps: int = 100_000_000_000
@@ -40,6 +42,7 @@ class AlphaBeta:
     wire_bytes: Callable[[int], int] = _same
     aggregate_wire_bytes: Callable[[int], int] = _same
     aggregate_ps: int | None = None
+    longest_ps: Callable[[int], int] | None = None
     _worst_ps: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def latency_ps(self, src: int, dst: int) -> int:
@@ -55,9 +58,14 @@ class AlphaBeta:
         if isinstance(self.alpha_ps, int):
             return self.alpha_ps if ranks > 1 else 0
         if ranks not in self._worst_ps:  # builders that choose a number of segments ask again
-            pairs = ((a, b) for a in range(ranks) for b in range(ranks) if a != b)
-            self._worst_ps[ranks] = max((self.latency_ps(*pair) for pair in pairs), default=0)
+            self._worst_ps[ranks] = self._longest_of_all_ps(ranks)
         return self._worst_ps[ranks]
+
+    def _longest_of_all_ps(self, ranks: int) -> int:
+        if self.longest_ps is not None:
+            return self.longest_ps(ranks)
+        pairs = permutations(range(ranks), 2)
+        return max((self.latency_ps(*pair) for pair in pairs), default=0)
 
     def port_ps(self, payload_bytes: float) -> int:
         """Return the time that a message keeps a port busy."""

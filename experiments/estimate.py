@@ -40,8 +40,8 @@ FARTHER = 0.25  # of the links that the mean distance has more
 BASE_BYTES = 225 << 20  # Python, Numba and the code that they have compiled
 TORCH_BYTES = 250 << 20  # more, if codecs or compressors load PyTorch
 COPIES = 1.15  # of all ranks' tensors: in registered memory, and pieces of them
-STAGED = {"halvingdoubling": 2.0, "blueconnect": 2.0, "alltoall": 2.5}
-"""More copies, where messages are large or many arrive at once."""
+STAGED = {"alltoall": 1.0}
+"""More copies, where many messages arrive at once."""
 LEAST_BYTES = 64 << 20
 """Tensors of all ranks whose memory is worth the bookkeeping of leases, which is Python's."""
 
@@ -67,7 +67,6 @@ HOPS_PER_S = 2.5e6  # queue pairs' packets
 SYSTEMS_GAIN = 2.0  # packets of systems take half of what their costs say, which are older
 SEND_S = 2.2e-6  # per message: when it is posted, and when it has come
 SENT_BYTES_PER_S = 2.5e9  # of all messages: copied and added
-STAGED_BYTES_PER_S = 4e8  # likewise, where messages are large and go through memory of their own
 LOGGED_BYTES = 260  # per packet and link of a run that is explained
 MOST_LOGGED = 12_000_000
 LONG_S = 1.0  # for packets: more is done by several threads
@@ -83,11 +82,8 @@ ROW_S = 5e-7  # per row of a schedule
 CHECK_S = 2.5e-10  # per row and rank: whose inputs are in it
 MESSAGE_S = 2.8e-6  # per message
 SWITCH_S = 3e-3  # per switch
-CHOICE_S = 1e-6  # per pair of ranks: to choose the number of segments
 BYTES_PER_S = 7e8  # of all ranks' tensors: to make them, and to check results
 
-THROUGH_STAGING = ("halvingdoubling", "blueconnect", "hierring")
-CHOOSING = ("tree", "doubletree", "broadcast", "reduce")  # the number of segments, by their cost
 ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat
 EACH_END = 12
 """The steps that are simulated at the beginning, and at the end, where others are skipped."""
@@ -224,7 +220,6 @@ def estimate(
         + ROUTE_S * routes
         + (ROW_S + CHECK_S * ranks) * count
         + MESSAGE_S * sent
-        + CHOICE_S * ranks**2 * (algorithm.name in CHOOSING)
         + ranks * size_bytes * spec.has_data / BYTES_PER_S
     )
     packet_hops = hops(spec, algorithm, ranks, size_bytes, distance)
@@ -263,11 +258,10 @@ def _packets_s(
     """Return the time of packets, by one thread."""
     if algorithm.in_network:
         return packet_hops / (SYSTEMS_GAIN * costs_of(algorithm).hops_per_s)
-    per_s = STAGED_BYTES_PER_S if algorithm.name in THROUGH_STAGING else SENT_BYTES_PER_S
     return (
         packet_hops / HOPS_PER_S
         + SEND_S * messages(algorithm, ranks, size_bytes)
-        + sent_bytes(algorithm, ranks, size_bytes) * spec.has_data / per_s
+        + sent_bytes(algorithm, ranks, size_bytes) * spec.has_data / SENT_BYTES_PER_S
     )
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, permutations
 
 import networkx as nx
+import numpy as np
 
 from ringleaf.topologies.arrays import Numbers, SwitchArrays
 from ringleaf.topologies.delays import node_delay_ps
@@ -165,6 +166,17 @@ class Ways:
         if (src, dst) in self._detours:
             return sum(self.hop_ps(*ends) for ends in pairwise(self._detours[src, dst]))
         return self._first_ps[src] + int(self._times_ps(0)[self._at[src], dst])
+
+    def longest_delay_ps(self, ranks: int) -> int:
+        """Return the longest delay between any two of the first hosts."""
+        if self._detours:
+            pairs = permutations(range(ranks), 2)
+            return max((self.delay_ps(*pair) for pair in pairs), default=0)
+        left_ps, found_ps = self._times_ps(0)[:, :ranks], 0
+        for src, at in enumerate(self._at[:ranks]):
+            others_ps = np.delete(left_ps[at], src)
+            found_ps = max(found_ps, self._first_ps[src] + int(others_ps.max(initial=0)))
+        return found_ps if ranks > 1 else 0
 
     @cached_property
     def _first_ps(self) -> list[int]:

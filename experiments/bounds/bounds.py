@@ -86,7 +86,9 @@ class Bounds:
         self._overhead_bytes = overhead_bytes(cc)
         self._alone_ps: dict[tuple[Way, int], int] = {}
         rates = [self.ways.access_bps(rank) for rank in range(len(self.ways.hosts))]
-        self.fabric = AlphaBeta(rate_bps=max(rates), alpha_ps=self.ways.delay_ps)
+        self.fabric = AlphaBeta(
+            rate_bps=max(rates), alpha_ps=self.ways.delay_ps, longest_ps=self.ways.longest_delay_ps
+        )
 
     def least_ps(
         self,

@@ -25,7 +25,7 @@ GIB = 1 << 30
     ("given", "message"),
     [
         ({"topo": "fattree,k=100", "size": "4K"}, "fattree,k=100: needs .* TiB of memory, 18 GiB"),
-        ({"size": "64GiB"}, r"fattree: needs 3\.\d+ TiB of memory, 18 GiB are free; take fewer"),
+        ({"size": "64GiB"}, r"fattree: needs 1\.\d+ TiB of memory, 18 GiB are free; take fewer"),
         ({"algo": "ring,alltoall"}, "algo: must all be of one collective, got 'ring'"),
         ({"topo": "fattree,k=3"}, "fattree,k=3: k must be even, got 3; try k=4"),
         ({"topo": "fattree,k=4", "hosts": "17"}, "has 16 hosts, 17 are wanted"),

@@ -16,7 +16,7 @@ from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.options import resolve
 
 MB = 1_000_000
-DISTANCES = {4: 5.333, 8: 5.732, 12: 5.847, 16: 5.898, 24: 5.931}
+DISTANCES = {4: 5.333, 8: 5.732, 12: 5.847, 16: 5.898, 24: 5.931, 32: 5.942}
 """Mean number of links between two hosts of a fat-tree."""
 
 
@@ -46,17 +46,18 @@ MEASURED = (
     Measured("ring 1M 1 none", 16, 20.1, 2203, 9_579_936),
     Measured("ring 16M 1 none", 16, 25.5, 2194, 24_535_008),
     Measured("ring 16M none", 16, 19.2, 1761, 24_535_008),
-    Measured("halvingdoubling 256K 1 random", 8, 4.8, 407, 58_880),
-    Measured("halvingdoubling 256K 1 random", 16, 10.1, 1940, 512_000),
-    Measured("halvingdoubling 256K 1 none", 16, 6.1, 919, 512_000),
-    Measured("halvingdoubling 4M 1 random", 8, 9.1, 1925, 716_800),
-    Measured("halvingdoubling 1M 1 random", 16, 15.4, 4355, 1_413_120),
+    Measured("halvingdoubling 256K 1 random", 8, 2.8, 346, 58_880),
+    Measured("halvingdoubling 256K 1 random", 16, 7.4, 1361, 512_000),
+    Measured("halvingdoubling 256K 1 none", 16, 5.4, 922, 512_000),
+    Measured("halvingdoubling 4M 1 random", 8, 3.3, 861, 716_800),
+    Measured("halvingdoubling 1M 1 random", 16, 9.2, 2166, 1_413_120),
     Measured("halvingdoubling 64K 1 none", 12, 4.3, 405, 86_816),
-    Measured("halvingdoubling 64K 1 none", 24, 34.6, 2892, 817_280),
-    Measured("blueconnect 4M random", 8, 7.3, 1481, 725_248),
+    Measured("halvingdoubling 64K 1 none", 24, 28.8, 2896, 817_280),
+    Measured("blueconnect 4M random", 8, 3.2, 859, 725_248),
     Measured("tree 16M 1 random", 4, 4.7, 544, 559_290),
     Measured("tree 4M 1 random", 8, 7.0, 988, 874_096),
-    Measured("tree 64K 1 none", 16, 4.8, 479, 171_878),
+    Measured("tree 64K 1 none", 16, 2.9, 480, 171_878),
+    Measured("tree 64K none", 32, 18.2, 3351, 1_252_224),
     Measured("doubletree 4M random", 8, 6.3, 1102, 876_832),
     Measured("allgather 4M random", 8, 6.7, 862, 397_488),
     Measured("alltoall 1M 1 random", 8, 6.0, 900, 371_712),
