@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from ringleaf.collectives.definition import NOBODY, demands
+from ringleaf.collectives.definition import NOBODY, demands, turns
 from ringleaf.collectives.rows import AGGREGATE, Column, Columns
 from ringleaf.collectives.schedule import Schedule
 
@@ -27,8 +27,11 @@ def alike(schedule: Schedule) -> Iterator[list[int]]:
     Args:
         schedule: Any schedule that `schedule.check` lets through.
     """
-    found: dict[bytes, list[int]] = {}
     wanted = demands(schedule.collective, schedule.ranks, schedule.chunks, schedule.root)
+    if schedule.circulant is not None and turns(wanted):
+        yield list(range(schedule.chunks))
+        return
+    found: dict[bytes, list[int]] = {}
     seen = 0
     for chunk in range(schedule.chunks):
         numbers, rows = schedule.as_rows.of_chunk(chunk)

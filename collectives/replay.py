@@ -26,7 +26,7 @@ _TYPES = (FLOAT32, INT32)
 def fits(schedule: Schedule, dtype: ElementType) -> bool:
     """Return whether a schedule can be replayed: only hosts add, and nothing is lost."""
     lossless = schedule.codec is None or schedule.codec.is_lossless
-    return dtype in _TYPES and lossless and not schedule.columns.groups
+    return dtype in _TYPES and lossless and not schedule.groups
 
 
 class Replay:

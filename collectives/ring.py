@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from ringleaf.collectives.circulant import CirculantRows
 from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
-from ringleaf.collectives.rows import COPY, REDUCE, Column, Columns
-from ringleaf.collectives.rules import RuledRows
+from ringleaf.collectives.rows import COPY, REDUCE, Columns
 from ringleaf.collectives.schedule import Collective, Schedule, check_ranks
 
 
@@ -26,7 +24,7 @@ def ring_allreduce(ranks: int) -> Schedule:
         workstations", JPDC 69(2), 2009.
     """
     check_ranks("ring_allreduce", ranks)
-    rows = RuledRows(_Rounds(ranks, reductions=ranks - 1, copies=ranks - 1))
+    rows = _rounds(ranks, reductions=ranks - 1, copies=ranks - 1)
     return Schedule(Collective.ALLREDUCE, "ring", ranks, ranks, rows)
 
 
@@ -37,7 +35,7 @@ def ring_reduce_scatter(ranks: int) -> Schedule:
         ScheduleError: If `ranks` < 1.
     """
     check_ranks("ring_reduce_scatter", ranks)
-    rows = RuledRows(_Rounds(ranks, reductions=ranks - 1, offset=-1))
+    rows = _rounds(ranks, reductions=ranks - 1, offset=-1)
     return Schedule(Collective.REDUCE_SCATTER, "ring", ranks, ranks, rows)
 
 
@@ -48,45 +46,24 @@ def ring_all_gather(ranks: int) -> Schedule:
         ScheduleError: If `ranks` < 1.
     """
     check_ranks("ring_all_gather", ranks)
-    rows = RuledRows(_Rounds(ranks, copies=ranks - 1))
+    rows = _rounds(ranks, copies=ranks - 1)
     return Schedule(Collective.ALL_GATHER, "ring", ranks, ranks, rows)
 
 
-@dataclass(frozen=True, slots=True)
-class _Rounds:
-    """A rule: rank r first sends chunk r + `offset`, then in each step the chunk that it got last.
+def _rounds(ranks: int, *, reductions: int = 0, copies: int = 0, offset: int = 0) -> CirculantRows:
+    """Return rows in which rank r first sends chunk r + `offset`, then what it got last.
 
-    Attributes:
+    Args:
         ranks: Ranks, and chunks.
         reductions: Steps that add what they bring; those of `copies` follow.
         copies: Steps that copy.
         offset: The first chunk that rank 0 sends.
     """
-
-    ranks: int
-    reductions: int = 0
-    copies: int = 0
-    offset: int = 0
-
-    @property
-    def steps(self) -> int:
-        return self.reductions + self.copies
-
-    @property
-    def count(self) -> int:
-        return self.steps * self.ranks
-
-    def at(self, numbers: Column) -> Columns:
-        step, src = np.divmod(numbers, self.ranks)
-        chunk = (src + self.offset - step) % self.ranks
-        op = np.where(step < self.reductions, REDUCE, COPY)
-        dst = src + 1
-        dst[dst == self.ranks] = 0
-        return Columns(step, src, dst, chunk, chunk + 1, op, np.zeros_like(step))
-
-    def of_chunk(self, chunk: int) -> Column:
-        step = np.arange(self.steps)
-        return step * self.ranks + (chunk - self.offset + step) % self.ranks
+    step = np.arange(reductions + copies)
+    none, chunk = np.zeros_like(step), (offset - step) % ranks
+    op = np.where(step < reductions, REDUCE, COPY)
+    first = Columns(step, none, none + 1, chunk, chunk + 1, op, none)
+    return CirculantRows(first, ranks)
 
 
 def ring_allreduce_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:

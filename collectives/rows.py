@@ -240,9 +240,20 @@ class Rows(Sequence[Row]):
         """The number of steps; steps are numbered from 0."""
         return int(self.columns.step[-1]) + 1 if len(self.columns) else 0
 
-    def pieces(self) -> Iterator[Columns]:
-        """Yield all rows, some after the other; neighbouring chunks may be together."""
-        yield self.columns
+    @property
+    def messages(self) -> int:
+        """The number of messages and aggregations."""
+        return len(self.columns)
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The ranks of each aggregation."""
+        return self.columns.groups
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells these rows from others."""
+        return (self.columns.digest,)
 
     @cached_property
     def _by_chunk(self) -> tuple[Columns, Column]:

@@ -54,6 +54,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.collectives.circulant import CirculantRows
 from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.collective import (
     Collective,
@@ -133,6 +134,19 @@ class Schedule:
     def columns(self) -> Columns:
         """The rows as arrays: a place for each message."""
         return self.as_rows.columns
+
+    @property
+    def circulant(self) -> CirculantRows | None:
+        """The rows, if all ranks do the same, turned, and there is nobody else."""
+        rows = self.rows
+        if not isinstance(rows, CirculantRows) or self.servers or self.scratch:
+            return None
+        return rows if rows.ranks == self.ranks == self.chunks else None
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The ranks of each aggregation."""
+        return self.as_rows.groups
 
     @property
     def nodes(self) -> int:
@@ -223,20 +237,12 @@ def check(schedule: Schedule) -> None:
 
 def _make_sense(schedule: Schedule) -> bool:
     """Return whether the rows are sorted by step and name existing nodes and chunks."""
-    step = 0
-    for rows in schedule.as_rows.pieces():
-        if not _piece_makes_sense(schedule, rows, step):
-            return False
-        step = int(rows.step[-1]) if len(rows) else step
-    return True
-
-
-def _piece_makes_sense(schedule: Schedule, rows: Columns, step: int) -> bool:
-    """Return whether rows that come after a step do."""
+    circulant = schedule.circulant
+    rows = schedule.columns if circulant is None else circulant.first
     transfers = rows.take(rows.op != AGGREGATE)
     ends = np.stack([transfers.src, transfers.dst])
     return bool(
-        (np.diff(rows.step, prepend=step) >= 0).all()
+        (np.diff(rows.step, prepend=0) >= 0).all()
         and (rows.start >= 0).all()
         and (rows.stop <= schedule.chunks).all()
         and ((ends >= 0) & (ends < schedule.places)).all()

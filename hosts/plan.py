@@ -2,6 +2,7 @@
 
 A thousand ranks have millions of parts, so they are columns of numbers. What a part waits for are
 counts per chunk: of writes applied, and of sends acknowledged, at its node before it may go on.
+Where all nodes' parts are one node's, turned, only those are kept.
 """
 
 from __future__ import annotations
@@ -82,6 +83,8 @@ class Plans:
 
     Attributes:
         nodes: The number of nodes: ranks, then servers.
+        is_turned: Whether the parts here are node 0's, and those of node n are these with n added
+            to chunks, modulo the number of chunks; and to messages, modulo as many, within a step.
         edges: (chunks + 1,) the element at which each chunk starts, and the end. Chunks are those
             of the tensor, then those of each layer of scratch memory, as if it came after.
         scratch: The number of layers of scratch memory.
@@ -102,6 +105,7 @@ class Plans:
     """
 
     nodes: int
+    is_turned: bool
     edges: Column
     scratch: int
     codecs: tuple[Codec | None, Codec | None]
@@ -140,14 +144,34 @@ class Plans:
 
     @property
     def first_sum(self) -> int:
-        """The first part that is a sum: those of streams come before."""
+        """The first part here that is a sum: those of streams come before."""
         return int(self.streams.end[-1]) if len(self.streams) else 0
+
+    @property
+    def count(self) -> int:
+        """The number of parts of all nodes."""
+        return len(self.message) * (self.nodes if self.is_turned else 1)
+
+    def counts(self, chosen: Mask | slice = slice(None)) -> Column:
+        """Return how many of the chosen parts each node has: (nodes,)."""
+        if self.is_turned:
+            return np.full(self.nodes, len(self.node[chosen]))
+        return np.bincount(self.node[chosen], minlength=self.nodes)
+
+    @property
+    def kept_streams(self) -> int:
+        """The number of streams whose parts are here: all, or those of node 0."""
+        return len(self.streams) // (self.nodes if self.is_turned else 1)
+
+    def of_all(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return what is known of streams whose parts are here for all streams."""
+        return np.tile(column, self.nodes) if self.is_turned else column
 
     @cached_property
     def sizes(self) -> Column:
-        """(parts,) the number of elements of each."""
+        """(parts,) the number of elements of each; where they are turned, the most of any."""
         found: Column = self.edges[self.stop] - self.edges[self.start]
-        return found
+        return np.full_like(found, np.diff(self.edges).max()) if self.is_turned else found
 
     @cached_property
     def coded(self) -> Mask:
@@ -192,11 +216,18 @@ def plans(schedule: Schedule, elements: int, edges: Column | None = None) -> Pla
     own = edges
     layers = np.arange(1 + schedule.scratch)[:, None]
     edges = np.append((own[:-1] + layers * elements).reshape(-1), len(layers) * elements)
-    parts, after = _parts_of(schedule, own, len(edges) - 1)
-    order, streams, stream = _sort(parts)
     codecs = tuple(schedule.codec_of(op) for op in _OPS)
+    is_turned = _can_turn(schedule, own)
+    if is_turned:
+        parts, after = _first_node_s(schedule, own)
+    else:
+        parts, after = _parts_of(
+            schedule, np.arange(len(schedule.columns)), schedule.columns, own, len(edges) - 1
+        )
+    order, streams, stream = _sort(parts)
     made = Plans(
         schedule.nodes,
+        is_turned,
         edges,
         schedule.scratch,
         (codecs[0], codecs[1]),
@@ -211,10 +242,28 @@ def plans(schedule: Schedule, elements: int, edges: Column | None = None) -> Pla
         stream,
         after,
         parts.after_at[order],
-        streams,
+        _turned(streams, schedule.nodes) if is_turned else streams,
     )
     _stage_first(made)
     return made
+
+
+def _can_turn(schedule: Schedule, own: Column) -> bool:
+    """Return whether one node's parts are those of all; `own` are the edges of chunks."""
+    rows = schedule.circulant
+    if rows is None or schedule.codec is not None or not len(rows):
+        return False
+    return bool((np.diff(own) > 0).all())
+
+
+def _turned(streams: Streams, nodes: int) -> Streams:
+    """Return all nodes' streams, given node 0's."""
+    turn = np.repeat(np.arange(nodes), len(streams))
+    peer = (np.tile(streams.peer, nodes) + turn) % nodes
+    others = (streams.op, streams.channel, streams.first, streams.end)
+    return Streams(
+        turn, np.tile(streams.kind, nodes), peer, *(np.tile(each, nodes) for each in others)
+    )
 
 
 class _Parts(NamedTuple):
@@ -233,21 +282,48 @@ class _Parts(NamedTuple):
     staged: Mask
     after_at: Column
 
+    def take(self, chosen: Mask) -> _Parts:
+        """Return the chosen ones."""
+        columns: dict[str, Any] = {name: each[chosen] for name, each in self._asdict().items()}
+        return _Parts(**columns)
 
-def _parts_of(schedule: Schedule, own: Column, chunks: int) -> tuple[_Parts, Column]:
-    """Return the parts, and what they wait for.
+
+def _first_node_s(schedule: Schedule, own: Column) -> tuple[_Parts, Column]:
+    """Return the parts of node 0 in a circulant schedule, and what they wait for."""
+    assert schedule.circulant is not None
+    numbers, rows = schedule.circulant.of_rank(0)
+    parts, after = _parts_of(schedule, numbers, rows, own, schedule.chunks, nodes=2)
+    return parts.take(parts.node == 0), after
+
+
+def _parts_of(
+    schedule: Schedule,
+    numbers: Column,
+    rows: Columns,
+    own: Column,
+    chunks: int,
+    *,
+    nodes: int | None = None,
+) -> tuple[_Parts, Column]:
+    """Return the parts of some rows, and what they wait for.
 
     Args:
         schedule: The schedule.
+        numbers: The numbers of the rows' messages.
+        rows: The rows; all those of the nodes whose parts are wanted.
         own: The elements at which the tensor's chunks start, and the end.
         chunks: The number of chunks, those of scratch memory included.
+        nodes: The number of nodes that are told apart when waits are counted, of which the last
+            one stands for all others; None: all.
     """
-    rows = schedule.columns
     is_sum = rows.op == AGGREGATE
-    message = np.flatnonzero(is_sum | (own[rows.stop] > own[rows.start]))
-    here, is_sum = rows.take(message), is_sum[message]
+    there = np.flatnonzero(is_sum | (own[rows.stop] > own[rows.start]))
+    message, here, is_sum = numbers[there], rows.take(there), is_sum[there]
     ends = _Ends.of(here, schedule.nodes, schedule.chunks)
-    waits = _count_waits(here, ends, schedule.nodes, chunks)
+    if nodes is None:
+        waits = _count_waits(here, ends, schedule.nodes, chunks)
+    else:
+        waits = _count_waits(here, ends.among(nodes), nodes, chunks)
     sends, writes = np.flatnonzero(~is_sum), np.repeat(np.arange(len(here)), np.diff(ends.at))
     place = np.concatenate((sends, writes))
     reads = np.arange(len(place)) < len(sends)
@@ -295,6 +371,11 @@ class _Ends(NamedTuple):
     at: Column  # (messages + 1,) where each message's writers begin in `writers`
     writers: Column  # nodes that messages write to
     written: Column  # likewise, the first chunk that is written there
+
+    def among(self, nodes: int) -> _Ends:
+        """Return the ends where the last of so many nodes stands for all others."""
+        src, writers = np.minimum(self.src, nodes - 1), np.minimum(self.writers, nodes - 1)
+        return self._replace(src=src, writers=writers)
 
     @classmethod
     def of(cls, rows: Columns, nodes: int, chunks: int) -> _Ends:

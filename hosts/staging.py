@@ -22,7 +22,7 @@ class Staging:
         nodes: (nodes,) bytes of all buffers of each node, and of its scratch memory.
         offset: (streams,) where a stream's buffers begin among those of its node.
         scratch: (nodes,) where each node's scratch memory begins, after its buffers.
-        room_bytes: (parts,) the most bytes that each part's message can take.
+        room_bytes: (parts,) the most bytes that each part's message can take, of those in plans.
     """
 
     depth: Column
@@ -43,16 +43,18 @@ def lay_out(plans: Plans, item_bytes: int, *, ahead_bytes: int) -> Staging:
         ahead_bytes: Bytes of receives posted ahead per stream, at least two messages.
     """
     streams = plans.streams
-    is_receive = streams.kind == RECEIVE
+    kept = slice(plans.kept_streams)
+    is_receive = streams.kind[kept] == RECEIVE
     parts = plans.first_sum
     all_rooms = _room_bytes(plans, item_bytes)
     rooms = all_rooms[:parts]
     every = np.ones(parts, np.bool_)
     buffered = np.where(is_receive[plans.stream[:parts]], plans.staged[:parts], every)
-    depth = np.full(len(streams), MAX_POSTED)
-    depth[is_receive] = _depths(plans, rooms, every, ahead_bytes)[is_receive]
-    slots = np.where(is_receive | plans.coded, _depths(plans, rooms, buffered, ahead_bytes), 0)
-    slot_bytes = _slot_bytes(plans, rooms, buffered)
+    depth = np.where(is_receive, _depths(plans, rooms, every, ahead_bytes), MAX_POSTED)
+    held = _depths(plans, rooms, buffered, ahead_bytes)
+    slots = np.where(is_receive | plans.coded[kept], held, 0)
+    slot_bytes = plans.of_all(_slot_bytes(plans, rooms, buffered))
+    depth, slots = plans.of_all(depth), plans.of_all(slots)
     sizes = slots * slot_bytes
     ends = np.concatenate(([0], np.cumsum(sizes)))
     edges = ends[np.searchsorted(streams.node, np.arange(plans.nodes + 1))]
@@ -76,15 +78,16 @@ def _room_bytes(plans: Plans, item_bytes: int) -> Column:
 
 def _slot_bytes(plans: Plans, rooms: Column, chosen: Mask) -> Column:
     """Return the room for the largest of the chosen parts of each stream, in whole cache lines."""
-    largest = np.zeros(len(plans.streams), np.int64)
+    first = plans.streams.first[: plans.kept_streams]
+    largest = np.zeros(len(first), np.int64)
     if len(largest):
-        largest = np.maximum.reduceat(np.where(chosen, rooms, 0), plans.streams.first)
+        largest = np.maximum.reduceat(np.where(chosen, rooms, 0), first)
     return -(-largest // LINE_BYTES) * LINE_BYTES
 
 
 def _depths(plans: Plans, rooms: Column, chosen: Mask, ahead_bytes: int) -> Column:
     """Return the number of the chosen parts of each stream that are under way at once."""
     slot_bytes = _slot_bytes(plans, rooms, chosen)
-    count = np.bincount(plans.stream[: len(chosen)], chosen, len(plans.streams)).astype(np.int64)
+    count = np.bincount(plans.stream[: len(chosen)], chosen, plans.kept_streams).astype(np.int64)
     wanted = -(-ahead_bytes // np.maximum(slot_bytes, 1))
     return np.minimum(np.minimum(np.maximum(2, wanted), MAX_POSTED), count)

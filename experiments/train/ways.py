@@ -178,7 +178,7 @@ class Ways:
 
 def _can(schedule: Schedule, reduction: Reduction) -> bool:
     """Return whether a schedule can do a reduction: switches add few types, and so do codecs."""
-    if schedule.columns.groups:
+    if schedule.groups:
         return reduction.is_plain
     return schedule.codec is None or reduction == Reduction(FLOAT32.name, SUM)
 

@@ -76,7 +76,7 @@ class Executors:
         words[places.after : places.after + len(plans.after)] = plans.after
         self._write_executors()
         self._write_streams()
-        self._write_parts()
+        self._write_planned()
 
     @property
     def nodes(self) -> int:
@@ -124,9 +124,7 @@ class Executors:
         chunks = self._table(places.chunks, self.nodes * self.plans.chunks, x.CHUNK_WORDS)
         chunks[:] = 0
         chunks[:, x.NEXT] = chunks[:, x.PREVIOUS] = self._addresses(places.chunks, chunks)
-        parts = self._parts()
-        parts[:, [x.LATER, x.HELD]] = 0
-        parts[:, x.SIZE_BYTES] = self._staging.room_bytes
+        self._prepare_parts()
 
     def lease(self, at: int) -> None:
         """Have the memory of chunks leased, by the leases at an address, until `prepare`."""
@@ -146,8 +144,8 @@ class Executors:
     def _streams(self) -> Rows:
         return self._table(self._places.streams, len(self.plans.streams), x.STREAM_WORDS)
 
-    def _parts(self) -> Rows:
-        return self._table(self._places.parts, len(self.plans.message), x.PART_WORDS)
+    def _planned(self) -> Rows:
+        return self._table(self._places.planned, len(self.plans.message), x.PLANNED_WORDS)
 
     def _write_executors(self) -> None:
         plans, places, start = self.plans, self._places, self.at
@@ -156,7 +154,7 @@ class Executors:
         table[:, x.OPERATION] = start + self._regions * x.OPERATION_WORDS
         table[:, x.OWNER] = self._addresses(places.executors, table)
         table[:, x.NODE] = np.arange(self.nodes)
-        table[:, x.WRITES] = _count(plans.node[~plans.reads], self.nodes)
+        table[:, x.WRITES] = plans.counts(~plans.reads)
         streams = plans.streams
         table[:, x.SENDS] = _count(streams.node[streams.kind == SEND], self.nodes)
         table[:, x.RECEIVES] = _count(streams.node[streams.kind == RECEIVE], self.nodes)
@@ -176,10 +174,10 @@ class Executors:
         table[:, x.FIRST_REQUEST :] = 0
         table[:, x.ADDRESS] = addresses
         table[:, x.SCRATCH] = buffers + self._staging.scratch - self._tensor_bytes
-        table[:, x.LEFT] = _count(plans.node, self.nodes)
-        table[:, x.SUMS] = _count(plans.node[plans.first_sum :], self.nodes)
-        sums = self._words()[places.sums : places.sums + len(plans.message) - plans.first_sum]
-        sums[:] = self._addresses(places.parts, self._parts())[plans.first_sum :]
+        table[:, x.LEFT] = plans.counts()
+        table[:, x.SUMS] = plans.counts(slice(plans.first_sum, None))
+        sums = self._words()[places.sums : places.sums + places.count_sums]
+        sums[:] = self._addresses(places.parts, self._parts())[places.first_sum :]
 
     def _write_streams(self) -> None:
         places, streams = self._places, self.plans.streams
@@ -187,7 +185,8 @@ class Executors:
         table[:, x.KIND], table[:, x.PEER] = streams.kind, streams.peer
         executors = self.at + places.executors
         table[:, x.OWNER] = executors + streams.node * x.EXECUTOR_WORDS
-        table[:, x.END_PART] = self.at + places.parts + streams.end * x.PART_WORDS
+        table[:, x.END_PLANNED] = self.at + places.planned + streams.end * x.PLANNED_WORDS
+        table[:, x.TURN] = streams.node if self.plans.is_turned else 0
         table[:, x.DEPTH] = self._staging.depth
         table[:, x.SLOTS_AT] = self.at + places.slots + places.first_slot * x.SLOT_WORDS
         slots = self._table(places.slots, len(places.stream_of_slot), x.SLOT_WORDS)
@@ -198,8 +197,9 @@ class Executors:
     def _prepare_streams(self, staging: Column) -> None:
         places, streams = self._places, self.plans.streams
         table = self._streams()
-        table[:, [x.NEXT, x.PREVIOUS, x.CHUNK, x.UNDER_WAY]] = 0
-        table[:, x.NEXT_PART] = self.at + places.parts + streams.first * x.PART_WORDS
+        table[:, [x.NEXT, x.PREVIOUS, x.CHUNK, x.UNDER_WAY, x.NEXT_PART]] = 0
+        table[:, x.NEXT_PLANNED] = self.at + places.planned + streams.first * x.PLANNED_WORDS
+        table[:, x.FREE_PART] = self.at + places.parts + places.first_part * x.PART_WORDS
         table[:, x.FREE] = table[:, x.FREE_BUFFERS] = self._staging.slots
         stream = places.stream_of_slot
         slots = self._table(places.slots, len(stream), x.SLOT_WORDS)
@@ -210,26 +210,63 @@ class Executors:
         offset = self._staging.offset[stream] + number * self._staging.slot_bytes[stream]
         slots[:, x.FREE_BUFFER] = staging[streams.node[stream]] + offset
 
-    def _write_parts(self) -> None:
-        plans, places = self.plans, self._places
-        table = self._parts()
-        streams = self.at + places.streams + plans.stream * x.STREAM_WORDS
-        executors = self.at + places.executors + plans.node * x.EXECUTOR_WORDS
+    def _write_planned(self) -> None:
+        plans = self.plans
+        table = self._planned()
         coded = np.array([codec is not None for codec in plans.codecs])
         flags = plans.staged * x.IS_STAGED + (plans.op == REDUCE) * x.IS_REDUCED
         flags += ((plans.kind != SUM) & coded[plans.op]) * x.IS_CODED + plans.reads * x.IS_READ
-        table[:, x.MESSAGE], table[:, x.FLAGS] = plans.message, flags
-        table[:, x.STREAM] = np.where(plans.kind == SUM, executors, streams)
-        table[:, x.START], table[:, x.STOP] = plans.start, plans.stop
-        table[:, x.AFTER] = self.at + places.after + plans.after_at
+        table[:, x.PLANNED_MESSAGE], table[:, x.PLANNED_FLAGS] = plans.message, flags
+        table[:, x.PLANNED_START], table[:, x.PLANNED_STOP] = plans.start, plans.stop
+        table[:, x.PLANNED_AFTER] = self.at + self._places.after + plans.after_at
+        table[:, x.ROOM_BYTES] = self._staging.room_bytes
+
+    def _parts(self) -> Rows:
+        places = self._places
+        return self._table(places.parts, places.first_sum + places.count_sums, x.PART_WORDS)
+
+    def _prepare_parts(self) -> None:
+        """Have the parts of each stream free, and sums made."""
+        plans, places = self.plans, self._places
+        table, first_sum = self._parts(), places.first_sum
+        addresses = self._addresses(places.parts, table)
+        streams = self.at + places.streams + places.stream_of_part * x.STREAM_WORDS
+        table[:first_sum, x.STREAM] = streams
+        table[:first_sum, x.LATER] = addresses[:first_sum] + x.PART_WORDS
+        table[places.first_part[1:] - 1, x.LATER] = 0
+        table[first_sum - 1 : first_sum, x.LATER] = 0
+        sums, planned = table[first_sum:], self._planned()[plans.first_sum :]
+        nodes = plans.node[plans.first_sum :]
+        sums[:, x.STREAM] = self.at + places.executors + nodes * x.EXECUTOR_WORDS
+        sums[:, [x.LATER, x.HELD]] = 0
+        for word, of_planned in _COPIED:
+            sums[:, word] = planned[:, of_planned]
+
+
+_COPIED = (
+    (x.MESSAGE, x.PLANNED_MESSAGE),
+    (x.START, x.PLANNED_START),
+    (x.STOP, x.PLANNED_STOP),
+    (x.AFTER, x.PLANNED_AFTER),
+    (x.FLAGS, x.PLANNED_FLAGS),
+    (x.SIZE_BYTES, x.ROOM_BYTES),
+)
+"""Words of sums, and those of planned parts that they are copied from."""
 
 
 class _Places:
     """Where the tables of an operation begin, counted from its block."""
 
     def __init__(self, plans: Plans, staging: Staging, regions: int) -> None:
-        parts = len(plans.message)
+        streams = plans.streams
         self.regions = regions
+        # One of local work makes what it reads and what it writes together.
+        at_once = np.where(streams.kind == LOCAL, 2, staging.depth)
+        made = np.minimum(at_once, streams.end - streams.first)
+        self.stream_of_part = np.repeat(np.arange(len(streams)), made)
+        self.first_part = np.cumsum(made) - made
+        self.first_sum = int(made.sum())
+        self.count_sums = len(plans.message) - plans.first_sum
         self.stream_of_slot = np.repeat(np.arange(len(staging.slots)), staging.slots)
         self.first_slot = np.cumsum(staging.slots) - staging.slots
         self.executors = regions * x.OPERATION_WORDS
@@ -237,12 +274,13 @@ class _Places:
         self.slots = self.streams + len(plans.streams) * x.STREAM_WORDS
         self.chunks = self.slots + len(self.stream_of_slot) * x.SLOT_WORDS
         self.parts = self.chunks + plans.nodes * plans.chunks * x.CHUNK_WORDS
-        self.after = self.parts + parts * x.PART_WORDS
+        self.planned = self.parts + (self.first_sum + self.count_sums) * x.PART_WORDS
+        self.after = self.planned + len(plans.message) * x.PLANNED_WORDS
         self.edges = self.after + len(plans.after)
         self.sums = self.edges + plans.chunks + 1
-        self.stack = self.sums + parts - plans.first_sum
-        held = np.bincount(plans.streams.node, staging.slots, plans.nodes).max(initial=0)
-        local = np.bincount(plans.streams.node, plans.streams.kind == LOCAL, plans.nodes)
+        self.stack = self.sums + self.count_sums
+        held = np.bincount(streams.node, staging.slots, plans.nodes).max(initial=0)
+        local = np.bincount(streams.node, streams.kind == LOCAL, plans.nodes)
         # Each message that is held, or encoded, is counted once; local work counts both its parts.
         frames = 2 * int(held) + 3 * int(local.max(initial=0)) + 4
         self.stack_words = -(-frames * x.FRAME_WORDS // _LINE) * _LINE

@@ -60,14 +60,17 @@ EXECUTOR_WORDS = 28
 # A stream's sends, its receives, or local work.
 PEER = 5
 QP = 6  # number of the queue pair
-NEXT_PART = 7  # the first part that is not requested
-END_PART = 8
+NEXT_PLANNED = 7  # the first planned part that is not made
+END_PLANNED = 8
 UNDER_WAY = 9  # parts requested and not done
 DEPTH = 10  # the most of them
 FREE = 11  # slots that are free
 SLOTS_AT = 12
 FREE_BUFFERS = 13
-STREAM_WORDS = 14
+NEXT_PART = 14  # the part that is made and not requested; 0: none
+FREE_PART = 15  # the first of those that are done, or not made, by LATER
+TURN = 16  # added to chunks of planned parts, modulo their number; and to messages, in their step
+STREAM_WORDS = 17
 
 # A slot: the part that has, or will have, one of a stream's staging buffers.
 PART = 5
@@ -96,14 +99,24 @@ FILLED = 1  # what it had in the beginning, or what has been added to that
 COVERED = 2  # what it was, or is about to be, overwritten by
 KEPT = 3  # its result
 
-# A part: one message, or sum, as a node sees it.
-MESSAGE = 0  # its number in the schedule
+# A planned part: one message, or sum, as a node sees it. Streams of several nodes may share it.
+PLANNED_MESSAGE = 0  # its number in the schedule
+PLANNED_START = 1  # chunks START to STOP (excluded)
+PLANNED_STOP = 2
+PLANNED_AFTER = 3  # address of the counts that it waits for
+PLANNED_FLAGS = 4
+ROOM_BYTES = 5  # the most of the message
+PLANNED_WORDS = 6
+
+# A part: a planned one, made when its stream comes to it. Its words are another one's when it is
+# done. Sums are made at the beginning.
+MESSAGE = 0
 STREAM = 1  # the stream's address; of a sum, the executor's
-START = 2  # chunks START to STOP (excluded)
+START = 2
 STOP = 3
-AFTER = 4  # address of the counts that it waits for
+AFTER = 4
 FLAGS = 5
-LATER = 6  # the next request
+LATER = 6  # the next request; of those that are free, the next one
 HELD = 7  # its slot; of a sum, the time at which it was given to the switches
 SIZE_BYTES = 8  # of the message; of one that a codec writes, the most until that is known
 PART_WORDS = 9
@@ -115,7 +128,7 @@ IS_REDUCED = 4
 IS_READ = 8  # it reads chunks of the node
 
 # A frame: work put off until what it has caused is done. After its list:
-COUNTED = 2  # the part whose chunks have been counted; 0: a stream goes on
-FRAME_CHUNK = 3  # the next of its chunks whose waits are to be looked at
+FRAME_CHUNK = 2  # the next chunk whose waits are to be looked at, as it has been counted
+FRAME_STOP = 3  # the chunk after the last of them; 0: a stream goes on
 FRAME_STREAM = 4
 FRAME_WORDS = 5

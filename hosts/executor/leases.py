@@ -29,7 +29,8 @@ def leases(plans: Plans) -> Rows:
     within = np.arange(len(part)) - np.repeat(np.cumsum(size) - size, size)
     place = plans.node[part] * plans.chunks + plans.start[part] + within
     reads = plans.reads[part]
-    found = np.zeros((plans.nodes * plans.chunks, x.LEASE_WORDS), np.int64)
+    nodes = 1 if plans.is_turned else plans.nodes
+    found = np.zeros((nodes * plans.chunks, x.LEASE_WORDS), np.int64)
     found[:, x.LAST_APPLIED] = np.bincount(place[~reads], minlength=len(found))
     found[:, x.LAST_ACKED] = np.bincount(place[reads], minlength=len(found))
     found[:, [x.DROP_APPLIED, x.DROP_ACKED]] = -1
@@ -39,4 +40,7 @@ def leases(plans: Plans) -> Rows:
     used = counts.any(axis=1)  # before that, there was something to drop
     first = np.lexsort((counts[used, 1], counts[used, 0]))[::-1]  # the first one is written last
     found[place[copies[used]][first], x.DROP_APPLIED :] = counts[used][first]
+    if plans.is_turned:
+        turns = (np.roll(found, node, axis=0) for node in range(plans.nodes))
+        return np.concatenate(list(turns))
     return found

@@ -11,7 +11,7 @@ import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Arena, Words
 from ringleaf.compiled import call_back, inline
 from ringleaf.hosts.executor.arithmetic import NOTHING, OTHER
-from ringleaf.hosts.plan import LOCAL, MAX_POSTED, RECEIVE, SEND, SUM
+from ringleaf.hosts.plan import LOCAL, RECEIVE, SEND, SUM
 from ringleaf.hosts.rc.landing import ASKED, COPY, ELEMENT_BYTES, land
 from ringleaf.hosts.rc.state import MTU
 
@@ -58,6 +58,52 @@ def bytes_of(words: Words, part: int) -> int:
 
 
 @inline
+def next_part(words: Words, stream: int) -> int:
+    """Return a stream's first part that is not requested; 0: there is none.
+
+    There is room for one, as long as not as many as may be are under way.
+    """
+    part = words[stream + x.NEXT_PART]
+    planned = words[stream + x.NEXT_PLANNED]
+    if part or planned == words[stream + x.END_PLANNED]:
+        return part
+    part = words[stream + x.FREE_PART]
+    words[stream + x.FREE_PART] = words[part + x.LATER]
+    words[stream + x.NEXT_PART] = part
+    words[stream + x.NEXT_PLANNED] = planned + x.PLANNED_WORDS
+    make(words, planned, part)
+    return part
+
+
+@inline
+def make(words: Words, planned: int, part: int) -> None:
+    """Make a part of a planned one, for the stream that it belongs to."""
+    message, first = words[planned + x.PLANNED_MESSAGE], words[planned + x.PLANNED_START]
+    turn = words[words[part + x.STREAM] + x.TURN]
+    if turn:
+        chunks = words[words[executor_of(words, part) + x.OPERATION] + x.OWN_CHUNKS]
+        sender = message % chunks
+        message += (sender + turn) % chunks - sender
+        first = (first + turn) % chunks
+    size = words[planned + x.PLANNED_STOP] - words[planned + x.PLANNED_START]
+    words[part + x.MESSAGE] = message
+    words[part + x.START], words[part + x.STOP] = first, first + size
+    words[part + x.AFTER] = words[planned + x.PLANNED_AFTER]
+    words[part + x.FLAGS] = words[planned + x.PLANNED_FLAGS]
+    words[part + x.LATER] = words[part + x.HELD] = 0
+    words[part + x.SIZE_BYTES] = words[planned + x.ROOM_BYTES]
+    if words[part + x.FLAGS] & x.IS_CODED == 0:
+        words[part + x.SIZE_BYTES] = bytes_of(words, part)
+
+
+@inline
+def free_part(words: Words, stream: int, part: int) -> None:
+    """Leave the words of a part that is done to another one of its stream."""
+    words[part + x.LATER] = words[stream + x.FREE_PART]
+    words[stream + x.FREE_PART] = part
+
+
+@inline
 def start(arena: Arena, at: int) -> None:
     """Make an executor's first requests."""
     words = arena.words
@@ -84,9 +130,11 @@ def sent(arena: Arena, part: int) -> None:
     is_coded = words[part + x.FLAGS] & x.IS_CODED
     if is_coded:
         free_slot(words, stream, words[part + x.HELD])
+    first, stop = words[part + x.START], words[part + x.STOP]
+    free_part(words, stream, part)
     post_sends(arena, at, stream)
     if not is_coded:
-        count(words, at, part, x.ACKED)
+        count(words, at, first, stop, x.ACKED)
     finish(arena, at)
 
 
@@ -110,7 +158,7 @@ def summed(arena: Arena, part: int) -> None:
     at = executor_of(words, part)
     words[at + x.LEFT] -= 1
     words[at + x.SUMS_UNDER_WAY] -= 1
-    count(words, at, part, x.APPLIED)
+    count(words, at, words[part + x.START], words[part + x.STOP], x.APPLIED)
     finish(arena, at)
 
 
@@ -178,22 +226,23 @@ def unlink(words: Words, wait: int) -> None:
 def post_sends(arena: Arena, at: int, stream: int) -> None:
     """Request the sends of a stream that may go."""
     words = arena.words
-    while words[stream + x.NEXT_PART] < words[stream + x.END_PART]:
-        part = words[stream + x.NEXT_PART]
-        is_coded = words[part + x.FLAGS] & x.IS_CODED
-        if words[stream + x.UNDER_WAY] >= MAX_POSTED or must_wait(words, at, part, stream):
+    while words[stream + x.UNDER_WAY] < words[stream + x.DEPTH]:
+        part = next_part(words, stream)
+        if part == 0 or must_wait(words, at, part, stream):
             return
+        is_coded = words[part + x.FLAGS] & x.IS_CODED
         if is_coded and words[stream + x.FREE] == 0:
             return  # a buffer comes back when a message has been sent
-        words[stream + x.NEXT_PART] = part + x.PART_WORDS
+        words[stream + x.NEXT_PART] = 0
         words[stream + x.UNDER_WAY] += 1
         if is_coded:
             words[part + x.HELD] = take_slot(words, stream, part)
             take_buffer(words, stream, words[part + x.HELD])
             words[part + x.SIZE_BYTES] = max(call_python(words, at, x.ENCODE, part), 0)
             request(words, at, part)
-            words[push_frame(words, at, 0) + x.FRAME_STREAM] = stream
-            count(words, at, part, x.ACKED)  # the message is a copy, not the tensor itself
+            words[push_frame(words, at) + x.FRAME_STREAM] = stream
+            # The message is a copy, not the tensor itself.
+            count(words, at, words[part + x.START], words[part + x.STOP], x.ACKED)
             return
         open_chunks(words, at, part)
         request(words, at, part)
@@ -203,13 +252,16 @@ def post_sends(arena: Arena, at: int, stream: int) -> None:
 def work_locally(arena: Arena, at: int, stream: int) -> None:
     """Copy or add within the node, if the next parts of a stream may; `finish` goes on."""
     words = arena.words
-    reads = words[stream + x.NEXT_PART]
-    writes = reads + x.PART_WORDS
-    if reads >= words[stream + x.END_PART]:
+    reads = next_part(words, stream)
+    if reads == 0:
         return
+    writes = words[stream + x.FREE_PART]
+    planned = words[stream + x.NEXT_PLANNED]
+    make(words, planned, writes)
     if must_wait(words, at, reads, stream) or must_wait(words, at, writes, stream):
         return
-    words[stream + x.NEXT_PART] = writes + x.PART_WORDS
+    words[stream + x.NEXT_PART] = 0
+    words[stream + x.NEXT_PLANNED] = planned + x.PLANNED_WORDS
     element = words[words[at + x.OPERATION] + x.ELEMENT]
     if element != NOTHING:
         how = element if words[writes + x.FLAGS] & x.IS_REDUCED else COPY
@@ -217,18 +269,19 @@ def work_locally(arena: Arena, at: int, stream: int) -> None:
         land(arena, how, target, arena.memory, source, bytes_of(words, reads))
     words[at + x.LEFT] -= 2
     words[at + x.FINISH_PS] = -1
-    words[push_frame(words, at, 0) + x.FRAME_STREAM] = stream
-    count(words, at, reads, x.ACKED)
-    count(words, at, writes, x.APPLIED)
+    words[push_frame(words, at) + x.FRAME_STREAM] = stream
+    count(words, at, words[reads + x.START], words[reads + x.STOP], x.ACKED)
+    count(words, at, words[writes + x.START], words[writes + x.STOP], x.APPLIED)
+    free_part(words, stream, reads)
 
 
 @inline
 def post_receives(words: Words, stream: int) -> None:
     """Request the receives of a stream that may be let in."""
     at = words[stream + x.OWNER]
-    while words[stream + x.NEXT_PART] < words[stream + x.END_PART]:
-        part = words[stream + x.NEXT_PART]
-        if words[stream + x.UNDER_WAY] >= words[stream + x.DEPTH]:
+    while words[stream + x.UNDER_WAY] < words[stream + x.DEPTH]:
+        part = next_part(words, stream)
+        if part == 0:
             return
         if words[part + x.FLAGS] & x.IS_REDUCED and lands_in_place(words, at, part):
             words[part + x.HELD] = 0
@@ -241,7 +294,7 @@ def post_receives(words: Words, stream: int) -> None:
             return
         else:
             open_chunks(words, at, part)
-        words[stream + x.NEXT_PART] = part + x.PART_WORDS
+        words[stream + x.NEXT_PART] = 0
         words[stream + x.UNDER_WAY] += 1
         request(words, at, part)
 
@@ -334,8 +387,10 @@ def end_write(words: Words, at: int, part: int) -> None:
     stream = words[part + x.STREAM]
     words[at + x.LEFT] -= 1
     words[stream + x.UNDER_WAY] -= 1
+    first, stop = words[part + x.START], words[part + x.STOP]
+    free_part(words, stream, part)
     post_receives(words, stream)
-    count(words, at, part, x.APPLIED)
+    count(words, at, first, stop, x.APPLIED)
 
 
 @inline
@@ -371,26 +426,26 @@ def take_buffer(words: Words, stream: int, slot: int) -> int:
 
 
 @inline
-def push_frame(words: Words, at: int, part: int) -> int:
-    """Return a new frame, which has an empty list."""
+def push_frame(words: Words, at: int) -> int:
+    """Return a new frame, for a stream; it has an empty list."""
     operation = words[at + x.OPERATION]
     frame = words[operation + x.TOP]
     words[operation + x.TOP] = frame + x.FRAME_WORDS
     words[frame + x.NEXT] = words[frame + x.PREVIOUS] = frame
-    words[frame + x.COUNTED] = part
+    words[frame + x.FRAME_STOP] = 0
     return frame
 
 
 @inline
-def count(words: Words, at: int, part: int, word: int) -> None:
-    """Count a part that is applied or acknowledged; have the waits for its chunks looked at."""
-    frame = push_frame(words, at, part)
-    words[frame + x.FRAME_CHUNK] = words[part + x.START]
+def count(words: Words, at: int, first: int, stop: int, word: int) -> None:
+    """Count chunks that are applied or acknowledged; have the waits for them looked at."""
+    frame = push_frame(words, at)
+    words[frame + x.FRAME_CHUNK], words[frame + x.FRAME_STOP] = first, stop
     chunks = words[at + x.CHUNKS_AT]
-    for chunk in range(words[part + x.START], words[part + x.STOP]):
+    for chunk in range(first, stop):
         words[chunks + chunk * x.CHUNK_WORDS + word] += 1
     if words[at + x.LEASES_AT]:
-        close_chunks(words, at, part)
+        close_chunks(words, at, first, stop)
 
 
 @inline
@@ -407,9 +462,9 @@ def open_chunks(words: Words, at: int, part: int) -> None:
 
 
 @inline
-def close_chunks(words: Words, at: int, part: int) -> None:
-    """Give back the memory of a part's chunks that nobody reads or changes any more."""
-    for number in range(words[part + x.START], words[part + x.STOP]):
+def close_chunks(words: Words, at: int, first: int, stop: int) -> None:
+    """Give back the memory of those chunks that nobody reads or changes any more."""
+    for number in range(first, stop):
         chunk = words[at + x.CHUNKS_AT] + number * x.CHUNK_WORDS
         lease = words[at + x.LEASES_AT] + number * x.LEASE_WORDS
         applied, acked = words[chunk + x.APPLIED], words[chunk + x.ACKED]
@@ -429,14 +484,14 @@ def finish(arena: Arena, at: int) -> None:
     operation = words[at + x.OPERATION]
     while words[operation + x.TOP] > words[operation + x.STACK_AT]:
         frame = words[operation + x.TOP] - x.FRAME_WORDS
-        part, wait = words[frame + x.COUNTED], words[frame + x.NEXT]
-        if part == 0:
+        stop, wait = words[frame + x.FRAME_STOP], words[frame + x.NEXT]
+        if stop == 0:
             words[operation + x.TOP] = frame
             try_again(arena, at, words[frame + x.FRAME_STREAM])
         elif wait != frame:
             unlink(words, wait)
             try_again(arena, at, wait)
-        elif words[frame + x.FRAME_CHUNK] < words[part + x.STOP]:
+        elif words[frame + x.FRAME_CHUNK] < stop:
             chunk = words[at + x.CHUNKS_AT] + words[frame + x.FRAME_CHUNK] * x.CHUNK_WORDS
             words[frame + x.FRAME_CHUNK] += 1
             take_waits(words, frame, chunk)

@@ -393,7 +393,7 @@ class Endpoints:
                 f"run: messages must have data where a codec writes them, got "
                 f"{schedule.codec.name!r} and none"
             )
-        if schedule.columns.groups and group not in self.aggregators:
+        if schedule.groups and group not in self.aggregators:
             raise ConfigError(
                 "run: the schedule aggregates in the network, got options without a system"
             )

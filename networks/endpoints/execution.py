@@ -158,6 +158,6 @@ class Execution:
         """Make room in the calendars for all messages under way."""
         for calendar in filter(None, self._calendars):
             operations = set(self._active.values())
-            wanted = sum(len(each.executors.plans.message) for each in operations)
+            wanted = sum(each.executors.plans.count for each in operations)
             if wanted > self._store.arena.words[calendar + CAPACITY]:
                 grow_heap(self._store, calendar, 2 * wanted)

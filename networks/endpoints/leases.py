@@ -39,9 +39,7 @@ _C = ctypes.CDLL(None) if sys.platform == "linux" else None
 
 def is_of_ranks(schedule: Schedule) -> bool:
     """Return whether a schedule is of ranks alone, that send what is in their tensors."""
-    return (
-        schedule.places == schedule.ranks and schedule.codec is None and not schedule.columns.groups
-    )
+    return schedule.places == schedule.ranks and schedule.codec is None and not schedule.groups
 
 
 class Leases:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ringleaf.arena import Store
-from ringleaf.collectives.rows import AGGREGATE
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.ina.leases import (
     CLOSE,
@@ -35,12 +34,11 @@ _LINE_WORDS = 8  # of the cache: threads' tables do not share one
 
 def is_one_sum(schedule: Schedule) -> bool:
     """Return whether a schedule is nothing but one sum, of all, over all ranks."""
-    rows = schedule.columns
+    groups = schedule.groups
     return (
-        len(rows) == 1
-        and int(rows.op[0]) == AGGREGATE
+        schedule.as_rows.messages == len(groups) == 1
         and schedule.codec is None
-        and (schedule.chunks, schedule.nodes, len(rows.groups[0])) == (1, *2 * (schedule.ranks,))
+        and (schedule.chunks, schedule.nodes, len(groups[0])) == (1, *2 * (schedule.ranks,))
     )
 
 

@@ -368,7 +368,7 @@ class VirtualNetwork(GivesTensors):
         if options.watch_memory:
             self._occupancy = watch(self.switches, self.endpoints, now_ps, FEW_SAMPLES)
         journal = None
-        most, messages = notes or options.watch_messages, len(schedule.columns)
+        most, messages = notes or options.watch_messages, schedule.as_rows.messages
         if most:
             journal = Journal(
                 self.store, messages, most=most, start_ps=now_ps, regions=self.threads

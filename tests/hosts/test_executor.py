@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
+from circulant_schedules import circulants
 from hypothesis import given
 from hypothesis import strategies as st
 from layered_schedules import layered
@@ -183,6 +184,13 @@ def test_any_order_of_arrival_gives_the_oracle_s_bits(
 
 @given(layered(), st.integers(0, 20), st.integers(0, 1 << 20))
 def test_scratch_memory_and_channels_give_the_oracle_s_bits(
+    schedule: Schedule, elements: int, seed: int
+) -> None:
+    check(schedule, elements, seed)
+
+
+@given(circulants(), st.integers(0, 20), st.integers(0, 1 << 20))
+def test_parts_that_are_one_node_s_turned_give_the_oracle_s_bits(
     schedule: Schedule, elements: int, seed: int
 ) -> None:
     check(schedule, elements, seed)

@@ -115,6 +115,18 @@ def test_a_node_s_streams_are_in_the_order_of_their_first_messages() -> None:
     assert made.streams_of(0, RECEIVE) == got
 
 
+def test_channels_between_two_nodes_are_streams_of_their_own() -> None:
+    made = planned(
+        Transfer(0, 0, 1, 0, Op.COPY, channel=1),
+        Transfer(1, 0, 1, 1, Op.COPY, channel=0),
+        Transfer(2, 0, 1, 2, Op.COPY, channel=1),
+        chunks=4,
+    )
+
+    assert made.streams_of(0) == [Stream(1, Op.COPY, 1), Stream(1, Op.COPY, 0)]
+    assert made.message.tolist() == 2 * [0, 2, 1]
+
+
 @pytest.mark.parametrize(("ahead", "slots"), [(0, 2), (100, 2), (129, 3), (10**6, 5)])
 def test_staging_holds_what_is_let_in_ahead_and_two_messages_at_least(
     ahead: int, slots: int
