@@ -245,6 +245,10 @@ class Rows(Sequence[Row]):
         """The number of messages and aggregations."""
         return len(self.columns)
 
+    def at(self, numbers: Column) -> Columns:
+        """Return the messages with these numbers."""
+        return self.columns.take(numbers)
+
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         """The ranks of each aggregation."""
@@ -280,7 +284,7 @@ class Rows(Sequence[Row]):
             return tuple(self[each] for each in range(*place.indices(len(self))))
         number = range(len(self))[place]
         at = int(np.searchsorted(self._ends, number, side="right"))
-        [message] = self.columns.take(np.array([at])).messages()
+        [message] = self.at(np.array([at])).messages()
         if isinstance(message, Aggregate):
             return message
         chunk = message.stop - (int(self._ends[at]) - number)

@@ -87,7 +87,7 @@ def named(what: str, pid: int, name: str, tid: int = 0) -> Event:
 
 def _rows_of(schedule: Schedule, notes: Sequence[Note]) -> dict[int, Message | Aggregate]:
     wanted = sorted({note.row for note in notes})
-    rows = schedule.columns.take(np.array(wanted, np.int64)).messages()
+    rows = schedule.as_rows.at(np.array(wanted, np.int64)).messages()
     return dict(zip(wanted, rows, strict=True))
 
 

@@ -22,13 +22,16 @@ from itertools import groupby
 
 import networkx as nx
 import numpy as np
+import numpy.typing as npt
 
+from ringleaf.collectives.circulant import CirculantRows
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.rows import AGGREGATE, Column, Columns
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.experiments.bounds.contention import Walk, busy_ps
 from ringleaf.experiments.bounds.moves import least_times
+from ringleaf.experiments.bounds.turns import least_times as turned_times
 from ringleaf.ina.loads import Aggregation, Demand, least_demand
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.tensors import Array
@@ -115,6 +118,9 @@ class Bounds:
         """
         elements = size_bytes // element_bytes
         edges = np.array([0, *(stop for _, stop in chunk_ranges(elements, schedule.chunks))])
+        circulant = schedule.circulant
+        if circulant is not None and moved_bytes is None and elements >= schedule.chunks > 1:
+            return self._turned_ps(circulant, np.diff(edges) * element_bytes)
         rows = schedule.columns
         sizes = (edges[rows.stop] - edges[rows.start]) * element_bytes
         if moved_bytes is not None:
@@ -143,6 +149,31 @@ class Bounds:
         for place, needs in demands.items():
             begin_ps, after_ps = int(times.begin_ps[place]), int(times.after_ps[place])
             loads.merge(needs.loads, begin_ps, after_ps)
+        return max(times.end_ps, loads.least_ps())
+
+    def _turned_ps(self, rows: CirculantRows, sizes: Column) -> int:
+        """Return the largest of the bounds of a circulant schedule, given its chunks' bytes."""
+        hosts, ranks = len(self.ways.hosts), np.arange(rows.ranks)
+        distinct, kinds = np.unique(sizes, return_inverse=True)
+        line_bytes = np.array([self.line_bytes(size) for size in distinct.tolist()], np.int64)
+
+        def alone_ps(distance: int) -> npt.NDArray[np.int64]:
+            pairs = list(
+                zip(ranks.tolist(), ((ranks + distance) % rows.ranks).tolist(), strict=True)
+            )
+            return np.array(
+                [[self._message_ps(*pair, size) for pair in pairs] for size in distinct.tolist()]
+            )
+
+        times = turned_times(rows, kinds, line_bytes, alone_ps)
+        pairs = [(ranks + distance) % rows.ranks * hosts + ranks for distance in times.sends]
+        known = times.sends.values()
+        loads = self._carried(
+            np.concatenate(pairs),
+            np.concatenate([each.size_bytes for each in known]),
+            np.concatenate([each.begin_ps for each in known]),
+            np.concatenate([each.after_ps for each in known]),
+        )
         return max(times.end_ps, loads.least_ps())
 
     def expected_ps(self, schedule: Schedule, size_bytes: int, element_bytes: int = 4) -> int:
@@ -240,8 +271,20 @@ class Bounds:
         np.add.at(total, pair_of, line_bytes[size_of])
         np.minimum.at(begin_ps, pair_of, begin)
         np.minimum.at(after_ps, pair_of, after)
-        loads = Loads(self.ways.links)
-        columns = (pairs, total, begin_ps, after_ps)
+        return self._carried(pairs, total, begin_ps, after_ps)
+
+    def _carried(self, pairs: Column, total: Column, begin_ps: Column, after_ps: Column) -> Loads:
+        """Return the loads of flows between hosts.
+
+        Args:
+            pairs: The number of each flow's destination, times hosts, and its source.
+            total: Bytes of each.
+            begin_ps: Earliest begin of each.
+            after_ps: Least time that follows the end of each.
+        """
+        loads, hosts = Loads(self.ways.links), len(self.ways.hosts)
+        order = np.argsort(pairs)
+        columns = (each[order] for each in (pairs, total, begin_ps, after_ps))
         flows = zip(*(column.tolist() for column in columns), strict=True)
         for dst, group in groupby(flows, lambda flow: flow[0] // hosts):
             self.ways.add_flows(loads, dst, {pair % hosts: Flow(*flow) for pair, *flow in group})

@@ -205,22 +205,23 @@ def wake_all(arena: Arena, at: int, now_ps: int) -> int:
 
 @inline
 def note_posted(words: Words, journal: int, part: int, now_ps: int) -> None:
-    """Note that a node's agent has been given a message to send."""
-    words[words[journal + POSTED_AT] + words[part + x.MESSAGE]] = now_ps
+    """Note that a node's agent has been given a message to send, if there is room for its ends."""
+    if words[journal + NOTES] < words[journal + MOST_NOTES]:
+        words[words[journal + POSTED_AT] + words[part + x.MESSAGE]] = now_ps
 
 
 @inline
 def note(words: Words, journal: int, part: int, now_ps: int) -> None:
     """Note that a part is done: a message acknowledged, a message or a sum there."""
+    if words[journal + NOTES] == words[journal + MOST_NOTES]:
+        words[journal + LEFT_OUT] += 1
+        return
     stream = words[part + x.STREAM]
     kind = words[stream + x.KIND]
     message = words[part + x.MESSAGE]
     start_ps = words[part + x.HELD] - 1
     if kind != SUM:
         start_ps = words[words[journal + POSTED_AT] + message]
-    if words[journal + NOTES] == words[journal + MOST_NOTES]:
-        words[journal + LEFT_OUT] += 1
-        return
     row = words[journal + NOTES_AT] + words[journal + NOTES] * NOTE_WORDS
     words[journal + NOTES] += 1
     words[row] = kind

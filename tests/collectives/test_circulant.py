@@ -46,15 +46,15 @@ def test_rows_by_number_by_chunk_and_by_rank_are_the_same(schedule: Schedule) ->
     for number, row in enumerate(whole):
         of = first[number // ranks]
         assert isinstance(of, Message)
-        ends = ((each + number) % ranks for each in (of.src, of.dst, of.start))
-        assert row == Transfer(of.step, *ends, of.op)
+        src, dst, chunk = ((each + number) % ranks for each in (of.src, of.dst, of.start))
+        assert row == Transfer(of.step, src, dst, chunk, of.op)
     for each in range(ranks):
         (numbers, rows), (wanted, known) = made.of_chunk(each), whole.of_chunk(each)
         assert np.array_equal(numbers, wanted)
         assert same(rows, known)
         numbers, rows = made.of_rank(each)
-        of_rank = [n for n, row in enumerate(whole) if each in (row.src, row.dst)]
-        assert numbers.tolist() == of_rank
+        ends = (whole.columns.src, whole.columns.dst)
+        assert numbers.tolist() == np.flatnonzero((ends[0] == each) | (ends[1] == each)).tolist()
         assert same(rows, whole.columns.take(numbers))
 
 

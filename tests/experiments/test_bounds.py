@@ -4,9 +4,15 @@ At 100 Gbit/s a byte takes 80 ps. A packet of 4096 bytes between hosts has 82 mo
 Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, and preamble, FCS and gap 24.
 """
 
+from dataclasses import replace
+
 import pytest
+from circulant_schedules import circulants
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.rows import Rows
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.topologies import registry
@@ -238,3 +244,24 @@ def test_one_element_moves_only_where_it_must() -> None:
     star = bounds("leafspine,leaves=1,spines=1,hosts=4")
 
     assert 0 < star.least_ps(ALGORITHMS["ring"].build(4), 4, 4) <= 6 * 3 * PS_PER_US
+
+
+TOPOLOGIES = ("leafspine,leaves=4,spines=2,hosts=2", "torus2d,x=3,y=3", "fattree")
+
+
+@given(circulants(), st.sampled_from(TOPOLOGIES), st.integers(1, 5000), st.booleans())
+def test_a_circulant_schedule_s_bound_is_that_of_all_its_rows(
+    schedule: Schedule, topo: str, elements: int, ecmp: bool
+) -> None:
+    """Also where some chunks are empty, and where they differ by an element."""
+    whole = replace(schedule, rows=Rows(schedule.columns))
+    made = [bounds(topo, ecmp=ecmp).least_ps(each, 4 * elements, 4) for each in (schedule, whole)]
+
+    assert made[0] == made[1]
+
+
+def test_a_bound_of_a_ring_keeps_a_rank_s_rows_only() -> None:
+    schedule = ALGORITHMS["ring"].build(8)
+    bounds("fattree").least_ps(schedule, MIB, 4)
+
+    assert "columns" not in vars(schedule.as_rows)
