@@ -60,6 +60,7 @@ ROUTE_BYTES = 100  # per switch and host: the route, the time on it, and its tab
 SWITCH_BYTES = 64 << 10  # registers, if switches just forward
 ROW_BYTES = 220  # per row of a schedule: its columns, and those of bounds and checks
 MESSAGE_BYTES = 550  # per message: in hosts' plans, and in the timeline
+TURNED_BYTES = 36  # per message, where all ranks' parts are one's, turned: counts of their chunks
 SERIES_BYTES = 4 << 10  # per direction of a link and row of the table: bytes carried, by time
 
 # Seconds, of packets.
@@ -81,10 +82,11 @@ ROUTE_S = 8e-7  # per switch and host
 ROW_S = 5e-7  # per row of a schedule
 CHECK_S = 2.5e-10  # per row and rank: whose inputs are in it
 MESSAGE_S = 2.8e-6  # per message
+TURNED_S = 2e-7  # per message, where all ranks' parts are one's, turned
 SWITCH_S = 3e-3  # per switch
 BYTES_PER_S = 7e8  # of all ranks' tensors: to make them, and to check results
 
-ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat
+ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat, and all ranks do the same
 EACH_END = 12
 """The steps that are simulated at the beginning, and at the end, where others are skipped."""
 
@@ -204,6 +206,7 @@ def estimate(
     ranks = counts.hosts - spec.servers
     count, sent = rows(algorithm, ranks, size_bytes), messages(algorithm, ranks, size_bytes)
     routes, pairs = counts.switches * counts.hosts, counts.hosts**2
+    is_round = algorithm.name in ROUND
     memory = (
         BASE_BYTES
         + TORCH_BYTES * _loads_torch(spec)
@@ -212,18 +215,17 @@ def estimate(
         + 2 * PORT_BYTES * counts.links
         + ROUTE_BYTES * routes
         + costs_of(algorithm).switch_bytes * counts.switches
-        + ROW_BYTES * count
-        + MESSAGE_BYTES * sent
+        + (TURNED_BYTES * sent if is_round else ROW_BYTES * count + MESSAGE_BYTES * sent)
     )
+    rows_s = (ROW_S + CHECK_S * ranks) * count + MESSAGE_S * sent
     setup_s = (
         SWITCH_S * counts.switches
         + ROUTE_S * routes
-        + (ROW_S + CHECK_S * ranks) * count
-        + MESSAGE_S * sent
+        + (TURNED_S * sent if is_round else rows_s)
         + ranks * size_bytes * spec.has_data / BYTES_PER_S
     )
     packet_hops = hops(spec, algorithm, ranks, size_bytes, distance)
-    if spec.skip and algorithm.name in ROUND and ranks > 1:
+    if spec.skip and is_round and ranks > 1:
         packet_hops = round(packet_hops * min(1, 2 * EACH_END / (sent / ranks)))
     memory += LOGGED_BYTES * min(packet_hops, MOST_LOGGED) * spec.explain
     packets_s = _packets_s(spec, algorithm, ranks, size_bytes, packet_hops)
