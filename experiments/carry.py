@@ -1,4 +1,4 @@
-"""Carry a collective over a network: every packet of it, or with steps that repeat skipped."""
+"""Carry a collective over a network: every packet of it, or with what repeats skipped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.experiments.data import Inputs, fill_all
+from ringleaf.experiments.data import Inputs, Noise, fill_all
 from ringleaf.experiments.estimate import EACH_END, pays_to_lease
 from ringleaf.experiments.network import Network
 from ringleaf.experiments.spec.collective import CollectiveSpec
@@ -19,6 +19,7 @@ from ringleaf.units import serialize_ps
 if TYPE_CHECKING:
     from ringleaf.networks.endpoints.leases import Leases
     from ringleaf.networks.outcome import RunResult
+    from ringleaf.networks.virtual import VirtualNetwork
 
 Tell = Callable[[int], None]
 
@@ -31,10 +32,11 @@ class Carried:
         network: The network that carried it, not yet closed.
         arrays: The ranks' results.
         outcome: Times, bytes and the like.
-        skipped: Share of its steps that were not simulated.
+        skipped: Share of its steps, or of its tensors' elements, that were not simulated.
         error: What the time may be wrong by, because of that, as a share of it.
         how: In words, what was skipped, or why nothing was; empty if it was not asked for.
         leases: The leases that say where the results are; None: in `arrays`.
+        inputs: The inputs, if smaller tensors ran; None: those that were asked for.
     """
 
     network: Network
@@ -44,6 +46,7 @@ class Carried:
     error: float = 0.0
     how: str = ""
     leases: Leases | None = None
+    inputs: Inputs | None = None
 
 
 def carry(
@@ -53,18 +56,20 @@ def carry(
     make: Callable[[], Network],
     tell: Tell | None,
 ) -> Carried:
-    """Run a collective once; steps are skipped if that was asked for, and if they repeat.
+    """Run a collective once; what repeats is skipped if that was asked for: steps, or elements.
 
     Args:
         spec: The experiment, which says whether there is data, and the tolerance.
         schedule: The collective's schedule.
         inputs: The ranks' inputs.
-        make: Makes a network; called again if steps turn out not to take the same time.
+        make: Makes a network; called again for smaller tensors, and if nothing can be skipped.
         tell: Called with the packet-hops so far.
     """
     how = ""
     if spec.skip:
-        found = _carry_ends(spec, schedule, inputs, make, tell)
+        is_summed = schedule.groups and not inputs.is_kept
+        skip = _carry_less if is_summed else _carry_ends
+        found = skip(spec, schedule, inputs, make, tell)
         if isinstance(found, Carried):
             return found
         how = f"in full, as {found}"
@@ -110,16 +115,12 @@ def _carry_ends(
 ) -> Carried | str:
     """Simulate the first and the last steps; return why that can't be done, if so."""
     from ringleaf.networks import skipping  # loads what simulates
-    from ringleaf.networks.virtual import VirtualNetwork
 
     if why := skipping.obstacle(schedule, inputs.elements, EACH_END):
         return why
-    network = make()
-    assert isinstance(network, VirtualNetwork), "only virtual time can skip"
-    kinds = link_kinds(network.graph)
-    if any(kind.loss for kind in kinds):
-        return "links lose packets"
-    slowest_bps = min(kind.rate_bps for kind in kinds)
+    network = _virtual(make())
+    if _loses(network):
+        return _LOSSES
     arrays = _arrays(spec, network, skipping.part(schedule, 0, EACH_END), inputs)
 
     def simulate(part: Schedule) -> RunResult:
@@ -132,7 +133,7 @@ def _carry_ends(
         simulate,
         spread,
         each_end=EACH_END,
-        packet_ps=serialize_ps(spec.mtu_bytes, slowest_bps),
+        packet_ps=_packet_ps(spec, network),
         has_data=spec.has_data,
     )
     if isinstance(found, str):
@@ -140,3 +141,76 @@ def _carry_ends(
         return found
     outcome, skip = found
     return Carried(network, arrays, outcome, skip.steps / skip.of, skip.error, str(skip))
+
+
+_LOSSES = "links lose packets"
+
+
+def _virtual(network: Network) -> VirtualNetwork:
+    from ringleaf.networks.virtual import VirtualNetwork  # loads what simulates
+
+    assert isinstance(network, VirtualNetwork), "only virtual time can skip"
+    return network
+
+
+def _loses(network: VirtualNetwork) -> bool:
+    return any(kind.loss for kind in link_kinds(network.graph))
+
+
+def _packet_ps(spec: CollectiveSpec, network: VirtualNetwork) -> int:
+    """Return the time of a packet on the slowest link."""
+    return serialize_ps(spec.mtu_bytes, min(kind.rate_bps for kind in link_kinds(network.graph)))
+
+
+def _carry_less(
+    spec: CollectiveSpec,
+    schedule: Schedule,
+    inputs: Inputs,
+    make: Callable[[], Network],
+    tell: Tell | None,
+) -> Carried | str:
+    """Have switches add up smaller tensors; return why that can't be done, if so."""
+    from ringleaf.networks import stretching  # loads what simulates
+
+    network = _virtual(make())
+    if _loses(network):
+        return _LOSSES
+    last: Carried | None = None
+    hops = 0
+
+    def tell_all(more: int) -> None:
+        if tell is not None:
+            tell(hops + more)
+
+    def simulate(elements: int) -> RunResult:
+        nonlocal network, last, hops
+        if last is not None:
+            network.close()
+            last = None  # its memory may be another network's
+            network = _virtual(make())
+        fewer = Noise(spec.seed, inputs.ranks, elements, inputs.dtype)
+        arrays = _arrays(spec, network, schedule, fewer)
+        outcome = network.run(schedule, arrays, tell_all)
+        last = Carried(network, arrays, outcome, inputs=fewer)
+        hops += outcome.packet_hops
+        return outcome
+
+    found = stretching.run(
+        inputs.elements,
+        spec.skip,
+        simulate,
+        least=schedule.chunks * spec.lanes * (network.slots or 1),
+        packet_ps=_packet_ps(spec, network),
+    )
+    if isinstance(found, str):
+        network.close()
+        return found
+    assert last is not None
+    outcome, stretch = found
+    return replace(
+        last,
+        outcome=replace(outcome, packet_hops=hops),
+        skipped=stretch.skipped,
+        error=stretch.error,
+        how=str(stretch),
+    )

@@ -90,6 +90,9 @@ ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat, and all ra
 EACH_END = 12
 """The steps that are simulated at the beginning, and at the end, where others are skipped."""
 
+SUMMED_SHARE = 10 / 256
+"""The share of elements that are simulated at first where switches add and others are skipped."""
+
 CODED = ("ssar-double", "ssar-split", "dsar-split")
 
 HOSTS_ADD = Costs(switch_bytes=SWITCH_BYTES, hops_per_s=HOPS_PER_S)
@@ -204,6 +207,8 @@ def estimate(
 ) -> Estimate:
     """Estimate the memory and time of one row on a network of a given size."""
     ranks = counts.hosts - spec.servers
+    if spec.skip and algorithm.in_network:
+        size_bytes = round(size_bytes * SUMMED_SHARE)
     count, sent = rows(algorithm, ranks, size_bytes), messages(algorithm, ranks, size_bytes)
     routes, pairs = counts.switches * counts.hosts, counts.hosts**2
     is_round = algorithm.name in ROUND

@@ -69,7 +69,7 @@ class CollectiveRow:
     events: int
     limit: str = ""  # live: the part without processor time left, so links were not the limit
     reason: str = ""  # why the first wrong element is wrong
-    skipped_percent: float = 0.0  # of the schedule's steps: they were not simulated
+    skipped_percent: float = 0.0  # of steps, or of elements: they were not simulated
     error_percent: float = 0.0  # what the time may be wrong by, because of that
     skipping: str = ""  # if it was asked for: what was skipped, or why nothing was
     choice: str = ""  # by an algorithm that chooses: the one it has chosen

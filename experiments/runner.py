@@ -278,7 +278,8 @@ class Experiment:
         verdict = None
         if self.spec.has_data:
             verdict = judge.judge(
-                schedule, inputs, arrays, self._tolerance(algorithm), carried.leases
+                *(schedule, carried.inputs or inputs, arrays, self._tolerance(algorithm)),
+                carried.leases,
             )
         row = self._row(
             *(algorithm, schedule, size_bytes, carried),

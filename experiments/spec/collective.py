@@ -96,8 +96,8 @@ class CollectiveSpec(NetworkSpec):
     )
     skip: kinds.Share = option(
         "0%",
-        "Skip steps that repeat, as a ring's do, once their times differ by no more than this: "
-        "0.1%; default: every packet is simulated. Data is added up all the same",
+        "Skip what repeats, a ring's steps or slots of switches that add, once times differ by no "
+        "more than this: 0.1%; default: every packet is simulated. Hosts add up all data the same",
         flags="--skip",
     )
     explain: kinds.Yes = option(

@@ -1,8 +1,10 @@
-"""Compare runs that skip steps with whole ones: `python -m ringleaf.experiments.studies.skipping`.
+"""Compare runs that skip what repeats with whole ones.
 
-For each case: the time of the whole run, that of the run with skipped steps, the error beside the
-one that was foretold, and by how much the bytes of the busiest link and the fullest queue differ.
-The program fails if an error is larger than foretold, unless 3 % or more are, or if sums are wrong.
+`python -m ringleaf.experiments.studies.skipping`: of rings and their halves steps are skipped, of
+what switches add elements. For each case: the time of the whole run, that of the other one, the
+error beside the one that was foretold, and by how much the bytes of the busiest link and the
+fullest queue differ. The program fails if an error is larger than foretold, unless 3 % or more are,
+or if sums are wrong.
 """
 
 from __future__ import annotations
@@ -10,9 +12,11 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
+from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import RingleafError
 from ringleaf.experiments.runner import Experiment, Measurement
 from ringleaf.experiments.spec.options import resolve
@@ -22,8 +26,16 @@ TOPOLOGIES = (
     *("fattree", "fattree,k=8", "leafspine,leaves=8,spines=2,hosts=8", "bcube,n=4,k=2"),
     *("torus2d,x=8,y=8", "torus3d,x=4,y=4,z=4", "hammingmesh,a=2,b=2,x=4,y=4"),
 )
-ALGORITHMS = ("ring", "reducescatter", "allgather")
+ROUND = ("ring", "reducescatter", "allgather")
 SIZES = ("1M", "16M")
+TOLERANCE = "100%"
+"""Steps are skipped whatever the error."""
+
+SUMMED_TOPOLOGIES = ("fattree", "fattree,k=8", "leafspine,leaves=8,spines=2,hosts=8", "torus2d")
+SUMMED_SIZES = ("16M", "64M")
+SUMMED_TOLERANCE = "0.1%"
+DENSE = ("tern", "vote")
+"""Systems whose tensors are of a few values only."""
 
 LARGE = 0.03
 """An error that is foretold above this says only that steps do not repeat well enough."""
@@ -31,11 +43,11 @@ LARGE = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A whole run, and one with skipped steps.
+    """A whole run, and one that skips.
 
     Attributes:
         whole: The whole run.
-        short: The run with skipped steps; it may have been whole, too.
+        short: The run that skips; it may have been whole, too.
         whole_s: Seconds of the whole run, with its data.
         short_s: Seconds of the other one.
     """
@@ -71,16 +83,17 @@ class Comparison:
         return short / max(whole, 1) - 1
 
 
-def compare(**given: str) -> Comparison:
-    """Run a case twice, whole and with steps skipped whatever the error.
+def compare(skip: str = "100%", **given: str) -> Comparison:
+    """Run a case twice, whole and with what repeats skipped.
 
     Args:
-        given: Options, as typed.
+        skip: The tolerance: by default, whatever the error.
+        given: Other options, as typed.
 
     Raises:
         RingleafError: If an option or the topology does not allow it.
     """
-    (whole, whole_s), (short, short_s) = (_timed({**given, "skip": skip}) for skip in ("0", "100%"))
+    (whole, whole_s), (short, short_s) = (_timed({**given, "skip": each}) for each in ("0", skip))
     return Comparison(whole, short, whole_s, short_s)
 
 
@@ -95,9 +108,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="ringleaf.experiments.studies.skipping", description=__doc__
     )
-    parser.add_argument("--topo", nargs="*", default=TOPOLOGIES)
-    parser.add_argument("--algo", nargs="*", default=ALGORITHMS)
-    parser.add_argument("--size", nargs="*", default=SIZES)
+    summed = [name for name, each in ALGORITHMS.items() if each.in_network and name not in DENSE]
+    parser.add_argument("--topo", nargs="*", help="topologies, for all algorithms")
+    parser.add_argument("--algo", nargs="*", default=[*ROUND, *summed])
+    parser.add_argument("--size", nargs="*", help="sizes, for all algorithms")
     options = parser.parse_args(arguments)
     sys.stdout.write(
         f"#{'topology':>40} {'algo':>13} {'size':>5} {'time(us)':>10} {'%skipped':>8} "
@@ -105,16 +119,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     wrong = 0
     try:
-        for topo in options.topo:
-            for algo in options.algo:
-                for size in options.size:
-                    found = compare(topo=topo, algo=algo, size=size)
-                    wrong += not found.is_right
-                    _print(topo, size, found)
+        for topo, algo, size in _cases(options.topo, options.algo, options.size):
+            in_network = algo in ALGORITHMS and ALGORITHMS[algo].in_network
+            skip = SUMMED_TOLERANCE if in_network else TOLERANCE
+            found = compare(skip, topo=topo, algo=algo, size=size)
+            wrong += not found.is_right
+            _print(topo, size, found)
     except RingleafError as error:
         parser.error(str(error))
     sys.stdout.write(f"# larger errors than foretold, or wrong sums: {wrong}\n")
     return 1 if wrong else 0
+
+
+def _cases(
+    topologies: Sequence[str] | None, algorithms: Sequence[str], sizes: Sequence[str] | None
+) -> Iterator[tuple[str, str, str]]:
+    """Yield topologies, algorithms and sizes: those that were asked for, or the usual ones."""
+    for algo in algorithms:
+        in_network = algo in ALGORITHMS and ALGORITHMS[algo].in_network
+        usual = (SUMMED_TOPOLOGIES, SUMMED_SIZES) if in_network else (TOPOLOGIES, SIZES)
+        yield from product(topologies or usual[0], [algo], sizes or usual[1])
 
 
 def _print(topo: str, size: str, found: Comparison) -> None:
