@@ -11,6 +11,7 @@ from ringleaf.experiments.data import Inputs, Noise, fill_all
 from ringleaf.experiments.estimate import EACH_END, pays_to_lease
 from ringleaf.experiments.network import Network
 from ringleaf.experiments.spec.collective import CollectiveSpec
+from ringleaf.ina.registry import find_system
 from ringleaf.tensors import Array
 from ringleaf.threads import spread
 from ringleaf.topologies.kinds import link_kinds
@@ -172,6 +173,8 @@ def _carry_less(
     """Have switches add up smaller tensors; return why that can't be done, if so."""
     from ringleaf.networks import stretching  # loads what simulates
 
+    if find_system(schedule.algorithm).has_windows:
+        return "its workers' windows change with congestion"
     network = _virtual(make())
     if _loses(network):
         return _LOSSES

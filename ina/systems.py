@@ -200,6 +200,8 @@ class System(ABC):
             (`ringleaf.ina.leases`); its jobs are `ringleaf.ina.jobs.WorkersJob`.
         compress: The compressor whose elements its workers must be given, as people write it
             (`--compress`): `signsgd`; "": they take any.
+        has_windows: Whether workers' windows change with congestion; else as many packets are in
+            flight all the time.
         moves: Whether its jobs' parts of switches' memory can change while they run: if a request
             says so, they have a `mover`.
         deals_on: Whether it deals a tensor's blocks to servers from where the last tensor's dealing
@@ -217,6 +219,7 @@ class System(ABC):
     is_forgetful: bool = False
     leases: bool = False
     compress: str = ""
+    has_windows: bool = False
     moves: bool = False
     deals_on: bool = False
 

@@ -80,7 +80,7 @@ class Comparison:
     def queue_error(self) -> float:
         """The difference of the fullest queue's bytes, as a share."""
         whole, short = (each.outcome.peak_queue_bytes for each in (self.whole, self.short))
-        return short / max(whole, 1) - 1
+        return short / whole - 1 if whole else float(short)
 
 
 def compare(skip: str = "100%", **given: str) -> Comparison:

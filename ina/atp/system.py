@@ -28,6 +28,7 @@ class Atp(FolderSystem):
     title = "ATP"
     look = Look("#1fb0d0", "*")
     costs = Costs(switch_bytes=6 << 20, hops_per_s=4e5, packets=0.9)
+    has_windows = True
     builds = tuple(
         Target(f"{name}-{lanes}", "atp.p4", (f"-DLANES={lanes}", *options))
         for name, options in (("atp", ()), ("atp-switchml", ("-DSWITCHML",)))

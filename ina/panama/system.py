@@ -32,6 +32,7 @@ class Panama(SwitchML):
     reading = "ringleaf.ina.switchml.reading"
     title = "PANAMA"
     look = Look("#f020a0", "4")
+    has_windows = True
     builds = tuple(Target(f"panama-{lanes}", "panama.p4", (f"-DLANES={lanes}",)) for lanes in LANES)
     moves = False
     deals_on = True
