@@ -17,17 +17,15 @@ from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.embedding import Embedding
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
-from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.experiments import results
-from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.bounds.busbw import busbw_factor
-from ringleaf.experiments.bounds.floor import Floor, Held, Task
 from ringleaf.experiments.carry import Carried, carry
 from ringleaf.experiments.checks import count_nodes, count_ranks, one_collective
 from ringleaf.experiments.data import TYPES, Given, Inputs, Noise, Sparsity, whole
 from ringleaf.experiments.estimate import Estimate, Need, estimate, need
 from ringleaf.experiments.exchanges import Exchange, coded, tolerance_of
 from ringleaf.experiments.judge import Judge
+from ringleaf.experiments.limits import Limits
 from ringleaf.experiments.methods import carry_step
 from ringleaf.experiments.network import (
     Connect,
@@ -45,16 +43,13 @@ from ringleaf.experiments.spec.collective import DTYPES, CollectiveSpec
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.verdict import Tolerance, Verdict
 from ringleaf.experiments.wires import Cabling
-from ringleaf.ina.registry import find_system
-from ringleaf.ina.systems import FORWARD
-from ringleaf.tensors import Array, as_tensor, as_tensors
+from ringleaf.tensors import Array, as_tensor
 from ringleaf.topologies.graph import hosts, switches
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import link_kinds
 from ringleaf.units import PS_PER_S, format_size
 
 if TYPE_CHECKING:
-    import networkx as nx
     import torch
 
     from ringleaf.experiments.explain.findings import Explained
@@ -97,33 +92,18 @@ class Experiment:
         self.ranks = count_ranks(len(hosts(self.graph)), spec.servers)
 
     @cached_property
-    def _bounds(self) -> Bounds:
-        return self._bounds_on(self.graph)
-
-    def _bounds_on(self, graph: nx.Graph[str]) -> Bounds:
-        spec = self.spec
-        return Bounds(
-            graph,
-            ecmp=spec.routes == "ecmp",
-            mtu_bytes=spec.mtu_bytes,
-            lanes=spec.lanes,
-            servers=spec.servers,
-            trees=spec.trees,
-            cc=spec.cc,
-        )
+    def limits(self) -> Limits:
+        """The least times of its collectives."""
+        return Limits(self.spec, self.collective, self.graph, self.ranks)
 
     @property
     def fabric(self) -> AlphaBeta:
         """The fabric that schedules of this topology are built for."""
-        return self._bounds.fabric
+        return self.limits.fabric
 
     @cached_property
     def _cabling(self) -> Cabling:
         return Cabling(self.graph)
-
-    @cached_property
-    def _floor(self) -> Floor:
-        return Floor(self._bounds.ways, self.ranks)
 
     @cached_property
     def _hierarchy(self) -> tuple[int, ...]:
@@ -244,7 +224,7 @@ class Experiment:
 
     def expected_ps(self, schedule: Schedule, size_bytes: int) -> int:
         """Return the time that a schedule of hosts is expected to take, by the cost model."""
-        return self._bounds.expected_ps(schedule, size_bytes, DTYPES[self.spec.dtype])
+        return self.limits.expected_ps(schedule, size_bytes)
 
     def measure(
         self,
@@ -284,12 +264,12 @@ class Experiment:
         row = self._row(
             *(algorithm, schedule, size_bytes, carried),
             verdict=verdict,
-            bound_ps=self._bound_ps(schedule, inputs, network.slots),
-            floor_ps=self._floor_ps(algorithm, schedule, moved_bytes, inputs),
+            bound_ps=self.limits.bound_ps(schedule, inputs, network.slots),
+            floor_ps=self.limits.floor_ps(algorithm, schedule, inputs),
         )
         found = self._measurement(algorithm, row, outcome, schedule, arrays)
         if self.spec.explain:
-            bound_by = partial(self._bound_ps, schedule, inputs, network.slots)
+            bound_by = partial(self.limits.bound_ps, schedule, inputs, network.slots)
             explained = self._explained(network, algorithm, found, bound_by)
             return replace(found, explained=explained)
         return found
@@ -300,7 +280,7 @@ class Experiment:
         """Run a sparse allreduce once on a network, and judge exchanges and result."""
 
         def bound_ps(each: Exchange) -> int:
-            return self._bound_ps(each.schedule, Given(each.values), each.slots)
+            return self.limits.bound_ps(each.schedule, Given(each.values), each.slots)
 
         def build(name: str, size_bytes: int, root: int) -> Schedule:
             assert root == 0, "a first step's roots are rank 0"
@@ -317,28 +297,9 @@ class Experiment:
             *(algorithm, done.schedule, size_bytes, Carried(network, done.results, done.outcome)),
             verdict=done.verdict,
             bound_ps=done.bound_ps,
-            floor_ps=self._latency_ps,  # an element that is not chosen takes nothing
+            floor_ps=self.limits.latency_ps,  # an element that is not chosen takes nothing
         )
         return self._measurement(algorithm, row, done.outcome, done.schedule, done.results)
-
-    def _bound_ps(
-        self,
-        schedule: Schedule,
-        inputs: Inputs,
-        slots: int | None,
-        bounds: Bounds | None = None,
-    ) -> int:
-        """Return a schedule's least time, on this topology unless `bounds` are of another."""
-        item_bytes = DTYPES[self.spec.dtype]
-        return (bounds or self._bounds).least_ps(
-            schedule,
-            inputs.elements * item_bytes,
-            item_bytes,
-            is_float=self.spec.dtype == "float32",
-            moved_bytes=None if schedule.codec is None else _message_bytes(schedule, inputs),
-            inputs=whole(inputs) if inputs.is_kept else None,
-            slots=slots,
-        )
 
     def _measurement(
         self,
@@ -375,9 +336,7 @@ class Experiment:
 
         assert isinstance(network, LoggedNetwork), "a run that is explained is logged"
         row = found.row
-        bound = bound_parts(
-            self.graph, row.bound_ps, lambda graph: bound_by(bounds=self._bounds_on(graph))
-        )
+        bound = bound_parts(self.graph, row.bound_ps, lambda graph: bound_by(graph=graph))
         settings = Settings(
             self.spec.lanes,
             self.spec.message_overhead_ps,
@@ -394,42 +353,6 @@ class Experiment:
         """Return the judge of an algorithm: only files have roots other than rank 0."""
         root = 0 if algorithm.ranks is None else schedule.root
         return self._judges.setdefault(root, Judge(self.collective, root))
-
-    def _floor_ps(
-        self,
-        algorithm: Algorithm,
-        schedule: Schedule,
-        size_bytes: int,
-        inputs: Inputs,
-    ) -> int:
-        """Return the least time of any algorithm with the same adders: switches, or only hosts."""
-        dense = Held.dense(self.ranks, size_bytes)
-        if self.spec.compress and schedule.codec not in (None, SPARSE_STREAM):
-            # An element may take less than a bit.
-            return self._latency_ps
-        return self._floor.least_ps(
-            Task(
-                self.collective,
-                inputs.elements,
-                DTYPES[self.spec.dtype],
-                dense if self._is_dense else Held.of(whole(inputs)),
-                hosts_add=self._hosts_add(algorithm),
-                root=schedule.root,
-            )
-        )
-
-    @property
-    def _latency_ps(self) -> int:
-        """The least time of the collective, if data take none."""
-        return self._floor.least_ps(
-            Task(self.collective, 0, 0, Held.dense(self.ranks, 0), hosts_add=False)
-        )
-
-    def _hosts_add(self, algorithm: Algorithm) -> bool:
-        """Return whether only hosts add, as switches just forward."""
-        if not algorithm.in_network:
-            return True
-        return find_system(algorithm.name).program(self.spec.lanes) == FORWARD
 
     @property
     def _pcaps(self) -> Path | None:
@@ -484,13 +407,6 @@ class Experiment:
             choice=schedule.algorithm if algorithm.chooses else "",
             expected_ps=self.expected_ps(schedule, size_bytes) if algorithm.chooses else None,
         )
-
-
-def _message_bytes(schedule: Schedule, inputs: Inputs) -> list[int]:
-    """Return the size of each message of a schedule whose codec decides it."""
-    from ringleaf.collectives.oracle import message_bytes  # loads torch
-
-    return message_bytes(schedule, as_tensors(whole(inputs)))
 
 
 def _teller(progress: Progress, expected: Estimate) -> Callable[[int], None]:
