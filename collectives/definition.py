@@ -58,19 +58,20 @@ def demands(collective: Collective, ranks: int, blocks: int, root: int = 0) -> D
     wanted: Demands
     match collective:
         case Collective.ALLREDUCE:
-            wanted = np.full((ranks, blocks), EVERYONE)
+            wanted = np.array([[EVERYONE]])
         case Collective.REDUCE:
-            wanted = np.where(rank == root, EVERYONE, NOBODY) + 0 * block
+            wanted = np.where(rank == root, EVERYONE, NOBODY)
         case Collective.BROADCAST:
-            wanted = np.full((ranks, blocks), root)
+            wanted = np.array([[root]])
         case Collective.REDUCE_SCATTER:
             wanted = np.where(rank == owner, EVERYONE, NOBODY)
         case Collective.ALL_GATHER:
-            wanted = owner + 0 * rank
+            wanted = owner
         case Collective.ALL_TO_ALL:
             wanted = (rank - owner) % ranks
-    wanted.flags.writeable = False
-    return wanted
+    found: Demands = np.broadcast_to(wanted, (ranks, blocks))
+    found.flags.writeable = False
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +149,16 @@ def find_faults(schedule: Schedule, collective: Collective, root: int = 0) -> Fa
 
 def turns(wanted: Demands) -> bool:
     """Return whether each rank must hold of a chunk what the one before must of the one before."""
-    turned = np.roll(wanted, (1, 1), (0, 1))
-    turned = np.where(turned < 0, turned, (turned + 1) % len(wanted))
-    return wanted.shape[0] == wanted.shape[1] and np.array_equal(turned, wanted)
+    ranks, chunks = wanted.shape
+    return ranks == chunks and all(
+        np.array_equal(_next_rank_s(wanted[rank - 1]), wanted[rank]) for rank in range(ranks)
+    )
+
+
+def _next_rank_s(wanted: Demands) -> Demands:
+    """Return what the next rank must hold, if it does as this one, turned: (chunks,)."""
+    turned = np.roll(wanted, 1)
+    return np.where(turned < 0, turned, (turned + 1) % len(wanted))
 
 
 def _follow(schedule: Schedule, collective: Collective, root: int) -> Faults:

@@ -306,7 +306,7 @@ def _sums(item: types.Type, wide: types.Type) -> types.Signature:
 
 
 def _holds(item: types.Type, wide: types.Type) -> types.Signature:
-    number, demands = types.int64, types.Array(types.int64, 2, "C", readonly=True)
+    number, demands = types.int64, types.Array(types.int64, 2, "A", readonly=True)
     sums = wide[::1], types.float32[::1], types.float64
     return types.boolean(demands, number[::1], number, number, item[:, ::1], item[:, ::1], *sums)
 
