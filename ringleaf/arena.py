@@ -114,7 +114,7 @@ class Store:
         offset = -(-self._used[array] // per_line) * per_line
         self._used[array] = offset + count
         if self._used[array] > old.size:
-            new = _zeros(max(self._used[array], 2 * old.size), old.dtype)
+            new = _zeros(2 * self._used[array], old.dtype)
             new[: old.size] = old
             self._put(array, new)
         return offset

@@ -5,8 +5,8 @@ registered memory, as a NIC's scatter list would have it), then zero bytes of ta
 ICRC of RoCEv2, which nothing here computes). So a hop costs the same for 64 bytes and 4 KiB.
 
 While a P4 pipeline has a packet, from ingress until egress has sent it, the packet also has a
-header vector (PHV): the program's fields and lanes. Most packets are on wires; so a few vectors
-go round, and stay in the processor's caches.
+header vector (PHV): the program's fields and lanes. Most packets are on wires; so there are fewer
+vectors than packets, which go round and stay in the processor's caches.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ ROW_WORDS = 16
 
 # Pool geometry, at fixed places in `arena.words`, so that any component finds it.
 POOL_SIZE = 0
+VECTORS = 1  # header vectors, besides number 0
 ROWS_AT = 3
 HEADS_AT = 4
 HEAD_BYTES = 5  # room for a head
@@ -183,9 +184,18 @@ def row_bytes(words: Words, row: int) -> int:
 
 
 def make_pool(
-    store: Store, *, size: int, head_bytes: int, field_count: int, lane_count: int
+    store: Store,
+    *,
+    size: int,
+    head_bytes: int,
+    field_count: int,
+    lane_count: int,
+    vectors: int | None = None,
 ) -> None:
-    """Lay the pool out in `store`, which must be new; rows get these fixed widths."""
+    """Lay the pool out in `store`, which must be new; rows get these fixed widths.
+
+    There is a header vector for each packet, unless `vectors` is another number of them.
+    """
     at = store.allocate("words", HEADER_WORDS)
     assert at == 0, "the pool's geometry lies at the start of the arena"
     store.arena.own[OUTBOX_AT] = store.allocate("words", 2 * OUTBOX_ROWS)
@@ -193,44 +203,70 @@ def make_pool(
     words[HEAD_BYTES] = -(-head_bytes // 64) * 64
     words[FIELD_COUNT] = -(-field_count // 8) * 8
     words[LANE_COUNT] = -(-lane_count // 16) * 16
-    grow_pool(store, size)
+    grow_packets(store, size)
+    grow_vectors(store, vectors or size)
 
 
 def grow_pool(store: Store, size: int) -> None:
-    """Move the pool to a range for `size` packets; packets keep their numbers."""
-    header = store.arena.words[:HEADER_WORDS].copy()
-    old = int(header[POOL_SIZE])
-    assert size > old
-    for array, at_word, width, more in (
-        ("words", ROWS_AT, ROW_WORDS, 0),
-        ("bytes", HEADS_AT, int(header[HEAD_BYTES]), 0),
-        ("fields", FIELDS_AT, int(header[FIELD_COUNT]), 1),
-        ("lanes", LANES_AT, int(header[LANE_COUNT]), 1),
-    ):
-        at = store.allocate(array, (size + more) * width)
-        flat = getattr(store.arena, array)
-        came, used = int(header[at_word]), (old + more) * width if old else 0
-        flat[at : at + used] = flat[came : came + used]
-        store.arena.words[at_word] = at
-    new = np.arange(size - 1, old - 1, -1)
-    packets, phvs = _free(store, FREE_AT, POOL_FREE), _free(store, FREE_PHVS_AT, PHVS_FREE)
-    for arena in store.arenas:
-        arena.own[FREE_AT] = store.allocate("words", size)
-        arena.own[FREE_PHVS_AT] = store.allocate("words", size)
+    """Move the pool to a range for `size` packets, each with a header vector."""
+    grow_packets(store, size)
+    grow_vectors(store, size)
+
+
+def grow_packets(store: Store, size: int) -> None:
+    """Move packets to a range for `size` of them; they keep their numbers."""
+    old = int(store.arena.words[POOL_SIZE])
+    tables = (("words", ROWS_AT, ROW_WORDS), ("bytes", HEADS_AT, _width(store, HEAD_BYTES)))
+    _grow(store, tables, old, size)
     store.arena.words[POOL_SIZE] = size
-    _deal(store, FREE_AT, POOL_FREE, np.concatenate((packets, new)))
-    _deal(store, FREE_PHVS_AT, PHVS_FREE, np.concatenate((phvs, new + 1)))
+    _restock(store, FREE_AT, POOL_FREE, np.arange(size - 1, old - 1, -1), size)
+
+
+def grow_vectors(store: Store, size: int) -> None:
+    """Move header vectors to a range for `size` of them, besides number 0; numbers stay."""
+    old = int(store.arena.words[VECTORS])
+    tables = (
+        ("fields", FIELDS_AT, _width(store, FIELD_COUNT)),
+        ("lanes", LANES_AT, _width(store, LANE_COUNT)),
+    )
+    _grow(store, tables, old + 1 if old else 0, size + 1)
+    store.arena.words[VECTORS] = size
+    _restock(store, FREE_PHVS_AT, PHVS_FREE, np.arange(size, old, -1), size)
+
+
+def _width(store: Store, word: int) -> int:
+    return int(store.arena.words[word])
+
+
+def _grow(store: Store, tables: tuple[tuple[str, int, int], ...], old: int, size: int) -> None:
+    """Move tables (array, word of the offset, width of a row) to ranges for `size` rows."""
+    assert size > old
+    for array, at_word, width in tables:
+        at = store.allocate(array, size * width)
+        flat = getattr(store.arena, array)
+        came = int(store.arena.words[at_word])
+        flat[at : at + old * width] = flat[came : came + old * width]
+        store.arena.words[at_word] = at
+
+
+def _restock(store: Store, at_word: int, count_word: int, new: Words, size: int) -> None:
+    """Give each thread a stack for `size` numbers, and deal out the free ones and new ones."""
+    free = np.concatenate((_free(store, at_word, count_word), new))
+    for arena in store.arenas:
+        arena.own[at_word] = store.allocate("words", size)
+    _deal(store, at_word, count_word, free)
 
 
 def share_pool(store: Store, threads: int) -> None:
     """Have so many threads take packets from the pool, and free them, at the same time."""
     store.share(threads)
-    size = int(store.arena.words[POOL_SIZE])
+    words = store.arena.words
+    packets, vectors = int(words[POOL_SIZE]), int(words[VECTORS])
     for arena in store.arenas:
         if not arena.own[OUTBOX_AT]:
             arena.own[OUTBOX_AT] = store.allocate("words", 2 * OUTBOX_ROWS)
-            arena.own[FREE_AT] = store.allocate("words", size)
-            arena.own[FREE_PHVS_AT] = store.allocate("words", size)
+            arena.own[FREE_AT] = store.allocate("words", packets)
+            arena.own[FREE_PHVS_AT] = store.allocate("words", vectors)
     deal_packets(store)
 
 
@@ -241,9 +277,13 @@ def deal_packets(store: Store) -> None:
 
 
 def free_packets(store: Store) -> int:
-    """Return the number of packets that are free, each with a header vector."""
-    packets = sum(int(arena.own[POOL_FREE]) for arena in store.arenas)
-    return min(packets, sum(int(arena.own[PHVS_FREE]) for arena in store.arenas))
+    """Return the number of packets that are free."""
+    return sum(int(arena.own[POOL_FREE]) for arena in store.arenas)
+
+
+def free_vectors(store: Store) -> int:
+    """Return the number of header vectors that are free."""
+    return sum(int(arena.own[PHVS_FREE]) for arena in store.arenas)
 
 
 def has_few(arena: Arena, least: int) -> bool:
@@ -269,15 +309,15 @@ def _deal(store: Store, at_word: int, count_word: int, free: Words) -> None:
 def widen_pool(store: Store, *, head_bytes: int, field_count: int, lane_count: int) -> None:
     """Make the rows at least so wide; packets keep their numbers and what they hold."""
     wanted = {
-        HEAD_BYTES: ("bytes", HEADS_AT, 0, -(-head_bytes // 64) * 64),
-        FIELD_COUNT: ("fields", FIELDS_AT, 1, -(-field_count // 8) * 8),
-        LANE_COUNT: ("lanes", LANES_AT, 1, -(-lane_count // 16) * 16),
+        HEAD_BYTES: ("bytes", HEADS_AT, POOL_SIZE, 0, -(-head_bytes // 64) * 64),
+        FIELD_COUNT: ("fields", FIELDS_AT, VECTORS, 1, -(-field_count // 8) * 8),
+        LANE_COUNT: ("lanes", LANES_AT, VECTORS, 1, -(-lane_count // 16) * 16),
     }
-    for width_word, (array, at_word, more, width) in wanted.items():
+    for width_word, (array, at_word, count_word, more, width) in wanted.items():
         came, old = (int(store.arena.words[word]) for word in (at_word, width_word))
         if width <= old:
             continue
-        size = int(store.arena.words[POOL_SIZE]) + more
+        size = int(store.arena.words[count_word]) + more
         at = store.allocate(array, size * width)
         flat = getattr(store.arena, array)
         rows = flat[at : at + size * width].reshape(size, width)
@@ -287,9 +327,9 @@ def widen_pool(store: Store, *, head_bytes: int, field_count: int, lane_count: i
 
 def empty_pool(store: Store) -> None:
     """Make all packets free; nobody may hold one any more."""
-    packets = np.arange(int(store.arena.words[POOL_SIZE]) - 1, -1, -1)
-    _deal(store, FREE_AT, POOL_FREE, packets)
-    _deal(store, FREE_PHVS_AT, PHVS_FREE, packets + 1)
+    words = store.arena.words
+    _deal(store, FREE_AT, POOL_FREE, np.arange(int(words[POOL_SIZE]) - 1, -1, -1))
+    _deal(store, FREE_PHVS_AT, PHVS_FREE, np.arange(int(words[VECTORS]), 0, -1))
 
 
 def read_packet(arena: Arena, packet: int) -> bytes:

@@ -60,7 +60,8 @@ from ringleaf.units import FOREVER_PS, PS_PER_US, format_time
 if TYPE_CHECKING:
     import torch
 
-POOL_PACKETS = 8192
+POOL_PACKETS = 1 << 16  # those that were never used take no memory
+POOL_VECTORS = 8192
 LEAST_HEAD_BYTES = 128  # the size of hosts' headers
 TELL_PS = 50 * PS_PER_US  # virtual time after which to tell how far a run is, at the latest
 
@@ -107,6 +108,7 @@ class VirtualNetwork(GivesTensors):
         make_pool(
             self.store,
             size=POOL_PACKETS,
+            vectors=POOL_VECTORS,
             head_bytes=max(LEAST_HEAD_BYTES, *(each.head_bytes for each in loaded))
             + (max(options.mtu, 4 * options.lanes) if options.record else 0),  # payloads are pinned
             field_count=max(each.field_count for each in loaded),

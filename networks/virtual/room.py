@@ -11,9 +11,12 @@ from ringleaf.heap import CAPACITY, COUNT, LAST_OWN, OWN, grow_heap, renumber
 from ringleaf.packets import (
     OUTBOX_ROWS,
     POOL_SIZE,
+    VECTORS,
     deal_packets,
     free_packets,
-    grow_pool,
+    free_vectors,
+    grow_packets,
+    grow_vectors,
     has_few,
 )
 
@@ -34,8 +37,11 @@ def make_room(store: Store, *networks: int) -> None:
     """Make room for more packets and events in all regions, as far as they are few."""
     least = 2 * OUTBOX_ROWS
     if any(has_few(arena, least) for arena in store.arenas):
-        if free_packets(store) < 2 * least * len(store.arenas) or len(store.arenas) == 1:
-            grow_pool(store, 2 * int(store.arena.words[POOL_SIZE]))
+        enough = 2 * least * len(store.arenas) if len(store.arenas) > 1 else least
+        if free_packets(store) < enough:
+            grow_packets(store, 2 * int(store.arena.words[POOL_SIZE]))
+        if free_vectors(store) < enough:
+            grow_vectors(store, 2 * int(store.arena.words[VECTORS]))
         deal_packets(store)
     _make_room_for_events(store, networks)
 

@@ -7,7 +7,7 @@ import torch
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
-from ringleaf.packets import FIELD_COUNT, FIELDS_AT, POOL_SIZE
+from ringleaf.packets import FIELD_COUNT, FIELDS_AT, VECTORS
 from ringleaf.topologies.registry import build
 
 
@@ -15,7 +15,7 @@ def used_vectors(network: VirtualNetwork) -> int:
     """Return how many header vectors have ever been written to: an unused one is all zeros."""
     arena = network.store.arena
     start, width = int(arena.words[FIELDS_AT]), int(arena.words[FIELD_COUNT])
-    size = (int(arena.words[POOL_SIZE]) + 1) * width
+    size = (int(arena.words[VECTORS]) + 1) * width
     return int(arena.fields[start : start + size].reshape(-1, width).any(axis=1).sum())
 
 

@@ -7,12 +7,19 @@ from ringleaf.arena import Store
 from ringleaf.heap import CAPACITY, LAST_OWN, OWN, order_own, push_event
 from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
 from ringleaf.networks.virtual.room import make_room
-from ringleaf.packets import OUTBOX_ROWS, POOL_SIZE, free_packets, make_pool
+from ringleaf.packets import (
+    OUTBOX_ROWS,
+    POOL_SIZE,
+    VECTORS,
+    free_packets,
+    free_vectors,
+    make_pool,
+)
 
 
-def _network(store: Store, packets: int) -> tuple[int, int]:
+def _network(store: Store, packets: int, vectors: int | None = None) -> tuple[int, int]:
     """Return the offsets of a network with so many packets, and of its heap."""
-    make_pool(store, size=packets, head_bytes=64, field_count=8, lane_count=16)
+    make_pool(store, size=packets, vectors=vectors, head_bytes=64, field_count=8, lane_count=16)
     at = s.make_network(store, ports=1, nodes=1, agents=1, ring=0, bins=2, seed=1)
     return at, int(store.arena.words[at + s.HEAP_AT])
 
@@ -27,6 +34,16 @@ def test_few_packets_become_more() -> None:
     words = store.arena.words
     assert free_packets(store) == words[POOL_SIZE] == 2 * OUTBOX_ROWS
     assert words[heap + CAPACITY] == capacity
+
+
+def test_few_header_vectors_become_more_without_more_packets() -> None:
+    store = Store()
+    at, _ = _network(store, 4 * OUTBOX_ROWS, vectors=OUTBOX_ROWS)
+    assert lacks_room(store.arena, at) == NEEDS_ROOM
+    make_room(store, at)
+    assert lacks_room(store.arena, at) == 0
+    assert free_vectors(store) == store.arena.words[VECTORS] == 2 * OUTBOX_ROWS
+    assert free_packets(store) == store.arena.words[POOL_SIZE] == 4 * OUTBOX_ROWS
 
 
 def test_a_heap_that_is_nearly_full_grows() -> None:
