@@ -28,17 +28,21 @@ from ringleaf.ina.tensors import BLOCKS
 from ringleaf.packets import HEAD_LEN, open_packet
 from ringleaf.views import prefetch
 
+SLOTS_AHEAD = 2
+"""Results come in the order of slots, and a result touches the next slot, too, as its own slot
+leaves the list of those in flight. So the rows fetched are of the slot behind that one."""
+
 
 @inline
 def fetch_for_result(arena: Arena, at: int, packet: int) -> None:
-    """Fetch the slot that a result is of, and the room for its values."""
+    """Fetch the room for a result's values, what its slot sends next, and rows of a later slot."""
     view = open_packet(arena, packet)
     if view.row[HEAD_LEN] < VALUES_AT:
         return
     slot = get16(view.head, POOL_INDEX_AT) & (MAX_SLOTS - 1)
     if slot < arena.words[at + AGENT_WORDS + SLOTS]:
         worker = open_worker(arena, at)
-        fetch_flight(worker, slot)
+        fetch_slot(worker, (slot + SLOTS_AHEAD) % worker.state[SLOTS])
         tensor, position = row_of(worker, slot), worker.slots[slot * SLOT_WORDS + POSITION]
         fetch_block(arena, worker, tensor, position)
         if not has_waiting(worker.flight):  # it will send at once
@@ -50,7 +54,7 @@ def fetch_next(arena: Arena, worker: Worker) -> None:
     """Fetch the slot that sends next, its block, and the one whose exponent goes with it."""
     if has_waiting(worker.flight):
         slot = fifo_first(worker.flight.fifo)
-        fetch_flight(worker, slot)
+        fetch_slot(worker, slot)
         tensor, position = row_of(worker, slot), worker.slots[slot * SLOT_WORDS + POSITION]
         fetch_blocks(arena, worker, tensor, position)
 
@@ -63,11 +67,12 @@ def fetch_blocks(arena: Arena, worker: Worker, tensor: int, position: int) -> No
 
 
 @inline
-def fetch_flight(worker: Worker, slot: int) -> None:
-    """Fetch a slot's row of the flight, which is longer than a cache line."""
+def fetch_slot(worker: Worker, slot: int) -> None:
+    """Fetch a slot's row, and its row of the flight, which is longer than a cache line."""
     row = slot * FLIGHT_SLOT_WORDS
     prefetch(worker.flight.slots, row)
     prefetch(worker.flight.slots, row + FLIGHT_SLOT_WORDS - 1)
+    prefetch(worker.slots, slot * SLOT_WORDS)
 
 
 @inline
