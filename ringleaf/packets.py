@@ -19,24 +19,24 @@ from ringleaf.arena import Arena, Bytes, Fields, Lanes, Store, Words
 from ringleaf.compiled import copy_items, inline
 from ringleaf.views import window
 
-# Columns of a packet's row in `arena.words`.
+# Columns of a packet's row in `arena.words`. A packet on a link only needs the first cache line.
 HEAD_LEN = 0  # bytes used of the head
 PAYLOAD_AT = 1  # offset in arena.memory
 PAYLOAD_LEN = 2  # bytes
 TAIL_LEN = 3  # zero bytes at the end
-IN_PORT = 4  # port of the switch that it came in by, from 1
-PLACE = 5  # number of the port of the network where its next event takes place
-NEXT = 6  # next packet of its queue, or -1
-PHV = 7  # the number of its header vector; 0: no pipeline has it
-MARK = 8  # for whoever holds the packet
-AGAIN = 9  # 0; of a packet on its way to ingress again: instance_type | field list << 8
-PASSES = 10  # how often it came round
-TWIN = 11  # the clone that egress has made of it
-OWNER = 12  # number of the group that it is sent for, where there are several
-DUE_PS = 13  # on a link: when it arrives
-ENQUEUED_PS = 13  # in a queue: when it joined it
-DUE_WORD = 14  # its order and event then (`ringleaf/heap.py`)
-AFTER = 15  # the packet that arrives after it by the same link, or -1
+PLACE = 4  # number of the port of the network where its next event takes place
+DUE_PS = 5  # on a link: when it arrives
+ENQUEUED_PS = 5  # in a queue: when it joined it
+DUE_WORD = 6  # its order and event then (`ringleaf/heap.py`)
+AFTER = 7  # the packet that arrives after it by the same link, or -1
+IN_PORT = 8  # port of the switch that it came in by, from 1
+NEXT = 9  # next packet of its queue, or -1
+PHV = 10  # the number of its header vector; 0: no pipeline has it
+MARK = 11  # for whoever holds the packet
+AGAIN = 12  # 0; of a packet on its way to ingress again: instance_type | field list << 8
+PASSES = 13  # how often it came round
+TWIN = 14  # the clone that egress has made of it
+OWNER = 15  # number of the group that it is sent for, where there are several
 ROW_WORDS = 16
 
 # Pool geometry, at fixed places in `arena.words`, so that any component finds it.
