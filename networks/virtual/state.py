@@ -28,7 +28,7 @@ RANDOM_AT = 8  # in arena.fields, one for each port
 DUPLICATE = 9  # probabilities are in units of 2**-53
 REORDER = 10
 JITTER_PS = 11  # a reordered or duplicated packet is late by up to this
-BINS_AT = 12  # per port and owner, BINS counts of bytes on the line
+BINS_AT = 12  # per bin, PORTS * OWNERS counts of bytes on the line
 BINS = 13
 BIN_PS = 14  # width of a bin, doubled when time runs past the last
 BINS_FROM_PS = 15  # when the first bin starts
@@ -43,7 +43,7 @@ HOPS = 23  # packets that arrived anywhere so far
 UNCLAIMED = 24  # packets that reached a host, but none of its agents
 CAPTURE_RESERVE = 25  # bytes that one event may capture at most
 CAPTURE_RESERVE_ROWS = 26
-QUEUE_BINS_AT = 27  # per port and class, BINS counts of the most bytes queued; 0: not wanted
+QUEUE_BINS_AT = 27  # per bin, PORTS * CLASSES counts of the most bytes queued; 0: not wanted
 QUEUE_BIN_PS = 28
 OWNERS = 29  # groups are numbered below this; 1: packets' groups do not matter
 DROPS_AT = 30  # rows of `networks/virtual/drops.py`; 0: not wanted
@@ -212,8 +212,8 @@ def open_network(arena: Arena, at: int) -> NetworkState:
         table(PORTS_AT, ports, PORT_WORDS),
         table(NODES_AT, nodes, NODE_WORDS),
         table(AGENTS_AT, agents, AGENT_ROW_WORDS),
-        table(BINS_AT, ports * int(words[at + OWNERS]), bins),
-        table(QUEUE_BINS_AT, ports * CLASSES if words[at + QUEUE_BINS_AT] else 0, bins),
+        table(BINS_AT, bins, ports * int(words[at + OWNERS])).T,
+        table(QUEUE_BINS_AT, bins, ports * CLASSES if words[at + QUEUE_BINS_AT] else 0).T,
         table(DROPS_AT, int(words[at + DROP_ROWS]) + 1 if words[at + DROPS_AT] else 0, DROP_WORDS),
     )
 
