@@ -40,7 +40,7 @@ def load(spec: CollectiveSpec) -> None:
 
     arguments = _arguments(spec, _served(spec.algos))
     with _compiling_beside(arguments):
-        from ringleaf.networks.virtual.network import load_program
+        from ringleaf.networks.virtual.switch_set import load_program
     served, lanes, plain = json.loads(arguments)
     _prepare_agents(served)
     own = dict.fromkeys(each.program for each in assigned_programs(spec).values())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cache, cached_property, partial
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import networkx as nx
@@ -17,9 +16,7 @@ from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.hosts.agent import make_ring, take_completions
-from ringleaf.ina.holdings import Updates
 from ringleaf.ina.registry import program_of
-from ringleaf.ina.table_updates import changed
 from ringleaf.networks.endpoints.director import Director
 from ringleaf.networks.endpoints.endpoints import RING_ROWS, Endpoints
 from ringleaf.networks.endpoints.execution import Execution
@@ -29,7 +26,6 @@ from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.endpoints.segments import SegmentLeases, is_one_sum
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
-from ringleaf.networks.forwarding import forwarding_rows, program_entities
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
@@ -44,16 +40,13 @@ from ringleaf.networks.virtual.record import TraceRecorder
 from ringleaf.networks.virtual.regions import LEAST_GRID_PS, Note, Regions, divide, grid_ps
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import number_agents, open_network
+from ringleaf.networks.virtual.switch_set import SwitchSet
 from ringleaf.networks.virtual.watch import Sight, Watch
 from ringleaf.packets import POOL_SIZE, free_packets, make_pool
 from ringleaf.switches.engine.schedulers import free_all
-from ringleaf.switches.p4runtime.table_rows import Item
-from ringleaf.switches.program import Program
-from ringleaf.switches.switch import Switch
 from ringleaf.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.topologies.addresses import ipv4
-from ringleaf.topologies.graph import hosts, link, neighbors, switches
-from ringleaf.topologies.route_table import RouteTable
+from ringleaf.topologies.graph import hosts, link, switches
 from ringleaf.topologies.routing import longest_rtt_ps, routes
 from ringleaf.units import FOREVER_PS, PS_PER_US, format_time
 
@@ -66,12 +59,6 @@ LEAST_HEAD_BYTES = 128  # the size of hosts' headers
 TELL_PS = 50 * PS_PER_US  # virtual time after which to tell how far a run is, at the latest
 
 Tell = Callable[[int], None]
-
-
-@cache
-def load_program(path: Path) -> Program:
-    """Load a program once, as experiments make many networks of the same one."""
-    return Program.load(path)
 
 
 class VirtualNetwork(GivesTensors):
@@ -103,7 +90,8 @@ class VirtualNetwork(GivesTensors):
         systems = [group.system for group in self.groups if group.system is not None]
         name = program_of(systems, options.lanes, options.switch_program)
         options.check_program(name != options.switch_program)
-        self.programs = self._load_programs(options.programs / f"{name}.json")
+        self._switches = SwitchSet(graph, options, options.programs / f"{name}.json")
+        self.programs = self._switches.programs
         loaded = set(self.programs.values())
         make_pool(
             self.store,
@@ -115,12 +103,14 @@ class VirtualNetwork(GivesTensors):
             lane_count=max(each.lane_count for each in loaded),
         )
         table = routes(graph)
-        self.switches = self._make_switches(seed, table)
+        self._switches.make(self.store, seed, table)
+        self.switches = self._switches.switches
         self._rtt_ps = longest_rtt_ps(graph, options.mtu, table=table)
         self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=self._rtt_ps)
-        self._tell_aggregation()
-        # A method of the network would be a cycle, and only a search for garbage free its memory.
-        self.endpoints.door = partial(_update, options, self.switches, self._items)
+        for aggregator in self.endpoints.aggregators.values():
+            for switch, entities in aggregator.entities.items():
+                self._switches.add(switch, entities)
+        self.endpoints.door = self._switches.update
         self._places = places(graph)
         self._network = self._lay_out(seed)
         self._trim()
@@ -209,42 +199,11 @@ class VirtualNetwork(GivesTensors):
                 self._network,
                 ports,
                 self.programs,
-                self._items,
+                self._switches.items,
                 seed=seed,
             )
             consumers.append(record)
         return consumers
-
-    def _load_programs(self, path: Path) -> dict[str, Program]:
-        """Return each switch's program: the one assigned to it, or else that at `path`."""
-        assigned = self.options.assigned
-        if unknown := assigned.keys() - set(switches(self.graph)):
-            raise ConfigError(f"program: no such switch, got {min(unknown)!r}")
-        return {
-            name: load_program(assigned[name].program if name in assigned else path)
-            for name in switches(self.graph)
-        }
-
-    def _make_switches(self, seed: int, table: RouteTable) -> dict[str, Switch]:
-        options = self.options
-        rows = forwarding_rows(self.graph, ecmp=options.ecmp, ecn=options.ecn, table=table)
-        self._items: dict[str, list[Item]] = {}
-        made = {}
-        for number, (name, program) in enumerate(self.programs.items()):
-            own = options.assigned[name].entities if name in options.assigned else None
-            usual = [*rows[name], *program_entities(options.switch_program, self.graph, name)]
-            self._items[name] = usual if own is None else list(own)
-            ports = len(neighbors(self.graph, name))
-            switch = Switch(program, self.store, ports=ports, name=name, seed=seed + number)
-            switch.write(self._items[name])
-            made[name] = switch
-        return made
-
-    def _tell_aggregation(self) -> None:
-        for aggregator in self.endpoints.aggregators.values():
-            for name, entities in aggregator.entities.items():
-                self.switches[name].write(entities)
-                self._items[name] += entities
 
     def _lay_out(self, seed: int) -> int:
         return lay_out(
@@ -538,11 +497,7 @@ class VirtualNetwork(GivesTensors):
             raise ConfigError(f"restart: not while traces are recorded, got {name!r}")
         if self.pauses is not None:
             raise ConfigError(f"restart: not with pfc, whose counts it would lose, got {name!r}")
-        old = self.switches[name]
-        switch = Switch(old.program, self.store, ports=len(old.ports), name=name)
-        switch.write(self._items[name])
-        switch.commit()
-        self.switches[name] = switch
+        switch = self._switches.renew(name, self.store)
         net = self._net()
         net.nodes[switches(self.graph).index(name), s.BLOCK_AT] = switch.at
         for number, (node, _) in enumerate(self._links):
@@ -601,24 +556,3 @@ class VirtualNetwork(GivesTensors):
             elif reason != loop.REPORTED:
                 break
         self._capture.close(self.now_ps)
-
-
-def _update(
-    options: NetworkOptions,
-    switches: Mapping[str, Switch],
-    items: dict[str, list[Item]],
-    updates: Updates,
-) -> None:
-    """Write P4Runtime entities with their verbs to switches, at once; note what they have then.
-
-    Raises:
-        ConfigError: If packets are recorded: a trace has its entries at the beginning.
-    """
-    if options.record is not None:
-        raise ConfigError(
-            "memory: must not change while traces are recorded in virtual time, got "
-            f"{options.allocator!r}; leave out record"
-        )
-    for name, entities in updates.items():
-        switches[name].write(entities)
-        items[name] = changed(items[name], entities)

@@ -1,0 +1,111 @@
+"""The switches of a network in virtual time: their programs, and the entities that each has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import networkx as nx
+
+from ringleaf.arena import Store
+from ringleaf.errors import ConfigError
+from ringleaf.ina.holdings import Updates
+from ringleaf.ina.table_updates import changed
+from ringleaf.networks.forwarding import forwarding_rows, program_entities
+from ringleaf.networks.options import NetworkOptions
+from ringleaf.switches.p4runtime.table_rows import Item
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
+from ringleaf.topologies.graph import neighbors, switches
+from ringleaf.topologies.route_table import RouteTable
+
+
+@cache
+def load_program(path: Path) -> Program:
+    """Load a program once, as experiments make many networks of the same one."""
+    return Program.load(path)
+
+
+class SwitchSet:
+    """The switches of a topology.
+
+    It knows nothing of the network: a network is in memory until nobody has it, and not until a
+    search for garbage finds it.
+
+    Args:
+        graph: The topology.
+        options: The network's options, which may assign programs to switches.
+        usual: The program of all other switches.
+
+    Attributes:
+        programs: By switch, in the graph's order.
+        switches: Likewise, once they are made.
+        items: By switch, what was written to it: entities, and rows that stand for many.
+
+    Raises:
+        ConfigError: If a program is assigned to a switch that is not there.
+    """
+
+    def __init__(self, graph: nx.Graph[str], options: NetworkOptions, usual: Path) -> None:
+        self._graph, self._options = graph, options
+        assigned = options.assigned
+        if unknown := assigned.keys() - set(switches(graph)):
+            raise ConfigError(f"program: no such switch, got {min(unknown)!r}")
+        self.programs = {
+            name: load_program(assigned[name].program if name in assigned else usual)
+            for name in switches(graph)
+        }
+        self.switches: dict[str, Switch] = {}
+        self.items: dict[str, list[Item]] = {}
+
+    def make(self, store: Store, seed: int, table: RouteTable) -> None:
+        """Make the switches, and write their entities: those of routes, or those assigned.
+
+        Args:
+            store: The store that holds them.
+            seed: The seed of their random numbers.
+            table: The topology's routes.
+        """
+        options, graph = self._options, self._graph
+        rows = forwarding_rows(graph, ecmp=options.ecmp, ecn=options.ecn, table=table)
+        for number, (name, program) in enumerate(self.programs.items()):
+            own = options.assigned[name].entities if name in options.assigned else None
+            usual = [*rows[name], *program_entities(options.switch_program, graph, name)]
+            self.items[name] = usual if own is None else list(own)
+            ports = len(neighbors(graph, name))
+            switch = Switch(program, store, ports=ports, name=name, seed=seed + number)
+            switch.write(self.items[name])
+            self.switches[name] = switch
+
+    def add(self, name: str, entities: Sequence[Item]) -> None:
+        """Write further entities to a switch."""
+        self.switches[name].write(entities)
+        self.items[name] += entities
+
+    def update(self, updates: Updates) -> None:
+        """Write P4Runtime entities with their verbs to switches, at once.
+
+        Raises:
+            ConfigError: If packets are recorded: a trace has its entries at the beginning.
+        """
+        if self._options.record is not None:
+            raise ConfigError(
+                "memory: must not change while traces are recorded in virtual time, got "
+                f"{self._options.allocator!r}; leave out record"
+            )
+        for name, entities in updates.items():
+            self.switches[name].write(entities)
+            self.items[name] = changed(self.items[name], entities)
+
+    def renew(self, name: str, store: Store) -> Switch:
+        """Make a switch anew, with the entities that it has, and return it.
+
+        Its block in the arena stays behind, unused.
+        """
+        old = self.switches[name]
+        switch = Switch(old.program, store, ports=len(old.ports), name=name)
+        switch.write(self.items[name])
+        switch.commit()
+        self.switches[name] = switch
+        return switch
