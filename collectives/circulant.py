@@ -6,6 +6,7 @@ rows, or a rank's, has them made.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -59,6 +60,11 @@ class CirculantRows(Rows):
     def key(self) -> tuple[object, ...]:
         """What tells these rows from others."""
         return self.first.digest, self.ranks
+
+    def of_steps(self, first: int, stop: int) -> CirculantRows:
+        """Return the rows of the steps from `first` to `stop` (excluded), numbered from 0."""
+        kept = self.first.take(np.arange(first, stop))
+        return CirculantRows(replace(kept, step=kept.step - first), self.ranks)
 
     def at(self, numbers: Column) -> Columns:
         """Return the rows with these numbers."""

@@ -125,7 +125,7 @@ def _carry_ends(
     arrays = _arrays(spec, network, skipping.part(schedule, 0, EACH_END), inputs)
 
     def simulate(part: Schedule) -> RunResult:
-        return network.run(part, arrays, tell, notes=2 * len(part.columns))
+        return network.run(part, arrays, tell, notes=2 * part.as_rows.messages)
 
     found = skipping.run(
         schedule,

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.collectives.rows import AGGREGATE, REDUCE, Columns
+from ringleaf.collectives.rows import REDUCE, Columns
 from ringleaf.collectives.schedule import Rows, Schedule, chunk_ranges
 from ringleaf.networks.outcome import RECEIVE, Direction, RunResult
 from ringleaf.tensors import Array
@@ -74,8 +74,7 @@ class Skip:
 
 def obstacle(schedule: Schedule, elements: int, each_end: int) -> str:
     """Return why no steps but `each_end` at either end can be skipped; empty if they can."""
-    rows = schedule.columns
-    if (rows.op == AGGREGATE).any():
+    if schedule.groups:
         return "switches add up its data"
     if schedule.codec is not None:
         return "its messages' sizes depend on the data"
@@ -92,6 +91,9 @@ def obstacle(schedule: Schedule, elements: int, each_end: int) -> str:
 
 def _repeats(schedule: Schedule) -> bool:
     """Return whether each step moves as many chunks between the same ranks, and each chunk once."""
+    if schedule.circulant is not None:
+        first = schedule.circulant.first
+        return bool((first.src == first.src[0]).all() and (first.dst == first.dst[0]).all())
     rows = schedule.columns
     per_step = np.bincount(rows.step, minlength=schedule.steps)
     if (per_step != per_step[0]).any():
@@ -146,11 +148,13 @@ def run(
     if has_data:
         _move(part(schedule, skip.first, steps - each_end).columns, schedule, tensors, spread)
     tail = simulate(part(schedule, steps - each_end, steps))
-    return _joined(head, tail, skip, len(schedule.columns)), skip
+    return _joined(head, tail, skip, schedule.as_rows.messages), skip
 
 
 def part(schedule: Schedule, first: int, stop: int) -> Schedule:
     """Return the steps from `first` to `stop` (excluded), numbered from 0."""
+    if schedule.circulant is not None:
+        return replace(schedule, rows=schedule.circulant.of_steps(first, stop))
     rows = schedule.columns
     taken = rows.take((rows.step >= first) & (rows.step < stop))
     return replace(schedule, rows=Rows(replace(taken, step=taken.step - first)))

@@ -26,7 +26,7 @@ Run = Callable[[int], RunResult]
 
 _RUNS = 4
 _LEAST_SHARE = 256  # the first b is one of so many parts of the tensor
-_MOST_SHARE = 16  # no b is larger than that
+_MOST_SHARE = 32  # no b is larger than that
 
 
 @dataclass(frozen=True, slots=True)

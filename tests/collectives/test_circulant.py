@@ -48,6 +48,9 @@ def test_rows_by_number_by_chunk_and_by_rank_are_the_same(schedule: Schedule) ->
         assert isinstance(of, Message)
         src, dst, chunk = ((each + number) % ranks for each in (of.src, of.dst, of.start))
         assert row == Transfer(of.step, src, dst, chunk, of.op)
+    later = made.of_steps(made.steps // 2, made.steps)
+    steps = whole.columns.step - made.steps // 2
+    assert same(later.columns, replace(whole.columns, step=steps).take(steps >= 0))
     for each in range(ranks):
         (numbers, rows), (wanted, known) = made.of_chunk(each), whole.of_chunk(each)
         assert np.array_equal(numbers, wanted)

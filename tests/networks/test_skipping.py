@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from circulant_schedules import circulants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -145,6 +146,13 @@ def test_what_does_not_repeat_runs_in_full(algo: str, why: str) -> None:
     assert (why in row.skipping) or (algo == "halvingdoubling" and "steps" in row.skipping)
     assert row.skipped_percent == 0
     assert row.wrong == 0
+
+
+@given(circulants())
+def test_a_circulant_schedule_s_steps_repeat_if_all_its_rows_do(schedule: Schedule) -> None:
+    whole = replace(schedule, rows=Rows(schedule.columns))
+    found, wanted = (skipping.obstacle(each, 1000, 0) for each in (schedule, whole))
+    assert found == wanted
 
 
 def test_a_step_that_reads_what_it_writes_is_not_skipped() -> None:
