@@ -207,7 +207,7 @@ def estimate(
 ) -> Estimate:
     """Estimate the memory and time of one row on a network of a given size."""
     ranks = counts.hosts - spec.servers
-    if spec.skip and algorithm.in_network:
+    if spec.skip and algorithm.in_network and not find_system(algorithm.name).has_windows:
         size_bytes = round(size_bytes * SUMMED_SHARE)
     count, sent = rows(algorithm, ranks, size_bytes), messages(algorithm, ranks, size_bytes)
     routes, pairs = counts.switches * counts.hosts, counts.hosts**2

@@ -99,6 +99,19 @@ def test_rows_are_those_of_the_schedule(name: str, ranks: int) -> None:
     assert estimates.rows(algorithm, ranks, 1 << 20) == len(schedule.rows)
 
 
+@pytest.mark.parametrize(("algo", "share"), [("switchml", 10 / 256), ("atp", 1)])
+def test_sums_are_stretched_where_as_many_packets_are_in_flight_all_the_time(
+    algo: str, share: float
+) -> None:
+    given = {"topo": "fattree", "algo": algo, "size": "100M"}
+    short, whole = (resolve({**given, "skip": skip}) for skip in ("0.1%", "0"))
+    hops = [
+        estimate(spec, ALGORITHMS[algo], count_nodes(spec), 100 << 20, 5.3).packet_hops
+        for spec in (short, whole)
+    ]
+    assert hops[0] == pytest.approx(share * hops[1], rel=0.01)
+
+
 def ring(**options: str) -> Estimate:
     spec = resolve({"topo": "fattree,k=8", "algo": "ring", **options})
     return estimate(spec, ALGORITHMS["ring"], count_nodes(spec), spec.sizes_bytes[0], 5.7)
