@@ -51,7 +51,7 @@ def taking(time_ps: Callable[[int], int]) -> stretching.Run:
     each_ps=st.integers(1, 1000),
     least=st.integers(1, 50),
 )
-def test_what_grows_evenly_is_found_exactly(
+def test_what_grows_evenly_by_hand_is_found_exactly(
     elements: int, start_ps: int, each_ps: int, least: int
 ) -> None:
     """And only a packet's time may be wrong."""
@@ -74,7 +74,7 @@ def test_what_grows_evenly_is_found_exactly(
     assert stretch.error == pytest.approx(each_ps / result.time_ps)
 
 
-def test_the_error_is_what_steps_differ_by() -> None:
+def test_the_error_by_hand_is_what_steps_differ_by() -> None:
     """Each 100 elements take 1000 ps, but the last of 400 take 1010: 9 ps of 970 for 6400."""
     times = {100: 1000, 200: 2000, 300: 3000, 400: 4010}
 
@@ -88,7 +88,7 @@ def test_the_error_is_what_steps_differ_by() -> None:
     assert stretch.skipped == 1 - 400 / 25_600
 
 
-def test_larger_tensors_are_simulated_until_steps_agree() -> None:
+def test_larger_tensors_by_hand_are_simulated_until_steps_agree() -> None:
     """A window of 900 elements is sent at once; 1600 and 400, 800, ... are where that is over."""
     sizes: list[int] = []
 
@@ -106,7 +106,7 @@ def test_larger_tensors_are_simulated_until_steps_agree() -> None:
     assert sizes == [1000, 2000, 3000, 4000]
 
 
-def test_what_does_not_grow_evenly_is_not_stretched() -> None:
+def test_what_does_not_grow_evenly_by_hand_is_not_stretched() -> None:
     found = stretching.run(25_600, 0.01, taking(lambda n: n * n), least=1, packet_ps=1)
 
     assert isinstance(found, str)
