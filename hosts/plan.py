@@ -320,10 +320,8 @@ def _parts_of(
     there = np.flatnonzero(is_sum | (own[rows.stop] > own[rows.start]))
     message, here, is_sum = numbers[there], rows.take(there), is_sum[there]
     ends = _Ends.of(here, schedule.nodes, schedule.chunks)
-    if nodes is None:
-        waits = _count_waits(here, ends, schedule.nodes, chunks)
-    else:
-        waits = _count_waits(here, ends.among(nodes), nodes, chunks)
+    apart = schedule.nodes if nodes is None else nodes
+    waits = _count_waits(here, ends.among(apart), apart, chunks)
     sends, writes = np.flatnonzero(~is_sum), np.repeat(np.arange(len(here)), np.diff(ends.at))
     place = np.concatenate((sends, writes))
     reads = np.arange(len(place)) < len(sends)
