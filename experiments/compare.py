@@ -7,12 +7,14 @@ Virtual time is exact, so two runs of equal code are equal to the picosecond, an
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.results import read_json
 from ringleaf.units import PS_PER_US
 
 FILES = ("sweep.csv", "results.csv")
@@ -102,6 +104,41 @@ def _keys(columns: Sequence[str], is_sweep: bool) -> Key:
     first = next(i for i, name in enumerate(columns) if name in (*own, "clock") and name != "algo")
     options = [name for name in columns[:first] if name not in own] if is_sweep else []
     return (*options, *(name for name in own if name in columns))
+
+
+def options_of(folder: Path) -> dict[str, str]:
+    """Return the options of a run as text; of a sweep, those that are the same in all its runs.
+
+    A folder without a readable `config.json` has none.
+    """
+    plan = _json(folder / "sweep.json").get("runs", ["."])
+    runs = [_options(_json(folder / place / "config.json")) for place in plan]
+    first, *others = runs or [{}]
+    return {
+        name: value
+        for name, value in first.items()
+        if all(other.get(name) == value for other in others)
+    }
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        return read_json(path)
+    except ConfigError:
+        return {}
+
+
+def _options(config: Mapping[str, Any]) -> dict[str, str]:
+    options = config.get("options", config.get("given", {}))
+    return {name: str(value) for name, value in options.items()}
+
+
+def changed_options(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each option in which two runs differ."""
+    for name in dict.fromkeys([*before, *after]):
+        was, now = (options.get(name, "not given") for options in (before, after))
+        if was != now:
+            yield f"option {name} differs: {was} before, {now} after"
 
 
 def compare(before: Found, after: Found, threshold: float) -> list[Difference]:

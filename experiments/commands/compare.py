@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.experiments.compare import FILES, compare, failed, read, table
-from ringleaf.experiments.console import FAILURE, Debug, guard, say
-from ringleaf.shipped import PACKAGE
+from ringleaf.experiments.compare import (
+    FILES,
+    changed_options,
+    compare,
+    failed,
+    options_of,
+    read,
+    table,
+)
+from ringleaf.experiments.console import FAILURE, USAGE, Debug, guard, say
+from ringleaf.experiments.revisions import NOW, files_of, find_revision, run_files
 from ringleaf.units import parse_fraction
-
-CLI = "ringleaf.experiments.commands.cli"
 
 
 def register(app: typer.Typer) -> None:
@@ -51,69 +53,43 @@ def compare_command(
     """
     share = parse_fraction(threshold, "threshold")
     with tempfile.TemporaryDirectory(prefix="ringleaf-compare-") as name:
-        folders = [
-            _folder(each, options or [], Path(name) / str(number))
+        (first, was), (second, now) = (
+            _results(each, options or [], Path(name) / str(number))
             for number, each in enumerate((before, after))
-        ]
-        first, second = map(read, folders)
-        differences = compare(first, second, share)
-    for line in table(first.names, differences, markdown=markdown):
+        )
+        rows = read(first)
+        differences = compare(rows, read(second), share)
+        changed = list(changed_options(options_of(first), options_of(second)))
+    say(f"{'' if markdown else '# '}before: {was}; after: {now}")
+    for line in changed:
+        say(f"{'- ' if markdown else '# '}{line}")
+    if markdown:
+        say("")
+    for line in table(rows.names, differences, markdown=markdown):
         say(line)
     if failed(differences, both_ways=both_ways):
         raise typer.Exit(FAILURE)
 
 
-def _folder(named: str, options: Sequence[str], work: Path) -> Path:
-    """Return the folder with the results: the named one, or that of a commit's run."""
+def _results(named: str, options: Sequence[str], work: Path) -> tuple[Path, str]:
+    """Return a folder with results, and what they are of: a run directory, or a revision."""
     folder = Path(named)
-    if any((folder / file).is_file() for file in FILES):
-        return folder
-    if named == ".":
-        return _run(PACKAGE.parent, options, work / "out")
-    if folder.exists() or not _is_commit(named):
-        return folder  # `read` reports that it has no results
-    with _checked_out(named, work / "tree") as tree:
-        return _run(tree, options, work / "out")
-
-
-def _is_commit(name: str) -> bool:
-    if name.startswith("-"):
-        return False
-    command = ("rev-parse", "--quiet", "--verify", "--end-of-options", f"{name}^{{commit}}")
-    return _git(*command).returncode == 0
-
-
-def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ("git", "-C", str(PACKAGE.parent), *arguments), check=False, capture_output=True, text=True
-    )
-
-
-@contextmanager
-def _checked_out(commit: str, tree: Path) -> Iterator[Path]:
-    """Yield a folder with a commit's files, which is removed afterwards."""
-    done = _git("worktree", "add", "--detach", "--force", str(tree), commit)
-    if done.returncode:
-        raise BackendError(f"compare: can't check out {commit}: {done.stderr.strip()[-300:]}")
-    try:
-        yield tree
-    finally:
-        _git("worktree", "remove", "--force", str(tree))
-
-
-def _run(tree: Path, options: Sequence[str], out: Path) -> Path:
-    """Run a tree's code, and return the run directory."""
+    is_run = any((folder / file).is_file() for file in FILES)
+    if is_run and not (options and named == NOW):
+        return folder, named
+    revision = find_revision(named)
     if not options:
         raise ConfigError(
             "compare: commits need something to run, got no options; give them after --, as in "
             "`ringleaf compare main . -- --topo fattree --algo ring`"
         )
-    command = [sys.executable, "-m", CLI, "run", *options, "--out", str(out)]
-    environment = os.environ | {"PYTHONPATH": str(tree)}
-    done = subprocess.run(command, env=environment, check=False, stdout=subprocess.PIPE, text=True)
+    out = work / "out"
+    with files_of(revision, work / "tree") as tree:
+        done = run_files(revision, tree, options, out)
     if done.returncode not in (0, FAILURE) or not any((out / name).is_file() for name in FILES):
-        raise BackendError(
-            f"compare: `ringleaf run {' '.join(options)}` in {tree} ended with exit code "
+        error = ConfigError if done.returncode == USAGE else BackendError
+        raise error(
+            f"compare: `ringleaf run {' '.join(options)}` with {revision} ended with exit code "
             f"{done.returncode}; see above"
         )
-    return out
+    return out, str(revision)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ringleaf.errors import RingleafError
+from ringleaf.errors import ConfigError, ScheduleError
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.grade.assignment import Assignment
+    from ringleaf.experiments.grade.marks import Mark
 
 
 def register(app: typer.Typer) -> None:
@@ -30,31 +34,15 @@ def grade_command(
 ) -> None:
     """Run a student's file through the cases of an assignment, and print points.
 
-    The exit code is 0 if all cases pass, 1 if some don't, 2 if a file is broken.
+    The exit code is 0 if all cases pass, 1 if some don't or the student's file is broken, and 2
+    if the assignment is.
     """
     from ringleaf.experiments.grade import marks
     from ringleaf.experiments.grade.assignment import read_assignment
-    from ringleaf.experiments.grade.submission import take_in
 
     wanted = read_assignment(assignment)
-    with tempfile.TemporaryDirectory(prefix="ringleaf-grade-") as place:
-        try:
-            taken = take_in(file, wanted.kind, Path(place))
-        except RingleafError as error:
-            if junit is not None:
-                found = marks.unrun(wanted, str(error))
-                marks.write_junit(junit, wanted, found, reveal=reveal)
-            raise
-        for case in wanted.cases:
-            case.spec(taken.options, f"assignment {assignment}")
-        from ringleaf.experiments.grade.trial import attempt
-
-        found = [
-            marks.mark(
-                case, attempt({**case.options, **taken.options}, wanted.seconds), taken.steps
-            )
-            for case in wanted.cases
-        ]
+    wanted.check(f"assignment {assignment}")
+    found = _marks(wanted, file)
     for line in marks.table(wanted, found, reveal=reveal):
         say(line)
     if junit is not None:
@@ -62,3 +50,22 @@ def grade_command(
         say(f"# written: {junit}")
     if any(each.verdict != marks.PASSED for each in found):
         raise typer.Exit(FAILURE)
+
+
+def _marks(wanted: Assignment, file: Path) -> list[Mark]:
+    """Run the cases; a student's file that can't be run at all has no points in any of them."""
+    from ringleaf.experiments.grade import marks
+    from ringleaf.experiments.grade.submission import take_in
+    from ringleaf.experiments.grade.trial import attempt
+
+    with tempfile.TemporaryDirectory(prefix="ringleaf-grade-") as place:
+        try:
+            taken = take_in(file, wanted.kind, Path(place))
+        except (ConfigError, ScheduleError) as error:
+            return marks.unrun(wanted, str(error))
+        return [
+            marks.mark(
+                case, attempt({**case.options, **taken.options}, wanted.seconds), taken.steps
+            )
+            for case in wanted.cases
+        ]

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.errors import ConfigError, choose
+from ringleaf.errors import ConfigError, TopologyError, choose
+from ringleaf.experiments.checks import count_nodes
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import resolve
@@ -71,15 +72,15 @@ class Case:
     collective: Collective
     limits: Limits
 
-    def spec(self, given: Mapping[str, str], where: str) -> CollectiveSpec:
-        """Return the run of the case, with the student's file among the options.
+    def check(self, where: str) -> None:
+        """Check the case's own options and topology, which no student has to answer for.
 
         Raises:
-            ConfigError: If the case's options are wrong.
+            ConfigError: If one is wrong; the message names the case.
         """
         try:
-            return resolve({**self.options, **given})
-        except ConfigError as error:
+            count_nodes(resolve(self.options))
+        except (ConfigError, TopologyError) as error:
             raise ConfigError(f"{where}: case {self.name!r}: {error}") from error
 
 
@@ -96,6 +97,15 @@ class Assignment:
     def points(self) -> float:
         """The points of all cases."""
         return sum(case.points for case in self.cases)
+
+    def check(self, where: str) -> None:
+        """Check what can be wrong with the assignment itself before a student's file is read.
+
+        Raises:
+            ConfigError: If a case's options or topology are wrong.
+        """
+        for case in self.cases:
+            case.check(where)
 
 
 def read_assignment(path: Path) -> Assignment:

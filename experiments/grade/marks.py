@@ -73,8 +73,12 @@ def _us(time_ps: int) -> str:
 
 
 def unrun(assignment: Assignment, problem: str) -> list[Mark]:
-    """Return the marks of a file that can't be run at all."""
-    return [Mark(case, "did not run", problem, is_error=True) for case in assignment.cases]
+    """Return the marks of a file that can't be run at all.
+
+    The problem is one of the file, and tells nothing of the cases, so students see it.
+    """
+    verdict = f"did not run: {problem}"
+    return [Mark(case, verdict, problem, is_error=True) for case in assignment.cases]
 
 
 def table(assignment: Assignment, marks: Sequence[Mark], *, reveal: bool) -> Iterator[str]:

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from typed import typed
+from typed import ROOT, typed
 from typer.testing import CliRunner
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments import drawing
 from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.commands.cli import make_app
-from ringleaf.experiments.compare import Change, compare, failed, read, table
+from ringleaf.experiments.compare import (
+    Change,
+    changed_options,
+    compare,
+    failed,
+    options_of,
+    read,
+    table,
+)
 
 ROWS = [
     {"algo": "ring", "size_bytes": 1024, "time_ps": 1_000_000, "wrong": 0},
@@ -121,6 +130,35 @@ def test_the_table_has_what_differs(tmp_path: Path) -> None:
     ]
 
 
+def config(folder: Path, **options: object) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({"schema_version": 2, "options": options}))
+
+
+def test_options_that_differ_are_named(tmp_path: Path) -> None:
+    config(tmp_path / "a", mtu_bytes=4096, seed=1, ecn={"least": 0})
+    config(tmp_path / "b", mtu_bytes=1024, ecn={"least": 0}, pfc="8K")
+
+    before, after = options_of(tmp_path / "a"), options_of(tmp_path / "b")
+
+    assert list(changed_options(before, after)) == [
+        "option mtu_bytes differs: 4096 before, 1024 after",
+        "option seed differs: 1 before, not given after",
+        "option pfc differs: not given before, 8K after",
+    ]
+    assert list(changed_options(before, before)) == []
+    assert options_of(tmp_path) == {}
+
+
+def test_a_sweep_has_the_options_that_its_runs_share(tmp_path: Path) -> None:
+    plan = {"schema_version": 2, "options": ["loss"], "runs": ["loss=0", "loss=1%"]}
+    (tmp_path / "sweep.json").write_text(json.dumps(plan))
+    config(tmp_path / "loss=0", loss=0.0, seed=3)
+    config(tmp_path / "loss=1%", loss=0.01, seed=3)
+
+    assert options_of(tmp_path) == {"seed": "3"}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -145,7 +183,7 @@ def test_the_command_compares_a_run_with_itself(tmp_path: Path) -> None:
         return done.exit_code, done.output
 
     a, b = str(tmp_path / "a"), str(tmp_path / "b")
-    assert run(a, a) == (0, "# 3 rows: 3 equal\n")
+    assert run(a, a) == (0, f"# before: {a}; after: {a}\n# 3 rows: 3 equal\n")
     assert run(a, b)[0] == 1
     assert run(b, a)[0] == 0
     assert run(b, a, "--both-ways")[0] == 1
@@ -167,4 +205,6 @@ def test_code_as_it_is_takes_as_long_as_itself(
     options = ["--topo", "leafspine,leaves=1,spines=1,hosts=3", "--algo", "ring", "--size", "1K"]
     typed("run", *options, "--out", tmp_path).check_returncode()
     done = typed("compare", tmp_path, ".", "--", *options)
-    assert (done.returncode, done.stdout) == (0, "# 1 rows: 1 equal\n")
+    said = done.stdout.splitlines()
+    assert (done.returncode, said[-1]) == (0, "# 1 rows: 1 equal")
+    assert said[0] == f"# before: {tmp_path}; after: the files now in {ROOT}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from xml.etree import ElementTree
@@ -20,6 +21,8 @@ from ringleaf.experiments.grade.trial import Outcome
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples" / "grade"
 STAR = "leafspine,leaves=1,spines=0,hosts=4"
+
+WRONG = (EXAMPLES / "ring.csv").read_text().replace("reduce\n", "copy\n", 1)
 
 GOOD = {"cases": [{"name": "one", "options": {"topo": STAR}}]}
 
@@ -72,14 +75,29 @@ def test_wrong_assignments_are_refused(tmp_path: Path, data: object, message: st
         read_assignment(write(tmp_path, data))
 
 
-def test_a_case_with_wrong_options_is_the_instructors_mistake(tmp_path: Path) -> None:
-    data = {"cases": [{"name": "one", "options": {"loss": "many"}}]}
-    (case,) = read_assignment(write(tmp_path, data)).cases
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": "many"}, "loss: not understood, got 'many'"),
+        ({"topo": "fatree"}, "unknown .*'fatree'"),
+        ({"topo": "fattree,k=3"}, "k must be even"),
+        ({"topo": "none.edges"}, "none.edges"),
+    ],
+)
+def test_a_case_with_wrong_options_is_the_instructors_mistake(
+    tmp_path: Path,
+    options: dict[str, str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The exit code is 2, whether the student's file is good or broken, and nobody has points."""
+    path = write(tmp_path, {"cases": [{"name": "one", "options": options}]})
 
-    with pytest.raises(
-        ConfigError, match="assignment: case 'one': loss: not understood, got 'many'"
-    ):
-        case.spec({"algo": "ring"}, "assignment")
+    for file in (EXAMPLES / "ring.csv", tmp_path / "none.csv"):
+        assert call(path, file) == 2
+        said = capsys.readouterr()
+        assert re.search(f"assignment.yaml: case 'one': .*{message}", said.err)
+        assert "points" not in said.out
 
 
 def test_the_example_is_read_with_files_beside_it(tmp_path: Path) -> None:
@@ -110,11 +128,11 @@ def test_a_students_file_is_copied_to_a_name_of_ours(tmp_path: Path) -> None:
 
 
 def test_files_that_are_broken_are_refused_before_anything_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trial, "attempt", None)
     wrong = tmp_path / "wrong.csv"
-    wrong.write_text((EXAMPLES / "ring.csv").read_text().replace("reduce\n", "copy\n", 1))
+    wrong.write_text(WRONG)
     json = tmp_path / "p.json"
     json.write_text("{}")
     for path, kind, message in (
@@ -130,11 +148,39 @@ def test_files_that_are_broken_are_refused_before_anything_runs(
     with pytest.raises(ConfigError, match="needs its P4Info"):
         take_in(json, "program", tmp_path)
 
-    report = tmp_path / "report.xml"
-    assert call(EXAMPLES / "allreduce.yaml", wrong, "--junit", report) == 2
-    assert "lacks the contribution" in capsys.readouterr().err
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("wrong.csv", WRONG, "lacks the contribution of rank"),
+        ("none.csv", None, "can't read"),
+        ("empty.csv", "", "empty.csv"),
+        ("essay.docx", "words", "unknown format, got 'docx'"),
+        ("bytes.csv", b"\xff\xfe\x00", "bytes.csv"),
+        ("plan.xml", "<algo", "plan.xml"),
+        ("submission.json", "{}", "unknown format, got 'json'"),
+    ],
+)
+def test_a_broken_file_has_no_points_and_says_why(
+    tmp_path: Path,
+    name: str,
+    text: str | bytes | None,
+    reason: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file, report = tmp_path / name, tmp_path / "report.xml"
+    if text is not None:
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    assert call(EXAMPLES / "allreduce.yaml", file, "--junit", report) == 1
+
+    said = capsys.readouterr().out
+    assert "# 0 of 10 points" in said
+    assert reason in said
     (suite,) = ElementTree.parse(report).getroot()
     assert (suite.get("tests"), suite.get("errors")) == ("4", "4")
+    (trouble,) = suite[0]
+    assert reason in str(trouble.get("message"))
     assert "leafspine" not in report.read_text()
 
 
