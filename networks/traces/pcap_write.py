@@ -5,8 +5,9 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+from ringleaf.networks.traces.link_types import LINKTYPE_ETHERNET
+
 MAGIC_NS = 0xA1B23C4D
-LINKTYPE_ETHERNET = 1
 SNAP_BYTES = 65535
 NS_PER_S = 1_000_000_000
 HELD_BYTES = 1 << 16  # of a file, before they are written

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ringleaf.arena import Bytes, Words
-from ringleaf.networks.traces.pcap_write import LINKTYPE_ETHERNET
+from ringleaf.networks.traces.link_types import LINKTYPE_ETHERNET
 from ringleaf.networks.traces.pcapng import INTERFACE, MAGIC, TIME_RESOLUTION
 from ringleaf.networks.traces.pcapng_blocks import BLOCK_BYTES, fill_blocks
 
