@@ -21,13 +21,17 @@ MOST_ENDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A difference: in the output for `packets[-1]`, or in registers and counters afterwards."""
+    """A difference: in the output for `packets[-1]`, or in registers and counters afterwards.
+
+    `earlier` is what left BMv2 for each packet before the last one.
+    """
 
     updates: tuple[Update, ...]
     packets: tuple[Packet, ...]
     ours: tuple[Packet, ...] = ()
     theirs: tuple[Packet, ...] = ()
     state: tuple[str, ...] = ()  # lines
+    earlier: tuple[tuple[Packet, ...], ...] = ()
 
 
 @dataclass(slots=True)
@@ -99,9 +103,13 @@ class Contest:
         return Sieve(self.shadows, updates, unchecked=self._unchecked)
 
     def _accepted(self, updates: Sequence[Update], done: Round) -> list[Update]:
-        """Return the updates that both sides accept."""
-        accepted = EngineSide(self._program, updates).accepted
+        """Return the updates that both sides accept.
+
+        The engine is asked again after each that BMv2 refuses: others may refer to it.
+        """
+        accepted = list(updates)
         while True:
+            accepted = EngineSide(self._program, accepted).accepted
             try:
                 with Bmv2Side(self._program, accepted):
                     return accepted
@@ -114,6 +122,7 @@ class Contest:
     ) -> Sequence[Packet]:
         """Compare packets on fresh switches; return those after one that ended BMv2."""
         engine = EngineSide(self._program, updates)
+        answers: list[tuple[Packet, ...]] = []
         with Bmv2Side(self._program, updates) as bmv2:
             for number, packet in enumerate(packets, 1):
                 ours = engine.process(packet)
@@ -127,13 +136,14 @@ class Contest:
                 if ours != theirs:
                     seen = tuple(packets[:number])
                     done.difference = self._alone(updates, packet) or Disagreement(
-                        tuple(updates), seen, tuple(ours), tuple(theirs)
+                        *(tuple(updates), seen, tuple(ours), tuple(theirs)), earlier=tuple(answers)
                     )
                     return ()
+                answers.append(tuple(theirs))
             cells = cells_of(self._program, updates)
             lines = _state_lines(engine.state(cells), bmv2.state(cells))
-            if lines:
-                done.difference = Disagreement(tuple(updates), tuple(packets), state=tuple(lines))
+        if lines:
+            done.difference = _of_state(updates, packets, lines, answers)
         return ()
 
     def _alone(self, updates: Sequence[Update], packet: Packet) -> Disagreement | None:
@@ -143,24 +153,44 @@ class Contest:
     def replay(self, updates: Iterable[Update], packets: Sequence[Packet]) -> Disagreement | None:
         """Return the first difference on fresh switches; None if there is none, or BMv2 fails.
 
-        There is none, either, if the outcome of a packet is undefined.
+        There is none, either, if the outcome of a packet is undefined, or if an update refers to
+        what the others don't make.
         """
         updates = tuple(updates)
+        engine = EngineSide(self._program, updates)
+        if len(engine.accepted) < len(updates):
+            return None
         if len(self._sieve(updates).keep(packets)) < len(packets):
             return None
-        engine = EngineSide(self._program, updates)
+        answers: list[tuple[Packet, ...]] = []
         try:
             with Bmv2Side(self._program, updates) as bmv2:
                 for number, packet in enumerate(packets, 1):
                     ours, theirs = engine.process(packet), bmv2.process(packet)
                     if ours != theirs:
                         seen = tuple(packets[:number])
-                        return Disagreement(updates, seen, tuple(ours), tuple(theirs))
+                        return Disagreement(
+                            *(updates, seen, tuple(ours), tuple(theirs)), earlier=tuple(answers)
+                        )
+                    answers.append(tuple(theirs))
                 cells = cells_of(self._program, updates)
                 lines = _state_lines(engine.state(cells), bmv2.state(cells))
         except (BackendError, RefusedError):
             return None
-        return Disagreement(updates, tuple(packets), state=tuple(lines)) if lines else None
+        return _of_state(updates, packets, lines, answers) if lines else None
+
+
+def _of_state(
+    updates: Sequence[Update],
+    packets: Sequence[Packet],
+    lines: Sequence[str],
+    answers: Sequence[tuple[Packet, ...]],
+) -> Disagreement:
+    """Return a difference in the state after packets whose outputs are alike."""
+    *earlier, last = answers
+    return Disagreement(
+        *(tuple(updates), tuple(packets), last, last, tuple(lines)), earlier=tuple(earlier)
+    )
 
 
 def _state_lines(ours: State, theirs: State) -> list[str]:

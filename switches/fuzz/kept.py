@@ -1,4 +1,4 @@
-"""A difference as a test in STF, which expects BMv2's outputs."""
+"""A difference as a test in STF, which expects BMv2's outputs of each packet."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def as_stf(program: Program, found: Disagreement) -> str:
     lines = [
         line for update in found.updates for line in _update_lines(program, shapes, writer, update)
     ]
-    lines += [f"packet {port} {data.hex()}" for port, data in found.packets]
-    if not found.state:
-        lines += [f"expect {port} {data.hex()}$" for port, data in found.theirs]
+    for (port, data), outputs in zip(found.packets, (*found.earlier, found.theirs), strict=True):
+        lines.append(f"packet {port} {data.hex()}")
+        lines += [f"expect {to} {sent.hex()}$" for to, sent in outputs]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -205,14 +206,15 @@ class Bmv2Side:
         self._bmv2 = Bmv2(program.source.path, None)
 
     def __enter__(self) -> Self:
-        self._bmv2.__enter__()
         writer = CommandWriter(self._program)
         told = [(line, update) for update in self._updates for line in writer.lines(update)]
-        answers = self._ask([line for line, _ in told])
-        for (line, update), answer in zip(told, answers, strict=True):
-            if answer.startswith(("Invalid", "Error", "Unknown", "Bad")):
-                self.__exit__(None, None, None)
-                raise RefusedError(update, f"{line}: {answer}")
+        with ExitStack() as stack:
+            stack.enter_context(self._bmv2)
+            answers = self._ask([line for line, _ in told])
+            for (line, update), answer in zip(told, answers, strict=True):
+                if answer.startswith(("Invalid", "Error", "Unknown", "Bad")):
+                    raise RefusedError(update, f"{line}: {answer}")
+            stack.pop_all()
         return self
 
     def __exit__(
