@@ -11,6 +11,7 @@ from ringleaf.switches.engine.shapes import Shape, shape_table
 from ringleaf.switches.generate.calculations import update_checksum, verify_checksum
 from ringleaf.switches.generate.code import EGRESS, INGRESS, Code
 from ringleaf.switches.generate.deparser import DeparserWriter
+from ringleaf.switches.generate.doubts import Doubts, note_checksum
 from ringleaf.switches.generate.endings import (
     begin_again,
     clone_egress,
@@ -139,7 +140,9 @@ class _Generator:
         self._storage = Storage(source)
         self._state = State(source)
         self._state.check(source)
-        self._observer = Observer(self._state.words) if variant.observed else None
+        self._observer: Observer | None = None
+        if variant.observed:
+            self._observer = Observer(self._state.words, Doubts(source))
         roller = Roller(source, self._storage, self._state)
         self._ingress, self._egress = roller.roll(bodies, self._usage.elsewhere())
         self._patterns = roller.patterns
@@ -150,7 +153,12 @@ class _Generator:
         tables = [item.table for item in everything if isinstance(item, Apply)]
         self._shapes = [shape_table(source, table) for table in tables]
         moving = self._paths.moving()
-        self._kept = sorted(self._usage.kept(moving), key=lambda f: (f.header, f.name))
+        kept = self._usage.kept(moving)
+        if variant.observed:
+            kept |= {
+                valid(header.name) for header in source.headers.values() if not header.metadata
+            }
+        self._kept = sorted(kept, key=lambda f: (f.header, f.name))
         self._storage.give_slots(self._kept)
 
     def module(self) -> Module:
@@ -244,6 +252,7 @@ class _Generator:
         code.set(PARSED_LEN, ["U(parsed)"])
         for checksum in self._source.checksums:
             if checksum.verify:
+                note_checksum(code, checksum)
                 verify_checksum(code, checksum, CHECKSUM_ERROR)
         self._statements(code, self._ingress)
         self._leave(code, [*_LEFT_BY_INGRESS, *self._kept])
@@ -284,6 +293,7 @@ class _Generator:
             code.add("return flags" if flags else "return 0", Mark(DROPPED))
         for checksum in self._source.checksums:
             if checksum.update:
+                note_checksum(code, checksum)
                 update_checksum(code, checksum)
         deparse = Mark(DEPARSE, where=self._source.deparser_where)
         with code.marked(deparse):
