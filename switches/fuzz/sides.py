@@ -161,7 +161,7 @@ class EngineSide:
 
     def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
         arena = self._store.arena
-        return arena.words, arena.fields, arena.lanes
+        return arena.words, arena.fields, arena.lanes, arena.own
 
     def counts(self) -> dict[Point, int]:
         """Return how often packets have reached each point of an observed program."""

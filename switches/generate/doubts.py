@@ -14,7 +14,6 @@ somewhere counts as a decision. The fields that depend on time are found beforeh
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import reduce
 
 from ringleaf.switches.generate.code import Code
 from ringleaf.switches.generate.externs import named_by
@@ -69,8 +68,8 @@ class Doubts:
     def __init__(self, source: Source) -> None:
         self._source = source
         flows = list(_flows(source))
-        clocks = {place for read, _ in flows for place in read if _is_clock_place(place)}
-        clocks |= {field for field in _deciding(source) if is_clock(field)}
+        named = set().union(_deciding(source), *(read for read, _ in flows))
+        clocks = {place for place in named if isinstance(place, Field) and is_clock(place)}
         self.timed = _closure(clocks, flows)
         standard = {
             place
@@ -234,7 +233,8 @@ def _flows(source: Source) -> Iterator[tuple[set[Place], set[Place]]]:
                 yield {*fields_in(value)}, {target}
             case Primitive("assign_header", (Named() as to, Named() as start)):
                 pairs = zip(fields_of(source, to), fields_of(source, start), strict=True)
-                yield from (({origin}, {field}) for field, origin in pairs)
+                for field, origin in pairs:
+                    yield {origin}, {field}
             case Primitive("register_read", (Field() as target, Named() as register, index)):
                 yield {register, *fields_in(index)}, {target}
             case Primitive("register_write", (Named() as register, index, value)):
@@ -293,10 +293,6 @@ def _values(places: Iterable[Place]) -> set[Place]:
     }
 
 
-def _is_clock_place(place: Place) -> bool:
-    return isinstance(place, Field) and is_clock(place)
-
-
 def _blurs(expression: Expression) -> bool:
     """Return whether different operands may lead to the same value, as comparisons do."""
     if not isinstance(expression, Operation):
@@ -331,4 +327,7 @@ def _or(left: Expression, right: Expression) -> Expression:
 
 
 def _any(parts: Iterable[Expression]) -> Expression:
-    return reduce(_or, dict.fromkeys(parts), NEVER)
+    found: Expression = NEVER
+    for part in parts:
+        found = _or(found, part)
+    return found

@@ -12,6 +12,7 @@ import pytest
 
 from ringleaf.errors import BackendError
 from ringleaf.switches.bmv2 import process
+from ringleaf.switches.bmv2.binaries import BINARY
 from ringleaf.switches.bmv2.process import Bmv2
 
 
@@ -19,7 +20,7 @@ from ringleaf.switches.bmv2.process import Bmv2
 def test_process_ends_when_it_does_not_start(
     error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    binary = tmp_path / process.BINARY
+    binary = tmp_path / BINARY
     binary.write_text("#!/bin/sh\nexec sleep 600\n")
     binary.chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)

@@ -242,7 +242,7 @@ def of_spread(reference: Member | MemberGroup) -> Update:
 
 
 CHOOSE = next(a.number for a in load("externs").source.actions.values() if a.name == "I.choose")
-SPREAD = [
+SPREAD: list[Update] = [
     MemberUpdate(INSERT, "I.spreader", 0, CHOOSE, (1,)),
     MemberGroupUpdate(INSERT, "I.spreader", 0, ((0, 1),)),
     of_spread(MemberGroup(0)),

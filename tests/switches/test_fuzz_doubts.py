@@ -28,6 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from uncompiled import run_uncompiled, starts_uncompiled
 
+from ringleaf.packets import grow_pool
 from ringleaf.switches.engine.updates import INSERT, Entry, GroupUpdate, TableUpdate, Update
 from ringleaf.switches.fuzz.clocks import Clocks, matched, timed_places
 from ringleaf.switches.fuzz.contest import Disagreement
@@ -357,6 +358,20 @@ def test_copies_that_tell_their_order_are_left_out(
     )
     assert sieve.keep([WHOLE]) == ([WHOLE] if kept else [])
     assert sieve.dropped == ({} if kept else {ORDER: 1})
+
+
+@uncompiled
+def test_a_restored_switch_has_its_old_pool(tmp_path: Path) -> None:
+    """A packet may make the pool grow, and is forgotten then; vectors must not lie in the state."""
+    engine = EngineSide(Program.load(write(tmp_path, before=WITH_X)), [])
+    before, memory = engine.snapshot(), engine.memory()
+    first = engine.process(WHOLE)
+    engine.restore(before)
+    grow_pool(engine._store, 4000)
+    engine.restore(before)
+    assert engine.process(WHOLE) == first
+    assert engine.memory() == memory
+    assert engine.chance == 0
 
 
 @starts_uncompiled
