@@ -104,10 +104,8 @@ class Doubts:
                     left, right = _not(left), _not(right)
                 return _or(_and(a, _or(b, right)), _and(b, left))
             case Operation("?", left, right, chosen) if left is not None and chosen is not None:
-                arms = _or(
-                    _and(chosen, self.about(left, kind)),
-                    _and(_not(chosen), self.about(right, kind)),
-                )
+                a, b = self.about(left, kind), self.about(right, kind)
+                arms = a if a == b else Operation("?", a, b, chosen)
                 return _or(self.about(chosen, kind), arms)
             case Operation(_, left, right):
                 parts = (right,) if left is None else (left, right)

@@ -144,6 +144,37 @@ def test_key_counts_if_an_entry_looks_at_it(
 
 
 @uncompiled
+@pytest.mark.parametrize(("length", "kept"), [(1, False), (2, True)])
+def test_key_counts_if_the_other_keys_allow_its_entry(
+    length: int, kept: bool, tmp_path: Path
+) -> None:
+    """The entry is for packets of `length` bytes, and the one without a header has one byte."""
+    size = key(field("standard_metadata", "packet_length"), "ternary")
+    pairs = ((length, 0xFFFF_FFFF), (ARP, 0xFFFF))
+    update = TableUpdate(INSERT, "t_to_4", Entry(pairs, 1, (), -1), is_default=False)
+    sieve = sieve_of(write(tmp_path, key=[size, key(T, "ternary")]), [update])
+    assert bool(sieve.keep([SHORT])) is kept
+
+
+@uncompiled
+def test_what_the_program_wrote_itself_is_no_doubt(tmp_path: Path) -> None:
+    """P4 leaves this open, too, but both switches keep it, so it is compared."""
+    sieve = sieve_of(write(tmp_path, before=(assign(T, number(ARP)),), condition=IS_ARP))
+    assert sieve.keep([SHORT]) == [SHORT]
+
+
+@uncompiled
+def test_element_of_a_long_stack_is_not_too_deep(tmp_path: Path) -> None:
+    """By an index it is a chain of `?` as long as the stack."""
+    chosen = X
+    for index in reversed(range(120)):
+        chosen = op("?", T, chosen)
+        chosen["value"]["cond"] = op("==", COPY, number(index))
+    sieve = sieve_of(write(tmp_path, condition=op("==", chosen, number(ARP))))
+    assert sieve.keep([WHOLE, SHORT]) == [WHOLE]
+
+
+@uncompiled
 def test_select_by_a_missing_header_is_left_out(tmp_path: Path) -> None:
     there, missing = (1, bytes(5) + b"\x01" + WHOLE[1]), (1, bytes(6) + WHOLE[1])
     sieve = sieve_of(write(tmp_path, states=SELECTS, emitted=("f", "e")))
