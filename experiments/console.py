@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ringleaf import interrupts
 from ringleaf.errors import BackendError, ProtocolError, RingleafError
 
 USAGE = 2
@@ -27,30 +29,38 @@ def say(line: str) -> None:
 
 
 def guard(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn errors into a message and an exit code; with --debug, print a traceback, too."""
+    """Turn errors into a message and an exit code; with --debug, print a traceback, too.
+
+    Whatever fails once a signal has asked for the end is the signal's doing: child processes have
+    got it, too, and may have ended first.
+    """
 
     @wraps(command)
     def guarded(*args: Any, **kwargs: Any) -> None:
+        interrupts.raise_instead()
         try:
             command(*args, **kwargs)
-        except KeyboardInterrupt:
-            complain("interrupted")
-            raise typer.Exit(INTERRUPTED) from None
-        except OSError as error:
-            if error.errno == EPIPE:
-                raise  # the reader of our output has gone: that is no error, and typer handles it
-            if "--debug" in sys.argv:
-                traceback.print_exc()
-            complain(_name_file(error))
-            raise typer.Exit(FAILURE) from None
-        except RingleafError as error:
-            if "--debug" in sys.argv:
-                traceback.print_exc()
-            complain(str(error))
-            ours = isinstance(error, BackendError | ProtocolError)
-            raise typer.Exit(FAILURE if ours else USAGE) from None
+        except (KeyboardInterrupt, OSError, RingleafError) as error:
+            raise typer.Exit(_report(error)) from None
 
     return guarded
+
+
+def _report(error: BaseException) -> int:
+    """Say what has ended a command, and return its exit status."""
+    if isinstance(error, OSError) and error.errno == EPIPE:
+        raise error  # the reader of our output has gone: that is no error, and typer handles it
+    if "--debug" in sys.argv:
+        traceback.print_exception(error)
+    number = getattr(error, "number", signal.SIGINT)
+    if isinstance(error, KeyboardInterrupt) or (number := interrupts.asked()):
+        complain(interrupts.told(number, error))
+        return interrupts.status(number)
+    if isinstance(error, OSError):
+        complain(_name_file(error))
+        return FAILURE
+    complain(str(error))
+    return FAILURE if isinstance(error, BackendError | ProtocolError) else USAGE
 
 
 def _name_file(error: OSError) -> str:

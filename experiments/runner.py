@@ -141,6 +141,11 @@ class Experiment:
         return need(self.spec, count_nodes(self.spec), self._distance)
 
     @property
+    def count(self) -> int:
+        """The number of measurements."""
+        return len(self.spec.sizes_bytes) * len(self.algorithms)
+
+    @property
     def rows_s(self) -> float:
         """The estimated time of all measurements in seconds."""
         return sum(

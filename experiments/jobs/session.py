@@ -45,10 +45,21 @@ def run(
         RingleafError: If an option, the topology or the network does not allow it.
     """
     experiment = JobsExperiment(resolve_jobs(given))
-    folder = experiment.spec.out
+    with RunFolder(experiment.spec.out, emit, results.FILES) as out:
+        return _run(experiment, given, emit, out, drawn=drawn, beside=beside)
+
+
+def _run(
+    experiment: JobsExperiment,
+    given: Mapping[str, Any],
+    emit: Emit,
+    out: RunFolder,
+    *,
+    drawn: bool,
+    beside: Drawer | None,
+) -> list[JobRow]:
+    folder = out.path
     text = yaml.safe_dump({name: given[name] for name in given if name != "out"}, sort_keys=False)
-    out = RunFolder(folder, emit)
-    out.note(results.FILES)
     keep_topology(experiment.spec.topo, out)
     out.keep(
         partial(
@@ -78,14 +89,16 @@ def run(
                     out.note(sorted((pcaps / case.combination.name).glob("*.pcapng")))
                 out.keep(partial(_note_traces, out, case))
                 out.keep(partial(results.write_rows, folder, _rows(cases)))
+                out.count(len(cases), len(experiment.combinations))
     finally:
         progress.clear()
         if cases:
             out.keep(lambda: write_text(folder / "spec.yaml", text))
-            out.note([folder / results.timeline_file(case.combination) for case in cases])
+            timelines = [results.timeline_file(case.combination) for case in cases if case.spans]
             is_whole = len(cases) == len(experiment.combinations)
             told = {"about": about}
-            out.keep(partial(results.write_summary, folder, cases, told, complete=is_whole))
+            write = partial(results.write_summary, folder, cases, told, complete=is_whole)
+            out.keep(write, *timelines)
             out.keep(partial(write_log, folder, map(_log_line, cases)))
             for line in table.foot(cases):
                 emit(line)
