@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import traceback
@@ -12,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ringleaf import interrupts
+from ringleaf import compiling, interrupts
 from ringleaf.errors import BackendError, ProtocolError, RingleafError
 
 USAGE = 2
@@ -28,6 +29,37 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
+Write = Callable[[str], object]
+
+
+def to_terminal() -> Write | None:
+    """Return a function that writes to stderr; None if that is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def write(text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+    return write
+
+
+def columns() -> int:
+    """Return how many letters fit into a line of the terminal on stderr, if it is one."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns - 1 or sys.maxsize
+    except (OSError, ValueError):
+        return sys.maxsize
+
+
+def in_place(text: str) -> str:
+    """Return what replaces the terminal's line by a text, whose end is cut where it ends.
+
+    What is written next goes over it.
+    """
+    return f"\r\x1b[K{text[: columns()]}\r"
+
+
 def guard(command: Callable[..., None]) -> Callable[..., None]:
     """Turn errors into a message and an exit code; with --debug, print a traceback, too.
 
@@ -38,6 +70,8 @@ def guard(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def guarded(*args: Any, **kwargs: Any) -> None:
         interrupts.raise_instead()
+        if write := to_terminal():
+            compiling.show = lambda text: write(in_place(text))
         try:
             command(*args, **kwargs)
         except (KeyboardInterrupt, OSError, RingleafError) as error:

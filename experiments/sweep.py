@@ -17,6 +17,7 @@ from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments import results, session
 from ringleaf.experiments.beside import Drawer
 from ringleaf.experiments.checks import check
+from ringleaf.experiments.console import Write, in_place, to_terminal
 from ringleaf.experiments.estimate import format_wait
 from ringleaf.experiments.folder import (
     FILES,
@@ -28,7 +29,6 @@ from ringleaf.experiments.folder import (
     write_text,
 )
 from ringleaf.experiments.jobs import session as jobs_session
-from ringleaf.experiments.progress import Write, to_terminal
 from ringleaf.experiments.session import Emit
 from ringleaf.experiments.spec.file import Case, swept
 from ringleaf.experiments.spec.network import VIRTUAL
@@ -229,9 +229,9 @@ class SweepProgress:
     def draw(self) -> None:
         """Draw the line."""
         if self._write is not None:
-            self._write(f"\r\x1b[K{self.text}\r")
+            self._write(in_place(self.text))
 
     def clear(self) -> None:
         """Remove the line."""
         if self._write is not None:
-            self._write("\r\x1b[K")
+            self._write(in_place(""))

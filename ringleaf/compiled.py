@@ -14,11 +14,11 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, event
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic, overload, register_jitable
 
-from ringleaf import numba_blas
+from ringleaf import compiling, numba_blas
 from ringleaf.callbacks import FUNCTION
 from ringleaf.native import ARENA, data_of
 from ringleaf.private import cache_folder
@@ -27,6 +27,7 @@ from ringleaf.sources import digest
 
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 numba_blas.load()
+compiling.listen(event)
 
 _COMPILED_FOLDERS = ("", "switches", "hosts", "ina", "networks")
 

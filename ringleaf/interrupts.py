@@ -100,10 +100,13 @@ def _loads_extension(frame: FrameType | None) -> bool:
 
 
 def _raise_again(unraisable: Any) -> None:
-    """Send again a signal whose exception had no caller, as in a weak reference's callback."""
+    """Send again a signal whose exception had no caller, as in a weak reference's callback.
+
+    Objects that it has left half made may fail when they are removed; that is nobody's business.
+    """
     if isinstance(unraisable.exc_value, Ended):
         _send_again(unraisable.exc_value.number)
-    else:
+    elif _asked is None:
         sys.__unraisablehook__(unraisable)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from ringleaf import compiling
 from ringleaf.arena import Arena
 from ringleaf.private import cache_folder, is_private_file
 from ringleaf.shipped import P4INFO_SUFFIX
@@ -189,7 +190,12 @@ def _one_at_a_time(path: Path) -> Iterator[None]:
     with ExitStack() as stack:
         with suppress(OSError):  # a cache that is only read has it all
             lock = stack.enter_context(path.with_suffix(".lock").open("w"))
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                compiling.begin(__name__)
+                stack.callback(compiling.end)
+                fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -11,14 +10,16 @@ from typing import Any
 
 import yaml
 
+from ringleaf.compiling import working_s
 from ringleaf.experiments import loading
 from ringleaf.experiments.beside import Drawer
+from ringleaf.experiments.console import Write, columns, in_place, to_terminal
 from ringleaf.experiments.estimate import format_wait
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.jobs import results, table
 from ringleaf.experiments.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.jobs.runner import JobsExperiment
-from ringleaf.experiments.progress import INTERVAL_S, TRUSTED, Write, to_terminal
+from ringleaf.experiments.progress import INTERVAL_S, TRUSTED
 from ringleaf.experiments.results import now, versions, write_config, write_log
 from ringleaf.experiments.spec.options import resolve_jobs
 from ringleaf.experiments.topology_copy import keep_topology
@@ -147,7 +148,7 @@ class JobsProgress:
         self,
         cases: int,
         write: Write | None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = working_s,
         *,
         done: int = 0,
     ) -> None:
@@ -190,21 +191,24 @@ class JobsProgress:
     def clear(self) -> None:
         """Remove the line."""
         if self._write is not None:
-            self._write("\r\x1b[K")
+            self._write(in_place(""))
 
     @property
     def text(self) -> str:
-        """The text of the line."""
+        """The text of the line; what does not fit into it is left out, the time left last."""
         done, wanted = self._iterations
         parts = [f"case {self._done + 1} of {self._cases}, {self._name}"]
         if wanted:
             parts.append(f"{done} of {wanted} iterations, {100 * self._share:.0f} % of the bytes")
         parts.append(f"{self._hops / 1e6:.1f} M packet-hops")
+        left = []
         if self._share >= TRUSTED:
             spent_s = self._clock() - self._began_s
             left_s = spent_s * (1 - self._share) / self._share
-            parts.append(f"about {format_wait(left_s)} left of this case")
-        return "; ".join(parts)
+            left = [f"about {format_wait(left_s)} left of this case"]
+        while len(parts) > 1 and len("; ".join(parts + left)) > columns():
+            parts.pop()
+        return "; ".join(parts + left)
 
     def _redraw(self) -> None:
         if self._clock() - self._drawn_s >= INTERVAL_S:
@@ -213,4 +217,4 @@ class JobsProgress:
     def _show(self, text: str) -> None:
         self._drawn_s = self._clock()
         if self._write is not None:
-            self._write(f"\r\x1b[K{text}\r")
+            self._write(in_place(text))

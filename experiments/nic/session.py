@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from ringleaf.experiments import loading
+from ringleaf.experiments.console import to_terminal
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.jobs.session import JobsProgress
 from ringleaf.experiments.nic import results, table
 from ringleaf.experiments.nic.network import connecting, graph_of
 from ringleaf.experiments.nic.results import NicResults
 from ringleaf.experiments.nic.workload import Row, SomeSpec, Workload
-from ringleaf.experiments.progress import to_terminal
 from ringleaf.experiments.results import now, versions, write_config, write_log
 from ringleaf.topologies.graph import hosts
 

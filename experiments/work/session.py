@@ -11,9 +11,9 @@ import yaml
 
 from ringleaf.experiments import loading
 from ringleaf.experiments.beside import Drawer
+from ringleaf.experiments.console import to_terminal
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.jobs.session import JobsProgress
-from ringleaf.experiments.progress import to_terminal
 from ringleaf.experiments.results import now, versions, write_config, write_log
 from ringleaf.experiments.spec.options import file_name, resolve_workload
 from ringleaf.experiments.work import results as files
