@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ringleaf import compiling, interrupts
+from ringleaf import compiling, interrupts, plugins
 from ringleaf.errors import BackendError, ProtocolError, RingleafError
 
 USAGE = 2
@@ -74,10 +74,31 @@ def guard(command: Callable[..., None]) -> Callable[..., None]:
             compiling.show = lambda text: write(in_place(text))
         try:
             command(*args, **kwargs)
-        except (KeyboardInterrupt, OSError, RingleafError) as error:
+        except typer.Exit:
+            raise
+        except (KeyboardInterrupt, RingleafError) as error:
             raise typer.Exit(_report(error)) from None
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - other packages raise what they like
+            raise typer.Exit(_report(_explained(error))) from None
 
     return guarded
+
+
+def _explained(error: BaseException) -> BaseException:
+    """Return an error that can be told in a line; others are faults of ours, and raised.
+
+    Raises:
+        BaseException: Such a fault, whose traceback is what we need.
+    """
+    if isinstance(error, OSError) and error.errno == EPIPE:
+        return error
+    if told := plugins.failure(error):
+        failed = BackendError(told)
+        failed.__cause__ = error
+        return failed
+    if isinstance(error, OSError) or interrupts.asked():
+        return error
+    raise error
 
 
 def _report(error: BaseException) -> int:

@@ -104,10 +104,11 @@ def test_compiling_is_no_time_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     progress.begin("ring", 0.0, 10.0)
     progress.tell(0.0)
     clock.now_s = 1.0
+    before_s = progress.left_s
     compiling.begin("ringleaf.networks.virtual.loop")
     compiling.begin("ringleaf.hosts.rc.sender")  # what that one calls
     clock.now_s = 91.0
-    assert progress.left_s == pytest.approx(10.0)  # still as estimated
+    assert progress.left_s == before_s
     compiling.end()
     compiling.end()
     progress.tell(0.1)
