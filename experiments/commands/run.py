@@ -82,7 +82,7 @@ def run_command(
     else:
         is_right = _run_one(cases[0], specs[0], emit)
         if as_json:
-            say((specs[0].out / "summary.json").read_text().rstrip())
+            say((specs[0].out / "summary.json").read_text(encoding="utf-8").rstrip())
     if not is_right:
         raise typer.Exit(FAILURE)
 

@@ -66,7 +66,7 @@ def _command_for(workload: Workload[Any]) -> Callable[..., None]:
 
         found = run(workload, read, given, _ignore if as_json else say)
         if as_json:
-            say((read.out / "summary.json").read_text().rstrip())
+            say((read.out / "summary.json").read_text(encoding="utf-8").rstrip())
         if found.wrong:
             raise typer.Exit(FAILURE)
 
