@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Self
 
+from ringleaf.disk import naming
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.lock import Lock, check_free
 
@@ -81,8 +82,9 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Write a file of bytes completely, or leave the existing one as it is."""
     part = path.with_name(f".{path.name}.part")
     try:
-        part.write_bytes(data)
-        part.replace(path)
+        with naming(path):
+            part.write_bytes(data)
+            part.replace(path)
     except OSError:
         with suppress(OSError):
             part.unlink()

@@ -21,6 +21,7 @@ import numpy as np
 
 from ringleaf import compiling
 from ringleaf.arena import Arena
+from ringleaf.disk import naming
 from ringleaf.private import cache_folder, is_private_file
 from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.generate import Module, generate
@@ -175,7 +176,7 @@ def _store(text: str, name: str) -> Path:
     if not is_private_file(path) or path.read_bytes() != text.encode():
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w") as file:
+        with naming(path), os.fdopen(handle, "w") as file:
             file.write(text)
         Path(temporary).replace(path)
     return path
