@@ -1,7 +1,7 @@
 """Interrupt a command at many moments: `python tests/interrupting.py --runs 60 run --algo ring`.
 
 Each time it must end with one line on stderr, and a signal's exit status; or it was done already.
-The first moments, in which Python itself starts, are nobody's: `SETTLED_S`.
+The first moments, in which Python itself starts, are not ours.
 """
 
 from __future__ import annotations
@@ -19,9 +19,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 LINE = re.compile(r"ringleaf: (interrupted|ended by SIGTERM); .+\n")
-STARTED = "import ringleaf.__main__ as m, sys; sys.stdout.write('started\\n'); sys.stdout.flush()\n"
-COMMAND = (sys.executable, "-c", f"{STARTED}m.main()")
-"""The command, which says when our first line of code runs; before it, Python starts."""
+STARTED = """
+import sys
+import ringleaf.__main__ as command
+command.interrupts.exit_at_once()
+sys.stdout.write("started\\n")
+sys.stdout.flush()
+command.main()
+"""
+COMMAND = (sys.executable, "-c", STARTED)
+"""The command, which says when our first line of code has run; before it, Python starts."""
 
 
 @dataclass(frozen=True)

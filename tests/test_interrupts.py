@@ -8,14 +8,15 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 
 import pytest
+import typer
 from interrupting import COMMAND, LINE, Ending, end_at, heed_interrupts
 
 from ringleaf import interrupts
-from ringleaf.experiments.commands import cli
 from ringleaf.experiments.console import guard
 from ringleaf.interrupts import Ended
 
@@ -23,7 +24,7 @@ RUN = ["run", "--topo", "leafspine,leaves=1,spines=1,hosts=2", "--algo", "ring",
 
 
 @pytest.fixture
-def signals(monkeypatch: pytest.MonkeyPatch) -> object:
+def signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What was done to signals is undone."""
     before = {number: signal.getsignal(number) for number in interrupts.SIGNALS}
     monkeypatch.setattr(interrupts, "_asked", None)
@@ -72,7 +73,7 @@ def test_before_anything_is_imported_it_ends_at_once() -> None:
     ],
 )
 def test_a_command_says_what_is_kept(
-    number: signal.Signals, said: str, signals: object, capsys: pytest.CaptureFixture[str]
+    number: signal.Signals, said: str, signals: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def command() -> None:
         try:
@@ -81,13 +82,13 @@ def test_a_command_says_what_is_kept(
             error.add_note("2 of 3 rows are kept")
             raise
 
-    with pytest.raises(cli.typer.Exit) as ended:
+    with pytest.raises(typer.Exit) as ended:
         guard(command)()
     assert (ended.value.exit_code, capsys.readouterr().err) == (128 + number, said)
 
 
 def test_an_error_that_a_signal_has_caused_is_the_signals(
-    signals: object, capsys: pytest.CaptureFixture[str]
+    signals: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A child process that has got it, too, may end first; libraries make other errors of it."""
 
@@ -97,13 +98,13 @@ def test_an_error_that_a_signal_has_caused_is_the_signals(
         except KeyboardInterrupt:
             raise ValueError("worker has died") from None
 
-    with pytest.raises(cli.typer.Exit) as ended:
+    with pytest.raises(typer.Exit) as ended:
         guard(command)()
     assert ended.value.exit_code == 130
     assert capsys.readouterr().err.startswith("ringleaf: interrupted; ")
 
 
-def test_an_exception_without_a_caller_comes_again(signals: object) -> None:
+def test_an_exception_without_a_caller_comes_again(signals: None) -> None:
     class Object:
         def __del__(self) -> None:
             os.kill(os.getpid(), signal.SIGINT)
@@ -119,22 +120,24 @@ def test_an_exception_without_a_caller_comes_again(signals: object) -> None:
 
 
 def test_an_extension_that_is_being_loaded_is_not_disturbed(
-    signals: object, monkeypatch: pytest.MonkeyPatch
+    signals: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calm = []
 
+    def create_module(called: Callable[[], None]) -> None:
+        called()
+
+    create_module.__code__ = create_module.__code__.replace(
+        co_filename=ExtensionFileLoader.create_module.__code__.co_filename,
+        co_qualname="ExtensionFileLoader.create_module",
+    )
+
+    def interrupt() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        calm.append(True)
+
     def load() -> None:
-        exec(
-            compile(
-                "def create_module(f): f()",
-                ExtensionFileLoader.create_module.__code__.co_filename,
-                "exec",
-            ),
-            space := {},
-        )
-        code = space["create_module"]
-        code.__code__ = code.__code__.replace(co_qualname="ExtensionFileLoader.create_module")
-        code(lambda: (os.kill(os.getpid(), signal.SIGINT), calm.append(True)))
+        create_module(interrupt)
         signal.pause()
 
     interrupts.raise_instead()
@@ -143,7 +146,7 @@ def test_an_extension_that_is_being_loaded_is_not_disturbed(
     assert calm == [True]
 
 
-def test_signals_that_are_ignored_stay_so(signals: object) -> None:
+def test_signals_that_are_ignored_stay_so(signals: None) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
     interrupts.raise_instead()
     assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN

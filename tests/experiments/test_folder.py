@@ -65,8 +65,8 @@ def test_what_an_earlier_run_has_listed_goes_and_nothing_else(tmp_path: Path) ->
     (out / "figures" / "mine.png").touch()
     (out / "link").symlink_to(tmp_path)
     lines = ("figures/old.png", "pcap/ring/h0-1.pcap", "../outside.txt", "link/outside.txt")
-    lines = (*lines, str(tmp_path / "outside.txt"), "gone", "config.json", FILES)
-    (out / FILES).write_text("\n".join(lines))
+    more = (str(tmp_path / "outside.txt"), "gone", "config.json", FILES)
+    (out / FILES).write_text("\n".join((*lines, *more)))
 
     remove_earlier(out)
 

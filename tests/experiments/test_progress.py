@@ -97,7 +97,7 @@ def test_a_long_setup_is_not_a_share_of_the_packets() -> None:
 
 def test_compiling_is_no_time_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(compiling.time, "monotonic", clock)
+    monkeypatch.setattr("time.monotonic", clock)
     shown: list[str] = []
     monkeypatch.setattr(compiling, "show", shown.append)
     progress = Progress(10.0, None)
