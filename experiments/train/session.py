@@ -71,8 +71,10 @@ class Session:
         Raises:
             RingleafError: If a rank fails, or its calls can't be carried.
         """
-        out = RunFolder(self.spec.out, self.emit)
-        out.note(results.FILES)
+        with RunFolder(self.spec.out, self.emit, results.FILES) as out:
+            return self._run(out, serve)
+
+    def _run(self, out: RunFolder, serve: Path | None) -> TrainRun:
         out.keep(partial(self._write_config, out.path))
         began_s = time.monotonic()
         with fabric_folder() if serve is None else _borrowed(serve) as folder:
@@ -114,6 +116,7 @@ class Session:
             is_virtual=self.spec.net == VIRTUAL,
         )
         out.keep(partial(results.write, out.path, found))
+        out.count(len(found.rows), len(found.rows))
         if hosting.trace is not None and complete:
             graph = hosting.trace.graph(Path(self.script[0]).stem)
             out.keep(lambda: out.note(_write_traces(out.path / CHAKRA, graph)))
