@@ -22,6 +22,7 @@ from ringleaf.experiments.train import results, table
 from ringleaf.experiments.train.hosting import Hosting
 from ringleaf.experiments.train.processes import Processes
 from ringleaf.experiments.train.results import TrainRun
+from ringleaf.experiments.train.server import RankError
 from ringleaf.experiments.train.spec import TrainSpec
 from ringleaf.hosts.workload.graph import Graph
 
@@ -100,7 +101,7 @@ class Session:
         try:
             hosting.run()
         except RingleafError as error:
-            hosting.server.abort(str(error))
+            hosting.server.abort(str(error), by_a_rank=isinstance(error, RankError))
             raise
         finally:
             hosting.server.close()
