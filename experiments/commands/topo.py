@@ -52,11 +52,14 @@ def topo_show_command(
     spec = resolve({"topo": topo} | ({"hosts": str(hosts)} if hosts is not None else {}))
     from ringleaf.experiments.network import build_topology
     from ringleaf.topologies.draw import draw
+    from ringleaf.topologies.registry import notes
     from ringleaf.topologies.terminal import terminal
 
     graph = build_topology(
         spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
     )
+    for note in notes(spec.topo):
+        say(f"# {note}")
     if out is None:
         say(terminal(graph))
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from ringleaf.errors import ConfigError, choose
@@ -14,7 +14,10 @@ HOST, SERVER, SWITCH = ROLES = ("host", "server", "switch")
 ROUTINGS = ("shortest", "dimension_order")
 LAYOUTS = ("tiers", "grid")
 
-OF_FILE = ("hierarchy", "routing", "shape", "layout", "machine")
+HOSTS, RATE_UNIT, DELAY_UNIT = READING = ("hosts", "rate_unit", "delay_unit")
+"""Attributes of a file that say how it is read; its name may have them, too: `a.gml,hosts=each`."""
+
+OF_FILE = ("hierarchy", "routing", "shape", "layout", "machine", *READING)
 OF_NODE = ("role", "rank", "tier", "label", "kind", "x", "y", "inner_rate", "inner_delay")
 _OF_WAY = ("rate", "delay", "loss", "buffer")
 BACK = "_back"
@@ -42,8 +45,13 @@ def check_names(
             continue
         if is_strict:
             choose(where, "attribute", name, known)
-        if near := get_close_matches(name, known, n=1, cutoff=0.8):
-            raise ConfigError(f"{where}: no attribute {name!r}; did you mean {near[0]!r}?")
+        if near := nearest(name, known):
+            raise ConfigError(f"{where}: no attribute {name!r}; did you mean {near!r}?")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the known attribute that a name is almost; "" if there is none."""
+    return next(iter(get_close_matches(name, known, n=1, cutoff=0.8)), "")
 
 
 def check_name(name: str, where: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import (
     HOST,
+    HOSTS,
     OF_NODE,
     ROLES,
     SERVER,
@@ -46,8 +47,13 @@ def read_nodes(
         else:
             switches.append(node)
     if len(hosts) < 2:
-        raise TopologyError(f"{where}: must have two hosts at least, got {len(hosts)}")
+        remedy = "" if any("role" in each.row.values for each in rows.nodes) else _remedy(where)
+        raise TopologyError(f"{where}: must have two hosts at least, got {len(hosts)}{remedy}")
     return _in_rank_order(hosts, places), tuple(switches)
+
+
+def _remedy(where: str) -> str:
+    return f"; for a host at every node, write {where.removeprefix('topology ')},{HOSTS}=each"
 
 
 def _places(nodes: Sequence[NodeRow], where: str) -> dict[str, str]:
@@ -88,6 +94,7 @@ def _roles(
     if not given and HOST not in others.values():
         raise TopologyError(
             f"{where}: must say which nodes are hosts, got no role and no node with one link"
+            f"{_remedy(where)}"
         )
     joined = {
         end

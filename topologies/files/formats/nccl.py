@@ -235,4 +235,4 @@ def _cpu_mbps(attributes: Mapping[str, str]) -> int:
     return _CPU_MBPS.get(arch, _CPU_MBPS.get(vendor, _OTHER_CPU_MBPS))
 
 
-FORMAT = Format("NCCL's topology of a machine", (".xml",), "", read, write)
+FORMAT = Format("NCCL's topology of a machine", (".xml",), r"<system\b", read, write)

@@ -1,0 +1,109 @@
+"""The topology text of HPCC's ns-3, and of SimAI and ASTRA-sim's ns-3, which have it from there.
+
+16 5 20                             nodes, switches, links
+11 12 13 14 15                      the switches
+0 11 100Gbps 0.001ms 0              a link: both ends, rate, delay, share of packets lost
+
+SimAI's first line has nodes, GPUs of a server, NVSwitches, switches, links and the kind of GPU.
+
+Source:
+    alibaba-edu/High-Precision-Congestion-Control, simulation/scratch/third.cc; aliyun/SimAI,
+    astra-sim-alibabacloud's inputs/topo/gen_Topo_Template.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ringleaf.errors import ConfigError
+from ringleaf.topologies.files.attributes import HOST, SWITCH
+from ringleaf.topologies.files.format import Format
+from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.units import is_whole
+
+NVSWITCH = "nvswitch"
+_MARK = (
+    r"\A\s*\d+[ \t]+\d+[ \t]+\d+(?:[ \t]+\d+[ \t]+\d+[ \t]+\S+)?[ \t\r]*\n"
+    r"[\d \t\r]*\n\s*\d+[ \t]+\d+[ \t]+[\d.]+[KMGTkmgt]?b"
+)
+
+
+def read(text: str, where: str) -> Rows:
+    """Return nodes that are no switches as hosts, by their numbers, and the links.
+
+    Nodes that no line of a link names are left out.
+
+    Raises:
+        ConfigError: If a line is no such line; the message has its number.
+    """
+    lines = [
+        (number, words)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if (words := line.partition("#")[0].split()) or number == 2
+    ]
+    if len(lines) < 2:
+        raise ConfigError(f"{where}: must have a line of counts, one of switches, and links")
+    (_, counts), (line, switches), *rest = lines
+    nodes, nvswitches, stated = _counts(counts, where)
+    _check_whole(switches, f"{where} line {line}")
+    links = [_link(words, f"{where} line {number}", number) for number, words in rest]
+    first = {end: each.row.line for each in reversed(links) for end in (each.a, each.b)}
+    kind = dict.fromkeys(switches[:nvswitches], NVSWITCH)
+    rows = [
+        NodeRow(
+            name,
+            Row(
+                first[name],
+                {"role": SWITCH, "kind": kind.get(name, "switch")}
+                if name in switches
+                else {"role": HOST, "label": f"node{name}"},
+            ),
+        )
+        for name in sorted(first, key=int)
+    ]
+    notes = []
+    if (nodes, stated) != (len(rows), len(links)):
+        notes.append(
+            f"line 1 says {nodes} nodes and {stated} links; links are read of {len(rows)} nodes, "
+            f"and {len(links)} of them"
+        )
+    return Rows(tuple(rows), tuple(links), Row(1, {}), notes=tuple(notes))
+
+
+def _counts(words: Sequence[str], where: str) -> tuple[int, int, int]:
+    """Return the numbers of nodes, NVSwitches and links that the first line says."""
+    _check_whole(words[:5], f"{where} line 1")
+    if len(words) == 3:
+        return int(words[0]), 0, int(words[2])
+    if len(words) == 6:
+        return int(words[0]), int(words[2]), int(words[4])
+    raise ConfigError(
+        f"{where} line 1: must have nodes, switches and links, or SimAI's six words, got {words!r}"
+    )
+
+
+def _link(words: Sequence[str], place: str, line: int) -> LinkRow:
+    if len(words) not in (4, 5):
+        raise ConfigError(
+            f"{place}: must be two nodes, a rate, a delay and a loss, got {' '.join(words)!r:.60}"
+        )
+    _check_whole(words[:2], place)
+    values = {"rate": words[2], "delay": words[3]}
+    if len(words) == 5 and float_of(words[4]) != 0:
+        values["loss"] = words[4]
+    return LinkRow(words[0], words[1], Row(line, values))
+
+
+def float_of(text: str) -> float:
+    """Return a number; 1 if it is none, which is then refused as a loss."""
+    return float(text) if re.fullmatch(r"\d+(?:\.\d+)?(?:e-?\d+)?", text) else 1.0
+
+
+def _check_whole(words: Sequence[str], place: str) -> None:
+    for each in words:
+        if not is_whole(each):
+            raise ConfigError(f"{place}: must be a whole number, got {each!r:.40}")
+
+
+FORMAT = Format("topologies of HPCC's ns-3 and SimAI", (".topo",), _MARK, read)
