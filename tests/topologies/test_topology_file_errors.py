@@ -145,11 +145,7 @@ def test_a_broken_edge_list_is_refused(tmp_path: Path, text: str, message: str) 
             f"<system><cpu>{GPU.format(1, '')}{GPU.format(1, '')}</cpu></system>",
             "must have a busid of its own, got '0:1'",
         ),
-        (
-            "n.xml",
-            f"<system><cpu>{GPU.format(1, NVLINK)}</cpu></system>",
-            "no device has this busid, got 'x'",
-        ),
+        ("n.xml", f"<system><cpu>{GPU.format(1, NVLINK)}</cpu></system>", "two hosts at least"),
     ],
 )
 def test_another_broken_file_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
@@ -167,7 +163,9 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RingleafError, match=r"can't read, got .*none.edges.*No such file"):
         parse(str(tmp_path / "none.edges"))
     (tmp_path / "net.txt").write_text("a s\nb s\n")
-    with pytest.raises(RingleafError, match=r"nor the ending says the format, got '.txt'; these are read"):
+    with pytest.raises(
+        RingleafError, match=r"nor the ending says the format, got '.txt'; these are read"
+    ):
         parse(str(tmp_path / "net.txt"))
     (tmp_path / "net.edges").write_bytes(b"a s\n\xff s\n")
     with pytest.raises(RingleafError, match=r"line 2: must be UTF-8"):
