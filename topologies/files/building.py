@@ -99,7 +99,7 @@ def _links(cable: Cable, usual: Link) -> tuple[Link, Link]:
         rate_bps += way.beside * usual.rate_bps
         if rate_bps > MOST_BPS:
             raise TopologyError(
-                f"line {cable.line}: link {cable.a}-{cable.b}: at most {MOST_BPS} bit/s, "
+                f"topology line {cable.line}: link {cable.a}-{cable.b}: at most {MOST_BPS} bit/s, "
                 f"got {rate_bps} of links side by side"
             )
         return Link(

@@ -50,7 +50,7 @@ def with_hosts(rows: Rows, where: str) -> Rows:
 
 def _with_role(node: NodeRow) -> NodeRow:
     is_link = node.row.values.get(HYPEREDGE, "") in ("1", "true", "True")
-    role = SWITCH if is_link else HOST
+    role = SWITCH if is_link else SERVER
     return NodeRow(node.name, Row(node.row.line, {**node.row.values, "role": role}))
 
 

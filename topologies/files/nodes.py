@@ -47,7 +47,8 @@ def read_nodes(
         else:
             switches.append(node)
     if len(hosts) < 2:
-        remedy = "" if any("role" in each.row.values for each in rows.nodes) else _remedy(where)
+        is_told = HOSTS in rows.about.values or any("role" in n.row.values for n in rows.nodes)
+        remedy = "" if is_told else _remedy(where)
         raise TopologyError(f"{where}: must have two hosts at least, got {len(hosts)}{remedy}")
     return _in_rank_order(hosts, places), tuple(switches)
 
@@ -91,7 +92,7 @@ def _roles(
         other = HOST if set(given.values()) == {SWITCH} else SWITCH
         others = {each.name: other for each in nodes}
     roles = others | given
-    if not given and HOST not in others.values():
+    if nodes and not given and HOST not in others.values():
         raise TopologyError(
             f"{where}: must say which nodes are hosts, got no role and no node with one link"
             f"{_remedy(where)}"

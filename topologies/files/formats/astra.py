@@ -42,7 +42,9 @@ def read(text: str, where: str) -> Rows:
             f"{', '.join(NAMES)}, got neither"
         )
     lists = {name: _list(data, name, where) for name in NAMES}
-    shapes = [choose(f"{where}: topology", "shape", each, SHAPES) for each in lists["topology"]]
+    shapes = [
+        choose(f"{where}: topology", "shape", str(each), SHAPES) for each in lists["topology"]
+    ]
     sizes = [round(_number(each, f"{where}: npus_count", 2)) for each in lists["npus_count"]]
     terms = [
         Row(
