@@ -140,7 +140,7 @@ def _other_halves(graph: nx.Graph[str]) -> Iterator[list[str]]:
             waiting += new
         places.append({name: float(index) for index, name in enumerate(reached)})
         start = next(reversed(reached))
-    if len(peers) <= MOST_SPECTRAL:
+    if 1 < len(peers) <= MOST_SPECTRAL:
         rates = _rates(graph).astype(float)
         rates = (rates + rates.T) / max(rates.max(), 1.0)
         _, vectors = np.linalg.eigh(np.diag(rates.sum(axis=1)) - rates)

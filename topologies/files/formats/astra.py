@@ -58,6 +58,12 @@ def read(text: str, where: str) -> Rows:
     ]
     if prod(sizes) > MOST_NPUS:
         raise TopologyError(f"{where}: at most {MOST_NPUS} NPUs, got {prod(sizes)}")
+    if any(
+        prod(sizes) * (size - 1) > 2 * MOST_LINKS
+        for shape, size in zip(shapes, sizes, strict=True)
+        if shape == FULL
+    ):
+        raise TopologyError(f"{where}: at most {MOST_LINKS} links, got more")
     nodes = [NodeRow(f"npu{i}", Row(data.line, {"role": HOST})) for i in range(prod(sizes))]
     links: list[LinkRow] = []
     for dimension, shape in enumerate(shapes):
@@ -73,8 +79,6 @@ def read(text: str, where: str) -> Rows:
             else:
                 pairs = list(combinations(names, 2))
             links += [LinkRow(a, b, terms[dimension]) for a, b in pairs]
-            if len(links) > MOST_LINKS:
-                raise TopologyError(f"{where}: at most {MOST_LINKS} links, got more")
     about = {}
     if set(shapes) == {RING}:
         about = {"routing": "dimension_order", "shape": "x".join(map(str, sizes))}

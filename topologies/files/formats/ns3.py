@@ -14,6 +14,7 @@ Source:
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from ringleaf.errors import ConfigError
@@ -49,6 +50,7 @@ def read(text: str, where: str) -> Rows:
     _check_whole(switches, f"{where} line {line}")
     links = [_link(words, f"{where} line {number}", number) for number, words in rest]
     first = {end: each.row.line for each in reversed(links) for end in (each.a, each.b)}
+    links, nics = _with_nics(links, set(switches), set(switches[:nvswitches]))
     kind = dict.fromkeys(switches[:nvswitches], NVSWITCH)
     rows = [
         NodeRow(
@@ -63,12 +65,58 @@ def read(text: str, where: str) -> Rows:
         for name in sorted(first, key=int)
     ]
     notes = []
-    if (nodes, stated) != (len(rows), len(links)):
+    if (nodes, stated) != (len(first), len(rest)):
         notes.append(
-            f"line 1 says {nodes} nodes and {stated} links; links are read of {len(rows)} nodes, "
-            f"and {len(links)} of them"
+            f"line 1 says {nodes} nodes and {stated} links; links are read of {len(first)} nodes, "
+            f"and {len(rest)} of them"
         )
+    if nics:
+        notes.append(
+            "GPUs of an NVSwitch share another switch, too: their NICs are switches, so that the "
+            "way by the NVSwitch is shorter"
+        )
+        values = {"role": SWITCH, "kind": "nic"}
+        rows += [NodeRow(name, Row(first[gpu], values)) for name, gpu in nics.items()]
     return Rows(tuple(rows), tuple(links), Row(1, {}), notes=tuple(notes))
+
+
+def _with_nics(
+    links: list[LinkRow], switches: set[str], nvswitches: set[str]
+) -> tuple[list[LinkRow], dict[str, str]]:
+    """Return links with a NIC at each GPU of an NVSwitch, and the GPU of each NIC, if need be.
+
+    It is if two GPUs reach each other by an NVSwitch and by another switch alike.
+    """
+    near: dict[str, list[str]] = {}  # the switches of each host
+    for each in links:
+        for host, switch in ((each.a, each.b), (each.b, each.a)):
+            if host not in switches and switch in switches:
+                near.setdefault(host, []).append(switch)
+    gpus = {host for host, mine in near.items() if not nvswitches.isdisjoint(mine)}
+    pairs = Counter(
+        (inner, outer)
+        for gpu in gpus
+        for inner in nvswitches.intersection(near[gpu])
+        for outer in set(near[gpu]) - nvswitches
+    )
+    if all(shared < 2 for shared in pairs.values()):
+        return links, {}
+    found: list[LinkRow] = []
+    nics: dict[str, str] = {}
+    for each in links:
+        gpu, switch = (each.a, each.b) if each.a in gpus else (each.b, each.a)
+        if gpu not in gpus or switch in nvswitches:
+            found.append(each)
+            continue
+        nic = f"nic{gpu}"
+        if nic not in nics:
+            nics[nic] = gpu
+        values = {**each.row.values, "delay": "0"}
+        found += [
+            LinkRow(gpu, nic, Row(each.row.line, values)),
+            LinkRow(nic, switch, each.row),
+        ]
+    return found, nics
 
 
 def _counts(words: Sequence[str], where: str) -> tuple[int, int, int]:
