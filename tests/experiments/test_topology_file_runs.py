@@ -174,7 +174,7 @@ def test_a_broken_file_ends_a_command_at_once(tmp_path: Path, command: tuple[str
 
 
 def test_a_format_that_can_not_be_read_back_is_refused(tmp_path: Path) -> None:
-    done = ringleaf("topo", "export", "--format", "infragraph", "-o", tmp_path / "net.json")
+    done = ringleaf("topo", "export", "--format", "edgelist", "-o", tmp_path / "net.json")
     assert done.returncode == 2
     assert "format" in done.stderr
 

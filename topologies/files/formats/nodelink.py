@@ -103,10 +103,8 @@ def _lines(items: list[dict[str, str]]) -> str:
     return ",\n".join(f"  {json.dumps(each)}" for each in items)
 
 
-FORMAT = Format(
-    "node-link JSON, of NetworkX and d3",
-    (".json",),
-    r'\A\s*\{(?=[\s\S]*"nodes"\s*:\s*\[)[\s\S]*"(?:links|edges)"\s*:',
-    read,
-    write,
+_MARK = (
+    r'\A\s*\{(?![\s\S]*"elements"\s*:\s*\{)(?=[\s\S]*"nodes"\s*:\s*\[)[\s\S]*"(?:links|edges)"\s*:'
 )
+
+FORMAT = Format("node-link JSON, of NetworkX and d3", (".json",), _MARK, read, write)
