@@ -105,7 +105,7 @@ def test_the_longest_delay_and_highest_loss_are_those_of_the_whole(tmp_path: Pat
 
 def test_directed_links_side_by_side_are_added_each_way(tmp_path: Path) -> None:
     """NetworkX writes a MultiDiGraph so; its JSON says `multigraph`, and edges have keys."""
-    graph = nx.MultiDiGraph()
+    graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     for name in "ab":
         graph.add_node(name, role="host")
     graph.add_node("s", role="switch")
@@ -248,7 +248,7 @@ def maps(draw: st.DrawFn) -> Map:
 
 
 def as_graphml(drawn: Map, folder: Path) -> str:
-    graph = nx.MultiGraph()
+    graph: nx.MultiGraph[int] = nx.MultiGraph()
     for number, label in enumerate(drawn.labels):
         more = {"hyperedge": 1} if number in drawn.hyper else {}
         graph.add_node(number, label=label, Internal=number % 2, Longitude=2.5, **more)

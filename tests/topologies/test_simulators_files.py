@@ -86,12 +86,11 @@ def test_any_network_of_astra_sim_has_a_group_for_each_place(
     text = astra(", ".join(shapes), ", ".join(map(str, sizes)), same, same)
     found = count(write(tmp_path, text, "n.yml"))
     npus = prod(sizes)
-    per_group = {
-        "Ring": lambda n: 1 if n == 2 else n,
-        "FullyConnected": lambda n: n * (n - 1) // 2,
-        "Switch": lambda n: n,
-    }
-    links = sum(npus // size * per_group[shape](size) for shape, size in dims)
+    links = 0
+    for shape, size in dims:
+        ring = 1 if size == 2 else size
+        own = {"Ring": ring, "FullyConnected": size * (size - 1) // 2, "Switch": size}
+        links += npus // size * own[shape]
     hubs = sum(npus // size for shape, size in dims if shape == "Switch")
     assert found.hosts == npus
     if shapes != ("Switch",):  # whose NPUs have one link, and forward for nobody
@@ -252,7 +251,8 @@ def test_the_topology_of_p4_tutorials(tmp_path: Path) -> None:
 def test_terms_of_links_of_p4_tutorials(
     tmp_path: Path, terms: list[object], rate_bps: int, delay_ps: int
 ) -> None:
-    data = {**POD, "links": [*POD["links"][:2], ["s1-p3", "s2-p3", *terms], POD["links"][3]]}
+    between = ["s1-p3", "s2-p3", *terms]
+    data = {**POD, "links": [["h1", "s1-p2"], ["h11", "s1-p1"], between, ["h2", "s2-p1"]]}
     found = link(build(write(tmp_path, json.dumps(data), "n.json")), "s0", "s1")
     assert (found.rate_bps, found.delay_ps) == (rate_bps, delay_ps)
 

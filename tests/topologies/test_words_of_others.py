@@ -77,6 +77,8 @@ def test_the_unit_of_a_file(values: dict[str, str], about: dict[str, str], bps: 
     [
         ({"latency": "5ms"}, {}, "5ms"),
         ({"latency_ms": "2.5"}, {}, "2500000000ps"),
+        ({"delayms": "2"}, {}, "2000000000ps"),  # nearly one of ours, and none
+        ({"delay_s": "1"}, {}, "1000000000000ps"),
         ({"propagation-delay": "0"}, {}, "0ps"),
         ({"delay": "3"}, {"delay_unit": "us"}, "3000000ps"),
         ({"latency_ns": "500"}, {}, "500000ps"),
@@ -111,8 +113,8 @@ def test_a_number_that_may_mean_several_rates_is_asked_about(
 
 
 def test_bytes_in_a_value_are_asked_about_as_ours_are(tmp_path: Path) -> None:
-    graph = nx.Graph([("a", "s"), ("b", "s")])
-    nx.set_edge_attributes(graph, "10 GB/s", "bandwidth")
+    graph = nx.Graph()
+    graph.add_edges_from([("a", "s"), ("b", "s")], bandwidth="10 GB/s")
     (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))
     with pytest.raises(ConfigError, match=r"must be in bit/s, got '10 GB/s'.* write 80G"):
         parse(str(tmp_path / "n.json"))
@@ -191,8 +193,8 @@ def test_an_edge_list_has_our_words_only(tmp_path: Path) -> None:
 
 
 def test_networkx_edge_lists_have_data(tmp_path: Path) -> None:
-    graph = nx.MultiGraph([("a", "s"), ("b", "s"), ("b", "s")])
-    nx.set_edge_attributes(graph, "10 Gbps", "capacity")
+    graph: nx.MultiGraph[str] = nx.MultiGraph()
+    graph.add_edges_from([("a", "s"), ("b", "s"), ("b", "s")], capacity="10 Gbps")
     for name in ("n.edges", "n.edgelist", "n.txt", "n"):
         nx.write_edgelist(graph, tmp_path / name)
         made = build(str(tmp_path / name))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.topologies.files.description import Way
@@ -33,7 +34,7 @@ FARTHEST = 1e6  # coordinate
 
 
 def check_names(
-    values: Mapping[str, str], known: Sequence[str], where: str, *, is_strict: bool
+    values: Mapping[str, str], known: tuple[str, ...], where: str, *, is_strict: bool
 ) -> None:
     """Refuse attributes that nobody knows, if the format is ours, or that are almost one of ours.
 
@@ -49,7 +50,8 @@ def check_names(
             raise ConfigError(f"{where}: no attribute {name!r}; did you mean {near!r}?")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+@lru_cache(maxsize=1024)  # files have the same names again and again
+def nearest(name: str, known: tuple[str, ...]) -> str:
     """Return the known attribute that a name is almost; "" if there is none."""
     return next(iter(get_close_matches(name, known, n=1, cutoff=0.8)), "")
 

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import (
@@ -27,6 +28,7 @@ from ringleaf.topologies.files.attributes import (
     OF_LINK,
     OF_NODE,
     RATE_UNIT,
+    ROLES,
     SWITCH,
     nearest,
 )
@@ -59,6 +61,9 @@ _LENGTHS = ("m", "km")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,2})?", re.IGNORECASE)
 _LONG_RATE_BPS = 10**9
 """A number from this on is in bit/s: in any other unit, it would be 1 Tbit/s at least."""
+
+RATE_UNITS = "K, M, G, T, bit/s, GB/s"
+"""Some units of rates, for messages."""
 
 _PREFIXES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _DELAYS_PS = {
@@ -122,15 +127,14 @@ class _Words:
 
     def check(self) -> None:
         """Check the units that the file, or its name, gives for all numbers."""
-        for name, is_known in (
-            (RATE_UNIT, lambda unit: rate_unit(unit) is not None),
-            (DELAY_UNIT, lambda unit: unit in _DELAYS_PS),
+        for name, is_known, valid in (
+            (RATE_UNIT, rate_unit(self.about.get(RATE_UNIT, "")) is not None, RATE_UNITS),
+            (DELAY_UNIT, self.about.get(DELAY_UNIT, "ms") in _DELAYS_PS, ", ".join(_DELAYS_PS)),
         ):
-            unit = self.about.get(name)
-            if unit is not None and not is_known(unit):
-                valid = "K, M, G, T, bit/s, GB/s" if name == RATE_UNIT else ", ".join(_DELAYS_PS)
+            if not is_known:
                 raise ConfigError(
-                    f"{self.where}: {name}: unknown unit, got {unit!r:.40}; valid: {valid}"
+                    f"{self.where}: {name}: unknown unit, got {self.about[name]!r:.40}; "
+                    f"valid: {valid}"
                 )
 
     def node(self, row: Row, role: str) -> Row:
@@ -191,7 +195,7 @@ class _Words:
         if scale is None:
             raise ConfigError(
                 f"{place}: {name}: a number needs a unit, got {values[name]!r:.60}; write "
-                f"{self.file},{RATE_UNIT}=G, or another of K, M, T, bit/s, GB/s"
+                f"{self.file},{RATE_UNIT}=G, or another of {RATE_UNITS}"
             )
         return str(round(number * scale))
 
@@ -271,22 +275,23 @@ def _role_name(nodes: Iterable[NodeRow]) -> str:
     seen: dict[str, set[str]] = {}
     for each in nodes:
         for name, value in _filled(each.row.values).items():
-            seen.setdefault(name, set()).add(_plain(value))
-    if seen.get("role", {"?"}) <= {HOST, SWITCH, "server"}:
+            if _plain(name) in _ROLE_NAMES:
+                seen.setdefault(name, set()).add(_plain(value))
+    if seen.get("role", {"?"}) <= {*ROLES}:
         return ""
-    for name, words in seen.items():
-        if _plain(name) in _ROLE_NAMES and words <= {*_HOSTS, *_SWITCHES}:
-            return name
-    return ""
+    return next((name for name, words in seen.items() if words <= {*_HOSTS, *_SWITCHES}), "")
 
 
 def _filled(values: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in values.items() if value.strip() not in ("", "None")}
 
 
-def _is_ours(name: str, ours: Iterable[str]) -> bool:
+@lru_cache(maxsize=1024)  # files have the same names again and again
+def _is_ours(name: str, ours: tuple[str, ...]) -> bool:
     """Return whether an attribute is ours, or so nearly one that it is left to be refused."""
-    return name in ours or bool(not _is_look(_plain(name)) and nearest(name, ours))
+    plain = _plain(name)
+    is_theirs = _is_look(plain) or _RATE.fullmatch(plain) or _DELAY.fullmatch(plain)
+    return name in ours or (not is_theirs and bool(nearest(name, ours)))
 
 
 def _is_unit_of(name: str, other: str) -> bool:
@@ -303,6 +308,7 @@ def _is_look(plain: str) -> bool:
     return plain in _LOOKS or plain.startswith("geocode")
 
 
+@lru_cache(maxsize=1024)
 def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
