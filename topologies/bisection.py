@@ -2,7 +2,8 @@
 
 By max-flow and min-cut, it is the least cut: over all halves of the hosts, and over all sets of
 switches on the senders' side. A set of switches says which halves are worst for it, so a small
-network's sets are all tried. Of others, some halves are tried, which gives an upper bound.
+network's sets are all tried. Of others, sets of switches that are near each other are tried, which
+gives an upper bound.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from ringleaf.topologies.metrics import max_flow_bps
 MOST_SWITCHES = 16
 """Switches of a network whose sets of switches are all tried."""
 
-MOST_KINDS = 64
-"""Kinds of hosts (by switch and rates) of such a network."""
-
 MOST_SPECTRAL = 800
 """Switches of a network whose eigenvectors are computed; a second for the largest."""
 
-Ints = npt.NDArray[np.int64]
+MOST_SETS = 512
+"""Sets of switches that are tried of one order, if there are more."""
+
+MOST_CELLS = 4_000_000
+"""Sets of switches, times kinds of hosts, that are tried at once."""
+
+Sets = npt.NDArray[np.bool_]  # (sets, switches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +52,15 @@ def bisection(graph: nx.Graph[str]) -> Bisection:
     if len(hosts(graph)) < 2:
         return Bisection(0, True)
     kinds = _kinds(graph)
-    if len(switch_graph(graph)) <= MOST_SWITCHES and len(kinds) <= MOST_KINDS:
-        return Bisection(_least_cut(graph, kinds), True)
-    halves = [*_halves(graph)]
-    if not _is_regular(graph):
-        halves += _other_halves(graph)
-    return Bisection(min(max_flow_bps(graph, half) for half in halves), _is_regular(graph))
+    count = len(switch_graph(graph))
+    if count <= MOST_SWITCHES and len(kinds) << count <= MOST_CELLS:
+        every = (np.arange(1 << count)[:, None] >> np.arange(count) & 1).astype(bool)
+        return Bisection(_least_cut(graph, kinds, every), True)
+    least = min(max_flow_bps(graph, half) for half in _halves(graph))
+    if _is_regular(graph):
+        return Bisection(least, True)
+    cuts = (_least_cut(graph, kinds, sets) for sets in _near_sets(graph, len(kinds)))
+    return Bisection(min(least, *cuts), False)
 
 
 def _is_regular(graph: nx.Graph[str]) -> bool:
@@ -72,20 +79,19 @@ def _kinds(graph: nx.Graph[str]) -> Counter[tuple[int, int, int]]:
     return found
 
 
-def _least_cut(graph: nx.Graph[str], kinds: Counter[tuple[int, int, int]]) -> int:
-    """Return the least cut of all sets of switches, each with the halves that are worst for it.
+def _least_cut(graph: nx.Graph[str], kinds: Counter[tuple[int, int, int]], sets: Sets) -> int:
+    """Return the least cut of some sets of switches, each with the halves that are worst for it.
 
     A host whose switch is in the set adds what it can receive, unless it is a sender; one whose
     switch is not adds what it can send, if it is one. So the senders are those hosts that add
     least by being one.
     """
-    rates = _rates(graph)
-    count = len(rates)
-    sets = (np.arange(1 << count)[:, None] >> np.arange(count) & 1).astype(np.int64)
-    cuts = ((sets @ rates) * (1 - sets)).sum(axis=1)
+    cuts = np.zeros(len(sets), dtype=np.int64)
+    for a, b, rate_bps in _rates(graph):
+        cuts += rate_bps * (sets[:, a] & ~sets[:, b])
     switch, up, down = (np.array(column, dtype=np.int64) for column in zip(*kinds, strict=True))
     members = np.array([*kinds.values()], dtype=np.int64)
-    inside = sets[:, switch] == 1
+    inside = sets[:, switch]
     cuts += (inside * down * members).sum(axis=1)
     added = np.where(inside, -down, up)
     order = np.argsort(added, axis=1)
@@ -99,15 +105,13 @@ def _least_cut(graph: nx.Graph[str], kinds: Counter[tuple[int, int, int]]) -> in
     return min(least)
 
 
-def _rates(graph: nx.Graph[str]) -> Ints:
-    """Return the rate from each switch to each other, 0 where no link joins them."""
+def _rates(graph: nx.Graph[str]) -> Iterator[tuple[int, int, int]]:
+    """Yield the switches of each link between two, by number, and its rate, for each direction."""
     peers = switch_graph(graph)
     number = {switch: index for index, switch in enumerate(peers)}
-    rates = np.zeros((len(peers), len(peers)), dtype=np.int64)
     for a, near in peers.items():
         for b in near:
-            rates[number[a], number[b]] = link(graph, a, b).rate_bps
-    return rates
+            yield number[a], number[b], link(graph, a, b).rate_bps
 
 
 def _halves(graph: nx.Graph[str]) -> Iterator[list[str]]:
@@ -123,32 +127,43 @@ def _halves(graph: nx.Graph[str]) -> Iterator[list[str]]:
             yield [members[rank] for rank in order[half:]]
 
 
-def _other_halves(graph: nx.Graph[str]) -> Iterator[list[str]]:
-    """Yield halves of hosts whose switches are near: by distance, and by the second eigenvector.
+def _near_sets(graph: nx.Graph[str], kinds: int) -> Iterator[Sets]:
+    """Yield sets of switches that are near each other: those that come first in some orders.
 
-    The eigenvector of the graph's Laplacian with the second smallest eigenvalue (Fiedler's) parts
-    a graph where few links cross.
+    The orders are by distance, and by the eigenvector of the graph's Laplacian with the second
+    smallest eigenvalue (Fiedler's), which parts a graph where few links cross.
     """
+    count = len(switch_graph(graph))
+    ends = np.unique(
+        np.linspace(1, count, min(count, MOST_SETS, MOST_CELLS // kinds + 1)).astype(np.int64)
+    )
+    for order in _orders(graph):
+        place = np.empty(count, dtype=np.int64)
+        place[order] = np.arange(count)
+        sets: Sets = place < ends[:, None]
+        yield sets
+        yield ~sets
+
+
+def _orders(graph: nx.Graph[str]) -> Iterator[list[int]]:
+    """Yield orders of switches, by number."""
     peers = switch_graph(graph)
-    places = []
+    number = {switch: index for index, switch in enumerate(peers)}
     start = next(iter(peers))
     for _ in range(2):  # from any switch, and from the one that is farthest from it
         reached = dict.fromkeys([start])
-        for name in (waiting := [start]):
+        waiting = [start]
+        for name in waiting:  # it grows
             new = [peer for peer in peers[name] if peer not in reached]
             reached |= dict.fromkeys(new)
             waiting += new
-        places.append({name: float(index) for index, name in enumerate(reached)})
-        start = next(reversed(reached))
+        yield [number[name] for name in reached]
+        start = waiting[-1]
     if 1 < len(peers) <= MOST_SPECTRAL:
-        rates = _rates(graph).astype(float)
-        rates = (rates + rates.T) / max(rates.max(), 1.0)
+        rates = np.zeros((len(peers), len(peers)))
+        for a, b, rate_bps in _rates(graph):
+            rates[a, b] += rate_bps
+            rates[b, a] += rate_bps
+        rates /= max(rates.max(), 1.0)
         _, vectors = np.linalg.eigh(np.diag(rates.sum(axis=1)) - rates)
-        places.append(dict(zip(peers, vectors[:, 1].tolist(), strict=True)))
-    members = hosts(graph)
-    for place in places:
-        order = sorted(members, key=lambda host: place[attachment(graph, host)])
-        half = len(members) // 2
-        yield order[:half]
-        if len(members) % 2 or not is_even(graph):
-            yield order[half:]
+        yield np.argsort(vectors[:, 1], kind="stable").tolist()

@@ -113,7 +113,7 @@ def test_a_number_that_may_mean_several_rates_is_asked_about(
 
 
 def test_bytes_in_a_value_are_asked_about_as_ours_are(tmp_path: Path) -> None:
-    graph = nx.Graph()
+    graph: nx.Graph[str] = nx.Graph()
     graph.add_edges_from([("a", "s"), ("b", "s")], bandwidth="10 GB/s")
     (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))
     with pytest.raises(ConfigError, match=r"must be in bit/s, got '10 GB/s'.* write 80G"):
@@ -137,6 +137,12 @@ def test_what_changes_no_result_is_passed_over_and_the_rest_is_named() -> None:
     assert link_of({**looks, "weight": "3"}) == {}
     found = read({"weight": "3", "LinkStatus": "planned", "jitter": "", "length": "12"})
     assert found.notes == ("not used: 'weight', 'LinkStatus', 'length' of links",)
+
+
+def test_the_speed_of_light_is_said() -> None:
+    assert read({"length_km": "3"}).notes == (
+        "delays of links are by length_km, at 5 us a kilometre",
+    )
 
 
 def test_several_rates_of_a_link_are_used_once() -> None:

@@ -231,7 +231,9 @@ class _Words:
             elif names:
                 rest = links - names.total()
                 others = f"; {rest} of {links} links have none" if rest else ""
-                yield f"{what}s of links are by {told}{others}"
+                is_length = any(_DISTANCE.match(_plain(name)) for name in names)
+                light = ", at 5 us a kilometre" if is_length else ""
+                yield f"{what}s of links are by {told}{light}{others}"
         unused = [
             f"{', '.join(f'{name!r:.40}' for name in names)} of {what}"
             for what, names in self.unused.items()
