@@ -88,7 +88,6 @@ OTHERS = {
     "REPETITA": "NODES 2\nlabel x y\n0_a 1 2\n",
     "BRITE": "Topology: ( 2 Nodes, 1 Edges )\nModel (1 - RTWaxman)\n",
     "htsim's traffic": "Nodes 16\nConnections 2\n0->1 start 0 size 2000000\n",
-    "htsim's parameters": "# 16 nodes\nNodes 16\nTiers 3\nPodsize 4\n\nTier 0\n",
     "flows of HPCC": "2\n0 1 3 100 200000 2.0\n1 0 3 100 5000 2.1\n",
     "a workload of ASTRA-sim": "HYBRID_TRANSFORMER model_parallel_NPU_group: 8\n3\nlayer 1\n",
     "first network file": '{"topology-name": "Hierarchical", "units-count": [8]}',

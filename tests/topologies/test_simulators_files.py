@@ -1,4 +1,4 @@
-"""Networks in the files of ASTRA-sim, HPCC's ns-3, SimAI and P4's tutorials."""
+"""Networks in the files of ASTRA-sim, HPCC's ns-3, SimAI, htsim and P4's tutorials."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringleaf.errors import RingleafError
+from ringleaf.topologies.files.describe import describe
+from ringleaf.topologies.files.format import FORMATS
 from ringleaf.topologies.graph import hosts, link, switches
 from ringleaf.topologies.registry import build, count, notes, parse
 from ringleaf.topologies.routing import routes
@@ -196,9 +198,9 @@ def test_a_topology_of_hpcc_has_plain_hosts(tmp_path: Path) -> None:
         ("4 1 3\n3\n0 3 1Gbps 1us 0\n", "must have two hosts at least, got 1"),
     ],
 )
-def test_a_wrong_topology_of_ns3_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_a_wrong_topology_of_ns3_is_refused(text: str, message: str) -> None:
     with pytest.raises(RingleafError, match=message):
-        parse(write(tmp_path, text, "n.topo"))
+        describe(FORMATS["ns3"].read(text, "topology n"), "n")
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -220,6 +222,112 @@ def test_any_leaf_spine_of_ns3_is_read(
     assert notes(str(tmp_path / "n")) == ()
     for (a, b), bps in nx.get_edge_attributes(graph, "link").items():
         assert bps.rate_bps == gbps * GBPS * (1 if {a, b} & {*hosts(graph)} else 4)
+
+
+TREE = """# comment
+Nodes {nodes}
+tiers 3
+Podsize 8
+
+Tier 0
+Downlink_speed_Gbps 100
+Radix_Down 4
+Radix_Up {up}
+Downlink_Latency_ns 500
+Switch_Latency_ns {latency}
+
+Tier 1
+Downlink_speed_Gbps 200
+Radix_Down 4
+Radix_Up 2
+Bundle 2
+Downlink_Latency_ns 1000
+
+Tier 2
+Downlink_speed_Gbps 400
+Radix_Down 4
+Downlink_Latency_ns 2000
+"""
+
+
+def test_a_fat_tree_of_htsim(tmp_path: Path) -> None:
+    """Four pods of two racks of four; two aggregates of a pod, of two links to each rack."""
+    topo = write(tmp_path, TREE.format(nodes=32, up=4, latency=0), "tree.topo")
+    graph = build(topo)
+    kinds = [graph.nodes[name]["kind"] for name in switches(graph)]
+    assert kinds == [*["tor"] * 8, *["agg"] * 8, *["core"] * 4]
+    assert len(hosts(graph)) == 32
+    terms = {
+        frozenset(graph.nodes[end].get("kind", "host") for end in ends): (
+            each.rate_bps // GBPS,
+            each.delay_ps // 1000,
+        )
+        for ends, each in nx.get_edge_attributes(graph, "link").items()
+    }
+    assert terms == {
+        frozenset(("host", "tor")): (100, 500),
+        frozenset(("tor", "agg")): (400, 1000),
+        frozenset(("agg", "core")): (400, 2000),
+    }
+    label = nx.get_node_attributes(graph, "label")
+    near = {label[name]: {label[peer] for peer in graph.adj[name]} for name in switches(graph)}
+    assert near["agg3"] == {"tor2", "tor3", "core1", "core3"}
+    assert near["core2"] == {"agg0", "agg2", "agg4", "agg6"}
+    assert notes(topo) == ("bundles of links are one, with their rates added",)
+    topo = write(tmp_path, TREE.format(nodes=32, up=4, latency=300), "tree.topo")
+    assert notes(topo)[1] == "not used: switch_latency_ns; give --switch-delay and --queue"
+
+
+LEAVES = """Nodes {nodes}
+Tiers 2
+Podsize {nodes}
+Tier 0
+Downlink_speed_Gbps 100
+Radix_Down {own}
+Radix_Up {spines}
+Downlink_Latency_ns 1000
+Tier 1
+Downlink_speed_Gbps 400
+Radix_Down {leaves}
+Downlink_Latency_ns 1000
+"""
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(1, 5), st.integers(1, 4), st.integers(2, 6))
+def test_any_leaf_spine_of_htsim_is_the_familys(
+    tmp_path: Path, leaves: int, spines: int, own: int
+) -> None:
+    text = LEAVES.format(nodes=leaves * own, own=own, spines=spines, leaves=leaves)
+    mine = count(write(tmp_path, text, "n"))
+    theirs = count(f"leafspine,leaves={leaves},spines={spines},hosts={own}")
+    assert (mine.hosts, mine.switches, mine.links) == (theirs.hosts, theirs.switches, theirs.links)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TREE.format(nodes=33, up=4, latency=0), "numbers must fit each other, got 33 nodes"),
+        (TREE.format(nodes=32, up=3, latency=0), r"must fit each other, .* radix_up \[3, 2\]"),
+        (TREE.format(nodes=40, up=4, latency=0), "numbers must fit each other"),
+        (TREE.format(nodes=0, up=4, latency=0), "nodes: must be a whole number from 1 on"),
+        (TREE.format(nodes=10**6, up=4, latency=0), "at most 20000 hosts"),
+        (TREE.format(nodes=32, up="many", latency=0), "line 9: must be a name and a whole number"),
+        (TREE.replace("Tier 2", "Tier 3").format(nodes=32, up=4, latency=0), "must be tier 2, got"),
+        (
+            TREE.replace("Bundle", "Bunch").format(nodes=32, up=4, latency=0),
+            "unknown name, got 'Bu",
+        ),
+        (
+            LEAVES.format(nodes=8, own=4, spines=2, leaves=2) + "Tier 2\n",
+            "got Tiers 2 and 3 of them",
+        ),
+        ("Nodes 4\nTiers 2\nPodsize 4\n", "got Tiers 2 and 0 of them"),
+    ],
+)
+def test_a_wrong_fat_tree_of_htsim_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(RingleafError, match=message):
+        parse(write(tmp_path, text, "n.topo"))
 
 
 POD = {

@@ -26,7 +26,7 @@ from ringleaf.units import is_whole
 NVSWITCH = "nvswitch"
 _MARK = (
     r"\A\s*\d+[ \t]+\d+[ \t]+\d+(?:[ \t]+\d+[ \t]+\d+[ \t]+\S+)?[ \t\r]*\n"
-    r"[\d \t\r]*\n\s*\d+[ \t]+\d+[ \t]+[\d.]+[KMGTkmgt]?b"
+    r"[\d \t\r]*\n\s*\d+[ \t]+\d+[ \t]+[\d.]+[KMGTkmgt]?[bB]"
 )
 
 
