@@ -9,7 +9,7 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations
 from math import prod
 from typing import Any
@@ -58,26 +58,16 @@ def read(text: str, where: str) -> Rows:
     ]
     if prod(sizes) > MOST_NPUS:
         raise TopologyError(f"{where}: at most {MOST_NPUS} NPUs, got {prod(sizes)}")
-    if any(
-        prod(sizes) * (size - 1) > 2 * MOST_LINKS
-        for shape, size in zip(shapes, sizes, strict=True)
-        if shape == FULL
-    ):
-        raise TopologyError(f"{where}: at most {MOST_LINKS} links, got more")
+    _check_links(shapes, sizes, where)
     nodes = [NodeRow(f"npu{i}", Row(data.line, {"role": HOST})) for i in range(prod(sizes))]
     links: list[LinkRow] = []
     for dimension, shape in enumerate(shapes):
         for number, group in enumerate(_groups(sizes, dimension)):
-            names = [f"npu{i}" for i in group]
+            hub = f"switch{dimension}.{number}"
             if shape == STAR:
-                hub = f"switch{dimension}.{number}"
                 values = {"role": SWITCH, "kind": "switch"}
                 nodes.append(NodeRow(hub, Row(data.line, values)))
-                pairs = [(name, hub) for name in names]
-            elif shape == RING:
-                pairs = list(zip(names, [*names[1:], names[0]], strict=True))[: _ring(len(names))]
-            else:
-                pairs = list(combinations(names, 2))
+            pairs = _pairs(shape, [f"npu{i}" for i in group], hub)
             links += [LinkRow(a, b, terms[dimension]) for a, b in pairs]
     about = {}
     if set(shapes) == {RING}:
@@ -87,9 +77,19 @@ def read(text: str, where: str) -> Rows:
     return Rows(tuple(nodes), tuple(links), Row(data.line, about), notes=notes)
 
 
-def _ring(size: int) -> int:
-    """Return the number of links of a ring; two NPUs have one, which goes both ways."""
-    return 1 if size == 2 else size
+def _pairs(shape: str, names: list[str], hub: str) -> Iterable[tuple[str, str]]:
+    """Return the links of a group; a ring of two has one, which goes both ways."""
+    if shape == STAR:
+        return [(name, hub) for name in names]
+    if shape == FULL or len(names) == 2:
+        return combinations(names, 2)
+    return zip(names, [*names[1:], names[0]], strict=True)
+
+
+def _check_links(shapes: list[str], sizes: list[int], where: str) -> None:
+    for shape, size in zip(shapes, sizes, strict=True):
+        if shape == FULL and prod(sizes) * (size - 1) > 2 * MOST_LINKS:
+            raise TopologyError(f"{where}: at most {MOST_LINKS} links, got more")
 
 
 def _groups(sizes: list[int], dimension: int) -> Iterator[list[int]]:

@@ -13,7 +13,6 @@ Source:
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -51,17 +50,9 @@ def read(text: str, where: str) -> Rows:
     links = [_link(words, f"{where} line {number}", number) for number, words in rest]
     first = {end: each.row.line for each in reversed(links) for end in (each.a, each.b)}
     links, nics = _with_nics(links, set(switches), set(switches[:nvswitches]))
-    kind = dict.fromkeys(switches[:nvswitches], NVSWITCH)
+    kind = dict.fromkeys(switches, "switch") | dict.fromkeys(switches[:nvswitches], NVSWITCH)
     rows = [
-        NodeRow(
-            name,
-            Row(
-                first[name],
-                {"role": SWITCH, "kind": kind.get(name, "switch")}
-                if name in switches
-                else {"role": HOST, "label": f"node{name}"},
-            ),
-        )
+        NodeRow(name, Row(first[name], _about(name, kind.get(name, ""))))
         for name in sorted(first, key=int)
     ]
     notes = []
@@ -78,6 +69,11 @@ def read(text: str, where: str) -> Rows:
         values = {"role": SWITCH, "kind": "nic"}
         rows += [NodeRow(name, Row(first[gpu], values)) for name, gpu in nics.items()]
     return Rows(tuple(rows), tuple(links), Row(1, {}), notes=tuple(notes))
+
+
+def _about(name: str, kind: str) -> dict[str, str]:
+    """Return the attributes of a node; a switch has a kind."""
+    return {"role": SWITCH, "kind": kind} if kind else {"role": HOST, "label": f"node{name}"}
 
 
 def _with_nics(
@@ -109,13 +105,9 @@ def _with_nics(
             found.append(each)
             continue
         nic = f"nic{gpu}"
-        if nic not in nics:
-            nics[nic] = gpu
-        values = {**each.row.values, "delay": "0"}
-        found += [
-            LinkRow(gpu, nic, Row(each.row.line, values)),
-            LinkRow(nic, switch, each.row),
-        ]
+        nics[nic] = gpu
+        values = {"rate": each.row.values["rate"], "delay": "0"}
+        found += [LinkRow(gpu, nic, Row(each.row.line, values)), LinkRow(nic, switch, each.row)]
     return found, nics
 
 
@@ -138,14 +130,9 @@ def _link(words: Sequence[str], place: str, line: int) -> LinkRow:
         )
     _check_whole(words[:2], place)
     values = {"rate": words[2], "delay": words[3]}
-    if len(words) == 5 and float_of(words[4]) != 0:
+    if len(words) == 5 and words[4].strip("0."):
         values["loss"] = words[4]
     return LinkRow(words[0], words[1], Row(line, values))
-
-
-def float_of(text: str) -> float:
-    """Return a number; 1 if it is none, which is then refused as a loss."""
-    return float(text) if re.fullmatch(r"\d+(?:\.\d+)?(?:e-?\d+)?", text) else 1.0
 
 
 def _check_whole(words: Sequence[str], place: str) -> None:
