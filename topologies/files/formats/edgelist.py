@@ -18,6 +18,7 @@ from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.files.format import Format
 from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows, as_text
 
+LONGEST_DATA = 4096
 _MARK = r"\A(?:\s*#[^\n]*\n)*\S+[ \t]+\S+[ \t]+\{[^\n]*\}[ \t\r]*(?:\n|\Z)"
 """NetworkX's lists, which end each line with data; ours are known by their ending alone."""
 
@@ -55,7 +56,7 @@ def _without_data(content: str, where: str) -> tuple[str, dict[str, str]]:
     if match is None:
         return content, {}
     try:
-        data = ast.literal_eval(match[2])
+        data = ast.literal_eval(match[2][:LONGEST_DATA])
         return match[1], {str(name): as_text(value) for name, value in data.items()}
     except (ValueError, SyntaxError, TypeError, AttributeError, MemoryError, RecursionError) as e:
         raise ConfigError(
