@@ -14,6 +14,7 @@ from ringleaf.experiments.explain.findings import TITLES, Explained
 from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.results import CollectiveRow, Run
 from ringleaf.topologies.kinds import describe
+from ringleaf.topologies.registry import notes
 from ringleaf.units import PS_PER_US, format_size
 
 _COLUMNS = (
@@ -53,6 +54,7 @@ def head(run: Run, needed: Need | None = None) -> Iterator[str]:
     trouble = ", ".join(troubles)
     yield f"# {run.conduct}; {trouble or 'no losses'}; seed {options['seed']}"
     yield f"# {run.inside_nodes}; {run.injection}"
+    yield from (f"# {note}" for note in notes(options["topo"]))
     if options["cross_traffic"]:
         yield f"# hosts also send the packets of {options['cross_traffic']}"
     if is_path(options["program"]):

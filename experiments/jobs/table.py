@@ -11,6 +11,7 @@ from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
+from ringleaf.topologies.registry import notes
 from ringleaf.units import PS_PER_MS
 
 VIRTUAL_JCT = "virtual"
@@ -68,6 +69,7 @@ def about(experiment: JobsExperiment) -> list[str]:
         f"{describe(link_kinds(experiment.graph))}, "
         f"{spec.placement}; {conduct(spec)}; seed {spec.seed}",
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
+        *notes(spec.topo),
     ]
 
 

@@ -11,6 +11,7 @@ from ringleaf.experiments.nic.spec import NicSpec
 from ringleaf.experiments.nic.workload import Column, Row, SomeSpec, Workload
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.topologies.kinds import describe, link_kinds
+from ringleaf.topologies.registry import notes
 
 
 def clock_of(spec: NicSpec) -> str:
@@ -28,6 +29,7 @@ def about(workload: Workload[SomeSpec], spec: SomeSpec, graph: nx.Graph[str]) ->
         *workload.about(spec, graph),
         f"{graph.graph['name']}, {describe(link_kinds(graph))}; {where}; seed {spec.seed}",
         nodes if spec.net == VIRTUAL else "switches and hosts take what this machine needs",
+        *notes(spec.topo),
     ]
 
 

@@ -17,6 +17,7 @@ from ringleaf.hosts.workload.graph import Kind
 from ringleaf.hosts.workload.llm.pipeline import bubble
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
+from ringleaf.topologies.registry import notes
 from ringleaf.units import PS_PER_MS, PS_PER_US, format_size, format_time
 
 _COLUMNS = (
@@ -47,6 +48,7 @@ def about(experiment: WorkExperiment) -> list[str]:
         f"{computing} computations, {len(experiment.matched.meetings)} meetings of ranks; "
         f"{_data(experiment)}",
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
+        *notes(spec.topo),
     ]
 
 
