@@ -251,6 +251,7 @@ class _Reader:
             profile=item.get("action_profile", ""),
             meter=item.get("direct_meters") or "",
             timed=item.get("support_timeout", False),
+            next_none=base,
         )
 
     def _match_key(self, item: Json) -> MatchKey:

@@ -13,7 +13,12 @@ from typing import Any
 Json = dict[str, Any]
 
 REQUIRED = (
-    *(["ingress_port", 9, False], ["egress_spec", 9, False], ["egress_port", 9, False]),
+    *(
+        ["_padding", 5, False],
+        ["ingress_port", 9, False],
+        ["egress_spec", 9, False],
+        ["egress_port", 9, False],
+    ),
     *(["instance_type", 32, False], ["packet_length", 32, False]),
 )
 
