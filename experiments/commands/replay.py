@@ -10,7 +10,6 @@ import typer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.networks.traces.find import MANIFEST, find_traces
-from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.yaml_file import read_yaml
 
 
@@ -86,9 +85,6 @@ def _find_program(name: str | None, p4info: Path | None) -> tuple[Path | None, P
     from ringleaf.switches.json.program import load_source
 
     load_source(path)  # report errors before Numba is loaded
-    info = p4info or path.with_name(path.stem + P4INFO_SUFFIX)
-    if not info.is_file():
-        raise ConfigError(
-            f"replay: a program needs its P4Info, got no file {str(info)!r}; name it with --p4info"
-        )
-    return path, info
+    if p4info is not None and not p4info.is_file():
+        raise ConfigError(f"replay: no such file, got --p4info {str(p4info)!r}")
+    return path, p4info

@@ -17,6 +17,7 @@ from hand_json import (
     A,
     B,
     Json,
+    action,
     do,
     expression,
     field,
@@ -40,7 +41,7 @@ TYPE = field("standard_metadata", "instance_type")
 ERROR = field("standard_metadata", "parser_error")
 GROUP = field("intrinsic_metadata", "mcast_grp")
 RID = field("intrinsic_metadata", "egress_rid")
-MULTICAST = "mc_mgrp_create 1\nmc_node_create 0x13 3\nmc_node_associate 1 0\n"
+MULTICAST = "mc_mgrp_create 1\nmc_node_create 19 3\nmc_node_associate 1 0\n"
 PLAIN = "packet 1 AA 00\nexpect 1 AA 00\n"
 
 Case = tuple[Json, str]
@@ -104,6 +105,13 @@ def with_error(errors: list[Any] | None, at: int = 255) -> Json:
 
 
 @case
+def actions_without_parameters_and_primitives() -> Case:
+    data = program()
+    data["actions"][1] = {"name": "out", "id": 1}
+    return data, PLAIN
+
+
+@case
 def errors_from_one() -> Case:
     errors = [["NoError", 1], ["PacketTooShort", 2]]
     return with_error(errors, 1), "packet 1 AA 00 00\nexpect 1 AA 01\n"
@@ -131,7 +139,7 @@ def verify_with_a_number() -> Case:
     data = program(do("assign", B, ERROR))
     standard(data, ["parser_error", 32, False])
     data["errors"] = [["NoError", 0], ["Mine", 7]]
-    wrong = {"type": "expression", "value": expression("==", A, value(1))}
+    wrong = expression("==", A, value(1))
     state(data)["parser_ops"].append({"op": "verify", "parameters": [wrong, 7]})
     return data, "packet 1 AA 00\nexpect 1 AA 07\npacket 1 01 09\nexpect 1 01 00\n"
 
@@ -153,10 +161,9 @@ def again(op: str, *elements: Json) -> Case:
     data["field_lists"] = [{"id": 1, "name": "kept", "elements": list(elements)}]
     metadata(data, "meta", ["type", 8])
     note = do("assign", field("meta", "type"), TYPE)
-    first = {"name": "first", "id": 2, "primitives": [note, *([ask] if op == "resubmit" else [])]}
-    later = {"name": "later", "id": 3, "primitives": [do("assign", B, TYPE), note, OUT]}
-    data["actions"] += [first, later]
-    new = {"type": "expression", "value": expression("==", TYPE, value(0))}
+    first = action(2, "first", note, *([ask] if op == "resubmit" else []))
+    data["actions"] += [first, action(3, "later", do("assign", B, TYPE), note, OUT)]
+    new = expression("==", TYPE, value(0))
     data["pipelines"][0] |= {
         "init_table": "is_new",
         "conditionals": [
@@ -170,13 +177,13 @@ def again(op: str, *elements: Json) -> Case:
     }
     if op == "recirculate":
         data["actions"][1]["primitives"] = []
-        wrong = {"type": "expression", "value": expression("==", A, B)}
+        wrong = expression("==", A, B)
         data["pipelines"][1] |= {
             "init_table": "is_same",
             "conditionals": [{"name": "is_same", "id": 0, "expression": wrong, "true_next": "ask"}],
             "action_calls": [{"name": "ask", "id": 4, "action_id": 4}],
         }
-        data["actions"].append({"name": "ask", "id": 4, "primitives": [ask]})
+        data["actions"].append(action(4, "ask", ask))
     return data, "packet 1 AA AA\nexpect 3 AA"
 
 
@@ -397,7 +404,8 @@ def assigned_validity_does_not_hide_a_header() -> Case:
 @case
 def assigned_validity_is_not_that_of_the_operation() -> Case:
     really = expression("b2d", None, expression("valid", None, header("op")))
-    steps = do("assign", SHOWN, value(0)), do("assign", B, really)
+    operand = {"type": "expression", "value": really}
+    steps = do("assign", SHOWN, value(0)), do("assign", B, operand)
     return doing(*steps, out="1 AA 01")
 
 
