@@ -10,6 +10,7 @@ import typer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.networks.traces.find import MANIFEST, find_traces
+from ringleaf.networks.traces.sizes import check_sizes
 from ringleaf.yaml_file import read_yaml
 
 
@@ -57,6 +58,7 @@ def replay_command(
     """
     folders = find_traces(traces)  # report errors before all else is loaded
     if len(folders) == 1:  # of several, those that can't be read are reported one by one
+        check_sizes(folders[0])
         read_yaml(folders[0] / MANIFEST, "trace")
     files = _find_program(program, p4info)
     from ringleaf.experiments.replay import command

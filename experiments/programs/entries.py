@@ -161,7 +161,9 @@ class Entries:
         entry = table_entry(
             where, self._schema, table, action=action, arguments=arguments, keys=None
         )
-        self._defaults[entry.table_id] = entry
+        constant = self._table(where, table).const_default_action
+        if constant is None or arguments or constant.name != entry.action.name:
+            self._defaults[entry.table_id] = entry  # else it is, and stays, as it is said
 
     def _refer_default(self, kind: str, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 2, f"table_indirect_set_default TABLE {kind.upper()}")

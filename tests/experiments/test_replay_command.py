@@ -253,7 +253,6 @@ def test_another_program_that_is_none_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = another_program(tmp_path)
-    (tmp_path / "alone.json").write_text(good.read_text())
     (tmp_path / "list.json").write_text("[" * 5000)
     for file in ("list", "text"):
         (tmp_path / f"{file}.p4info.txtpb").write_text("")
@@ -261,7 +260,7 @@ def test_another_program_that_is_none_is_refused(
     for arguments, message in (
         (["--program", tmp_path / "none.json"], "replay: no such file, got .*none.json"),
         (["--program", "forwrad"], "unknown program, got 'forwrad'.*did you mean 'forward'"),
-        (["--program", tmp_path / "alone.json"], "needs its P4Info, got no file .*alone.p4info"),
+        (["--p4info", "none", "--program", good], "no such file, got --p4info 'none'"),
         (["--program", tmp_path / "text.json"], "text.json: not .*JSON"),
         (["--program", tmp_path / "list.json"], "list.json: "),
         (["--p4info", good], "--p4info goes with --program"),
