@@ -19,8 +19,9 @@ from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.replay.command import ReplayRequest, parse_window, replay
 from ringleaf.experiments.replay.masks import parse_masks
 from ringleaf.networks.replay.compare import Window
-from ringleaf.networks.traces.checksums import write_checksums
+from ringleaf.networks.traces.checksums import changed_files, write_checksums
 from ringleaf.networks.traces.find import find_traces
+from ringleaf.networks.traces.trace import open_trace
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "tests" / "traces"
@@ -388,3 +389,23 @@ def test_windows_and_masks() -> None:
     assert mask(b"\xff" * 15) == b"\xff\0\0" + b"\xff" * 9 + b"\0\0\xff"
     assert mask(b"\xff") == b"\xff"
     assert parse_masks([]) is None
+
+
+def test_a_file_that_claims_too_much_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sparse file takes no room, and minutes to hash."""
+    folder = tmp_path / "trace"
+    shutil.copytree(TRACES / "l2l3", folder)
+    path = min((folder / "in").iterdir())
+    with path.open("r+b") as file:
+        file.truncate(20 << 30)
+    monkeypatch.setattr("hashlib.file_digest", None)
+    for read in (changed_files, open_trace):
+        with pytest.raises(
+            ConfigError, match=f"{path.name}: .* at most {4 << 30} bytes, got {20 << 30}"
+        ):
+            read(folder)
+    done = CliRunner().invoke(make_app(), ["replay", str(folder)])
+    assert done.exit_code == 2
+    assert "a file of a trace has at most" in " ".join(done.stderr.split())
