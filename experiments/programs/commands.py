@@ -66,6 +66,6 @@ def read(text: str, where: str, schema: P4Schema) -> Sequence[Any]:
         if name in _ELSEWHERE:
             raise ConfigError(f"{here}: command is not done here, got {name!r}; {_ELSEWHERE[name]}")
         waiting.append((known[choose(here, "command", name, known)], here, rest))
-    for command, here, rest in waiting:
-        command(here, rest)
+    for command, here, arguments in waiting:
+        command(here, arguments)
     return [entity for part in parts for entity in part.entities()]

@@ -228,9 +228,9 @@ class _Deriver:
     def _struct(self, digest: Digest) -> Any:
         members = []
         for number, element in enumerate(digest.elements):
-            is_field = isinstance(element, Field)
-            name = element.name if is_field else f"constant{number}"
-            width = self._source.field_of(element).width if is_field else 1
+            name, width = f"constant{number}", 1
+            if isinstance(element, Field):
+                name, width = element.name, self._source.field_of(element).width
             members.append(p4t.P4StructTypeSpec.Member(name=name, type_spec=_bits(width)))
         return p4t.P4StructTypeSpec(members=members)
 

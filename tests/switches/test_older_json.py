@@ -89,6 +89,18 @@ def next_state_that_there_is_not() -> Case:
     return data, PLAIN
 
 
+@case
+def header_that_says_its_own_length() -> Case:
+    """As P4_14's IPv4 with options: the length in bits is 8 * b."""
+    data = program()
+    length = expression("*", {"type": "local", "value": 1}, value(8))
+    fields = [["a", 8], ["b", 8], ["options", "*"], ["c", 8]]
+    data["header_types"][1] |= {"fields": fields, "length_exp": length, "max_length": 9}
+    data["actions"][0]["primitives"].append(do("modify_field", field("op", "c"), value(0xCC)))
+    sound = "packet 1 AA 02 11 22 00 77\nexpect 1 AA 02 11 22 CC 77\n"
+    return data, sound + "packet 1 AA 00 01 02\nexpect 1 AA 00 CC 02\n"
+
+
 # Errors of the parser.
 
 
