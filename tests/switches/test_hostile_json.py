@@ -137,8 +137,8 @@ def nested(depth: int) -> Callable[[Json], None]:
         (standard("priority", 11), "priority is an unsigned number of at most 3 bits, got 11"),
         (lambda d: d["deparsers"][0]["order"].append("scalars"), "metadata is never in a packet"),
         (
-            lambda d: d["field_lists"][0]["elements"].append(
-                {"type": "field", "value": ["ipv4", "$valid$"]}
+            lambda d: d["field_lists"].append(
+                {"id": 1, "elements": [{"type": "field", "value": ["ipv4", "$valid$"]}]}
             ),
             "validity is set by setValid alone",
         ),
