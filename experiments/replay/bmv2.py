@@ -11,9 +11,9 @@ from ringleaf.errors import ConfigError
 from ringleaf.networks.replay.compare import Check, Sent
 from ringleaf.networks.traces.entries import load_schema, read_entries
 from ringleaf.networks.traces.trace import PORT, Trace
-from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.bmv2.binaries import need_bmv2
 from ringleaf.switches.bmv2.process import Bmv2
+from ringleaf.switches.p4runtime.derived import p4info_file
 
 BATCH = 300
 WINDOW = 64
@@ -48,8 +48,7 @@ def replay_on_bmv2(
             "leave it out"
         )
     schema = load_schema(manifest.program, manifest.p4info)
-    info = p4info or program.with_name(program.stem + P4INFO_SUFFIX)
-    with Bmv2(program, info) as switch:
+    with Bmv2(program, p4info_file(program, p4info)) as switch:
         for write in manifest.writes:
             switch.write(read_entries(write.path, schema))
         _send(trace, switch, checks, progress)

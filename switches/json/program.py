@@ -14,6 +14,7 @@ from ringleaf.switches.json.expressions import ExpressionReader, Json, number_of
 from ringleaf.switches.json.externs import read_digests, read_meters, read_profiles, selectors
 from ringleaf.switches.json.form import read_json
 from ringleaf.switches.json.headers import HeaderReader
+from ringleaf.switches.json.older import complete
 from ringleaf.switches.json.parser import ParserReader
 from ringleaf.switches.source import (
     NO_ACTION,
@@ -55,8 +56,13 @@ def parse_source(text: bytes, path: Path) -> Source:
     """Check BMv2 JSON and return its program, as `load_source`; errors call it `path`."""
     data = read_json(text, path)
     try:
-        source = _Reader(path, data).read()
+        source = _Reader(path, complete(data, path)).read()
         check_source(source)
+    except KeyError as exc:
+        raise ConfigError(
+            f"{path}: not BMv2 JSON: a name or part that it refers to is not there, got {exc};"
+            " compile with p4c-bm2-ss"
+        ) from exc
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as exc:
         raise ConfigError(
             f"{path}: not BMv2 JSON, got {type(exc).__name__} {exc}; compile with p4c-bm2-ss"
@@ -89,24 +95,27 @@ class _Reader:
         self._check_version()
         data = self._data
         for section, why in _UNSUPPORTED.items():
-            for item in data.get(section, []):
+            for item in data[section]:
                 raise self._refuse(why, item["name"], item)
         actions = {item["id"]: self._action(item) for item in data["actions"]}
-        parser = data["parsers"][0]
+        parser = self._named("parsers", "parser")
+        deparser = self._named("deparsers", "deparser")
         reader = ParserReader(self._expressions, self._instances)
         states = reader.states(parser)
-        pipelines = {item["name"]: self._pipeline(item, actions) for item in data["pipelines"]}
+        ingress, egress = (
+            self._pipeline(self._named("pipelines", name), actions)
+            for name in ("ingress", "egress")
+        )
         return Source(
             path=self._path,
             instances=self._instances,
             errors=dict(data["errors"]),
             first_state=parser["init_state"],
             states=states,
-            value_sets=reader.value_sets(data.get("parse_vsets", [])),
-            emitted=tuple(data["deparsers"][0]["order"]),
+            value_sets=reader.value_sets(data["parse_vsets"]),
+            emitted=tuple(deparser["order"]),
             deparser=tuple(
-                self._expressions.primitive(item)
-                for item in data["deparsers"][0].get("primitives", [])
+                self._expressions.primitive(item) for item in deparser.get("primitives", [])
             ),
             registers={item["name"]: self._register(item) for item in data["register_arrays"]},
             counters={
@@ -120,13 +129,17 @@ class _Reader:
             },
             checksums=tuple(self._checksum(item) for item in data["checksums"]),
             actions=actions,
-            ingress=pipelines["ingress"],
-            egress=pipelines["egress"],
+            ingress=ingress,
+            egress=egress,
             field_lists={
-                item["id"]: tuple(Field(*element["value"]) for element in item["elements"])
+                item["id"]: tuple(
+                    Field(*element["value"])
+                    for element in item["elements"]
+                    if element["type"] != "hexstr"  # a constant has no place to be copied to
+                )
                 for item in data["field_lists"]
             },
-            deparser_where=where_of(data["deparsers"][0]),
+            deparser_where=where_of(deparser),
             direct_counters={
                 item["name"]: item["binding"]
                 for item in data["counter_arrays"]
@@ -141,9 +154,16 @@ class _Reader:
         return self._expressions.refuse(what, got, item)
 
     def _check_version(self) -> None:
-        version = self._data["__meta__"]["version"]
+        version = self._data.get("__meta__", {}).get("version", [FORMAT_MAJOR, 0])
         if version[0] != FORMAT_MAJOR:
             raise self._refuse(f"BMv2 JSON format {FORMAT_MAJOR} is needed", version)
+
+    def _named(self, section: str, name: str) -> Json:
+        """Return the parser, deparser or pipeline that `simple_switch` takes: by its name."""
+        named: dict[str, Json] = {item["name"]: item for item in self._data[section]}
+        if name not in named:
+            raise self._refuse(f"{section} must have one named {name!r}", sorted(named))
+        return named[name]
 
     def _register(self, item: Json) -> RegisterArray:
         return RegisterArray(item["name"], item["size"], item["bitwidth"])
@@ -236,6 +256,7 @@ class _Reader:
             profile=item.get("action_profile", ""),
             meter=item.get("direct_meters") or "",
             timed=item.get("support_timeout", False),
+            next_none=base,
         )
 
     def _match_key(self, item: Json) -> MatchKey:
