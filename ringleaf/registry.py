@@ -31,6 +31,7 @@ class Registry(Mapping[str, T], Generic[T]):
         constant: The name under which a file has its member.
         module: Where in a member's folder it is, if members are folders and not files.
         others: Further members, which another family's members bring along.
+        files: The files that are members, too, for messages: `*.csv`.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Registry(Mapping[str, T], Generic[T]):
         *,
         module: str = "",
         others: Mapping[str, T] = MappingProxyType({}),
+        files: str = "",
     ) -> None:
         self.family = family
         self._what = what
@@ -49,6 +51,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._constant = constant
         self._module = module
         self._others = others
+        self.files = files
         self.added: dict[str, T] = {}  # members that this process has given itself
 
     @cached_property
@@ -121,7 +124,7 @@ class Registry(Mapping[str, T], Generic[T]):
         Raises:
             ConfigError: Naming the valid ones, if there is none.
         """
-        return self[choose(where or self._what, self._what, name, self)]
+        return self[choose(where or self._what, self._what, name, self, self.files)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted({*self._places, *self._others, *self.added}))

@@ -179,7 +179,7 @@ def test_json_in_place_of_the_table_and_a_capture_of_every_port(
         (("run", "--loss", "2"), "loss: must be in [0, 1), got '2'"),
         (("run", "--net", "pigeon"), "net: unknown network, got 'pigeon'"),
         (("run", "--spec", "no.yaml"), "spec: can't read, got 'no.yaml'"),
-        (("verify", "ringz"), "unknown algorithm, got 'ringz'; valid: a2tp"),
+        (("verify", "ringz"), "unknown algorithm, got 'ringz'; did you mean 'ring'? valid: a2tp"),
         (("verify", "ring", "--ranks", "0"), "ranks must be >= 1, got 0"),
         (("verify", "ring", "--hierarchy", "x"), "hierarchy: must be a whole number, got 'x'"),
         (("topo", "show", "torus"), "unknown name, got 'torus'; valid: bcube"),

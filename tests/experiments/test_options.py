@@ -62,7 +62,7 @@ def test_every_option_reaches_the_spec() -> None:
         (
             "algo",
             "ringz",
-            r"algo: unknown algorithm, got 'ringz'; valid: a2tp, .*did you mean",
+            r"algo: unknown algorithm, got 'ringz'; did you mean 'ring'. valid: a2tp, ",
         ),
         ("algo", ",", r"algo: nothing to run, got ','; valid: a2tp"),
         ("size", "big", r"size: not understood, got 'big'; write it like 4MiB"),
