@@ -24,7 +24,7 @@ def load(spec: WorkloadSpec) -> Matched:
         return _make(spec.preset or "llm", *spec.model_sizes())
     if spec.workload == FLOWS:
         return _read_flows(spec.files) if spec.files else _make_flows(spec.traffic)
-    return _read(spec.files, spec.groups, spec.flops)
+    return _read(spec.files, spec.groups, spec.flops, spec.ranks)
 
 
 @lru_cache(maxsize=1)
@@ -40,14 +40,15 @@ def _make_flows(traffic: Traffic) -> Matched:
 
 @lru_cache(maxsize=1)
 def _read_flows(path: str) -> Matched:
-    return match(graph_of(Path(path).stem, read_flows(Path(path))))
+    found = read_flows(Path(path))
+    return match(graph_of(Path(path).stem, found.flows, ranks=found.ranks, notes=found.notes))
 
 
 @lru_cache(maxsize=1)
-def _read(files: str, groups: str, flops: float | None) -> Matched:
+def _read(files: str, groups: str, flops: float | None, ranks: int | None) -> Matched:
     from ringleaf.hosts.workload.formats.files import read_trace  # loads protobuf
 
-    return match(read_trace(files, groups, flops))
+    return match(read_trace(files, groups, flops, ranks))
 
 
 def fit(spec: WorkloadSpec) -> WorkloadSpec:

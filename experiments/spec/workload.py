@@ -216,7 +216,7 @@ class WorkloadSpec(NetworkSpec):
         """Check the options of flows, and refuse them for other workloads."""
         if self.workload != FLOWS:
             for name in ("pattern", "ranks"):
-                if getattr(self, name):
+                if getattr(self, name) and (name, self.workload) != ("ranks", TRACE):
                     raise ConfigError(
                         f"{where}{name}: is of flows, got {getattr(self, name)!r} for workload: "
                         f"{self.workload}"

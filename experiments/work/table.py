@@ -47,6 +47,7 @@ def about(experiment: WorkExperiment) -> list[str]:
         f"{computing} computations, {len(experiment.matched.meetings)} meetings of ranks; "
         f"{_data(experiment)}",
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
+        *graph.notes,
     ]
 
 

@@ -19,6 +19,16 @@ from ringleaf.experiments.spec.options import (
     resolve_workload,
 )
 from ringleaf.experiments.spec.workload import FLOWS, LLM, TRACE, WorkloadSpec
+from ringleaf.files import (
+    ASTRA_WORKLOAD,
+    CHAKRA_JSON,
+    CHAKRA_PRINTED,
+    GOAL_TEXT,
+    HTSIM,
+    NS3_FLOWS,
+    find_file,
+    kind_of,
+)
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.graph import Kind
 from ringleaf.hosts.workload.llm import traffic
@@ -31,19 +41,37 @@ if TYPE_CHECKING:
 
 OPTIONS = {name: option for name, option in OPTIONS_OF_WORKLOADS.items() if option.flags}
 
-NAMES = (
-    f"{', '.join(PRESETS)}; flows: {', '.join(PATTERNS)}; or files: NAME.goal, 'NAME.*.et', or "
-    "NAME.csv with flows"
+FILES = (
+    "NAME.goal, Chakra's 'NAME.*.et' and 'NAME.*.json', ASTRA-sim 1.0's and SimAI's text; flows: "
+    "NAME.csv, HPCC's flow.txt, htsim's NAME.cm"
 )
+"""The files that are workloads, for messages."""
+
+NAMES = f"{', '.join(PRESETS)}; flows: {', '.join(PATTERNS)}; or files: {FILES}"
 
 Name = Annotated[str, typer.Argument(metavar="WORKLOAD", help=f"Workload: {NAMES}.")]
+
+RANKS = 4  # of a model of layers that is exported
 
 _FORMATS = ("chakra", "goal")
 
 
 def is_graph(name: str) -> bool:
     """Return whether a name is that of a graph of work, rather than of a model's layers."""
-    return name in (*PRESETS, *PATTERNS) or name.endswith((".et", ".goal", ".csv"))
+    return name in (*PRESETS, *PATTERNS) or _kind_of_file(name) is not None
+
+
+def _kind_of_file(name: str) -> str | None:
+    """Return the kind of workload that a file has, by its suffix or contents; None: it has none."""
+    if name.endswith((".et", ".et.gz", ".goal")):
+        return TRACE
+    if name.endswith(".csv"):
+        return FLOWS
+    path = find_file(name)
+    kind = kind_of(path) if path else ""
+    if kind in (GOAL_TEXT, ASTRA_WORKLOAD, CHAKRA_JSON, CHAKRA_PRINTED):
+        return TRACE
+    return FLOWS if kind in (HTSIM, NS3_FLOWS) else None
 
 
 def given_for(name: str, typed: Mapping[str, str]) -> dict[str, Any]:
@@ -52,14 +80,18 @@ def given_for(name: str, typed: Mapping[str, str]) -> dict[str, Any]:
     Raises:
         ConfigError: If there is no such workload.
     """
-    if name.endswith((".et", ".goal", ".csv")):
+    if kind := _kind_of_file(name):
         folder = file_name(Path(name).name.partition(".")[0])
-        kind = FLOWS if name.endswith(".csv") else TRACE
         return {WORKLOAD: kind, "files": name, "out": str(Path("runs") / folder), **typed}
     if name in PATTERNS:
         return {WORKLOAD: FLOWS, "pattern": name, "out": str(Path("runs") / name), **typed}
-    choose("workload", "name", name, (*PRESETS, *PATTERNS))
+    choose("workload", "workload", name, (*PRESETS, *PATTERNS), FILES)
     return {WORKLOAD: LLM, "preset": name, **typed}
+
+
+def with_ranks(typed: Mapping[str, str], ranks: int | None) -> Mapping[str, str]:
+    """Return typed options with the number of ranks, if there is one."""
+    return typed if ranks is None else {**typed, "ranks": str(ranks)}
 
 
 def run_command(typed: Mapping[str, str], name: Name, debug: Debug = False) -> None:
@@ -80,7 +112,10 @@ def run_command(typed: Mapping[str, str], name: Name, debug: Debug = False) -> N
 def export_command(
     typed: Mapping[str, str],
     name: Name,
-    ranks: Annotated[int, typer.Option("--ranks", min=1, help="Ranks, for a model of layers.")] = 4,
+    ranks: Annotated[
+        int | None,
+        typer.Option("--ranks", min=1, help="Ranks; 4 by default, for a model of layers."),
+    ] = None,
     iterations: Annotated[
         int, typer.Option("--iterations", min=1, help="Iterations, for a model of layers.")
     ] = 2,
@@ -96,9 +131,11 @@ def export_command(
 
     choose("workload export: format", "format", form, _FORMATS)
     if is_graph(name):
+        typed = with_ranks(typed, ranks)
         spec = fit(resolve_workload({**given_for(name, typed), "out": typed.get("out", ".")}))
         matched = load(spec)
     else:
+        ranks = ranks or RANKS
         plain = {WORKLOAD: TRACE, "files": "job.goal", "hosts": str(max(ranks, 2)), "out": "."}
         spec = resolve_workload({**plain, **typed})
         matched = match(_job(name, ranks, iterations))
@@ -135,17 +172,18 @@ def lowered(spec: WorkloadSpec, matched: Matched) -> Graph:
     return lower(matched, elements_of, scheduling.schedule, ITEM_BYTES)
 
 
-def describe(name: str) -> Iterator[str]:
+def describe(name: str, ranks: int | None = None) -> Iterator[str]:
     """Yield lines on a workload: its ranks and groups, and a row per kind of node."""
     from ringleaf.experiments.graph import load
 
-    spec = resolve_workload(given_for(name, {}))
+    spec = resolve_workload(given_for(name, with_ranks({}, ranks)))
     matched = load(spec)
     graph = matched.graph
     yield (
         f"# {graph.name}: {len(graph.ranks)} ranks, {len(graph.groups)} groups, "
         f"{sum(len(work.nodes) for work in graph.ranks)} nodes, {len(matched.meetings)} meetings"
     )
+    yield from (f"# {note}" for note in graph.notes)
     if spec.workload == LLM:
         yield from _formulas(spec)
     yield "#"

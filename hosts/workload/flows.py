@@ -31,6 +31,21 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
+class FlowFile:
+    """The flows of a file.
+
+    Attributes:
+        flows: The flows.
+        ranks: The number of ranks; None: those that send or receive, and those before them.
+        notes: Lines on parts of the file that are not used.
+    """
+
+    flows: Sequence[Flow]
+    ranks: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """The sizes of a pattern.
 
@@ -123,15 +138,24 @@ def make_flows(traffic: Traffic) -> list[Flow]:
     return flows
 
 
-def graph_of(name: str, flows: Sequence[Flow], *, in_turn: bool = False) -> Graph:
-    """Return the graph of work of flows, whose ranks are those that send or receive.
+def graph_of(
+    name: str,
+    flows: Sequence[Flow],
+    *,
+    ranks: int | None = None,
+    notes: tuple[str, ...] = (),
+    in_turn: bool = False,
+) -> Graph:
+    """Return the graph of work of flows.
 
     Args:
         name: The graph's name.
         flows: The flows. Each has a tag of its own, so that none waits for another.
+        ranks: The number of ranks; None: up to the last one that sends or receives.
+        notes: Lines on where the flows are from.
         in_turn: Whether a rank's n-th message waits for the one before it that it receives.
     """
-    ranks = 1 + max(max(flow.source, flow.target) for flow in flows)
+    ranks = ranks or 1 + max(max(flow.source, flow.target) for flow in flows)
     nodes: list[list[Node]] = [[] for _ in range(ranks)]
     received: list[list[int]] = [[] for _ in range(ranks)]
     sent = [0] * ranks
@@ -151,4 +175,4 @@ def graph_of(name: str, flows: Sequence[Flow], *, in_turn: bool = False) -> Grap
         about = {"size_bytes": flow.size_bytes, "tag": tag, "label": LABEL}
         add(flow.source, Kind.SEND, peer=flow.target, after=after, **about)
         received[flow.target].append(add(flow.target, Kind.RECEIVE, peer=flow.source, **about))
-    return Graph(name, tuple(RankWork(tuple(each)) for each in nodes))
+    return Graph(name, tuple(RankWork(tuple(each)) for each in nodes), notes=notes)

@@ -1,0 +1,369 @@
+"""Workloads of ASTRA-sim 1.0 and SimAI, read into graphs of work.
+
+    HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 8 ep: 1 pp: 1 all_gpus: 16
+    1
+    attention -1 556000 ALLREDUCE 16777216 1 NONE 0 1 ALLREDUCE 4096 100
+
+The first line has the kind of parallelism and its sizes, the second one the number of layers. A
+layer has its name, a number without meaning, three times a computation (ns), a collective and its
+size (bytes), and the time (ns) from the end of each of its collectives until the result may be
+used. The three are the forward pass, the gradients of inputs and those of weights.
+
+Source:
+    ASTRA-sim 1.0, workload/Workload.cc; SimAI's fork of it, and its groups (MockNcclGroup.cc).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from ringleaf.errors import ConfigError
+from ringleaf.hosts.workload.formats.framing import read_text
+from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, Kind, Node, RankWork, check_ranks
+from ringleaf.units import PS_PER_NS, is_whole
+
+MOST_LAYERS = 100_000
+
+
+class Inputs(Enum):
+    """When the collective of inputs' gradients is waited for."""
+
+    NEVER = "it has none"
+    AT_ONCE = "before weights' gradients are computed"
+    LATER = "after that"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a kind of parallelism does with layers.
+
+    Attributes:
+        forward: Whether collectives of the forward pass are called.
+        inputs: When those of inputs' gradients are waited for.
+        weights: Whether those of weights' gradients are called; nobody waits for them.
+        weights_first: Whether weights' gradients come before those of inputs.
+        backward: Whether there is a backward pass.
+        divided: Whether ranks are divided into groups.
+    """
+
+    forward: bool = True
+    inputs: Inputs = Inputs.NEVER
+    weights: bool = False
+    weights_first: bool = False
+    backward: bool = True
+    divided: bool = False
+
+
+_TRANSFORMER = Policy(inputs=Inputs.AT_ONCE, weights=True, divided=True)
+
+POLICIES = {
+    "MICRO": Policy(forward=False, weights=True),
+    "DATA": Policy(forward=False, weights=True, weights_first=True),
+    "MODEL": Policy(inputs=Inputs.LATER),
+    "DISTRIBUTED_INFERENCE": Policy(backward=False),
+    "HYBRID_TRANSFORMER": _TRANSFORMER,
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD": _TRANSFORMER,
+}
+"""The kinds that are read. Others divide ranks by the dimensions of a network, which the file does
+not have."""
+
+MICRO = "MICRO"
+
+CALLS = {
+    "ALLREDUCE": Call.ALLREDUCE,
+    "ALLGATHER": Call.ALL_GATHER,
+    "REDUCESCATTER": Call.REDUCE_SCATTER,
+    "ALLTOALL": Call.ALL_TO_ALL,
+    "BROADCAST": Call.BROADCAST,
+}
+
+TP, DP, EP, DP_EP, ALL = "tp", "dp", "ep", "dp_ep", "world"
+"""The kinds of groups: of tensor and data parallelism; of experts, and replicas of experts."""
+
+COLUMNS = 12
+UPDATE_STREAM = 1
+"""The first stream of the delays after collectives, which keep nobody from computing."""
+
+_COUNTS = {"model_parallel_NPU_group:": TP, "ep:": EP, "pp:": "pp", "all_gpus:": ALL}
+_LISTS = ("checkpoints:", "checkpoint_initiates:")
+_UNUSED = ("vpp:", "ga:", "pp_comm", "pp_comm:")  # of stages of a pipeline, of which there is one
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A computation (ns), and the collective after it, with the kind of its group; None: none."""
+
+    time_ns: int
+    call: Call | None = None
+    group: str = ALL
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A line of the file."""
+
+    name: str
+    forward: Part
+    inputs: Part
+    weights: Part
+    update_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line: the kind, sizes of groups, and layers whose forward pass runs again."""
+
+    kind: str
+    sizes: Mapping[str, int]
+    checkpoints: frozenset[int] = frozenset()
+    initiates: frozenset[int] = frozenset()
+
+    @property
+    def policy(self) -> Policy:
+        """What the kind does."""
+        return POLICIES[self.kind]
+
+
+def read_astra_text(path: Path, ranks: int | None = None) -> Graph:
+    """Return the graph of one pass of a file.
+
+    Args:
+        path: The file.
+        ranks: The number of ranks; None: as the file says.
+
+    Raises:
+        ConfigError: If the file can't be read, is wrong, or of a kind that is not read.
+    """
+    lines = [line.split() for line in read_text(path).splitlines()]
+    header = _header(f"{path}: line 1", lines[0] if lines else [])
+    where, second = f"{path}: line 2", lines[1] if len(lines) > 1 else []
+    if len(second) != 1 or not is_whole(second[0]) or not 1 <= int(second[0]) <= MOST_LAYERS:
+        raise ConfigError(f"{where}: must be the number of layers, got {' '.join(second)!r:.80}")
+    count = int(second[0])
+    rows = [(number, row) for number, row in enumerate(lines[2:], 3) if row]
+    if len(rows) < count:
+        raise ConfigError(f"{where}: must be the number of layers, {len(rows)}, got {count}")
+    layers = [_layer(f"{path}: line {number}", row, header) for number, row in rows[:count]]
+    size = check_ranks(str(path), _ranks(path, header, ranks))
+    groups = _groups(header, size, f"{path}: line 1")
+    work = tuple(
+        RankWork(tuple(_Maker(header, layers, groups, own).run()), str(path))
+        for own in _own_groups(groups)
+    )
+    return Graph(path.stem, work, tuple(groups), tuple(_notes(path, header, layers, rows[count:])))
+
+
+def _header(where: str, words: Sequence[str]) -> Header:
+    kind = words[0] if words else ""
+    if kind not in POLICIES:
+        raise ConfigError(
+            f"{where}: must be a kind of parallelism that is read, got {kind!r:.60}; these are "
+            f"{', '.join(POLICIES)}"
+        )
+    sizes: dict[str, int] = {}
+    lists: dict[str, frozenset[int]] = {}
+    at = 1
+    while at < len(words):
+        key = words[at]
+        value = _number(f"{where}: {key}", words[at + 1] if at + 1 < len(words) else "")
+        at += 2
+        if key in _LISTS:
+            lists[key] = frozenset(_number(f"{where}: {key}", each) for each in words[at:][:value])
+            at += value
+        elif key in _COUNTS:
+            sizes[_COUNTS[key]] = value
+        elif key not in _UNUSED:
+            valid = ", ".join((*_COUNTS, *_LISTS, *_UNUSED))
+            raise ConfigError(f"{where}: must be one of {valid}, got {key!r:.60}")
+    if sizes.get("pp", 1) != 1:
+        raise ConfigError(
+            f"{where}: pp: must be 1, got {sizes['pp']}; the file has the layers of one stage, and "
+            "no messages between stages"
+        )
+    if sizes.get(TP, 1) < 1 or sizes.get(EP, 1) < 1:
+        raise ConfigError(f"{where}: groups must have 1 rank or more, got {dict(sizes)}")
+    return Header(kind, sizes, *(lists.get(each, frozenset()) for each in _LISTS))
+
+
+def _number(where: str, text: str) -> int:
+    if not is_whole(text):
+        raise ConfigError(f"{where}: must be a whole number, got {text!r:.60}")
+    return int(text)
+
+
+def _layer(where: str, row: Sequence[str], header: Header) -> Layer:
+    if len(row) != COLUMNS:
+        raise ConfigError(f"{where}: must have {COLUMNS} columns, got {len(row)}")
+    own = TP if header.policy.divided else ALL
+    of_weights = DP if header.policy.divided else ALL
+    parts = [
+        _part(where, row[at : at + 3], group) for at, group in ((2, own), (5, own), (8, of_weights))
+    ]
+    return Layer(row[0], *parts, _number(f"{where}: column 12", row[11]))
+
+
+def _part(where: str, cells: Sequence[str], group: str) -> Part:
+    time_ns, name, size = _number(where, cells[0]), cells[1], _number(where, cells[2])
+    if name == "NONE" or not size:
+        return Part(time_ns)
+    call, _, suffix = name.partition("_")
+    kinds = {"": group, "EP": EP, "DP_EP": DP_EP}
+    if call not in CALLS or suffix not in kinds:
+        raise ConfigError(
+            f"{where}: must be a collective that is read, got {name!r:.60}; these are NONE, "
+            f"{', '.join(CALLS)}, maybe with _EP or _DP_EP"
+        )
+    return Part(time_ns, CALLS[call], ALL if group == ALL else kinds[suffix], size)
+
+
+def _ranks(path: Path, header: Header, ranks: int | None) -> int:
+    found = ranks or header.sizes.get(ALL)
+    if found is None:
+        raise ConfigError(f"{path}: line 1: says nothing of the number of ranks; give --ranks")
+    return found
+
+
+def _groups(header: Header, ranks: int, where: str) -> list[CallGroup]:
+    """Return the groups of all kinds: neighbours are of one tensor, as SimAI has them."""
+    if not header.policy.divided:
+        return [CallGroup(ALL, tuple(range(ranks)))]
+    tp, ep = header.sizes.get(TP, 1), header.sizes.get(EP, 1)
+    if ranks % (tp * ep):
+        raise ConfigError(
+            f"{where}: must divide {ranks} ranks by model_parallel_NPU_group x ep, got {tp} x {ep}"
+        )
+    replicas = range(ranks // tp)
+    members: dict[tuple[str, int], list[int]] = {}
+    for replica in replicas:
+        for part in range(tp):
+            rank = replica * tp + part
+            members.setdefault((TP, replica), []).append(rank)
+            members.setdefault((DP, part), []).append(rank)
+            members.setdefault((EP, replica // ep * tp + part), []).append(rank)
+            members.setdefault((DP_EP, replica % ep * tp + part), []).append(rank)
+    return [CallGroup(f"{kind}{at}", tuple(found)) for (kind, at), found in members.items()]
+
+
+def _own_groups(groups: Sequence[CallGroup]) -> list[dict[str, int]]:
+    """Return, by rank and kind, the place of its group."""
+    ranks = 1 + max(max(group.ranks) for group in groups)
+    found: list[dict[str, int]] = [{} for _ in range(ranks)]
+    for place, group in enumerate(groups):
+        for rank in group.ranks:
+            found[rank][group.name.rstrip("0123456789")] = place
+    return found
+
+
+def _notes(
+    path: Path, header: Header, layers: Sequence[Layer], others: Sequence[tuple[int, list[str]]]
+) -> Iterator[str]:
+    """Yield lines on what is not used, and on sizes that can be read in two ways."""
+    policy, kind = header.policy, header.kind
+    if others:
+        yield f"{path}: line {others[0][0]} and what follows are passed over: no layers are left"
+    forward = any(layer.forward.call for layer in layers) and not policy.forward
+    inputs = any(layer.inputs.call for layer in layers) and policy.inputs is Inputs.NEVER
+    weights = any(layer.weights.call for layer in layers) and not policy.weights
+    unused = [
+        what
+        for what, is_so in (("forward", forward), ("inputs", inputs), ("weights", weights))
+        if is_so
+    ]
+    if unused:
+        yield f"{path}: collectives of {' and '.join(unused)} are passed over, as {kind} has none"
+    parts = [part for layer in layers for part in (layer.forward, layer.inputs, layer.weights)]
+    if any(part.call is Call.ALL_GATHER for part in parts):
+        size = "the whole result, as SimAI has it" if _is_simai_s(header) else "each rank's share"
+        yield f"{path}: sizes of ALLGATHER are those of {size}"
+
+
+def _is_simai_s(header: Header) -> bool:
+    return TP in header.sizes
+
+
+@dataclass(slots=True)
+class _Maker:
+    """The nodes of one rank, which does one thing after the other."""
+
+    header: Header
+    layers: Sequence[Layer]
+    groups: Sequence[CallGroup]
+    own: Mapping[str, int]  # by kind, the place of the rank's group
+    nodes: list[Node] = field(default_factory=list)
+    last: tuple[int, ...] = ()
+
+    def run(self) -> list[Node]:
+        policy = self.header.policy
+        if self.header.kind == MICRO:
+            for layer in self.layers:
+                self._call(layer, layer.weights, "weights")
+            return self.nodes
+        for layer in self.layers:
+            self._forward(layer)
+        if policy.backward:
+            for place in range(len(self.layers) - 1, -1, -1):
+                if place in self.header.initiates:
+                    self._forward_again(place)
+                self._backward(place)
+        return self.nodes
+
+    def _forward(self, layer: Layer) -> None:
+        self._compute(layer, layer.forward, "forward")
+        if self.header.policy.forward:
+            self.last = self._call(layer, layer.forward, "forward")
+
+    def _forward_again(self, place: int) -> None:
+        """Compute again what was not kept, from the last checkpoint on."""
+        start = max((each for each in self.header.checkpoints if each <= place), default=0)
+        for layer in self.layers[start:place]:
+            self._forward(layer)
+
+    def _backward(self, place: int) -> None:
+        layer, policy = self.layers[place], self.header.policy
+        if policy.weights_first:
+            self._weights(layer)
+            if place:
+                self._compute(layer, layer.inputs, "inputs")
+            return
+        self._compute(layer, layer.inputs, "inputs")
+        waits = self.last
+        if policy.inputs is Inputs.AT_ONCE:
+            self.last = waits = self._call(layer, layer.inputs, "inputs")
+        elif place:
+            waits = self._call(layer, layer.inputs, "inputs")
+        self._weights(layer)
+        self.last = tuple(dict.fromkeys((*self.last, *waits)))
+
+    def _weights(self, layer: Layer) -> None:
+        self._compute(layer, layer.weights, "weights")
+        if self.header.policy.weights:
+            self._call(layer, layer.weights, "weights")
+
+    def _compute(self, layer: Layer, part: Part, what: str) -> None:
+        if part.time_ns:
+            name = f"{layer.name} {what}"
+            self.last = (self._add(name, Kind.COMPUTE, duration_ps=part.time_ns * PS_PER_NS),)
+
+    def _call(self, layer: Layer, part: Part, what: str) -> tuple[int, ...]:
+        """Add a part's collective, and the delay after it; return what has its result."""
+        if part.call is None:
+            return self.last
+        name, group, size = f"{layer.name} {what}", self.own[part.group], part.size_bytes
+        ranks = self.groups[group].ranks
+        if part.call is Call.ALL_GATHER and _is_simai_s(self.header):
+            size = -(-size // len(ranks))
+        about = {"size_bytes": size, "call": part.call, "group": group, "root": ranks[0]}
+        called = self._add(name, Kind.COLLECTIVE, **about)
+        if not layer.update_ns:
+            return (called,)
+        delay = {"duration_ps": layer.update_ns * PS_PER_NS, "stream": UPDATE_STREAM + called}
+        return (self._add(f"{name}, update", Kind.COMPUTE, after=(called,), **delay),)
+
+    def _add(self, name: str, kind: Kind, **more: object) -> int:
+        number = len(self.nodes)
+        self.nodes.append(Node(number, kind, name, **{"after": self.last} | more))  # type: ignore[arg-type]
+        return number
