@@ -17,6 +17,19 @@ COLUMNS = ("source", "target", "size_bytes", "start_ps", "end_ps")
 Table = npt.NDArray[np.int64]
 
 
+MOST_BINS = 10
+"""The most bins of sizes, each with as many messages, if more sizes than some are told apart."""
+
+
+def bin_edges(sizes_bytes: Table, most: int = MOST_BINS) -> Table:
+    """Return the largest size of each bin: all sizes, or evenly spaced ones if there are more."""
+    found: Table = np.unique(sizes_bytes)
+    if len(found) > most:
+        shares = np.linspace(0, 100, MOST_BINS + 1)[1:]
+        found = np.unique(np.percentile(sizes_bytes, shares, method="inverted_cdf"))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Messages:
     """Messages between two ranks, a row each with `COLUMNS`, in the order of the graph.

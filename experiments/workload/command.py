@@ -13,6 +13,7 @@ import typer
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.experiments.spec.typed import with_options
+from ringleaf.experiments.spec.workload import FILES
 from ringleaf.experiments.workload import graphs
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.llm.presets import PRESETS
@@ -89,7 +90,7 @@ def show_command(
 
     if not name.endswith((".yaml", ".yml")):
         known = (*names(), *PRESETS, *PATTERNS)
-        choose("workload show", "workload", name, known, f"*.yaml, {graphs.FILES}")
+        choose("workload show", "workload", name, known, f"*.yaml, {FILES}")
     model = load_model(name)
     if out is None:
         for line in table(model):

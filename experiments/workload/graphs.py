@@ -18,16 +18,13 @@ from ringleaf.experiments.spec.options import (
     file_name,
     resolve_workload,
 )
-from ringleaf.experiments.spec.workload import FLOWS, LLM, TRACE, WorkloadSpec
-from ringleaf.files import (
-    ASTRA_WORKLOAD,
-    CHAKRA_JSON,
-    CHAKRA_PRINTED,
-    GOAL_TEXT,
-    HTSIM,
-    NS3_FLOWS,
-    find_file,
-    kind_of,
+from ringleaf.experiments.spec.workload import (
+    FILES,
+    LLM,
+    TRACE,
+    WorkloadSpec,
+    kind_of_workload,
+    named,
 )
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.graph import Kind
@@ -41,15 +38,12 @@ if TYPE_CHECKING:
 
 OPTIONS = {name: option for name, option in OPTIONS_OF_WORKLOADS.items() if option.flags}
 
-FILES = (
-    "NAME.goal, Chakra's 'NAME.*.et' and 'NAME.*.json', ASTRA-sim 1.0's and SimAI's text; flows: "
-    "NAME.csv, HPCC's flow.txt, htsim's NAME.cm"
-)
-"""The files that are workloads, for messages."""
-
 NAMES = f"{', '.join(PRESETS)}; flows: {', '.join(PATTERNS)}; or files: {FILES}"
 
 Name = Annotated[str, typer.Argument(metavar="WORKLOAD", help=f"Workload: {NAMES}.")]
+
+MOST_ROWS = 60
+"""The most rows of a description; with more, sizes are means."""
 
 RANKS = 4  # of a model of layers that is exported
 
@@ -58,20 +52,7 @@ _FORMATS = ("chakra", "goal")
 
 def is_graph(name: str) -> bool:
     """Return whether a name is that of a graph of work, rather than of a model's layers."""
-    return name in (*PRESETS, *PATTERNS) or _kind_of_file(name) is not None
-
-
-def _kind_of_file(name: str) -> str | None:
-    """Return the kind of workload that a file has, by its suffix or contents; None: it has none."""
-    if name.endswith((".et", ".et.gz", ".goal")):
-        return TRACE
-    if name.endswith(".csv"):
-        return FLOWS
-    path = find_file(name)
-    kind = kind_of(path) if path else ""
-    if kind in (GOAL_TEXT, ASTRA_WORKLOAD, CHAKRA_JSON, CHAKRA_PRINTED):
-        return TRACE
-    return FLOWS if kind in (HTSIM, NS3_FLOWS) else None
+    return name in (*PRESETS, *PATTERNS) or kind_of_workload(name) is not None
 
 
 def given_for(name: str, typed: Mapping[str, str]) -> dict[str, Any]:
@@ -80,13 +61,13 @@ def given_for(name: str, typed: Mapping[str, str]) -> dict[str, Any]:
     Raises:
         ConfigError: If there is no such workload.
     """
-    if kind := _kind_of_file(name):
-        folder = file_name(Path(name).name.partition(".")[0])
-        return {WORKLOAD: kind, "files": name, "out": str(Path("runs") / folder), **typed}
-    if name in PATTERNS:
-        return {WORKLOAD: FLOWS, "pattern": name, "out": str(Path("runs") / name), **typed}
-    choose("workload", "workload", name, (*PRESETS, *PATTERNS), FILES)
-    return {WORKLOAD: LLM, "preset": name, **typed}
+    options = named(name) if is_graph(name) else {}
+    if not options:
+        choose("workload", "workload", name, (*PRESETS, *PATTERNS), FILES)
+    if options[WORKLOAD] != LLM:
+        folder = Path(name).name.partition(".")[0] if "files" in options else name
+        options["out"] = str(Path("runs") / file_name(folder))
+    return {**options, **typed}
 
 
 def with_ranks(typed: Mapping[str, str], ranks: int | None) -> Mapping[str, str]:
@@ -100,7 +81,15 @@ def run_command(typed: Mapping[str, str], name: Name, debug: Debug = False) -> N
     from ringleaf.experiments.checks import check
 
     given = given_for(name, typed)
-    check(resolve_workload(given))
+    cases = [{**given, "cc": cc.strip()} for cc in typed.get("cc", "").split(",") if cc.strip()]
+    for case in cases or [given]:
+        check(resolve_workload(case))
+    if len(cases) > 1:
+        from ringleaf.experiments import sweep
+
+        if not sweep.run(cases, name=file_name(name), emit=say):
+            raise typer.Exit(FAILURE)
+        return
     with drawer() or nullcontext() as beside:
         from ringleaf.experiments.work import session  # imports the network meanwhile
 
@@ -189,7 +178,7 @@ def describe(name: str, ranks: int | None = None) -> Iterator[str]:
     yield "#"
     yield f"#{'traffic':>9} {'what':>14} {'ranks':>5} {'size':>12} {'nodes':>9} {'total':>11}"
     yield f"#{'':>9} {'':>14} {'':>5} {'(B)':>12} {'':>9} {'':>11}"
-    rows: Counter[tuple[str, str, int, int]] = Counter()
+    rows: Counter[tuple[str, str, int, float]] = Counter()
     for _, node in graph.nodes():
         if node.kind is Kind.COMPUTE:
             rows["-", "compute", 1, 0] += 1
@@ -197,9 +186,25 @@ def describe(name: str, ranks: int | None = None) -> Iterator[str]:
         members = len(graph.groups[node.group].ranks) if node.call else 2
         what = node.call.value if node.call else node.kind.value
         rows[graph.label_of(node), what, members, node.size_bytes] += 1
-    for (label, what, members, size), count in rows.items():
+    for (label, what, members, size), count in _few(rows).items():
         total = format_size(size * count).replace(" ", "")
-        yield f"{label:>10} {what:>14} {members:>5} {size:>12} {count:>9} {total:>11}"
+        yield f"{label:>10} {what:>14} {members:>5} {size:>12.10g} {count:>9} {total:>11}"
+
+
+Rows = Mapping[tuple[str, str, int, float], int]
+"""Numbers of nodes by traffic, what they do, ranks and size."""
+
+
+def _few(rows: Rows) -> Rows:
+    """Return the rows, or those of mean sizes if there are many sizes."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    counts: Counter[tuple[str, str, int]] = Counter()
+    totals: Counter[tuple[str, str, int]] = Counter()
+    for (*kind, size), count in rows.items():
+        counts[tuple(kind)] += count  # type: ignore[index]
+        totals[tuple(kind)] += round(size) * count  # type: ignore[index]
+    return {(*kind, totals[kind] / count): count for kind, count in counts.items()}
 
 
 def _formulas(spec: WorkloadSpec) -> Iterator[str]:

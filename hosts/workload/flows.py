@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.hosts.workload.flow_sizes import DISTRIBUTIONS, Distribution
 from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork, check_ranks
 
 LABEL = "flow"
@@ -57,6 +58,8 @@ class Traffic:
         flows: The number of flows of `random`.
         interval_ps: The mean time between two starts of `random`.
         seed: Of all that is random.
+        drawn: The distribution of sizes, which are drawn from it then; None: they are
+            `sizes_bytes`.
     """
 
     pattern: str
@@ -65,6 +68,7 @@ class Traffic:
     flows: int
     interval_ps: int
     seed: int
+    drawn: Distribution | None = None
 
 
 Pairs = list[tuple[int, int]]
@@ -113,7 +117,11 @@ PATTERNS: dict[str, Callable[[Traffic, random.Random], Pairs]] = {
     "all-to-all": all_to_all,
     RING: neighbours,
     RANDOM: anywhere,
+    **dict.fromkeys(DISTRIBUTIONS, anywhere),
 }
+
+AT_RANDOM = (RANDOM, *DISTRIBUTIONS)
+"""The patterns whose flows start at random times, and may be given by a load."""
 
 
 def make_flows(traffic: Traffic) -> list[Flow]:
@@ -127,12 +135,15 @@ def make_flows(traffic: Traffic) -> list[Flow]:
         raise ConfigError(f"ranks: flows need 2 ranks at least, got {traffic.ranks}")
     rng = random.Random(f"{traffic.pattern} {traffic.seed}")
     pairs = PATTERNS[traffic.pattern](traffic, rng)
-    given = traffic.sizes_bytes[:1] if traffic.pattern == RING else traffic.sizes_bytes
-    sizes = [given[number % len(given)] for number in range(len(pairs))]
-    rng.shuffle(sizes)
+    if traffic.drawn is not None:
+        sizes = [traffic.drawn.draw(rng) for _ in pairs]
+    else:
+        given = traffic.sizes_bytes[:1] if traffic.pattern == RING else traffic.sizes_bytes
+        sizes = [given[number % len(given)] for number in range(len(pairs))]
+        rng.shuffle(sizes)
     flows, start_ps = [], 0
     for (source, target), size in zip(pairs, sizes, strict=True):
-        if traffic.pattern == RANDOM:
+        if traffic.pattern in AT_RANDOM:
             start_ps += round(rng.expovariate(1) * traffic.interval_ps)
         flows.append(Flow(source, target, size, start_ps))
     return flows
