@@ -16,6 +16,7 @@ HEAD_BYTES = 1 << 16
 
 ASTRA_WORKLOAD = "a workload of ASTRA-sim 1.0 or SimAI"
 CHAKRA_JSON = "a Chakra trace as JSON"
+GZIP = "compressed by gzip"
 CHAKRA_PRINTED = "a Chakra trace as Chakra's jsonizer prints it"
 GOAL_TEXT = "a GOAL schedule"
 HTSIM = "a connection matrix of htsim"
@@ -24,7 +25,7 @@ NS3_FLOWS = "flows of HPCC's ns-3"
 _KINDS = tuple(
     (title, re.compile(pattern, re.DOTALL))
     for title, pattern in (
-        ("compressed by gzip", rb"\x1f\x8b"),
+        (GZIP, rb"\x1f\x8b"),
         ("a GOAL schedule in LogGOPSim's binary form", rb"\x7f\x10\0{6}"),
         (
             "a capture of packets",

@@ -23,6 +23,7 @@ from typing import Any
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from ringleaf.errors import ConfigError
+from ringleaf.files import CHAKRA_JSON, CHAKRA_PRINTED, GZIP, kind_of
 from ringleaf.hosts.workload.formats import chakra_json, schema
 from ringleaf.hosts.workload.formats.chakra import (
     CALLS,
@@ -81,8 +82,11 @@ def read_messages(path: Path) -> list[Any]:
     Raises:
         ConfigError: If the file can't be read, or is no trace.
     """
-    if path.suffix == ".json":
+    kind = kind_of(path)
+    if path.suffix == ".json" or kind in (CHAKRA_JSON, CHAKRA_PRINTED):
         return chakra_json.read_messages(path)
+    if kind not in ("", GZIP):
+        raise ConfigError(f"{path}: must be a Chakra trace, got {kind}")
     frames = read_frames(path)
     first = next(frames, None)
     if first is None:
@@ -91,6 +95,17 @@ def read_messages(path: Path) -> list[Any]:
     if version and version.partition(".")[0] not in ("0", "1"):
         raise ConfigError(f"{path}: must be of schema 1.0, got {version!r}")
     return [_parse(schema.Node, path, at, data) for at, data in frames]
+
+
+def called_groups(messages: Iterable[Any]) -> set[str]:
+    """Return the names of the groups that collectives are called in."""
+    return {
+        str(_value(each))
+        for message in messages
+        if message.type == COLLECTIVE
+        for each in message.attr
+        if each.name == "pg_name"
+    }
 
 
 def named_groups(messages: Iterable[Any]) -> dict[str, list[int]]:

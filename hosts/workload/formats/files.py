@@ -22,6 +22,7 @@ from ringleaf.hosts.workload.formats import chakra
 from ringleaf.hosts.workload.formats.astra_text import read_astra_text
 from ringleaf.hosts.workload.formats.chakra_reading import (
     Passed,
+    called_groups,
     named_groups,
     read_messages,
     read_rank,
@@ -105,10 +106,13 @@ def _read_chakra(pattern: Path, groups: str, flops: float | None) -> Graph:
 def _groups_in(
     paths: Sequence[Path], messages: Sequence[Sequence[Any]]
 ) -> dict[str, Sequence[int]]:
-    """Return the groups that the files themselves tell of, on which all must agree."""
+    """Return the groups that files tell of and call, on which all must agree."""
+    called = {name for own in messages for name in called_groups(own)}
     found: dict[str, Sequence[int]] = {}
     for path, own in zip(paths, messages, strict=True):
         for name, ranks in named_groups(own).items():
+            if name not in called:
+                continue
             members = ranks or range(len(paths))
             if list(found.setdefault(name, members)) != list(members):
                 raise ConfigError(

@@ -168,7 +168,8 @@ def call_of(name: str) -> Any:
 
 def test_groups_are_those_that_pytorch_tells_of(tmp_path: Path) -> None:
     groups = group_node(
-        *(1, {"pg_name": "0", "ranks": [], "group_size": 4}, {"pg_name": "3", "ranks": [0, 2]})
+        *(1, {"pg_name": "0", "ranks": [], "group_size": 4}, {"pg_name": "3", "ranks": [0, 2]}),
+        {"pg_name": "9", "ranks": [0, 64]},  # nobody calls it
     )
     first = trace(groups, call_of("3"))
     found = read(tmp_path, first, trace(call_of("0")), first, trace(call_of("")))
@@ -187,7 +188,9 @@ def test_a_file_of_groups_counts_more_than_metadata(tmp_path: Path) -> None:
 
 
 def test_files_that_differ_in_a_group_are_refused(tmp_path: Path) -> None:
-    texts = [trace(group_node(1, {"pg_name": "3", "ranks": [0, rank]})) for rank in (1, 2)]
+    texts = [
+        trace(group_node(1, {"pg_name": "3", "ranks": [0, rank]}), call_of("3")) for rank in (1, 2)
+    ]
 
     with pytest.raises(ConfigError, match=r"t\.1\.et: group '3' must have the same ranks in all"):
         read(tmp_path, *texts)
@@ -234,6 +237,24 @@ def test_json_of_the_feeder_is_read(tmp_path: Path) -> None:
         Node(1, Kind.COMPUTE, "n1", 10 * US),
         Node(2, Kind.COLLECTIVE, "n2", 0, 65536, Call.ALLREDUCE, 0, after=(1,)),
     )
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"num_ranks 2\nrank 0 {", "must be a Chakra trace, got a GOAL schedule"),
+        (b'{"traceEvents": [', "must be a Chakra trace, got a Chrome trace"),
+    ],
+)
+def test_a_sound_file_of_another_kind_is_not_called_damaged(
+    tmp_path: Path, data: bytes, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read(tmp_path, trace(HOST_CALL), data)
+
+
+def test_json_in_a_file_with_the_other_suffix_is_read(tmp_path: Path) -> None:
+    assert len(read(tmp_path, FEEDER.encode()).ranks[0].nodes) == 2
 
 
 def test_json_of_the_jsonizer_is_read_as_the_trace_itself(tmp_path: Path) -> None:
