@@ -77,8 +77,8 @@ def choose(where: str, what: str, name: str, valid: Collection[str], files: str 
     names = list(valid)
     listed = ", ".join(names)
     if file := tell_file(name):
-        read = f"files that are read: {files}" if files else "no files are read for it"
-        raise ConfigError(f"{where}: can't be the {what}, got {file}; {read}; names: {listed}")
+        read = f"files that are read: {files}; " if files else ""
+        raise ConfigError(f"{where}: can't be the {what}, got {file}; {read}names: {listed}")
     by_lower = {each.lower(): each for each in names}
     close = get_close_matches(name.lower(), by_lower, n=1)
     guess = f"did you mean {by_lower[close[0]]!r}? " if close else ""

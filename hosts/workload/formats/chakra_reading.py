@@ -57,11 +57,13 @@ class Passed:
         missing: Control dependencies on nodes that are not there.
         circles: Control dependencies that would have nodes wait for themselves.
         calls: Calls by the host that are computations.
+        starts: Nodes that say when they started.
     """
 
     missing: int = 0
     circles: int = 0
     calls: int = 0
+    starts: int = 0
 
     def notes(self) -> tuple[str, ...]:
         """Return lines on what there is of it."""
@@ -71,6 +73,7 @@ class Passed:
                 self.circles,
                 "control dependencies by which nodes wait for themselves are passed over",
             ),
+            (self.starts, "start times are not used: nodes begin when nothing keeps them"),
             (self.calls, "calls of collectives or messages by hosts are computations of theirs"),
         )
         return tuple(f"{count} {what}" for count, what in told if count)
@@ -146,6 +149,7 @@ def read_rank(
     """
     reader = _Reader(path, rank, groups, flops, passed)
     after = _dependencies(messages, passed)
+    passed.starts += sum(message.start_time_micros > 0 for message in messages)
     nodes = tuple(
         reader.node(message, waits) for message, waits in zip(messages, after, strict=True)
     )

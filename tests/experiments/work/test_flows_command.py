@@ -86,7 +86,7 @@ def test_a_sweep_has_percentiles_of_each_run(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("incast", "--ranks", "1"), "ranks: flows need 2 ranks at least, got 1"),
-        (("star",), "workload: unknown name, got 'star'"),
+        (("star",), "workload: unknown workload, got 'star'"),
         (("incast", "--flow-sizes", "0"), "flow_sizes: sizes must be 1 B or more, got '0'"),
         (("none.csv",), "none.csv"),
         (("gpt13b", "--ranks", "8"), "ranks: is of flows, got 8 for workload: llm"),
@@ -195,7 +195,7 @@ def test_controls_are_a_list_in_the_command_and_in_specs(tmp_path: Path) -> None
         (("random", "--load", "0"), "load: must be above 0, got '0'; write it like 30%"),
         (("random", "--load", "120%"), "load: must be in [0, 1), got '120%'"),
         (("random", "--flow-sizes", "websurch"), "flow_sizes: not understood, got 'websurch'"),
-        (("incast", "--cc", "fixed,swfit"), "cc: unknown congestion control, got 'swfit'; did y"),
+        (("incast", "--cc", "fixed,swfit"), "got 'swfit'; did you mean 'swift'? valid: dcqcn"),
     ],
 )
 def test_wrong_names_and_loads_are_refused(arguments: tuple[str, ...], message: str) -> None:

@@ -74,6 +74,16 @@ def test_the_host_s_call_of_a_collective_is_a_computation(tmp_path: Path) -> Non
     assert len(match(found).meetings) == 1
 
 
+def test_start_times_are_named(tmp_path: Path) -> None:
+    """A node begins when nothing keeps it, whenever it did where the trace is from."""
+    late = node(1, chakra.COMPUTE, 2)
+    late.start_time_micros = 700
+    found = read(tmp_path, trace(late), trace(late))
+
+    assert found.ranks[1].nodes == (Node(1, Kind.COMPUTE, "n1", 2 * US),)
+    assert found.notes == ("2 start times are not used: nodes begin when nothing keeps them",)
+
+
 @pytest.mark.parametrize("kind", [chakra.SEND, chakra.RECEIVE])
 def test_so_is_its_call_of_a_message(tmp_path: Path, kind: int) -> None:
     found = read(tmp_path, trace(node(1, kind, 3, is_cpu_op=True)))
