@@ -28,13 +28,13 @@ def read(folder: Path, head: str, *layers: str, ranks: int | None = None) -> Gra
 
 
 def told(nodes: tuple[Node, ...]) -> Iterator[str]:
-    """Each node as text: `name time after` of a computation, `name CALL size after` else."""
-    names = {node.id: node.name for node in nodes}
+    """Each node as text: its name, with a mark if it is a collective, and what it waits for."""
+    names = {node.id: node.name + "!" * (node.call is not None) for node in nodes}
     for node in nodes:
         what = node.call.name if node.call else f"{node.duration_ps // NS}ns"
         size = f" {node.size_bytes}" if node.call else ""
         after = ", ".join(names[each] for each in node.after)
-        yield f"{node.name}: {what}{size} after {after or 'nothing'}"
+        yield f"{names[node.id]}: {what}{size} after {after or 'nothing'}"
 
 
 CASE_19 = (
@@ -50,8 +50,8 @@ def test_a_forward_pass_and_its_all_reduce(tmp_path: Path) -> None:
     assert found.notes == ()
     assert list(told(found.ranks[3].nodes)) == [
         "embedding_layer forward: 1000ns after nothing",
-        "embedding_layer forward: ALLREDUCE 1048576 after embedding_layer forward",
-        "embedding_layer forward, update: 1ns after embedding_layer forward",
+        "embedding_layer forward!: ALLREDUCE 1048576 after embedding_layer forward",
+        "embedding_layer forward, update: 1ns after embedding_layer forward!",
         "embedding_layer inputs: 1ns after embedding_layer forward, update",
         "embedding_layer weights: 1ns after embedding_layer inputs",
     ]
@@ -63,40 +63,40 @@ TWO = ("a -1 1 ALLREDUCE 8 2 ALLTOALL 16 3 REDUCESCATTER 32 0",
        "b -1 4 ALLREDUCE 64 5 ALLTOALL 128 6 REDUCESCATTER 256 0")  # fmt: skip
 
 STEPS = {
-    "MICRO": ["a weights: REDUCE_SCATTER 32 after nothing",
-              "b weights: REDUCE_SCATTER 256 after nothing"],
+    "MICRO": ["a weights!: REDUCE_SCATTER 32 after nothing",
+              "b weights!: REDUCE_SCATTER 256 after nothing"],
     "DATA": ["a forward: 1ns after nothing",
              "b forward: 4ns after a forward",
              "b weights: 6ns after b forward",
-             "b weights: REDUCE_SCATTER 256 after b weights",
+             "b weights!: REDUCE_SCATTER 256 after b weights",
              "b inputs: 5ns after b weights",
              "a weights: 3ns after b inputs",
-             "a weights: REDUCE_SCATTER 32 after a weights"],
+             "a weights!: REDUCE_SCATTER 32 after a weights"],
     "DISTRIBUTED_INFERENCE": ["a forward: 1ns after nothing",
-                              "a forward: ALLREDUCE 8 after a forward",
-                              "b forward: 4ns after a forward",
-                              "b forward: ALLREDUCE 64 after b forward"],
+                              "a forward!: ALLREDUCE 8 after a forward",
+                              "b forward: 4ns after a forward!",
+                              "b forward!: ALLREDUCE 64 after b forward"],
     "MODEL": ["a forward: 1ns after nothing",
-              "a forward: ALLREDUCE 8 after a forward",
-              "b forward: 4ns after a forward",
-              "b forward: ALLREDUCE 64 after b forward",
-              "b inputs: 5ns after b forward",
-              "b inputs: ALL_TO_ALL 128 after b inputs",
+              "a forward!: ALLREDUCE 8 after a forward",
+              "b forward: 4ns after a forward!",
+              "b forward!: ALLREDUCE 64 after b forward",
+              "b inputs: 5ns after b forward!",
+              "b inputs!: ALL_TO_ALL 128 after b inputs",
               "b weights: 6ns after b inputs",
-              "a inputs: 2ns after b weights, b inputs",
+              "a inputs: 2ns after b weights, b inputs!",
               "a weights: 3ns after a inputs"],
     "HYBRID_TRANSFORMER": ["a forward: 1ns after nothing",
-                           "a forward: ALLREDUCE 8 after a forward",
-                           "b forward: 4ns after a forward",
-                           "b forward: ALLREDUCE 64 after b forward",
-                           "b inputs: 5ns after b forward",
-                           "b inputs: ALL_TO_ALL 128 after b inputs",
-                           "b weights: 6ns after b inputs",
-                           "b weights: REDUCE_SCATTER 256 after b weights",
-                           "a inputs: 2ns after b weights, b inputs",
-                           "a inputs: ALL_TO_ALL 16 after a inputs",
-                           "a weights: 3ns after a inputs",
-                           "a weights: REDUCE_SCATTER 32 after a weights"],
+                           "a forward!: ALLREDUCE 8 after a forward",
+                           "b forward: 4ns after a forward!",
+                           "b forward!: ALLREDUCE 64 after b forward",
+                           "b inputs: 5ns after b forward!",
+                           "b inputs!: ALL_TO_ALL 128 after b inputs",
+                           "b weights: 6ns after b inputs!",
+                           "b weights!: REDUCE_SCATTER 256 after b weights",
+                           "a inputs: 2ns after b weights, b inputs!",
+                           "a inputs!: ALL_TO_ALL 16 after a inputs",
+                           "a weights: 3ns after a inputs!",
+                           "a weights!: REDUCE_SCATTER 32 after a weights"],
 }  # fmt: skip
 
 
