@@ -187,7 +187,7 @@ def describe(name: str, ranks: int | None = None) -> Iterator[str]:
         what = node.call.value if node.call else node.kind.value
         rows[graph.label_of(node), what, members, node.size_bytes] += 1
     for (label, what, members, size), count in _few(rows).items():
-        total = format_size(size * count).replace(" ", "")
+        total = format_size(round(size * count)).replace(" ", "")
         yield f"{label:>10} {what:>14} {members:>5} {size:>12.10g} {count:>9} {total:>11}"
 
 

@@ -99,8 +99,9 @@ class _Reader:
 
     def copy(self, given: _Given) -> None:
         assert self.program is not None
-        places = (given.number(key, 0, MOST_CELLS) for key in ("i_off", "o_off"))
-        self.program.gpus[-1].copies.append((*places, self.parser.CurrentLineNumber))
+        source, target = (given.number(key, 0, MOST_CELLS) for key in ("i_off", "o_off"))
+        line = self.parser.CurrentLineNumber
+        self.program.gpus[-1].copies.append((source, target, line))
 
     def gpu(self, given: _Given) -> None:
         assert self.program is not None

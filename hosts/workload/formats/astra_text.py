@@ -200,10 +200,10 @@ def _layer(where: str, row: Sequence[str], header: Header) -> Layer:
         raise ConfigError(f"{where}: must have {COLUMNS} columns, got {len(row)}")
     own = TP if header.policy.divided else ALL
     of_weights = DP if header.policy.divided else ALL
-    parts = [
+    forward, inputs, weights = (
         _part(where, row[at : at + 3], group) for at, group in ((2, own), (5, own), (8, of_weights))
-    ]
-    return Layer(row[0], *parts, _number(f"{where}: column 12", row[11]))
+    )
+    return Layer(row[0], forward, inputs, weights, _number(f"{where}: column 12", row[11]))
 
 
 def _part(where: str, cells: Sequence[str], group: str) -> Part:

@@ -92,7 +92,7 @@ def _flow(where: str, source: str, target: str, size: str, start_ps: int) -> Flo
     size_bytes = _whole(where, "a size", size)
     if not size_bytes:
         raise ConfigError(f"{where}: size must be 1 byte or more, got 0; such a flow never ends")
-    return Flow(*ends, size_bytes, start_ps)
+    return Flow(ends[0], ends[1], size_bytes, start_ps)
 
 
 def _whole(where: str, what: str, text: str) -> int:

@@ -228,16 +228,16 @@ def test_any_workload_can_run(
         for layer in layers
     ]
     lines.append("last -1 1 NONE 0 1 NONE 0 1 ALLREDUCE 7 0")
-    layers = [*layers, ((1, "NONE", 0), (1, "NONE", 0), (1, "ALLREDUCE", 7), 0)]
+    weights = [layer[2][1:] for layer in layers if layer[2][1] != "NONE" and layer[2][2]]
+    weights.append(("ALLREDUCE", 7))
     found = read(tmp_path, kind, *lines, ranks=ranks)
 
     match(found)
     calls = [(node.call, node.size_bytes) for node in found.ranks[0].nodes if node.call]
-    weights = [layer[2] for layer in layers if layer[2][1] != "NONE" and layer[2][2]]
     if kind == "MICRO":
         names = {Call.ALLREDUCE: "ALLREDUCE", Call.ALL_TO_ALL: "ALLTOALL"}
         names[Call.BROADCAST] = "BROADCAST"
-        assert [(names[call], size) for call, size in calls] == [each[1:] for each in weights]
+        assert [(names[call], size) for call, size in calls] == weights
     updates = [node for node in found.ranks[0].nodes if node.name.endswith(", update")]
     assert len(found.ranks[0].nodes) >= len(calls) + len(updates)
     assert all(node.kind is Kind.COMPUTE for node in updates)
