@@ -22,6 +22,8 @@ GOAL_TEXT = "a GOAL schedule"
 HTSIM = "a connection matrix of htsim"
 NS3_FLOWS = "flows of HPCC's ns-3"
 
+_XML = rb"\s*+(?:(?><!--.*?-->|<[?!][^>]*>)\s*+)*+"  # comments and the like; never tried twice
+
 _KINDS = tuple(
     (title, re.compile(pattern, re.DOTALL))
     for title, pattern in (
@@ -33,18 +35,24 @@ _KINDS = tuple(
         ),
         (CHAKRA_JSON, rb'\s*\{.*"workload_graph"\s*:'),
         ("an execution plan of MSCCL++", rb'\s*\{.*"(?:gpus|threadblocks)"\s*:\s*\['),
-        ("an execution trace of PyTorch's host", rb'\s*\{.*"schema"\s*:.*"nodes"\s*:\s*\['),
+        (
+            "an execution trace of PyTorch's host",
+            rb'\s*\{(?=.*?"schema"\s*:)(?=.*?"nodes"\s*:\s*\[)',
+        ),
         ("a Chrome trace", rb'\s*(?:\{.*"traceEvents"\s*:|\[\s*\{[^{}]*"ph"\s*:)'),
         (CHAKRA_PRINTED, rb'\s*\{\s*(?:\}|"version"\s*:|"attr"\s*:).*\}\s*\{\s*"(?:id|name)"\s*:'),
-        ("an MSCCL program", rb"\s*(?:<[?!].*?>\s*)*<algo\b"),
-        ("a topology of NCCL", rb"\s*(?:<[?!].*?>\s*)*<system\b"),
-        ("graphs of NCCL", rb"\s*(?:<[?!].*?>\s*)*<graphs\b"),
-        (GOAL_TEXT, rb"(?:\s|//[^\n]*\n|/\*.*?\*/)*num_ranks\s+\d"),
+        ("an MSCCL program", _XML + rb"<algo\b"),
+        ("a topology of NCCL", _XML + rb"<system\b"),
+        ("graphs of NCCL", _XML + rb"<graphs\b"),
+        (GOAL_TEXT, rb"(?>\s+|//[^\n]*\n|/\*.*?\*/)*+num_ranks\s+\d"),
         (
             ASTRA_WORKLOAD,
             rb"\s*(?:MICRO|DATA|MODEL|HYBRID_[A-Z_]+|DISTRIBUTED_INFERENCE)\b[^\n]*\n\s*\d+\s*(?:\n|$)",
         ),
-        (HTSIM, rb"(?:\s|#[^\n]*\n)*Nodes[ \t]+\d+\s+(?:#[^\n]*\n\s*)*(?:Connections|Triggers)\b"),
+        (
+            HTSIM,
+            rb"(?>\s+|#[^\n]*\n)*+Nodes[ \t]+\d+\s+(?:#[^\n]*\n\s*)*(?:Connections|Triggers)\b",
+        ),
         (NS3_FLOWS, rb"\s*\d+[ \t]*\r?\n\s*(?:\d+[ \t]+){4,6}[\d.]+[ \t]*(?:\r?\n|$)"),
         ("a topology of HPCC's ns-3", rb"\s*\d+[ \t]+\d+[ \t]+\d+[ \t]*\r?\n"),
     )

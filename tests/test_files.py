@@ -19,6 +19,8 @@ KINDS = [
     (b'{\n  "version": "0.0.4"\n}{\n  "id": "1"\n}', "a Chakra trace as Chakra's jsonizer"),
     (b'<?xml version="1.0"?>\n<!-- made -->\n<algo name="a">', "an MSCCL program"),
     (b'<system version="1">', "a topology of NCCL"),
+    (b"<!-- a > b --><!DOCTYPE graphs>\n<graphs>", "graphs of NCCL"),
+    (b"/* two */ /* parts */num_ranks 2", "a GOAL schedule"),
     (b"// made\n\nnum_ranks 2\nrank 0 {", "a GOAL schedule"),
     (b"\x7f\x10" + bytes(14), "a GOAL schedule in LogGOPSim's binary form"),
     (b"MICRO\n19\nmicro_test", "a workload of ASTRA-sim 1.0 or SimAI"),
@@ -45,6 +47,27 @@ def test_a_file_is_told_by_its_first_bytes(tmp_path: Path, data: bytes, kind: st
     found = kind_of(path)
     assert found.startswith(kind)
     assert bool(found) == bool(kind)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"/**/ " * 13_000 + b"x",
+        b"<!a> " * 13_000 + b"x",
+        b"<!---->" * 9000,
+        b'{"schema": ' * 6000,
+        b'{"version": 1} ' * 4000 + b"{",
+        b"{}" * 30_000,
+        b"#\n" * 30_000 + b"x",
+        b" " * 65_000,
+        b"[{" * 30_000,
+    ],
+)
+def test_no_file_is_looked_at_for_long(tmp_path: Path, data: bytes) -> None:
+    """Each would take years if all ways to divide it were tried."""
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    assert kind_of(path) == ""
 
 
 def test_a_pattern_names_its_first_file(tmp_path: Path) -> None:

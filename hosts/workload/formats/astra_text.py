@@ -26,6 +26,7 @@ from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, Kind, Node, Ra
 from ringleaf.units import PS_PER_NS, is_whole
 
 MOST_LAYERS = 100_000
+MOST_NODES = 4_000_000  # of all ranks together
 
 
 class Inputs(Enum):
@@ -150,8 +151,9 @@ def read_astra_text(path: Path, ranks: int | None = None) -> Graph:
     layers = [_layer(f"{path}: line {number}", row, header) for number, row in rows[:count]]
     size = check_ranks(str(path), _ranks(path, header, ranks))
     groups = _groups(header, size, f"{path}: line 1")
+    most = MOST_NODES // size
     work = tuple(
-        RankWork(tuple(_Maker(header, layers, groups, own).run()), str(path))
+        RankWork(tuple(_Maker(header, layers, groups, own, most).run()), str(path))
         for own in _own_groups(groups)
     )
     return Graph(path.stem, work, tuple(groups), tuple(_notes(path, header, layers, rows[count:])))
@@ -293,6 +295,7 @@ class _Maker:
     layers: Sequence[Layer]
     groups: Sequence[CallGroup]
     own: Mapping[str, int]  # by kind, the place of the rank's group
+    most: int  # nodes
     nodes: list[Node] = field(default_factory=list)
     last: tuple[int, ...] = ()
 
@@ -365,5 +368,10 @@ class _Maker:
 
     def _add(self, name: str, kind: Kind, **more: object) -> int:
         number = len(self.nodes)
+        if number == self.most:
+            raise ConfigError(
+                f"ranks: {len(self.layers)} layers must have {MOST_NODES} nodes at most, together "
+                f"on all ranks, got more; take fewer ranks"
+            )
         self.nodes.append(Node(number, kind, name, **{"after": self.last} | more))  # type: ignore[arg-type]
         return number

@@ -34,8 +34,12 @@ def read_flows(path: Path) -> FlowFile:
     Raises:
         ConfigError: If it can't be read or a line is wrong; the message names the line.
     """
-    read = OTHERS.get(kind_of(path))
-    return read(path) if read else FlowFile(_read_csv(path))
+    kind = kind_of(path)
+    if kind in OTHERS:
+        return OTHERS[kind](path)
+    if kind:
+        raise ConfigError(f"{path}: must be flows, got {kind}")
+    return FlowFile(_read_csv(path))
 
 
 def _read_csv(path: Path) -> list[Flow]:

@@ -173,6 +173,14 @@ def test_lines_after_the_layers_are_named(tmp_path: Path) -> None:
     assert note == f"{path}: line 5 and what follows are passed over: no layers are left"
 
 
+def test_work_is_bounded(tmp_path: Path) -> None:
+    """1,025 layers of a node on each of 4,096 ranks are more than four million."""
+    layers = ["a -1 1 NONE 0 0 NONE 0 0 NONE 0 0"] * 1025
+
+    with pytest.raises(ConfigError, match="1025 layers must have 4000000 nodes at most"):
+        read(tmp_path, "DATA", *layers, ranks=4096)
+
+
 GOOD = "a -1 1 NONE 0 1 NONE 0 1 NONE 0 1"
 
 

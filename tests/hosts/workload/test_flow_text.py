@@ -61,6 +61,7 @@ def test_what_ns3_passes_over_is_named(tmp_path: Path) -> None:
         ("1\n1 1 3 100 8 2\n", "line 2: target must be another node than source, got 1"),
         ("1\n0 1 3 100 0 2\n", "line 2: size must be 1 byte or more, got 0; such a flow never en"),
         ("1\n0 99999 3 100 8 2\n", "line 2: must have 1 to 4096 ranks, got 100000"),
+        ("66 1 65\n0\n", "flow.txt: must be flows, got a topology of HPCC's ns-3"),
         ("2\n0 1 3 100 8 2\n0 x 3 100 8 2\n", "line 3: must be a node, a whole number, got 'x'"),
     ],
 )
