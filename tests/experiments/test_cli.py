@@ -184,7 +184,7 @@ def test_json_in_place_of_the_table_and_a_capture_of_every_port(
         (("verify", "ring", "--hierarchy", "x"), "hierarchy: must be a whole number, got 'x'"),
         (
             ("topo", "show", "torus"),
-            "unknown name, got 'torus'; did you mean 'torus2d'? valid: bcube",
+            "unknown name, got 'torus'; did you mean 'torus3d'? valid: bcube",
         ),
         (("topo", "show", "fattree", "-o", "x.gif"), "file must end in .png"),
         (("plot", "nowhere"), "run directory: no summary.json in it, got 'nowhere'"),
