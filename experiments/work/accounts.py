@@ -16,6 +16,9 @@ from ringleaf.hosts.workload.replay import Replay
 MOST_SIZES = 40
 """The most sizes of messages that have rows of their own."""
 
+MESSAGE = "message"
+"""The call of messages, in tables."""
+
 Span = tuple[int, int]
 """Start and end, in picoseconds."""
 
@@ -89,13 +92,15 @@ def _kind(meeting: Meeting) -> _Kind:
 def _binned(meetings: Sequence[Meeting]) -> KindOf:
     """Return what tells a meeting's kind: messages of many sizes are in bins of sizes."""
     sizes = np.array([each.size_bytes for each in meetings if each.call is None], np.int64)
-    edges = bin_edges(sizes, MOST_SIZES)
+    if len(np.unique(sizes)) <= MOST_SIZES:
+        return _kind
+    edges = bin_edges(sizes)
 
     def kind_of(meeting: Meeting) -> _Kind:
-        *kind, size = _kind(meeting)
-        if meeting.call is None:
+        label, call, ranks, size = _kind(meeting)
+        if call is None:
             size = int(edges[np.searchsorted(edges, size)])
-        return (*kind, size)  # type: ignore[return-value]
+        return label, call, ranks, size
 
     return kind_of
 
@@ -117,14 +122,20 @@ def _spans(
 
 
 def tabulate(replay: Replay, algos: dict[Call | None, str]) -> list[WorkRow]:
-    """Return a row per kind of meeting, in the order in which kinds first appear."""
+    """Return a row per kind of meeting, in the order in which kinds first appear.
+
+    If messages have many sizes, they come last, by size.
+    """
     kind_of = _binned(replay.matched.meetings)
     kinds: dict[_Kind, list[Meeting]] = {}
     for meeting in replay.matched.meetings:
         if not meeting.is_alone:
             kinds.setdefault(kind_of(meeting), []).append(meeting)
     exposed = _exposed(replay, kind_of)
-    return [_row(replay, kind, meetings, algos, exposed[kind]) for kind, meetings in kinds.items()]
+    rows = [_row(replay, kind, meetings, algos, exposed[kind]) for kind, meetings in kinds.items()]
+    if kind_of is not _kind:
+        rows.sort(key=lambda row: row.size_bytes if row.call == MESSAGE else 0)
+    return rows
 
 
 def _exposed(replay: Replay, kind_of: KindOf) -> dict[_Kind, float]:
@@ -155,7 +166,7 @@ def _row(
     ]
     return WorkRow(
         label=label,
-        call=call.value if call else "message",
+        call=call.value if call else MESSAGE,
         algo=algos[call],
         ranks=ranks,
         size_bytes=size_bytes,

@@ -159,7 +159,8 @@ def draw_messages(messages: Messages) -> Figure:
     axes.set_xlabel("time (us, simulated)", fontsize=9)
     axes.set_ylabel("share of messages\nthat take longer", fontsize=9)
     axes.tick_params(labelsize=8)
-    figure.legend(loc="outside lower center", ncols=min(len(groups), 6), fontsize=9)
+    columns = len(groups) if len(sizes) == len(groups) else 3  # "1 KiB to 2 KiB" is long
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     figure.suptitle("Times of messages, by size", x=0.01, ha="left", fontsize=11)
     return figure
 

@@ -18,13 +18,13 @@ Table = npt.NDArray[np.int64]
 
 
 MOST_BINS = 10
-"""The most bins of sizes, each with as many messages, if more sizes than some are told apart."""
+"""The most bins of sizes; if there are more sizes, each bin has as many messages."""
 
 
-def bin_edges(sizes_bytes: Table, most: int = MOST_BINS) -> Table:
-    """Return the largest size of each bin: all sizes, or evenly spaced ones if there are more."""
+def bin_edges(sizes_bytes: Table) -> Table:
+    """Return the largest size of each bin."""
     found: Table = np.unique(sizes_bytes)
-    if len(found) > most:
+    if len(found) > MOST_BINS:
         shares = np.linspace(0, 100, MOST_BINS + 1)[1:]
         found = np.unique(np.percentile(sizes_bytes, shares, method="inverted_cdf"))
     return found

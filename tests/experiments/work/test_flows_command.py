@@ -137,6 +137,8 @@ def test_drawn_flows_have_slowdowns_by_size(tmp_path: Path) -> None:
     with (tmp_path / "results.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) <= 10  # sizes share rows, of which there would be 300
+    most = [int(row["size_bytes"]) for row in rows]
+    assert most == sorted(set(most)) == [int(row["most_bytes"]) for row in bins]
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert sum(int(row["count"]) for row in rows) == 300
     sizes = sum(int(row["total_bytes"]) for row in rows)
