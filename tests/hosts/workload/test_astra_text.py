@@ -1,7 +1,4 @@
-"""Text workloads of ASTRA-sim 1.0 and SimAI; what each kind does is by its state machine.
-
-The first is users' case 19: 1 us of computing, then an all-reduce of 1 MiB among 4.
-"""
+"""Text workloads of ASTRA-sim 1.0 and SimAI; what each kind does is by its state machine."""
 
 from __future__ import annotations
 
@@ -37,14 +34,15 @@ def told(nodes: tuple[Node, ...]) -> Iterator[str]:
         yield f"{names[node.id]}: {what}{size} after {after or 'nothing'}"
 
 
-CASE_19 = (
+ONE_LAYER = (
     SIMAI + "4 ep: 1 pp: 1 vpp: 1 ga: 1 all_gpus: 4 checkpoints: 0 checkpoint_initiates: 0",
     "embedding_layer\t-1\t1000\tALLREDUCE\t1048576\t1\tNONE\t0\t1\tNONE\t0\t1",
 )
 
 
 def test_a_forward_pass_and_its_all_reduce(tmp_path: Path) -> None:
-    found = read(tmp_path, *CASE_19)
+    """1 us of computing, then an all-reduce of 1 MiB among 4."""
+    found = read(tmp_path, *ONE_LAYER)
 
     assert len(found.ranks) == 4
     assert found.notes == ()

@@ -1,7 +1,6 @@
 """Chakra traces as PyTorch and other tools leave them; expectations are by hand.
 
-The host's calls are case 16 of users, and JSON is case 18. ASTRA-sim 2 and Chakra's feeder are the
-sources of what they mean.
+ASTRA-sim 2 and Chakra's feeder are the sources of what nodes mean.
 """
 
 from __future__ import annotations
