@@ -15,63 +15,29 @@ Source:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
+from ringleaf.hosts.workload.formats.astra_steps import (
+    ALL,
+    DP,
+    DP_EP,
+    EP,
+    MOST_NODES,
+    POLICIES,
+    TP,
+    Header,
+    Inputs,
+    Layer,
+    Maker,
+    Part,
+)
 from ringleaf.hosts.workload.formats.framing import read_text
-from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, Kind, Node, RankWork, check_ranks
-from ringleaf.units import PS_PER_NS, is_whole
+from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, RankWork, check_ranks
+from ringleaf.units import is_whole
 
 MOST_LAYERS = 100_000
-MOST_NODES = 4_000_000  # of all ranks together
-
-
-class Inputs(Enum):
-    """When the collective of inputs' gradients is waited for."""
-
-    NEVER = "it has none"
-    AT_ONCE = "before weights' gradients are computed"
-    LATER = "after that"
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What a kind of parallelism does with layers.
-
-    Attributes:
-        forward: Whether collectives of the forward pass are called.
-        inputs: When those of inputs' gradients are waited for.
-        weights: Whether those of weights' gradients are called; nobody waits for them.
-        weights_first: Whether weights' gradients come before those of inputs.
-        backward: Whether there is a backward pass.
-        divided: Whether ranks are divided into groups.
-    """
-
-    forward: bool = True
-    inputs: Inputs = Inputs.NEVER
-    weights: bool = False
-    weights_first: bool = False
-    backward: bool = True
-    divided: bool = False
-
-
-_TRANSFORMER = Policy(inputs=Inputs.AT_ONCE, weights=True, divided=True)
-
-POLICIES = {
-    "MICRO": Policy(forward=False, weights=True),
-    "DATA": Policy(forward=False, weights=True, weights_first=True),
-    "MODEL": Policy(inputs=Inputs.LATER),
-    "DISTRIBUTED_INFERENCE": Policy(backward=False),
-    "HYBRID_TRANSFORMER": _TRANSFORMER,
-    "HYBRID_TRANSFORMER_FWD_IN_BCKWD": _TRANSFORMER,
-}
-"""The kinds that are read. Others divide ranks by the dimensions of a network, which the file does
-not have."""
-
-MICRO = "MICRO"
 
 CALLS = {
     "ALLREDUCE": Call.ALLREDUCE,
@@ -81,52 +47,11 @@ CALLS = {
     "BROADCAST": Call.BROADCAST,
 }
 
-TP, DP, EP, DP_EP, ALL = "tp", "dp", "ep", "dp_ep", "world"
-"""The kinds of groups: of tensor and data parallelism; of experts, and replicas of experts."""
-
 COLUMNS = 12
-UPDATE_STREAM = 1
-"""The first stream of the delays after collectives, which keep nobody from computing."""
 
 _COUNTS = {"model_parallel_NPU_group:": TP, "ep:": EP, "pp:": "pp", "all_gpus:": ALL}
 _LISTS = ("checkpoints:", "checkpoint_initiates:")
 _UNUSED = ("vpp:", "ga:", "pp_comm", "pp_comm:")  # of stages of a pipeline, of which there is one
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A computation (ns), and the collective after it, with the kind of its group; None: none."""
-
-    time_ns: int
-    call: Call | None = None
-    group: str = ALL
-    size_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """A line of the file."""
-
-    name: str
-    forward: Part
-    inputs: Part
-    weights: Part
-    update_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The first line: the kind, sizes of groups, and layers whose forward pass runs again."""
-
-    kind: str
-    sizes: Mapping[str, int]
-    checkpoints: frozenset[int] = frozenset()
-    initiates: frozenset[int] = frozenset()
-
-    @property
-    def policy(self) -> Policy:
-        """What the kind does."""
-        return POLICIES[self.kind]
 
 
 def read_astra_text(path: Path, ranks: int | None = None) -> Graph:
@@ -153,7 +78,7 @@ def read_astra_text(path: Path, ranks: int | None = None) -> Graph:
     groups = _groups(header, size, f"{path}: line 1")
     most = MOST_NODES // size
     work = tuple(
-        RankWork(tuple(_Maker(header, layers, groups, own, most).run()), str(path))
+        RankWork(tuple(Maker(header, layers, groups, own, most).run()), str(path))
         for own in _own_groups(groups)
     )
     return Graph(path.stem, work, tuple(groups), tuple(_notes(path, header, layers, rows[count:])))
@@ -279,99 +204,5 @@ def _notes(
         yield f"{path}: collectives of {' and '.join(unused)} are passed over, as {kind} has none"
     parts = [part for layer in layers for part in (layer.forward, layer.inputs, layer.weights)]
     if any(part.call is Call.ALL_GATHER for part in parts):
-        size = "the whole result, as SimAI has it" if _is_simai_s(header) else "each rank's share"
+        size = "the whole result, as SimAI has it" if header.is_simai_s else "each rank's share"
         yield f"{path}: sizes of ALLGATHER are those of {size}"
-
-
-def _is_simai_s(header: Header) -> bool:
-    return TP in header.sizes
-
-
-@dataclass(slots=True)
-class _Maker:
-    """The nodes of one rank, which does one thing after the other."""
-
-    header: Header
-    layers: Sequence[Layer]
-    groups: Sequence[CallGroup]
-    own: Mapping[str, int]  # by kind, the place of the rank's group
-    most: int  # nodes
-    nodes: list[Node] = field(default_factory=list)
-    last: tuple[int, ...] = ()
-
-    def run(self) -> list[Node]:
-        policy = self.header.policy
-        if self.header.kind == MICRO:
-            for layer in self.layers:
-                self._call(layer, layer.weights, "weights")
-            return self.nodes
-        for layer in self.layers:
-            self._forward(layer)
-        if policy.backward:
-            for place in range(len(self.layers) - 1, -1, -1):
-                if place in self.header.initiates:
-                    self._forward_again(place)
-                self._backward(place)
-        return self.nodes
-
-    def _forward(self, layer: Layer) -> None:
-        self._compute(layer, layer.forward, "forward")
-        if self.header.policy.forward:
-            self.last = self._call(layer, layer.forward, "forward")
-
-    def _forward_again(self, place: int) -> None:
-        """Compute again what was not kept, from the last checkpoint on."""
-        start = max((each for each in self.header.checkpoints if each <= place), default=0)
-        for layer in self.layers[start:place]:
-            self._forward(layer)
-
-    def _backward(self, place: int) -> None:
-        layer, policy = self.layers[place], self.header.policy
-        if policy.weights_first:
-            self._weights(layer)
-            if place:
-                self._compute(layer, layer.inputs, "inputs")
-            return
-        self._compute(layer, layer.inputs, "inputs")
-        waits = self.last
-        if policy.inputs is Inputs.AT_ONCE:
-            self.last = waits = self._call(layer, layer.inputs, "inputs")
-        elif place:
-            waits = self._call(layer, layer.inputs, "inputs")
-        self._weights(layer)
-        self.last = tuple(dict.fromkeys((*self.last, *waits)))
-
-    def _weights(self, layer: Layer) -> None:
-        self._compute(layer, layer.weights, "weights")
-        if self.header.policy.weights:
-            self._call(layer, layer.weights, "weights")
-
-    def _compute(self, layer: Layer, part: Part, what: str) -> None:
-        if part.time_ns:
-            name = f"{layer.name} {what}"
-            self.last = (self._add(name, Kind.COMPUTE, duration_ps=part.time_ns * PS_PER_NS),)
-
-    def _call(self, layer: Layer, part: Part, what: str) -> tuple[int, ...]:
-        """Add a part's collective, and the delay after it; return what has its result."""
-        if part.call is None:
-            return self.last
-        name, group, size = f"{layer.name} {what}", self.own[part.group], part.size_bytes
-        ranks = self.groups[group].ranks
-        if part.call is Call.ALL_GATHER and _is_simai_s(self.header):
-            size = -(-size // len(ranks))
-        about = {"size_bytes": size, "call": part.call, "group": group, "root": ranks[0]}
-        called = self._add(name, Kind.COLLECTIVE, **about)
-        if not layer.update_ns:
-            return (called,)
-        delay = {"duration_ps": layer.update_ns * PS_PER_NS, "stream": UPDATE_STREAM + called}
-        return (self._add(f"{name}, update", Kind.COMPUTE, after=(called,), **delay),)
-
-    def _add(self, name: str, kind: Kind, **more: object) -> int:
-        number = len(self.nodes)
-        if number == self.most:
-            raise ConfigError(
-                f"ranks: {len(self.layers)} layers must have {MOST_NODES} nodes at most, together "
-                f"on all ranks, got more; take fewer ranks"
-            )
-        self.nodes.append(Node(number, kind, name, **{"after": self.last} | more))  # type: ignore[arg-type]
-        return number
