@@ -7,7 +7,7 @@ from html import escape
 
 from ringleaf.experiments.figures.sorting import of_jobs, told_apart
 from ringleaf.experiments.page.document import document, figure
-from ringleaf.experiments.spec.workload import are_flows
+from ringleaf.experiments.spec.named import are_flows
 from ringleaf.units import PS_PER_MS, PS_PER_US, format_size
 
 Line = Mapping[str, object]

@@ -16,8 +16,9 @@ from typing import Any
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
+from ringleaf.experiments.spec.named import named
 from ringleaf.experiments.spec.network import NetworkSpec
-from ringleaf.experiments.spec.workload import WorkloadSpec, named
+from ringleaf.experiments.spec.workload import WorkloadSpec
 
 JOBS = "jobs"
 """The key that makes an experiment one of jobs."""

@@ -30,17 +30,9 @@ from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.collective import DATA
 from ringleaf.experiments.spec.kinds import Text, label, option
+from ringleaf.experiments.spec.named import FLOWS, LLM, NAMES, TRACE, WORKLOADS
 from ringleaf.experiments.spec.network import WHERE, NetworkSpec
-from ringleaf.files import (
-    ASTRA_WORKLOAD,
-    CHAKRA_JSON,
-    CHAKRA_PRINTED,
-    GOAL_TEXT,
-    HTSIM,
-    NS3_FLOWS,
-    find_file,
-    kind_of,
-)
+from ringleaf.files import find_file
 from ringleaf.hosts.workload.flow_sizes import DISTRIBUTIONS, read_distribution
 from ringleaf.hosts.workload.flows import AT_RANDOM, PATTERNS, Traffic
 from ringleaf.hosts.workload.llm.pipeline import SCHEDULES
@@ -48,17 +40,6 @@ from ringleaf.hosts.workload.llm.presets import PRESETS, Preset
 from ringleaf.hosts.workload.llm.sizes import Sizes, Split, check
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import parse_flops, parse_fraction, parse_size
-
-LLM, TRACE, FLOWS = WORKLOADS = ("llm", "trace", "flows")
-
-NAMES = (*WORKLOADS, *PRESETS, *PATTERNS)
-"""Kinds of workloads, and the names of some."""
-
-FILES = (
-    "NAME.goal, Chakra's 'NAME.*.et' and 'NAME.*.json', ASTRA-sim 1.0's and SimAI's text; flows: "
-    "NAME.csv, HPCC's flow.txt, htsim's NAME.cm"
-)
-"""The files that are workloads, for messages."""
 
 PACKED, SCATTERED = PLACEMENTS = ("packed", "scattered")
 
@@ -71,39 +52,6 @@ LOAD = 0.3
 """The load of patterns that draw sizes, by default."""
 
 MOST_FLOWS = 100_000
-
-
-def kind_of_workload(name: str) -> str | None:
-    """Return the kind of workload of a file, by its suffix or contents; None: it is none."""
-    if name.endswith((".et", ".et.gz", ".goal")):
-        return TRACE
-    if name.endswith(".csv"):
-        return FLOWS
-    path = find_file(name)
-    kind = kind_of(path) if path else ""
-    if kind in (GOAL_TEXT, ASTRA_WORKLOAD, CHAKRA_JSON, CHAKRA_PRINTED):
-        return TRACE
-    return FLOWS if kind in (HTSIM, NS3_FLOWS) else None
-
-
-def named(name: str, where: str = "") -> dict[str, str]:
-    """Return the options that a workload's name, or its file, stands for.
-
-    Raises:
-        ConfigError: If there is no such workload.
-    """
-    if kind := kind_of_workload(name):
-        return {"workload": kind, "files": name}
-    choose(f"{where}workload", "workload", name, NAMES, FILES)
-    if name in WORKLOADS:
-        return {"workload": name}
-    is_pattern = name in PATTERNS
-    return {"workload": FLOWS if is_pattern else LLM, "pattern" if is_pattern else "preset": name}
-
-
-def are_flows(name: str) -> bool:
-    """Return whether the workload of a name, or of a file, is flows."""
-    return named(name)["workload"] == FLOWS
 
 
 def _kind(text: str, where: str) -> str:

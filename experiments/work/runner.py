@@ -13,8 +13,9 @@ from ringleaf.experiments.estimate import HOPS_PER_S, count_threads
 from ringleaf.experiments.graph import fit, load
 from ringleaf.experiments.network import common_options, make_graph
 from ringleaf.experiments.spec.collective import NONE, RANDOM
+from ringleaf.experiments.spec.named import FLOWS
 from ringleaf.experiments.spec.network import VIRTUAL
-from ringleaf.experiments.spec.workload import AUTO, FLOWS, WorkloadSpec
+from ringleaf.experiments.spec.workload import AUTO, WorkloadSpec
 from ringleaf.experiments.work.hops import count_hops
 from ringleaf.experiments.work.ledger import LateData, NoData, RandomData
 from ringleaf.experiments.work.messages import Messages, Table

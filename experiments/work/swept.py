@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ringleaf.experiments.figures.style import matplotlib_style, save
-from ringleaf.experiments.spec.workload import are_flows
+from ringleaf.experiments.spec.named import are_flows
 from ringleaf.experiments.work.figures import SPENT
 from ringleaf.units import PS_PER_MS, PS_PER_US
 

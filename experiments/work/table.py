@@ -8,7 +8,7 @@ from ringleaf.experiments import drops, held
 from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of
 from ringleaf.experiments.estimate import HOPS_PER_S, THREAD_GAIN, format_wait
 from ringleaf.experiments.spec.collective import NONE
-from ringleaf.experiments.spec.workload import LLM
+from ringleaf.experiments.spec.named import LLM
 from ringleaf.experiments.work.accounts import WorkRow
 from ringleaf.experiments.work.messages import PERCENTILES
 from ringleaf.experiments.work.results import WorkResults

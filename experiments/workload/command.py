@@ -12,8 +12,8 @@ import typer
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.spec.named import FILES
 from ringleaf.experiments.spec.typed import with_options
-from ringleaf.experiments.spec.workload import FILES
 from ringleaf.experiments.workload import graphs
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.llm.presets import PRESETS

@@ -12,20 +12,14 @@ import typer
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.console import FAILURE, Debug, say
+from ringleaf.experiments.spec.named import FILES, LLM, TRACE, kind_of_workload, named
 from ringleaf.experiments.spec.options import (
     OPTIONS_OF_WORKLOADS,
     WORKLOAD,
     file_name,
     resolve_workload,
 )
-from ringleaf.experiments.spec.workload import (
-    FILES,
-    LLM,
-    TRACE,
-    WorkloadSpec,
-    kind_of_workload,
-    named,
-)
+from ringleaf.experiments.spec.workload import WorkloadSpec
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.graph import Kind
 from ringleaf.hosts.workload.llm import traffic
