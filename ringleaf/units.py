@@ -132,6 +132,16 @@ def parse_fraction(text: str, where: str = "fraction") -> float:
     return value
 
 
+def parse_number(text: str, where: str = "number") -> float:
+    """Return a number of at least 0, like `97.5`, `0.97` or `1e6`.
+
+    Raises:
+        ConfigError: If it is not understood.
+    """
+    match = _split(where, text, r"(\d+(?:\.\d*)?(?:e[+-]?\d{1,2})?)", "97.5 or 1e6")
+    return float(match[1])
+
+
 def format_size(size_bytes: int) -> str:
     """`4 MiB`, `1.5 KiB`, `7 B`."""
     value = float(size_bytes)

@@ -163,15 +163,24 @@ def one_number_of(numbers: Collection[int]) -> Text:
     return Text(lambda text, where: int(choose(where, "value", text, texts)), shape)
 
 
-def several_of(what: str, names: Collection[str], *, shown: bool = True) -> Text:
-    """Return the reader of names separated by commas: each once, in order."""
+def several_of(what: str, names: Collection[str], *, shown: bool = True, files: str = "") -> Text:
+    """Return the reader of names separated by commas: each once, in order.
+
+    Args:
+        what: What the names are of, for messages.
+        names: The valid ones.
+        shown: Whether editors offer them.
+        files: The files that may stand for one, for messages.
+    """
     shape: dict[str, Any] = {"type": "string"}
     if shown:
         shape["examples"] = list(names)
-    return Text(lambda text, where: several(where, what, text, names), shape, listed=True)
+    return Text(lambda text, where: several(where, what, text, names, files), shape, listed=True)
 
 
-def several(where: str, what: str, text: str, names: Collection[str]) -> tuple[str, ...]:
+def several(
+    where: str, what: str, text: str, names: Collection[str], files: str = ""
+) -> tuple[str, ...]:
     """Return the names of a text, which are separated by commas: each once, in order.
 
     Raises:
@@ -181,7 +190,7 @@ def several(where: str, what: str, text: str, names: Collection[str]) -> tuple[s
     if not given:
         valid = ", ".join(names)
         raise ConfigError(f"{where}: nothing to run, got {text!r}; valid: {valid}")
-    return tuple(dict.fromkeys(choose(where, what, name, names) for name in given))
+    return tuple(dict.fromkeys(choose(where, what, name, names, files) for name in given))
 
 
 def _names(text: str) -> list[str]:

@@ -91,7 +91,9 @@ class Checked(BaseModel):
 
 def _program(text: str, where: str) -> str:
     return (
-        check_programs(text, where) if is_path(text) else choose(where, "program", text, PROGRAMS)
+        check_programs(text, where)
+        if is_path(text)
+        else choose(where, "program", text, PROGRAMS, "*.json, *.p4")
     )
 
 

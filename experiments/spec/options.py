@@ -16,6 +16,7 @@ from typing import Any
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
+from ringleaf.experiments.spec.named import named
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.workload import WorkloadSpec
 
@@ -109,7 +110,9 @@ def resolve_workload(given: Mapping[str, Any], where: str = "") -> WorkloadSpec:
         ConfigError: If one is wrong; the message names it, its value and the valid ones.
     """
     name = given.get("preset") or given[WORKLOAD]
-    return WorkloadSpec.read({"out": str(Path("runs") / file_name(str(name))), **given}, where)
+    meant = named(str(given[WORKLOAD]), where)
+    out = str(Path("runs") / file_name(str(name)))
+    return WorkloadSpec.read({"out": out, **given, **meant}, where)
 
 
 def resolve_any(

@@ -14,6 +14,7 @@ from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.jobs.figures import COLORS, STEPS
 from ringleaf.experiments.work.messages import Messages
 from ringleaf.experiments.work.results import WorkResults
+from ringleaf.experiments.work.slowdown import Bin
 from ringleaf.experiments.work.timeline import COMPUTE, Bar
 from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 
@@ -29,6 +30,12 @@ MOST_SIZES = 6
 
 WIDE = 8
 """The longest time over the shortest above which an axis is logarithmic."""
+
+SLOWDOWNS = (
+    ("p50", "median", "o-", "#3f7fd1"),
+    ("p95", "95 %", "s-", "#e08a2b"),
+    ("p99", "99 %", "D-", "#d62f5c"),
+)
 
 SPENT = (
     ("compute_ps", "computing", "#3f7fd1"),
@@ -48,6 +55,8 @@ def draw_all(folder: Path, found: WorkResults, perform: Perform = in_turn) -> di
         drawn["link"] = partial(draw_link, found)
     if len(found.messages.table):
         drawn["messages"] = partial(draw_messages, found.messages)
+    if found.slowdown:
+        drawn["slowdown"] = partial(draw_slowdown, found.slowdown)
     with matplotlib_style():
         return perform({name: partial(_save, draw, folder / name) for name, draw in drawn.items()})
 
@@ -150,8 +159,33 @@ def draw_messages(messages: Messages) -> Figure:
     axes.set_xlabel("time (us, simulated)", fontsize=9)
     axes.set_ylabel("share of messages\nthat take longer", fontsize=9)
     axes.tick_params(labelsize=8)
-    figure.legend(loc="outside lower center", ncols=min(len(groups), 6), fontsize=9)
+    columns = len(groups) if len(sizes) == len(groups) else 3  # "1 KiB to 2 KiB" is long
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     figure.suptitle("Times of messages, by size", x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def draw_slowdown(bins: Sequence[Bin]) -> Figure:
+    """Draw percentiles of flows' slowdowns by size; a bin is drawn at its largest size."""
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    figure: Figure
+    figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+    sizes = [each.most_bytes for each in bins]
+    for name, label, marker, color in SLOWDOWNS:
+        axes.plot(sizes, [getattr(each, name) for each in bins], marker, color=color, label=label)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: format_size(int(size))))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("size of flows, up to", fontsize=9)
+    axes.set_ylabel("slowdown (1: alone)", fontsize=9)
+    axes.tick_params(labelsize=8)
+    figure.legend(loc="outside lower center", ncols=len(SLOWDOWNS), fontsize=9)
+    figure.suptitle("Slowdown of flows, by size", x=0.01, ha="left", fontsize=11)
     return figure
 
 

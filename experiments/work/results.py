@@ -20,6 +20,7 @@ from ringleaf.experiments.folder import write_bytes, write_text
 from ringleaf.experiments.results import SCHEMA_VERSION, read_json
 from ringleaf.experiments.work.accounts import Spending, WorkRow
 from ringleaf.experiments.work.messages import COLUMNS, PERCENTILES, Messages
+from ringleaf.experiments.work.slowdown import Bin
 from ringleaf.experiments.work.timeline import FILE, Timeline
 from ringleaf.hosts.workload.replay import Times
 from ringleaf.networks.outcome import Drop
@@ -30,12 +31,16 @@ KIND = "workload"
 MESSAGES = "messages.csv"
 """The file with a line for each message, if there are any."""
 
+SLOWDOWN = "slowdown.csv"
+"""The file with flows' slowdowns by size, if the workload is flows."""
+
 FILES = (
     *(
         "config.json",
         "results.csv",
         "ranks.csv",
         MESSAGES,
+        SLOWDOWN,
         "summary.json",
         "series.npz",
         "spec.yaml",
@@ -70,6 +75,7 @@ class WorkResults:
     most_late_ps: int | None = None  # likewise, the most
     pauses: int = 0  # times that a port asked the other end to pause a class
     trims: int = 0  # packets that found a queue full, and went on without their payload
+    slowdown: list[Bin] = field(default_factory=list)  # of flows, by size
     times: list[list[Times]] = field(default_factory=list)  # by rank and node; not in files
 
     def share(self, name: str) -> float:
@@ -114,6 +120,7 @@ def write_all(
         "idle_share": results.share("idle_ps"),
         "bubble": results.bubble,
         **figures_of(results.messages),
+        "slowdown": [asdict(each) for each in results.slowdown],
         "about": list(about),
         "config": dict(config),
         "rows": [asdict(row) for row in results.rows],
@@ -126,6 +133,8 @@ def write_all(
     if len(results.messages.table):
         lines = (dict(zip(COLUMNS, row, strict=True)) for row in results.messages.table.tolist())
         _write_csv(folder / MESSAGES, COLUMNS, lines)
+    if results.slowdown:
+        _write_csv(folder / SLOWDOWN, _names(Bin), [asdict(each) for each in results.slowdown])
     if results.drop_counts:
         write_text(folder / drops.FILE, drops.as_csv({(KIND, 0): results.drop_counts}))
 
@@ -179,4 +188,5 @@ def read_results(folder: Path) -> WorkResults:
         timeline=timeline,
         link_series=series.get("link_series"),
         messages=Messages(series["messages"]),
+        slowdown=[Bin(**each) for each in summary.get("slowdown", ())],
     )

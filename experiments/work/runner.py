@@ -13,12 +13,15 @@ from ringleaf.experiments.estimate import HOPS_PER_S, count_threads
 from ringleaf.experiments.graph import fit, load
 from ringleaf.experiments.network import common_options, make_graph
 from ringleaf.experiments.spec.collective import NONE, RANDOM
+from ringleaf.experiments.spec.named import FLOWS
 from ringleaf.experiments.spec.network import VIRTUAL
-from ringleaf.experiments.spec.workload import AUTO, FLOWS, WorkloadSpec
+from ringleaf.experiments.spec.workload import AUTO, WorkloadSpec
 from ringleaf.experiments.work.hops import count_hops
 from ringleaf.experiments.work.ledger import LateData, NoData, RandomData
+from ringleaf.experiments.work.messages import Messages, Table
 from ringleaf.experiments.work.placement import place_ranks
 from ringleaf.experiments.work.schedules import Scheduling, elements_of
+from ringleaf.experiments.work.slowdown import alone_ps, slowdowns
 from ringleaf.experiments.work.summary import Performance, summarise
 from ringleaf.hosts.workload.graph import Call
 from ringleaf.hosts.workload.meetings import Matched
@@ -176,7 +179,21 @@ class WorkExperiment:
     def _summarise(self, done: Performance, owners: dict[int, str]) -> WorkResults:
         assert not done.replay.left
         self.wall_s = done.outcome.wall_s
-        return summarise(self.graph, done, self.calls, owners)
+        found = summarise(self.graph, done, self.calls, owners)
+        if self.spec.workload == FLOWS and self.spec.net == VIRTUAL:
+            found.slowdown = slowdowns(found.messages, self._alone_ps(found.messages))
+        return found
+
+    def _alone_ps(self, messages: Messages) -> Table:
+        """Return the time of each message, if it were alone."""
+        return alone_ps(
+            self.graph,
+            self.hosts,
+            messages,
+            mtu_bytes=self.spec.mtu_bytes,
+            cc=self.spec.cc,
+            message_overhead_ps=self.spec.message_overhead_ps,
+        )
 
     def _ledger(self) -> NoData | RandomData:
         return NoData() if self.data == NONE else self._random()

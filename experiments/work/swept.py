@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ringleaf.experiments.figures.style import matplotlib_style, save
-from ringleaf.experiments.spec.workload import FLOWS
+from ringleaf.experiments.spec.named import are_flows
 from ringleaf.experiments.work.figures import SPENT
 from ringleaf.units import PS_PER_MS, PS_PER_US
 
@@ -52,7 +52,7 @@ def draw(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
 
 def draw_any(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
     """Draw runs of flows by their messages' times, and others by ranks' time."""
-    is_traffic = all(line["workload"] == FLOWS for line in lines)
+    is_traffic = all(are_flows(str(line["workload"])) for line in lines)
     return (draw_times if is_traffic else draw)(lines, names, stem)
 
 

@@ -8,11 +8,12 @@ from ringleaf.experiments import drops, held
 from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of
 from ringleaf.experiments.estimate import HOPS_PER_S, THREAD_GAIN, format_wait
 from ringleaf.experiments.spec.collective import NONE
-from ringleaf.experiments.spec.workload import LLM
+from ringleaf.experiments.spec.named import LLM
 from ringleaf.experiments.work.accounts import WorkRow
 from ringleaf.experiments.work.messages import PERCENTILES
 from ringleaf.experiments.work.results import WorkResults
 from ringleaf.experiments.work.runner import WorkExperiment
+from ringleaf.experiments.work.slowdown import Bin
 from ringleaf.hosts.workload.graph import Kind
 from ringleaf.hosts.workload.llm.pipeline import bubble
 from ringleaf.topologies.injection import injections_bps
@@ -49,6 +50,7 @@ def about(experiment: WorkExperiment) -> list[str]:
         f"{_data(experiment)}",
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
         *notes(spec.topo),
+        *graph.notes,
     ]
 
 
@@ -134,6 +136,7 @@ def foot(results: WorkResults, wall_s: float) -> Iterator[str]:
     if results.reason:
         yield f"# {results.reason}"
     yield from _messages(results)
+    yield from _slowdown(results.slowdown)
     yield (
         f"# fullest queue {format_size(results.peak_queue_bytes)}; {results.retransmissions} "
         f"packets sent again"
@@ -167,6 +170,17 @@ def _messages(results: WorkResults) -> Iterator[str]:
             f"# {len(results.messages.table)} messages: {times} us; Jain's fairness of the largest "
             f"{results.messages.fairness():.3f}"
         )
+
+
+def _slowdown(bins: Sequence[Bin]) -> Iterator[str]:
+    """Yield lines on flows' slowdowns by size, if they are known."""
+    if not bins:
+        return
+    yield "# slowdown by size: the time of a flow over that of the same flow alone"
+    yield f"# {'up to (B)':>13} {'flows':>7} {'median':>8} {'p95':>8} {'p99':>8}"
+    for each in bins:
+        values = " ".join(f"{value:8.2f}" for value in (each.p50, each.p95, each.p99))
+        yield f"# {each.most_bytes:>13} {each.count:>7} {values}"
 
 
 def _line(cells: Iterable[str]) -> str:

@@ -192,7 +192,7 @@ def test_what_is_no_packet_is_refused(
     [
         (
             ["forwad", "--example"],
-            "unknown program, got 'forwad'; valid: a2tp-256, a2tp-64, a2tp-switchml-64,",
+            "unknown program, got 'forwad'; did you mean 'forward'? valid: a2tp-256, a2tp-64,",
         ),
         ([TABLES], "a packet is needed, got none"),
         (["forward", "--packet", "00", "--port", "600"], "ports are 0 to 510, got 600"),
