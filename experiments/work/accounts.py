@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.meetings import Meeting
+from ringleaf.hosts.workload.matched import Meeting
 from ringleaf.hosts.workload.replay import Replay
 
 Span = tuple[int, int]
@@ -95,10 +95,10 @@ def _spans(replay: Replay, rank: int) -> tuple[list[Span], dict[_Kind, list[Span
 
 def tabulate(replay: Replay, algos: dict[Call | None, str]) -> list[WorkRow]:
     """Return a row per kind of meeting, in the order in which kinds first appear."""
-    kinds: dict[_Kind, list[Meeting]] = {}
-    for meeting in replay.matched.meetings:
+    kinds: dict[_Kind, list[tuple[Meeting, int]]] = {}
+    for meeting, over_ps in zip(replay.matched.meetings, replay.over_ps, strict=True):
         if not meeting.is_alone:
-            kinds.setdefault(_kind(meeting), []).append(meeting)
+            kinds.setdefault(_kind(meeting), []).append((meeting, over_ps))
     exposed = _exposed(replay)
     return [_row(replay, kind, meetings, algos, exposed[kind]) for kind, meetings in kinds.items()]
 
@@ -117,17 +117,17 @@ def _exposed(replay: Replay) -> dict[_Kind, float]:
 def _row(
     replay: Replay,
     kind: _Kind,
-    meetings: Sequence[Meeting],
+    meetings: Sequence[tuple[Meeting, int]],
     algos: dict[Call | None, str],
     exposed_ps: float,
 ) -> WorkRow:
     label, call, ranks, size_bytes = kind
-    firsts = [replay.times[each.ranks[0]][each.places[0]] for each in meetings]
-    times = [each.end_ps - each.start_ps for each in firsts]
+    firsts = [replay.times[each.ranks[0]][each.places[0]] for each, _ in meetings]
+    times = [over_ps - first.start_ps for first, (_, over_ps) in zip(firsts, meetings, strict=True)]
     waits = [
         first.start_ps
         - min(replay.times[r][p].ready_ps for r, p in zip(m.ranks, m.places, strict=True))
-        for first, m in zip(firsts, meetings, strict=True)
+        for first, (m, _) in zip(firsts, meetings, strict=True)
     ]
     return WorkRow(
         label=label,

@@ -46,8 +46,23 @@ def about(experiment: WorkExperiment) -> list[str]:
         *(_model(experiment) if spec.workload == LLM else ()),
         f"{computing} computations, {len(experiment.matched.meetings)} meetings of ranks; "
         f"{_data(experiment)}",
+        *_messages_leave(experiment),
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
     ]
+
+
+def _messages_leave(experiment: WorkExperiment) -> Iterator[str]:
+    """Yield a line that says when messages leave, if there are any."""
+    if all(each.call is not None for each in experiment.matched.meetings):
+        return
+    limit = experiment.spec.eager_limit
+    if limit is None:
+        yield "messages leave when senders have reached them (eager), and wait where they arrive"
+    else:
+        yield (
+            f"messages of up to {format_size(limit)} leave when senders have reached them (eager), "
+            "longer ones when both ranks have (rendezvous)"
+        )
 
 
 def _model(experiment: WorkExperiment) -> Iterator[str]:

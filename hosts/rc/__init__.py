@@ -16,6 +16,7 @@ from ringleaf.hosts.rc.landing import COPY
 from ringleaf.hosts.rc.receiver import post_receive
 from ringleaf.hosts.rc.sender import post_send
 from ringleaf.hosts.rc.state import (
+    LEFT,
     MTU,
     OVERRUN,
     RECEIVED,
@@ -42,6 +43,7 @@ __all__ = [
     "COPY",
     "DEFAULT_PARTITION",
     "FULL_MEMBER",
+    "LEFT",
     "MTU",
     "OVERRUN",
     "PACKET_OVERHEAD_BYTES",
