@@ -62,11 +62,10 @@ class Replay:
     def start(self, now_ps: int) -> None:
         """Begin with all nodes that depend on nothing."""
         for rank, missing in enumerate(self._missing):
-            for place, count in enumerate(missing):
-                if not count:
-                    self._arrive(rank, place, now_ps)
-                    if self.matched.meeting_of[rank][place] >= 0:
-                        self._release(rank, self._begun[rank].get(place, ()), now_ps)
+            for place in [place for place, count in enumerate(missing) if not count]:
+                self._arrive(rank, place, now_ps)
+                if self.matched.meeting_of[rank][place] >= 0:
+                    self._release(rank, self._begun[rank].get(place, ()), now_ps)
             self._compute(rank)
 
     def next_ps(self) -> int:

@@ -140,7 +140,7 @@ class WorkDirector:
     def _collect(self) -> None:
         """Queue the meetings that may begin; those of one rank are over at once."""
         later, self._later = [number for _, number in sorted(self._later)], []
-        while ready := later + self.replay.take_ready():
+        while ready := later + self._take_ready():
             later = []
             for number in ready:
                 meeting = self._meetings[number]
@@ -154,6 +154,17 @@ class WorkDirector:
                 self._desks[place].waiting.append(number)
                 self._changed[place] = None
         self.replay.take_computing()  # the network asks for the time of the first end
+
+    def _take_ready(self) -> list[int]:
+        """Return the meetings that may begin: a rank's eager messages last, in program order."""
+        ready = self.replay.take_ready()
+        eager = [number for number in ready if self._meetings[number].is_eager]
+        others = [number for number in ready if not self._meetings[number].is_eager]
+        return others + sorted(eager, key=self._turn)
+
+    def _turn(self, number: int) -> tuple[int, int, int]:
+        meeting = self._meetings[number]
+        return self.replay.arrival_ps(number), meeting.ranks[0], meeting.places[0]
 
     def _launch(self, desk: Desk, number: int, now_ps: int) -> Operation:
         key, elements = self._key(number), self._elements[number]
@@ -213,7 +224,7 @@ class WorkDirector:
         if self._stage is None:
             return False
         self.replay.reach_on(rank, now_ps)
-        for number in self.replay.take_ready():
+        for number in self._take_ready():
             meeting = self._meetings[number]
             if meeting.is_eager and self._can_leave(number):
                 desk = self._desks[self._place[team_of(meeting)]]
