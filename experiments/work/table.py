@@ -8,7 +8,7 @@ from ringleaf.experiments import drops, held
 from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of
 from ringleaf.experiments.estimate import HOPS_PER_S, THREAD_GAIN, format_wait
 from ringleaf.experiments.spec.collective import NONE
-from ringleaf.experiments.spec.workload import LLM
+from ringleaf.experiments.spec.workload import FLOWS, LLM
 from ringleaf.experiments.work.accounts import WorkRow
 from ringleaf.experiments.work.messages import PERCENTILES
 from ringleaf.experiments.work.results import WorkResults
@@ -52,8 +52,9 @@ def about(experiment: WorkExperiment) -> list[str]:
 
 
 def _messages_leave(experiment: WorkExperiment) -> Iterator[str]:
-    """Yield a line that says when messages leave, if there are any."""
-    if all(each.call is not None for each in experiment.matched.meetings):
+    """Yield a line that says when messages leave, if there are any but flows."""
+    are_flows = experiment.spec.workload == FLOWS
+    if are_flows or all(each.call is not None for each in experiment.matched.meetings):
         return
     limit = experiment.spec.eager_limit
     if limit is None:

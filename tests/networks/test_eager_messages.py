@@ -11,7 +11,7 @@ from typing import Any
 
 import numba
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_work_director import Ledger, Unchecked, compute, graph, receive, schedule_for, send
 
@@ -103,6 +103,7 @@ def test_a_chain_takes_one_way_per_hop() -> None:
 
 
 @FAST
+@example(hops=3, words=2, work_ps=100_000, threads=1)
 @given(
     hops=st.integers(1, 9),
     words=st.integers(1, 256),
@@ -265,8 +266,8 @@ def legal_graphs(draw: st.DrawFn) -> Graph:
         return tuple(draw(st.sets(st.sampled_from(known), max_size=2))) if known else ()
 
     def add(rank: int, kind: Kind, **about: Any) -> None:
-        ways = {"after": needs(rank), "begun": needs(rank) if draw(st.booleans()) else ()}
-        nodes[rank].append(Node(len(nodes[rank]), kind, **ways, **about))
+        begun = needs(rank) if draw(st.booleans()) else ()
+        nodes[rank].append(Node(len(nodes[rank]), kind, after=needs(rank), begun=begun, **about))
 
     for tag in range(draw(st.integers(1, 14))):
         kind = draw(st.sampled_from(("compute", "send", "receive")))

@@ -90,7 +90,8 @@ def test_a_receiver_that_waits_has_its_message_on_the_wire_from_its_begin() -> N
     replay.start(0)
     assert not replay.take_ready()
     replay.reach(10)
-    replay.begin(*replay.take_ready(), 10)
+    [number] = replay.take_ready()
+    replay.begin(number, 10)
     replay.finish(0, 30)
 
     come = replay.times[1][0]
