@@ -139,10 +139,7 @@ class Replay:
         return self.matched.graph.ranks[rank].nodes[place]
 
     def _arrive(self, rank: int, place: int, now_ps: int) -> None:
-        """Note that a node waits for no other any more, but perhaps for its stream.
-
-        A message that waits for it is not received yet.
-        """
+        """Note that a node waits for no other any more, but perhaps for its stream."""
         self.times[rank][place].ready_ps = now_ps
         number = self.matched.meeting_of[rank][place]
         if number < 0:
