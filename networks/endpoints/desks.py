@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
@@ -16,6 +16,9 @@ from ringleaf.tensors import Array, ElementType
 
 MOST_ABREAST = 128
 """The most messages that one rank has under way to another on one queue pair; more wait."""
+
+ABREAST_BYTES = 64 << 20
+"""Of messages of one size, two or more are under way, but no more than this: each has memory."""
 
 Key = tuple[object, ...]
 """All that the schedule of a meeting depends on."""
@@ -69,15 +72,13 @@ class Desk:
     kit: Kit[Key]
     free: dict[Key, list[int]]
     """The channels that a meeting may have; several keys may share a list."""
-    most: int
-    """Meetings that are under way at a time."""
     waiting: deque[int] = field(default_factory=deque)
     under_way: dict[int, tuple[int, list[Array]]] = field(default_factory=dict)
     """By channel, the number and the tensors of a meeting."""
 
     def has_room(self, key: Key) -> bool:
         """Return whether a meeting may be under way, too."""
-        return bool(self.free[key]) and len(self.under_way) < self.most
+        return bool(self.free[key]) and len(self.under_way) < MOST_ABREAST
 
 
 def make_desks(
@@ -91,40 +92,57 @@ def make_desks(
         teams: All teams, each of which is a group of the network.
         meetings: By the graph's meeting, its key and the elements of each rank's tensor.
     """
-    known: dict[Key, Course] = {}
-    place_of = {team: place for place, team in enumerate(teams)}
-    courses: list[dict[Key, Course]] = [{} for _ in teams]
-    pieces: list[list[int]] = [[] for _ in teams]
-    wanted: list[Counter[Key]] = [Counter() for _ in teams]
-    for meeting, (key, elements) in zip(score.matched.meetings, meetings, strict=True):
-        if meeting.is_alone:
-            continue
-        place = place_of[team_of(meeting)]
-        if key not in known:
-            known[key] = Course.of(score.schedule_for(meeting, elements), elements)
-        courses[place][key] = known[key]
-        pieces[place].append(elements)
-        wanted[place][key] += 1
     desks = []
-    for place, team in enumerate(teams):
+    for place, (team, needs) in enumerate(_survey(score, teams, meetings).items()):
         is_shared = team.group < 0 and score.queue_pairs == 1
-        pairs = score.queue_pairs if team.group < 0 else 1
-        free = _share(wanted[place]) if is_shared else _divide(wanted[place], pairs)
+        wanted = Counter(key for key, _ in needs.pieces)
+        if is_shared:
+            free = _share(wanted, {key: needs.bytes_of(key, score.dtype) for key in wanted})
+        else:
+            free = _divide(wanted, score.queue_pairs if team.group < 0 else 1)
         kit = Kit(
             endpoints,
             place,
-            courses[place],
-            pieces[place],
+            needs.courses,
+            [elements for _, elements in needs.pieces],
             score.dtype,
             channels=len(channels_of(free.values())),
             used={key: tuple(each) for key, each in free.items()},
             shares=is_shared,
         )
-        desks.append(Desk(kit, free, MOST_ABREAST))
+        desks.append(Desk(kit, free))
     endpoints.memory.make_room(sum(desk.kit.total_bytes for desk in desks))
     for desk in desks:
         desk.kit.settle()
     return desks
+
+
+@dataclass(slots=True)
+class _Needs:
+    """The meetings of a team: their courses by key, and each one's key and elements."""
+
+    courses: dict[Key, Course] = field(default_factory=dict)
+    pieces: list[tuple[Key, int]] = field(default_factory=list)
+
+    def bytes_of(self, key: Key, dtype: ElementType) -> int:
+        return self.courses[key].elements * dtype.itemsize
+
+
+def _survey(
+    score: Score, teams: Sequence[Team], meetings: Sequence[tuple[Key, int]]
+) -> dict[Team, _Needs]:
+    """Return what each team needs, in their order."""
+    known: dict[Key, Course] = {}
+    found = {team: _Needs() for team in teams}
+    for meeting, (key, elements) in zip(score.matched.meetings, meetings, strict=True):
+        if meeting.is_alone:
+            continue
+        if key not in known:
+            known[key] = Course.of(score.schedule_for(meeting, elements), elements)
+        needs = found[team_of(meeting)]
+        needs.courses[key] = known[key]
+        needs.pieces.append((key, elements))
+    return found
 
 
 def channels_of(lists: Iterable[Sequence[int]]) -> set[int]:
@@ -132,11 +150,12 @@ def channels_of(lists: Iterable[Sequence[int]]) -> set[int]:
     return {channel for each in lists for channel in each}
 
 
-def _share(wanted: Counter[Key]) -> dict[Key, list[int]]:
+def _share(wanted: Counter[Key], sizes_bytes: Mapping[Key, int]) -> dict[Key, list[int]]:
     """Return channels for messages on one queue pair, each for messages of one key."""
     numbers = count()
+    most = {key: max(2, ABREAST_BYTES // size) for key, size in sizes_bytes.items()}
     return {
-        key: [next(numbers) for _ in range(min(number, MOST_ABREAST))]
+        key: [next(numbers) for _ in range(min(number, MOST_ABREAST, most[key]))]
         for key, number in wanted.items()
     }
 
