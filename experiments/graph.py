@@ -14,7 +14,8 @@ from ringleaf.hosts.workload.flows import RING, Traffic, graph_of, make_flows
 from ringleaf.hosts.workload.formats.flows import read_flows
 from ringleaf.hosts.workload.llm.generate import generate
 from ringleaf.hosts.workload.llm.sizes import Sizes, Split
-from ringleaf.hosts.workload.meetings import Matched, match
+from ringleaf.hosts.workload.matched import Matched
+from ringleaf.hosts.workload.meetings import match
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.injection import injection_bps
 from ringleaf.units import PS_PER_S
@@ -27,15 +28,15 @@ def load(spec: WorkloadSpec) -> Matched:
         ConfigError: If its files can't be read or don't make sense, or it could wait forever.
     """
     if spec.workload == LLM:
-        return _make(spec.preset or "llm", *spec.model_sizes())
+        return _make(spec.preset or "llm", *spec.model_sizes(), spec.eager_limit)
     if spec.workload == FLOWS:
         return _read_flows(spec.files) if spec.files else _make_flows(_traffic(spec))
-    return _read(spec.files, spec.groups, spec.flops, spec.ranks)
+    return _read(spec.files, spec.groups, spec.flops, spec.ranks, spec.eager_limit)
 
 
 @lru_cache(maxsize=1)
-def _make(name: str, sizes: Sizes, split: Split) -> Matched:
-    return match(generate(name, sizes, split))
+def _make(name: str, sizes: Sizes, split: Split, eager_bytes: int | None) -> Matched:
+    return match(generate(name, sizes, split), eager_bytes)
 
 
 def _traffic(spec: WorkloadSpec) -> Traffic:
@@ -66,10 +67,12 @@ def _read_flows(path: str) -> Matched:
 
 
 @lru_cache(maxsize=1)
-def _read(files: str, groups: str, flops: float | None, ranks: int | None) -> Matched:
+def _read(
+    files: str, groups: str, flops: float | None, ranks: int | None, eager_bytes: int | None
+) -> Matched:
     from ringleaf.hosts.workload.formats.files import read_trace  # loads protobuf
 
-    return match(read_trace(files, groups, flops, ranks))
+    return match(read_trace(files, groups, flops, ranks), eager_bytes)
 
 
 def fit(spec: WorkloadSpec) -> WorkloadSpec:

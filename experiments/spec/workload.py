@@ -198,6 +198,12 @@ class WorkloadSpec(NetworkSpec):
         "that have operations and no time",
         flags="--flops",
     )
+    eager_limit: kinds.AnySize = option(
+        "",
+        "Models and traces: the longest message that is eager, and leaves when its sender has "
+        "reached it; longer ones wait for their receivers (rendezvous); default: all are eager",
+        flags="--eager-limit",
+    )
     algos: Annotated[tuple[str, ...], Text(_algorithms, listed=True)] = option(
         "ring",
         "Algorithms, one for each collective at most; collectives without one have their usual",
@@ -250,6 +256,11 @@ class WorkloadSpec(NetworkSpec):
                         f"{self.workload}"
                     )
             return
+        if self.eager_limit is not None:
+            raise ConfigError(
+                f"{where}eager_limit: is of models and traces, got {self.eager_limit!r} for "
+                "workload: flows, all of which are eager; leave it out"
+            )
         if self.files and (self.pattern or self.ranks):
             raise ConfigError(
                 f"{where}files: has the flows and their ranks, got {self.files!r} and a pattern or "

@@ -10,7 +10,7 @@ import numpy as np
 
 from ringleaf.experiments.work.messages import bin_edges
 from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.meetings import Meeting
+from ringleaf.hosts.workload.matched import Meeting
 from ringleaf.hosts.workload.replay import Replay
 
 MOST_SIZES = 40
@@ -127,10 +127,10 @@ def tabulate(replay: Replay, algos: dict[Call | None, str]) -> list[WorkRow]:
     If messages have many sizes, they come last, by size.
     """
     kind_of = _binned(replay.matched.meetings)
-    kinds: dict[_Kind, list[Meeting]] = {}
-    for meeting in replay.matched.meetings:
+    kinds: dict[_Kind, list[tuple[Meeting, int]]] = {}
+    for meeting, over_ps in zip(replay.matched.meetings, replay.over_ps, strict=True):
         if not meeting.is_alone:
-            kinds.setdefault(kind_of(meeting), []).append(meeting)
+            kinds.setdefault(kind_of(meeting), []).append((meeting, over_ps))
     exposed = _exposed(replay, kind_of)
     rows = [_row(replay, kind, meetings, algos, exposed[kind]) for kind, meetings in kinds.items()]
     if kind_of is not _kind:
@@ -152,17 +152,17 @@ def _exposed(replay: Replay, kind_of: KindOf) -> dict[_Kind, float]:
 def _row(
     replay: Replay,
     kind: _Kind,
-    meetings: Sequence[Meeting],
+    meetings: Sequence[tuple[Meeting, int]],
     algos: dict[Call | None, str],
     exposed_ps: float,
 ) -> WorkRow:
     label, call, ranks, size_bytes = kind
-    firsts = [replay.times[each.ranks[0]][each.places[0]] for each in meetings]
-    times = [each.end_ps - each.start_ps for each in firsts]
+    firsts = [replay.times[each.ranks[0]][each.places[0]] for each, _ in meetings]
+    times = [over_ps - first.start_ps for first, (_, over_ps) in zip(firsts, meetings, strict=True)]
     waits = [
         first.start_ps
         - min(replay.times[r][p].ready_ps for r, p in zip(m.ranks, m.places, strict=True))
-        for first, m in zip(firsts, meetings, strict=True)
+        for first, (m, _) in zip(firsts, meetings, strict=True)
     ]
     return WorkRow(
         label=label,
@@ -171,7 +171,7 @@ def _row(
         ranks=ranks,
         size_bytes=size_bytes,
         count=len(meetings),
-        total_bytes=sum(each.size_bytes for each in meetings),
+        total_bytes=sum(each.size_bytes for each, _ in meetings),
         time_ps=round(fmean(times)),
         longest_ps=max(times),
         wait_ps=round(fmean(waits)),

@@ -74,8 +74,8 @@ class Messages:
 def messages_of(replay: Replay) -> Messages:
     """Return the messages of a replay that is over."""
     rows = []
-    for meeting in replay.matched.meetings:
+    for meeting, over_ps in zip(replay.matched.meetings, replay.over_ps, strict=True):
         if meeting.call is None:
             times = replay.times[meeting.ranks[0]][meeting.places[0]]
-            rows.append((*meeting.ranks, meeting.size_bytes, times.ready_ps, times.end_ps))
+            rows.append((*meeting.ranks, meeting.size_bytes, times.ready_ps, over_ps))
     return Messages(np.array(rows, np.int64).reshape(-1, len(COLUMNS)))

@@ -23,8 +23,9 @@ from ringleaf.experiments.work.placement import place_ranks
 from ringleaf.experiments.work.schedules import Scheduling, elements_of
 from ringleaf.experiments.work.slowdown import alone_ps, slowdowns
 from ringleaf.experiments.work.summary import Performance, summarise
+from ringleaf.hosts.workload.flows import RING
 from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.meetings import Matched
+from ringleaf.hosts.workload.matched import Matched
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.tensors import FLOAT32
 from ringleaf.threads import count_cores
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from ringleaf.experiments.work.results import WorkResults
     from ringleaf.hosts.workload.replay import Replay
     from ringleaf.ina.systems import System
-    from ringleaf.networks.endpoints.work import Score, Team
+    from ringleaf.networks.endpoints.desks import Score, Team
     from ringleaf.networks.groups import Group
     from ringleaf.networks.options import NetworkOptions
 
@@ -118,7 +119,7 @@ class WorkExperiment:
             ConfigError: If the machine lacks something that a live network needs.
             BackendError: If a live network can't be brought up, or a part of it ends.
         """
-        from ringleaf.networks.endpoints.work import find_teams
+        from ringleaf.networks.endpoints.desks import find_teams
 
         teams = find_teams(self.matched)
         numbers, owners = self._number(teams)
@@ -207,10 +208,17 @@ class WorkExperiment:
         )
 
     def _score(self) -> Score:
-        from ringleaf.networks.endpoints.work import Score
+        from ringleaf.networks.endpoints.desks import Score
 
-        abreast = FLOWS_ABREAST if self.spec.workload == FLOWS else 1
-        return Score(self.matched, elements_of, self.scheduling.schedule, FLOAT32, abreast)
+        are_flows = self.spec.workload == FLOWS
+        return Score(
+            self.matched,
+            elements_of,
+            self.scheduling.schedule,
+            FLOAT32,
+            queue_pairs=FLOWS_ABREAST if are_flows and self.spec.pattern != RING else 1,
+            until_acked=are_flows,
+        )
 
     def _system_of(self, team: Team) -> System | None:
         """Return the system that adds up a team's all-reduces."""

@@ -8,7 +8,7 @@ from ringleaf.experiments import drops, held
 from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of
 from ringleaf.experiments.estimate import HOPS_PER_S, THREAD_GAIN, format_wait
 from ringleaf.experiments.spec.collective import NONE
-from ringleaf.experiments.spec.named import LLM
+from ringleaf.experiments.spec.named import FLOWS, LLM
 from ringleaf.experiments.work.accounts import WorkRow
 from ringleaf.experiments.work.messages import PERCENTILES
 from ringleaf.experiments.work.results import WorkResults
@@ -48,10 +48,26 @@ def about(experiment: WorkExperiment) -> list[str]:
         *(_model(experiment) if spec.workload == LLM else ()),
         f"{computing} computations, {len(experiment.matched.meetings)} meetings of ranks; "
         f"{_data(experiment)}",
+        *_messages_leave(experiment),
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
         *notes(spec.topo),
         *graph.notes,
     ]
+
+
+def _messages_leave(experiment: WorkExperiment) -> Iterator[str]:
+    """Yield a line that says when messages leave, if there are any but flows."""
+    are_flows = experiment.spec.workload == FLOWS
+    if are_flows or all(each.call is not None for each in experiment.matched.meetings):
+        return
+    limit = experiment.spec.eager_limit
+    if limit is None:
+        yield "messages leave when senders have reached them (eager), and wait where they arrive"
+    else:
+        yield (
+            f"messages of up to {format_size(limit)} leave when senders have reached them (eager), "
+            "longer ones when both ranks have (rendezvous)"
+        )
 
 
 def _model(experiment: WorkExperiment) -> Iterator[str]:

@@ -28,7 +28,7 @@ from ringleaf.units import format_size
 
 if TYPE_CHECKING:
     from ringleaf.hosts.workload.graph import Graph
-    from ringleaf.hosts.workload.meetings import Matched
+    from ringleaf.hosts.workload.matched import Matched
 
 OPTIONS = {name: option for name, option in OPTIONS_OF_WORKLOADS.items() if option.flags}
 

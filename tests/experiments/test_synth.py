@@ -23,7 +23,7 @@ from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.wires import Cabling
 from ringleaf.experiments.work.schedules import Scheduling
 from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.meetings import Meeting
+from ringleaf.hosts.workload.matched import Meeting
 from ringleaf.topologies.graph import hosts
 
 TORUS = "torus2d,x=3,y=3"

@@ -100,7 +100,7 @@ def test_an_interrupt_leaves_no_traceback_no_rank_and_no_memory(tmp_path: Path) 
         start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
-    left = []
+    left: list[Path] = []
     while len(left) < 4:
         line = process.stdout.readline()
         assert line, "it has ended"
