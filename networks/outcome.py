@@ -99,7 +99,7 @@ class RunResult:
     peak_class_bytes: list[int] = field(default_factory=list)  # likewise, by class, 0 first
     queue_bin_ps: int = 0
     queue_series: dict[Direction, npt.NDArray[np.int64]] = field(default_factory=dict)
-    """Per switch port, if watched: most bytes queued per class and bin, (classes, bins)."""
+    """Per switch port, if watched: bytes by class, when it held most in a bin, (classes, bins)."""
     memory_interval_ps: int = 0
     memory_series: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
     """Per switch that aggregates, if watched: its entries in use, (group numbers, samples)."""

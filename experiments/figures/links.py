@@ -189,8 +189,8 @@ def _fold(
 
 def utilisation(series: LinkSeries, graph: nx.Graph[str]) -> npt.NDArray[np.float64]:
     """Return the share of each link's rate that was used, (links, bins)."""
-    rates = np.array([link(graph, *ends).rate_bps for ends in series.links])
-    room_bytes = rates * series.bin_ps / (8 * PS_PER_S)
+    rates = np.array([float(link(graph, *ends).rate_bps) for ends in series.links])
+    room_bytes = rates * series.bin_ps / (8 * PS_PER_S)  # as integers, they would overflow
     shares: npt.NDArray[np.float64] = series.size_bytes / room_bytes[:, None]
     return shares
 

@@ -267,7 +267,7 @@ def draw_links(cases: Sequence[JobsCase]) -> Figure:
     for axes, case in grid:
         assert case.link_series is not None
         owners = case.link_series[1:] if len(case.link_series) > 1 else case.link_series
-        step, sums = _coarse(owners, np.add)
+        step, sums = _coarse(owners)
         full = case.link_rate_bps / 8 * step * case.bin_ps / PS_PER_S  # bytes per step
         times_ms = np.arange(sums.shape[1]) * step * case.bin_ps / PS_PER_MS
         axes.stackplot(times_ms, 100 * sums / full, colors=COLORS, step="post", linewidth=0)
@@ -277,12 +277,12 @@ def draw_links(cases: Sequence[JobsCase]) -> Figure:
 
 
 def draw_queues(cases: Sequence[JobsCase]) -> Figure:
-    """Draw each case's fullest queue over time, classes stacked: the maximum of each bin."""
+    """Draw each case's fullest queue over time, classes stacked: when it held most."""
     figure, grid = _grid(cases, lambda case: case.queue)
     shown: set[int] = set()
     for axes, case in grid:
         assert case.queue_series is not None
-        step, most = _coarse(case.queue_series, np.maximum)
+        step, most = _fullest(case.queue_series)
         times_ms = np.arange(most.shape[1]) * step * case.queue_bin_ps / PS_PER_MS
         axes.stackplot(times_ms, most / 1024, colors=COLORS, step="post", linewidth=0)
         shown |= {int(level) for level in np.flatnonzero(case.queue_series.any(axis=1))}
@@ -392,10 +392,10 @@ def _grid(
     return figure, found
 
 
-def _coarse(series: npt.NDArray[np.int64], join: np.ufunc) -> tuple[int, npt.NDArray[np.int64]]:
-    """Join neighbouring bins to at most `STEPS`; return the bins in each, and the result."""
+def _coarse(series: npt.NDArray[np.int64]) -> tuple[int, npt.NDArray[np.int64]]:
+    """Add up neighbouring bins to at most `STEPS`; return the bins in each, and the result."""
     step = -(-series.shape[1] // STEPS)
-    return step, join.reduceat(series, np.arange(0, series.shape[1], step), axis=1)
+    return step, np.add.reduceat(series, np.arange(0, series.shape[1], step), axis=1)
 
 
 def _fullest(series: npt.NDArray[np.int64]) -> tuple[int, npt.NDArray[np.int64]]:

@@ -40,7 +40,9 @@ def summarise(
     shared = _shared(graph, outcome)
     loads = _loads(graph, outcome)
     queues = outcome.queue_series
-    fullest = max(queues, key=lambda name: int(queues[name].max())) if queues else ("", "")
+    fullest = ("", "")
+    if queues:
+        fullest = max(queues, key=lambda name: int(queues[name].sum(axis=0).max(initial=0)))
     switch, entries = _fullest(outcome)
     in_use = entries.sum(axis=0)
     fairness = jain([_speed(job) for job in trained if _ended(job)])
