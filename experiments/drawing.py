@@ -10,6 +10,8 @@ import networkx as nx
 from ringleaf.errors import ConfigError
 from ringleaf.experiments import report, results
 from ringleaf.experiments.figures import sweeps as figures
+from ringleaf.experiments.figures.links import map_name
+from ringleaf.experiments.figures.sheet import given_to, in_column_of
 from ringleaf.experiments.figures.style import SUFFIXES
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.folder import REPORT, write_text
@@ -30,13 +32,22 @@ if TYPE_CHECKING:
 
 
 def draw(
-    folder: Path, run: Run, graph: nx.Graph[str], command: str, perform: Perform = in_turn
+    folder: Path,
+    run: Run,
+    graph: nx.Graph[str],
+    command: str,
+    perform: Perform = in_turn,
+    *,
+    with_figures: bool = True,
 ) -> list[Path]:
-    """Write the figures and the report of a run into its directory; return the files."""
-    drawn = figures.draw_all(folder, run, graph, perform)
+    """Write the figures, if wanted, and the report of a run; return the files."""
+    drawn = figures.Drawn({}, {})
+    if with_figures:
+        with in_column_of(given_to(folder)):
+            drawn = figures.draw_all(folder, run, graph, perform)
     page = report.render(run, command=command, svgs=drawn.svgs, topologies=drawn.topologies)
     write_text(folder / REPORT, page)
-    stems = [*drawn.svgs, *(f"bytes-{algo}" for algo in drawn.topologies)]
+    stems = [*drawn.svgs, *(map_name(algo) for algo in drawn.topologies)]
     drawings = [folder / "figures" / f"{stem}{suffix}" for stem in stems for suffix in SUFFIXES]
     return [folder / REPORT, *drawings]
 

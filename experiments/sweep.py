@@ -22,6 +22,7 @@ from ringleaf.experiments.checks import check
 from ringleaf.experiments.estimate import format_wait
 from ringleaf.experiments.figures import sparse as sparse_figure
 from ringleaf.experiments.figures import swept as swept_figure
+from ringleaf.experiments.figures.sheet import in_column_of
 from ringleaf.experiments.folder import REPORT, check_out, write_text
 from ringleaf.experiments.jobs import session as jobs_session
 from ringleaf.experiments.progress import Write, to_terminal
@@ -102,11 +103,12 @@ def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> 
     emit(f"# sweep: {out / FILE}")
     if lines:
         draw = work_swept.draw_any if WORKLOAD in cases[0] else swept_figure.draw
-        svg = draw(lines, names, out / "sweep")
+        with in_column_of(cases[0]):
+            svg = draw(lines, names, out / "sweep") if with_figures(cases[0]) else ""
         page = sweep_report.render(out.name, list(given), lines, names, svg)
         write_text(out / REPORT, page)
         emit(f"# report: {out / REPORT}")
-    if sparse_figure.fits(out / FILE):
+    if with_figures(cases[0]) and sparse_figure.fits(out / FILE):
         emit(f"# figure: {sparse_figure.draw(out / FILE)}")
     return not any(line["wrong"] for line in lines)
 
@@ -126,6 +128,11 @@ def run_one(given: Case, emit: Emit, *, drawn: bool = True, beside: Drawer | Non
         return not work_session.run(given, emit=emit, drawn=drawn, beside=beside).wrong
     done = session.run(given, emit=emit, drawn=drawn, beside=beside)
     return not any(row.wrong for row in done.rows)
+
+
+def with_figures(case: Case) -> bool:
+    """Return whether a run's options ask for figures."""
+    return resolve_any(case).figures
 
 
 def _place(case: Case, names: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.figures.sheet import in_column, parse_column
 from ringleaf.experiments.folder import REPORT, check_written
 
 
@@ -17,11 +18,18 @@ def register(app: typer.Typer) -> None:
 
 
 def plot_command(
-    folder: Annotated[Path, typer.Argument(help="Run directory.")], debug: Debug = False
+    folder: Annotated[Path, typer.Argument(help="Run directory.")],
+    column: Annotated[
+        str | None,
+        typer.Option("--column", help="Width of figures, for a column of a paper: 3.3in, 84mm."),
+    ] = None,
+    debug: Debug = False,
 ) -> None:
     """Draw figures and report of a run again, from its files."""
+    inches = None if column is None else parse_column(column)
     check_written(folder)
     from ringleaf.experiments.drawing import redraw
 
-    redraw(folder)
+    with in_column(inches):
+        redraw(folder)
     say(f"# report: {folder / REPORT}")

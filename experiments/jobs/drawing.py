@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.figures.sheet import given_to, in_column_of
 from ringleaf.experiments.figures.style import SUFFIXES
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.folder import REPORT, write_text
@@ -20,8 +21,10 @@ def draw(
     about: Sequence[str],
     text: str,
     perform: Perform = in_turn,
+    *,
+    with_figures: bool = True,
 ) -> list[Path]:
-    """Write figures and the report; return the files.
+    """Write figures, if wanted, and the report; return the files.
 
     Args:
         folder: The run directory.
@@ -29,8 +32,12 @@ def draw(
         about: Lines on the network.
         text: The spec, as YAML.
         perform: Does the drawing of all figures.
+        with_figures: Whether there are figures.
     """
-    svgs = figures.draw_all(folder / "figures", cases, perform)
+    svgs: dict[str, str] = {}
+    if with_figures:
+        with in_column_of(given_to(folder)):
+            svgs = figures.draw_all(folder / "figures", cases, perform)
     most = max(case.combination.count for case in cases)
     title = f"{most} training jobs beside each other" if most > 1 else "A training job"
     page = report.render(cases, svgs, title=title, about=about, spec=text)

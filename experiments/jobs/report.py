@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from ringleaf.experiments import drops, held
+from ringleaf.experiments import drops, held, link_use
 from ringleaf.experiments.jobs.figures import TIMELINE
 from ringleaf.experiments.jobs.results import JobRow, JobsCase, timeline_file
 from ringleaf.experiments.page.document import document, figure
@@ -17,7 +17,7 @@ _CAPTIONS = {
         "Waiting for the front layers",
         "What forward passes wait, per iteration, for the sums of the first quarter of the layers.",
     ),
-    "links": ("The busiest shared link", "Load over time, by job."),
+    "links": ("A shared link", "Load over time, by job: one link in all panels of as many jobs."),
     "queues": ("The fullest queue", "Bytes over time, by priority."),
     "memory": ("Switch memory", "Slots or aggregators in use in the fullest switch, by job."),
 }
@@ -61,6 +61,11 @@ def render(
         "<h2>Results</h2>",
         *_table(rows),
         *drops.as_html({(case.combination.name, 0): case.drops for case in cases if case.drops}),
+        *link_use.as_html(
+            {(case.combination.name, 0): case.uses for case in cases},
+            [case.combination.name for case in cases],
+            "case",
+        ),
         *(line for case in cases for line in held.as_html(case.combination.name, case.rows[0])),
         *_timelines(cases, timelines),
         "<h2>Run it again</h2>",

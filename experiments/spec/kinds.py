@@ -18,6 +18,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.figures.sheet import parse_column
 from ringleaf.marking import Marking, parse_marking
 from ringleaf.pausing import Pausing, parse_pausing
 from ringleaf.plausible import link_delay, link_rate, room
@@ -276,6 +277,7 @@ Scheduler = Annotated[str, checked(parse_scheduler, "drr")]
 AnyMarking = Annotated[Marking | None, Text(parse_marking, _example("65"), empty=True)]
 AnyPausing = Annotated[Pausing | None, Text(_pausing, _example("64K:48K"), empty=True)]
 Ways = Annotated[tuple[tuple[str, ...], ...], Text(_ways, _example("h3-s1-h8"), listed=True)]
+AnyColumn = Annotated[float | None, Text(parse_column, _example("3.3in"), empty=True)]  # inches
 AnyPath = Annotated[Path | None, Text(lambda text, where: Path(text), empty=True)]
 AnyCount = Annotated[int | None, whole(1, empty=True)]
 Counts = Annotated[tuple[int, ...], _whole_numbers(1)]

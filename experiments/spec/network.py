@@ -54,6 +54,9 @@ Twenty BMv2s on two processors forward some 15 thousand packets/s in all, and fe
 """
 
 
+LOOKS = ("figures", "column", "wide")
+"""Options on how results look, which no file of results has."""
+
 WHERE = "where messages begin"
 """The key of messages' beginning in a validator's context; other keys are fields, with options."""
 
@@ -288,6 +291,20 @@ class NetworkSpec(Checked):
         "Folder for traces, for replay: the packets that each switch received and sent",
         flags="--record",
     )
+    figures: kinds.Yes = option(
+        "yes", "Draw figures: PNG, PDF, and in the report", flags="--figures"
+    )
+    column: kinds.AnyColumn = option(
+        "",
+        "Width of figures, for a column of a paper: 3.3in, 84mm; text stays as large. Default: "
+        "what suits each figure",
+        flags="--column",
+    )
+    wide: kinds.Yes = option(
+        "no",
+        "Print all columns of the table; default: those that fit the terminal, or 100 letters",
+        flags="--wide",
+    )
     folder: kinds.AnyPath = option(
         "", "Folder for results; default: runs/NAME", flags="--out -o", name="out"
     )
@@ -370,7 +387,7 @@ class NetworkSpec(Checked):
 
     def plain(self) -> dict[str, Any]:
         """Return the spec as for JSON, with resolved values in place of typed ones."""
-        typed = {"marking", "slowdown", "folder"}
+        typed = {"marking", "slowdown", "folder", *LOOKS}
         found = self.model_dump(exclude=typed) | {
             "ecn": asdict(self.ecn),
             "pfc": asdict(self.pfc) if self.pfc else None,

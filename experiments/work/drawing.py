@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ringleaf.experiments.figures.sheet import given_to, in_column_of
 from ringleaf.experiments.figures.style import SUFFIXES
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.folder import REPORT, write_text
@@ -19,8 +20,10 @@ def draw(
     about: Sequence[str],
     text: str,
     perform: Perform = in_turn,
+    *,
+    with_figures: bool = True,
 ) -> list[Path]:
-    """Write figures and the report; return the files.
+    """Write figures, if wanted, and the report; return the files.
 
     Args:
         folder: The run directory.
@@ -28,8 +31,12 @@ def draw(
         about: Lines on the workload and the network.
         text: The spec, as YAML.
         perform: Does the drawing of all figures.
+        with_figures: Whether there are figures.
     """
-    svgs = figures.draw_all(folder / "figures", found, perform)
+    svgs: dict[str, str] = {}
+    if with_figures:
+        with in_column_of(given_to(folder)):
+            svgs = figures.draw_all(folder / "figures", found, perform)
     write_text(folder / REPORT, report.render(found, svgs, about=about, spec=text))
     drawings = [folder / "figures" / f"{name}{suffix}" for name in svgs for suffix in SUFFIXES]
     return [folder / REPORT, *drawings]

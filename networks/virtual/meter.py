@@ -89,6 +89,11 @@ class Meter:
             if net.ports[i, s.QUEUES_AT] > 0
         }
 
+    def _queue_peaks(self, net: NetworkState) -> dict[Direction, int]:
+        ports = np.flatnonzero(net.ports[:, s.QUEUES_AT] > 0).tolist()
+        peaks = self._queues(net)[:, PEAK_BYTES].tolist()
+        return {self._links[port]: peak for port, peak in zip(ports, peaks, strict=True)}
+
     def _drops(self, nets: Sequence[NetworkState]) -> list[Drop]:
         """Return the drops of queues since the start, with the names of nodes."""
         found, net = [], nets[0]
@@ -137,6 +142,7 @@ class Meter:
             peak_class_bytes=self._queues(net)[:, CLASS_PEAKS : CLASS_PEAKS + CLASSES]
             .max(axis=0, initial=0)
             .tolist(),
+            queue_peaks=self._queue_peaks(net),
             queue_bin_ps=queue_bin_ps,
             queue_series=self._queue_series(net, queue_bins),
             drop_counts=self._drops(nets),
