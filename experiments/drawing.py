@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 
 
 def draw(
-    folder: Path,
-    run: Run,
-    graph: nx.Graph[str],
-    command: str,
-    perform: Perform = in_turn,
-    *,
-    with_figures: bool = True,
+    folder: Path, run: Run, graph: nx.Graph[str], command: str, perform: Perform = in_turn
 ) -> list[Path]:
-    """Write the figures, if wanted, and the report of a run; return the files."""
-    drawn = figures.Drawn({}, {})
-    if with_figures:
-        with in_column_of(given_to(folder)):
-            drawn = figures.draw_all(folder, run, graph, perform)
+    """Write the figures and the report of a run into its directory; return the files."""
+    with in_column_of(given_to(folder)):
+        drawn = figures.draw_all(folder, run, graph, perform)
+    stems = [*drawn.svgs, *map(map_name, drawn.topologies)]
+    drawings = [folder / "figures" / f"{stem}{suffix}" for stem in stems for suffix in SUFFIXES]
+    return [*write_page(folder, run, command, drawn), *drawings]
+
+
+def write_page(
+    folder: Path, run: Run, command: str, drawn: figures.Drawn | None = None
+) -> list[Path]:
+    """Write the report of a run, with figures if there are any; return the file."""
+    drawn = drawn or figures.Drawn({}, {})
     page = report.render(run, command=command, svgs=drawn.svgs, topologies=drawn.topologies)
     write_text(folder / REPORT, page)
-    stems = [*drawn.svgs, *(map_name(algo) for algo in drawn.topologies)]
-    drawings = [folder / "figures" / f"{stem}{suffix}" for stem in stems for suffix in SUFFIXES]
-    return [folder / REPORT, *drawings]
+    return [folder / REPORT]
 
 
 def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:

@@ -168,5 +168,7 @@ def _draw(
     if found is None:
         from ringleaf.experiments import drawing  # imports matplotlib
 
-        found = drawing.draw(spec.out, run, graph, command, with_figures=spec.figures)
+        if not spec.figures:
+            return drawing.write_page(spec.out, run, command)
+        found = drawing.draw(spec.out, run, graph, command)
     return found

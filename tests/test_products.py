@@ -26,6 +26,7 @@ from ringleaf.hosts.congestion.control import (
     RTT_PS,
     WINDOW,
 )
+from ringleaf.hosts.congestion.windows import ONE_PACKET
 from ringleaf.hosts.controllers import hpcc, nscc
 from ringleaf.products import scaled
 from ringleaf.topologies.registry import build
@@ -68,7 +69,8 @@ def test_the_first_product_that_wraps() -> None:
 @given(size=SIZES, rate=RATES)
 def test_times_of_lines_are_those_of_python_whatever_the_integers(size: int, rate: int) -> None:
     true = size * 8 * PS_PER_S
-    for integer in (int, np.int64):
+    integers: tuple[Any, ...] = (int, np.int64)
+    for integer in integers:
         assert serialize_ps(integer(size), integer(rate)) == -(-true // rate)
         assert least_ps(integer(size), integer(rate)) == true // rate
         alone = Way(5, (integer(rate),)).alone_ps(integer(64), integer(size), integer(64))
@@ -137,5 +139,5 @@ def test_windows_of_nscc_grow_by_their_increases(increase: int, cwnd: int) -> No
     words[[nscc.CWND, nscc.INCREASE, nscc.MOST]] = cwnd, increase, 1 << 43
     words[[MOST_WINDOW, RTT_PS]] = 1 << 23, 1
     nscc.adjust(words, 0, 0)
-    grown = cwnd + increase * nscc.ONE_PACKET // cwnd
+    grown = cwnd + increase * ONE_PACKET // cwnd
     assert int(words[nscc.CWND]) == pytest.approx(min(grown, 1 << 43), rel=1e-12, abs=1)

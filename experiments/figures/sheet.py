@@ -96,7 +96,7 @@ def across(wanted: int, panel: float, beside: float = 0.0) -> int:
 def entries(labels: Iterable[str], width: float, most: int = 6, points: float = 9) -> int:
     """Return how many of a legend's entries stand side by side on a figure of this width."""
     letters = max(map(len, labels), default=1)
-    each = 0.45 + letters * _LETTER * points / _POINTS
+    each = 0.6 + letters * _LETTER * points / _POINTS
     return max(1, min(most, int(width / each)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
@@ -21,10 +21,8 @@ def draw(
     about: Sequence[str],
     text: str,
     perform: Perform = in_turn,
-    *,
-    with_figures: bool = True,
 ) -> list[Path]:
-    """Write figures, if wanted, and the report; return the files.
+    """Write figures and the report; return the files.
 
     Args:
         folder: The run directory.
@@ -32,18 +30,27 @@ def draw(
         about: Lines on the network.
         text: The spec, as YAML.
         perform: Does the drawing of all figures.
-        with_figures: Whether there are figures.
     """
-    svgs: dict[str, str] = {}
-    if with_figures:
-        with in_column_of(given_to(folder)):
-            svgs = figures.draw_all(folder / "figures", cases, perform)
+    with in_column_of(given_to(folder)):
+        svgs = figures.draw_all(folder / "figures", cases, perform)
+    drawings = [folder / "figures" / f"{name}{suffix}" for name in svgs for suffix in SUFFIXES]
+    return [*write_page(folder, cases, about, text, svgs), *drawings]
+
+
+def write_page(
+    folder: Path,
+    cases: Sequence[JobsCase],
+    about: Sequence[str],
+    text: str,
+    svgs: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Write the report, with figures if there are any; return the file."""
     most = max(case.combination.count for case in cases)
     title = f"{most} training jobs beside each other" if most > 1 else "A training job"
-    page = report.render(cases, svgs, title=title, about=about, spec=text)
-    write_text(folder / REPORT, page)
-    drawings = [folder / "figures" / f"{name}{suffix}" for name in svgs for suffix in SUFFIXES]
-    return [folder / REPORT, *drawings]
+    write_text(
+        folder / REPORT, report.render(cases, svgs or {}, title=title, about=about, spec=text)
+    )
+    return [folder / REPORT]
 
 
 def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:

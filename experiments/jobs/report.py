@@ -27,9 +27,9 @@ _TIMELINE = (
     "until all ranks have its sum; the layer's next forward pass waits for that."
 )
 _COLUMNS = (
-    "jobs", "algorithm", "order", "entries", "job", "model", "ranks", "JCT (ms)",
+    "jobs", "algorithm", "order", "entries", "job", "model", "JCT (ms)", "#wrong", "retx", "drops",
     "iteration (ms)", "compute (ms)", "wait (ms)", "front (ms)", "fairness", "busiest link (%)",
-    "queue", "memory", "#wrong", "retx", "drops",
+    "queue", "memory", "ranks",
 )  # fmt: skip
 
 
@@ -102,16 +102,16 @@ def _table(rows: Sequence[JobRow]) -> Iterator[str]:
     yield from (f"<th>{escape(name)}</th>" for name in _COLUMNS)
     yield "</tr></thead><tbody>"
     for row in rows:
-        times = (row.jct_ps, row.iteration_ps, row.compute_ps, row.wait_ps, row.front_wait_ps)
+        times = (row.iteration_ps, row.compute_ps, row.wait_ps, row.front_wait_ps)
         cells = (
             str(row.jobs), row.algo, row.order,
             "all" if row.entries is None else str(row.entries),
-            str(row.job), row.model, str(row.ranks),
+            str(row.job), row.model, f"{row.jct_ps / PS_PER_MS:,.3f}",
+            str(row.wrong), f"{row.retransmissions:,}", f"{row.drops:,}",
             *(f"{time_ps / PS_PER_MS:,.3f}" for time_ps in times),
             f"{row.fairness:.3f}", f"{row.busiest_percent:.1f}",
             "-" if row.peak_queue_bytes is None else format_size(row.peak_queue_bytes),
-            "-" if row.memory_peak is None else str(row.memory_peak),
-            str(row.wrong), f"{row.retransmissions:,}", f"{row.drops:,}",
+            "-" if row.memory_peak is None else str(row.memory_peak), str(row.ranks),
         )  # fmt: skip
         kind = ' class="wrong"' if row.wrong else ""
         yield f"<tr{kind}>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"

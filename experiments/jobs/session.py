@@ -126,7 +126,9 @@ def _draw(
     if found is None:
         from ringleaf.experiments.jobs import drawing  # imports matplotlib
 
-        found = drawing.draw(spec.out, cases, about, text, with_figures=spec.figures)
+        if not spec.figures:
+            return drawing.write_page(spec.out, cases, about, text)
+        found = drawing.draw(spec.out, cases, about, text)
     return found
 
 

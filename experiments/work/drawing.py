@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ringleaf.experiments.figures.sheet import given_to, in_column_of
@@ -20,10 +20,8 @@ def draw(
     about: Sequence[str],
     text: str,
     perform: Perform = in_turn,
-    *,
-    with_figures: bool = True,
 ) -> list[Path]:
-    """Write figures, if wanted, and the report; return the files.
+    """Write figures and the report; return the files.
 
     Args:
         folder: The run directory.
@@ -31,15 +29,23 @@ def draw(
         about: Lines on the workload and the network.
         text: The spec, as YAML.
         perform: Does the drawing of all figures.
-        with_figures: Whether there are figures.
     """
-    svgs: dict[str, str] = {}
-    if with_figures:
-        with in_column_of(given_to(folder)):
-            svgs = figures.draw_all(folder / "figures", found, perform)
-    write_text(folder / REPORT, report.render(found, svgs, about=about, spec=text))
+    with in_column_of(given_to(folder)):
+        svgs = figures.draw_all(folder / "figures", found, perform)
     drawings = [folder / "figures" / f"{name}{suffix}" for name in svgs for suffix in SUFFIXES]
-    return [folder / REPORT, *drawings]
+    return [*write_page(folder, found, about, text, svgs), *drawings]
+
+
+def write_page(
+    folder: Path,
+    found: WorkResults,
+    about: Sequence[str],
+    text: str,
+    svgs: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Write the report, with figures if there are any; return the file."""
+    write_text(folder / REPORT, report.render(found, svgs or {}, about=about, spec=text))
+    return [folder / REPORT]
 
 
 def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:

@@ -116,5 +116,7 @@ def _draw(
     if drawn is None:
         from ringleaf.experiments.work import drawing  # imports matplotlib
 
-        drawn = drawing.draw(spec.out, found, about, text, with_figures=spec.figures)
+        if not spec.figures:
+            return drawing.write_page(spec.out, found, about, text)
+        drawn = drawing.draw(spec.out, found, about, text)
     return drawn

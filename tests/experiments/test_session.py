@@ -29,7 +29,9 @@ def run(
 ) -> tuple[Run, list[str]]:
     lines: list[str] = []
     done = session.run(
-        {**given, "out": str(folder)}, emit=lines.append, connect=connect or FakeConnect()
+        {**given, "wide": "yes", "out": str(folder)},
+        emit=lines.append,
+        connect=connect or FakeConnect(),
     )
     return done, lines
 
