@@ -1,4 +1,4 @@
-"""Values that a network can mean: rates, delays and room for packets, as people type them.
+"""Values that networks and pages can mean: rates, delays, rooms and columns, as people type them.
 
 `100` is 100 bit/s to `parse_rate`, and a run at that rate takes minutes for a few packets. So
 values that no network has are refused, with the question which one is meant: `100G?`.
@@ -18,6 +18,9 @@ MOST_GIGAS = 5000
 
 LONGEST_PS = 10 * PS_PER_S
 LEAST_ROOM_BYTES = 1024
+
+INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27, "": 1.0}
+LEAST_INCHES, MOST_INCHES = 2.5, 30.0
 
 
 def link_rate(text: str, where: str) -> int:
@@ -72,3 +75,24 @@ def _number(text: str) -> str:
 def _is_bare(text: str) -> bool:
     """Return whether a text is a number alone, without a prefix or unit."""
     return not text.strip()[-1:].isalpha()
+
+
+def parse_column(text: str, where: str = "column") -> float:
+    """Return the inches of a column's width: `3.3in`, `84mm`, `8.4cm`, `240pt` (TeX's points).
+
+    Raises:
+        ConfigError: If it is not understood, or is no width of a column.
+    """
+    given = text.strip().lower()
+    unit = given.lstrip("0123456789.")
+    try:
+        inches = float(given.removesuffix(unit)) * INCHES[unit.strip()]
+    except (ValueError, KeyError):
+        raise ConfigError(
+            f"{where}: not understood, got {text!r}; write it like 3.3in or 84mm"
+        ) from None
+    if not LEAST_INCHES <= inches <= MOST_INCHES:
+        raise ConfigError(
+            f"{where}: must be from {LEAST_INCHES:g}in to {MOST_INCHES:g}in, got {text!r}"
+        )
+    return inches

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from ringleaf.experiments.console import Debug, guard, say
-from ringleaf.experiments.figures.sheet import in_column, parse_column
+from ringleaf.experiments.figures.sheet import in_column
 from ringleaf.experiments.folder import REPORT, check_written
+from ringleaf.plausible import parse_column
 
 
 def register(app: typer.Typer) -> None:

@@ -13,37 +13,13 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from ringleaf.errors import ConfigError
+from ringleaf.plausible import parse_column
 from ringleaf.wrapping import wrapped
-
-INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27, "": 1.0}
-LEAST_INCHES, MOST_INCHES = 2.5, 30.0
 
 _LETTER = 0.6  # the mean width of a letter, of the size of a font
 _POINTS = 72
 
 _column: ContextVar[float | None] = ContextVar("column", default=None)
-
-
-def parse_column(text: str, where: str = "column") -> float:
-    """Return the inches of a column's width: `3.3in`, `84mm`, `8.4cm`, `240pt` (TeX's points).
-
-    Raises:
-        ConfigError: If it is not understood, or is no width of a column.
-    """
-    given = text.strip().lower()
-    unit = given.lstrip("0123456789.")
-    try:
-        inches = float(given.removesuffix(unit)) * INCHES[unit.strip()]
-    except (ValueError, KeyError):
-        raise ConfigError(
-            f"{where}: not understood, got {text!r}; write it like 3.3in or 84mm"
-        ) from None
-    if not LEAST_INCHES <= inches <= MOST_INCHES:
-        raise ConfigError(
-            f"{where}: must be from {LEAST_INCHES:g}in to {MOST_INCHES:g}in, got {text!r}"
-        )
-    return inches
 
 
 @contextmanager

@@ -18,10 +18,9 @@ from pydantic_core import CoreSchema, core_schema
 
 from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.figures.sheet import parse_column
 from ringleaf.marking import Marking, parse_marking
 from ringleaf.pausing import Pausing, parse_pausing
-from ringleaf.plausible import link_delay, link_rate, room
+from ringleaf.plausible import link_delay, link_rate, parse_column, room
 from ringleaf.topologies.registry import parse as parse_topology
 from ringleaf.units import parse_fraction, parse_time
 

@@ -18,6 +18,7 @@ from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.links import draw_links, draw_spread
 from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.figures.sweeps import draw_busbw, draw_time
+from ringleaf.plausible import parse_column
 from ringleaf.topologies import registry
 from ringleaf.topologies.draw import make_figure
 from ringleaf.wrapping import wrapped
@@ -31,7 +32,7 @@ from ringleaf.wrapping import wrapped
     ],
 )  # fmt: skip
 def test_columns_are_read(text: str, inches: float) -> None:
-    assert sheet.parse_column(text) == pytest.approx(inches, abs=1e-3)
+    assert parse_column(text) == pytest.approx(inches, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_columns_are_read(text: str, inches: float) -> None:
 )
 def test_other_columns_are_refused(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        sheet.parse_column(text)
+        parse_column(text)
 
 
 def smallest_font(figure: Figure) -> float:
