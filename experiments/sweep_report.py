@@ -35,7 +35,7 @@ def render(
         '<ul class="facts">',
         verdict,
         "</ul>",
-        figure(svg, "Times", _explained(lines)),
+        figure(svg, "Times", _explained(lines)) if svg else "",
         "<h2>Results</h2>",
         *_table(lines, names),
         "<h2>Runs</h2>",
@@ -45,7 +45,7 @@ def render(
         *(f"<li>{escape(place)}</li>" for place in places),
         "</ul>",
     )
-    return document(f"Sweep {name}", parts)
+    return document(name if name.lower().startswith("sweep") else f"Sweep {name}", parts)
 
 
 def _explained(lines: Sequence[Line]) -> str:

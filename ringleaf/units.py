@@ -182,4 +182,4 @@ def exact_time(time_ps: int) -> str:
 
 def serialize_ps(size_bytes: int, rate_bps: int) -> int:
     """Time that `size_bytes` occupy a line of `rate_bps`, rounded up."""
-    return -(-size_bytes * 8 * PS_PER_S // rate_bps)
+    return -(-int(size_bytes) * 8 * PS_PER_S // int(rate_bps))  # NumPy's would overflow

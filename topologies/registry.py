@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.file_names import is_file_name
+from ringleaf.plausible import link_delay, link_rate
 from ringleaf.registry import Registry
 from ringleaf.topologies.family import Counts, Family
 from ringleaf.topologies.files.attributes import READING
@@ -22,7 +23,7 @@ from ringleaf.topologies.graph import Link
 from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.topologies.machine import KEYS, Inside, read_inside
 from ringleaf.topologies.wiring import count_machines
-from ringleaf.units import PS_PER_US, exact_rate, exact_time, is_whole, parse_rate, parse_time
+from ringleaf.units import PS_PER_US, exact_rate, exact_time, is_whole
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -32,10 +33,10 @@ TOPOLOGIES: Registry[Family] = Registry(
 )
 
 LINK_KEYS = {
-    "rate": parse_rate,
-    "delay": parse_time,
-    "host_rate": parse_rate,
-    "host_delay": parse_time,
+    "rate": link_rate,
+    "delay": link_delay,
+    "host_rate": link_rate,
+    "host_delay": link_delay,
 }
 """Keys that every family takes: `rate` and `delay` of links between switches, and of hosts' own."""
 
@@ -198,7 +199,7 @@ def _sizes(text: str, spec: ParsedName, hosts: int | None) -> dict[str, int]:
 
 
 def _exact(key: str, value: int) -> str:
-    return exact_rate(value) if LINK_KEYS[key] is parse_rate else exact_time(value)
+    return exact_rate(value) if LINK_KEYS[key] is link_rate else exact_time(value)
 
 
 def _links(given: Mapping[str, int], rate_bps: int, delay_ps: int) -> dict[str, Link | None]:

@@ -17,7 +17,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.named import named
-from ringleaf.experiments.spec.network import NetworkSpec
+from ringleaf.experiments.spec.network import LOOKS, NetworkSpec
 from ringleaf.experiments.spec.workload import WorkloadSpec
 
 JOBS = "jobs"
@@ -26,8 +26,8 @@ JOBS = "jobs"
 WORKLOAD = "workload"
 """The key that makes an experiment one of a graph of work."""
 
-ASIDE = ("record", "out", "threads")
-"""Options that results do not depend on: where they lie, and who works on them."""
+ASIDE = ("record", "out", "threads", *LOOKS)
+"""Options that results do not depend on: where they lie, who works on them, and how they look."""
 
 MOST_LETTERS = 120  # of a run directory's name; some file systems end at 255 bytes
 

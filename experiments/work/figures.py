@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ringleaf.experiments.figures.style import matplotlib_style, save
+from ringleaf.experiments.figures import sheet
+from ringleaf.experiments.figures.style import mark_logarithmic, matplotlib_style, save
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.jobs.figures import COLORS, STEPS
 from ringleaf.experiments.work.messages import Messages
@@ -77,9 +78,8 @@ def draw_ranks(found: WorkResults) -> Figure:
     shown = found.timeline.ranks[:: -(-len(found.timeline.ranks) // MOST_RANKS)]
     kinds = found.timeline.kinds
     figure: Figure
-    figure, axes = plt.subplots(
-        figsize=(9, 1.4 + 0.34 * len(shown)), layout="constrained", squeeze=True
-    )
+    inches = sheet.size(9, 1.4 + 0.34 * len(shown))
+    figure, axes = plt.subplots(figsize=inches, layout="constrained", squeeze=True)
     for kind in kinds:
         _draw_kind(axes, [bar for bar in found.timeline.bars if bar.kind == kind], shown, kinds)
         axes.fill_between([], [], color=color_of(kind, kinds), label=kind)
@@ -90,7 +90,8 @@ def draw_ranks(found: WorkResults) -> Figure:
     axes.set_xlabel(f"{found.clock} time (ms)", fontsize=9)
     axes.tick_params(labelsize=8)
     axes.grid(axis="y", visible=False)
-    figure.legend(loc="outside lower center", ncols=min(len(kinds), 7), fontsize=9)
+    columns = min(len(kinds), sheet.entries(kinds, inches[0], 7))
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     figure.suptitle("Ranks over time", x=0.01, ha="left", fontsize=11)
     return figure
 
@@ -121,7 +122,8 @@ def draw_spending(found: WorkResults) -> Figure:
     import matplotlib.pyplot as plt
 
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+    inches = sheet.size(6.4, 3.2)
+    figure, axes = plt.subplots(figsize=inches, layout="constrained")
     ranks = np.arange(len(found.spending))
     base = np.zeros(len(ranks))
     for name, title, color in SPENT:
@@ -133,7 +135,8 @@ def draw_spending(found: WorkResults) -> Figure:
     axes.set_xlim(-0.5, len(ranks) - 0.5)
     axes.grid(axis="x", visible=False)
     axes.tick_params(labelsize=8)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    columns = sheet.entries([title for _, title, _ in SPENT], inches[0], 3)
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     figure.suptitle("Where ranks' time went", x=0.01, ha="left", fontsize=11)
     return figure
 
@@ -145,7 +148,8 @@ def draw_messages(messages: Messages) -> Figure:
     sizes = np.unique(messages.sizes_bytes)
     groups = np.array_split(sizes, min(len(sizes), MOST_SIZES))
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+    inches = sheet.size(6.4, 3.2)
+    figure, axes = plt.subplots(figsize=inches, layout="constrained")
     for number, group in enumerate(groups):
         chosen = (messages.sizes_bytes >= group[0]) & (messages.sizes_bytes <= group[-1])
         times = np.sort(messages.times_ps[chosen]) / PS_PER_US
@@ -154,12 +158,16 @@ def draw_messages(messages: Messages) -> Figure:
         color = COLORS[number % len(COLORS)]
         axes.step(times, share, where="pre", label=label, color=color)
     least, most = axes.get_xlim()
-    axes.set_xscale("log" if most > WIDE * max(least, 1) else "linear")
+    if most > WIDE * max(least, 1):
+        axes.set_xscale("log")
+        mark_logarithmic(axes.xaxis)
     axes.set_yscale("log")
+    mark_logarithmic(axes.yaxis)
     axes.set_xlabel("time (us, simulated)", fontsize=9)
     axes.set_ylabel("share of messages\nthat take longer", fontsize=9)
     axes.tick_params(labelsize=8)
-    columns = len(groups) if len(sizes) == len(groups) else 3  # "1 KiB to 2 KiB" is long
+    labels = axes.get_legend_handles_labels()[1]
+    columns = min(len(labels), sheet.entries(labels, inches[0]))
     figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     figure.suptitle("Times of messages, by size", x=0.01, ha="left", fontsize=11)
     return figure
@@ -200,7 +208,8 @@ def draw_link(found: WorkResults) -> Figure:
     full = found.link_rate_bps / 8 * step * found.bin_ps / PS_PER_S  # bytes per step
     times_ms = np.arange(sums.shape[1]) * step * found.bin_ps / PS_PER_MS
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
+    inches = sheet.size(6.4, 2.8)
+    figure, axes = plt.subplots(figsize=inches, layout="constrained")
     kinds = found.timeline.kinds
     colors = [color_of(each, kinds) if each in kinds else COLORS[-1] for each in found.labels]
     axes.stackplot(
@@ -211,6 +220,8 @@ def draw_link(found: WorkResults) -> Figure:
     axes.set_xlabel(f"{found.clock} time (ms)", fontsize=9)
     axes.set_ylabel("load (%)", fontsize=9)
     axes.tick_params(labelsize=8)
-    figure.legend(loc="outside lower center", ncols=min(len(found.labels), 6), fontsize=9)
-    figure.suptitle(f"The busiest link, {found.link}", x=0.01, ha="left", fontsize=11)
+    columns = min(len(found.labels), sheet.entries(found.labels, inches[0]))
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
+    title = sheet.broken(f"The busiest link, {found.link}", inches[0])
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure

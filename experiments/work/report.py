@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from ringleaf.experiments import drops, held
+from ringleaf.experiments import drops, held, link_use
 from ringleaf.experiments.page.document import document, figure
 from ringleaf.experiments.work.accounts import WorkRow
 from ringleaf.experiments.work.messages import PERCENTILES
@@ -62,6 +62,7 @@ def render(found: WorkResults, svgs: Mapping[str, str], *, about: Iterable[str],
         *_slowdown(found.slowdown),
         *_table(found.rows),
         *drops.as_html(counts),
+        *link_use.as_html({(KIND, 0): found.uses}, ["all traffic"], "of"),
         *held.as_html("replay", found),
         f'<p class="soft">{_shown(found)} {escape(FILE)} opens at ui.perfetto.dev and in '
         "chrome://tracing.</p>",
@@ -92,6 +93,10 @@ def _facts(found: WorkResults) -> Iterator[str]:
         ("idle_ps", "idle"),
     ):
         yield f"<li><b>{100 * found.share(name):.1f} %</b><span>{what}</span></li>"
+    kind = ' class="bad"' if found.drops else ""
+    yield f"<li{kind}><b>{found.drops:,}</b><span>packets dropped by full queues</span></li>"
+    yield f"<li><b>{found.retransmissions:,}</b><span>packets sent again</span></li>"
+    yield f"<li><b>{format_size(found.peak_queue_bytes)}</b><span>the fullest queue</span></li>"
     yield "</ul>"
 
 
@@ -104,8 +109,7 @@ def _messages(found: WorkResults) -> Iterator[str]:
         )
         yield (
             f"<p>{len(found.messages.table):,} messages: {told}. Jain's index of the throughputs "
-            f"of the largest: {found.messages.fairness():.3f}. Fullest queue: "
-            f"{format_size(found.peak_queue_bytes)}.</p>"
+            f"of the largest: {found.messages.fairness():.3f}.</p>"
         )
 
 

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import drops
+from ringleaf.experiments import drops, link_use
 from ringleaf.experiments.folder import write_bytes, write_text
+from ringleaf.experiments.link_use import LinkUse
 from ringleaf.experiments.results import SCHEMA_VERSION, read_json
 from ringleaf.experiments.work.accounts import Spending, WorkRow
 from ringleaf.experiments.work.messages import COLUMNS, PERCENTILES, Messages
@@ -45,7 +46,7 @@ FILES = (
         "series.npz",
         "spec.yaml",
     ),
-    *("log.txt", FILE, drops.FILE),
+    *("log.txt", FILE, drops.FILE, link_use.FILE),
 )
 
 
@@ -69,6 +70,7 @@ class WorkResults:
     labels: list[str] = field(default_factory=list)  # of the rows of `link_series`
     link_series: npt.NDArray[np.int64] | None = None  # (labels, bins) bytes on it
     drop_counts: list[Drop] = field(default_factory=list)
+    uses: list[LinkUse] = field(default_factory=list)  # of links, the busiest first
     messages: Messages = field(default_factory=lambda: Messages(np.zeros((0, 5), np.int64)))
     virtual_ps: int | None = None  # live: the iteration in virtual time, as a prediction
     late_ps: int | None = None  # live: from a decision until a host begins, on average
@@ -137,6 +139,7 @@ def write_all(
         _write_csv(folder / SLOWDOWN, _names(Bin), [asdict(each) for each in results.slowdown])
     if results.drop_counts:
         write_text(folder / drops.FILE, drops.as_csv({(KIND, 0): results.drop_counts}))
+    write_text(folder / link_use.FILE, link_use.as_csv({(KIND, 0): results.uses}))
 
 
 def figures_of(messages: Messages) -> dict[str, Any]:
@@ -189,4 +192,6 @@ def read_results(folder: Path) -> WorkResults:
         link_series=series.get("link_series"),
         messages=Messages(series["messages"]),
         slowdown=[Bin(**each) for each in summary.get("slowdown", ())],
+        drop_counts=drops.read(folder).get((KIND, 0), []),
+        uses=link_use.read(folder).get((KIND, 0), []),
     )

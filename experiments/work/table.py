@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from ringleaf.experiments import drops, held
+from ringleaf.experiments import drops, held, link_use
+from ringleaf.experiments.columns import Columns
 from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of
 from ringleaf.experiments.estimate import HOPS_PER_S, THREAD_GAIN, format_wait
 from ringleaf.experiments.spec.collective import NONE
@@ -34,6 +35,7 @@ _COLUMNS = (
     ("wait", "(us)", 10),
     ("exposed", "(ms)", 9),
 )
+_SPARE = ("total", "count", "ranks", "exposed", "longest", "wait", "algo")
 
 
 def about(experiment: WorkExperiment) -> list[str]:
@@ -103,7 +105,7 @@ def _data(experiment: WorkExperiment) -> str:
     )
 
 
-def head(experiment: WorkExperiment) -> Iterator[str]:
+def head(experiment: WorkExperiment, columns: Columns) -> Iterator[str]:
     """Yield the lines before the first row."""
     first, *others = about(experiment)
     yield f"# Ringleaf: {first}"
@@ -115,14 +117,18 @@ def head(experiment: WorkExperiment) -> Iterator[str]:
     yield "# first rank's arrival to the start; exposed: of a rank's iteration, while it computes"
     yield "# nothing"
     yield "#"
-    yield "#" + _line((name for name, _, _ in _COLUMNS))[1:]
-    yield "#" + _line((unit for _, unit, _ in _COLUMNS))[1:]
+    yield from columns.titles()
 
 
-def line(row: WorkRow) -> str:
+def columns_of(most: int | None = None) -> Columns:
+    """Return the columns that fit so many letters."""
+    return Columns.fitting(_COLUMNS, _SPARE, most)
+
+
+def line(row: WorkRow, columns: Columns) -> str:
     """Return a row as a line."""
     times = (row.time_ps, row.longest_ps, row.wait_ps)
-    return _line(
+    return columns.line(
         (
             row.label,
             row.call,
@@ -167,6 +173,8 @@ def foot(results: WorkResults, wall_s: float) -> Iterator[str]:
             f"# hosts began {late:.2f} ms after the coordinator's decisions on average, "
             f"{most:.2f} ms at most"
         )
+    if told := link_use.tell(results.uses):
+        yield f"# {told}"
     if results.drops:
         yield f"# {drops.tell('replay', 0, results.drops, results.drop_counts)}"
     yield from (f"# {line}" for line in held.tell("replay", results))
@@ -197,8 +205,3 @@ def _slowdown(bins: Sequence[Bin]) -> Iterator[str]:
     for each in bins:
         values = " ".join(f"{value:8.2f}" for value in (each.p50, each.p95, each.p99))
         yield f"# {each.most_bytes:>13} {each.count:>7} {values}"
-
-
-def _line(cells: Iterable[str]) -> str:
-    widths: Sequence[int] = [width for _, _, width in _COLUMNS]
-    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

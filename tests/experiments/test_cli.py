@@ -46,7 +46,7 @@ def rows(output: str) -> list[list[str]]:
 def first_light(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """All six algorithms, for real, on a small network."""
     folder = tmp_path_factory.mktemp("first") / "light"
-    done = ringleaf("run", *SMALL, "--size", "4K,64K", "--out", folder)
+    done = ringleaf("run", *SMALL, "--size", "4K,64K", "--wide", "--out", folder)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return folder, done.stdout
@@ -91,6 +91,19 @@ def test_table_and_files_agree(first_light: tuple[Path, str]) -> None:
     assert (first_light[0] / "report.html").stat().st_size > 100_000
 
 
+def test_a_table_fits_a_hundred_letters_unless_it_may_be_wide(
+    first_light: tuple[Path, str], tmp_path: Path, undrawn: None
+) -> None:
+    done = typed("run", *SMALL, "--algo", "ring,halvingdoubling", "--out", tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("# report")]
+    assert max(map(len, lines)) <= 100
+    names = next(line for line in lines if line.split()[:2] == ["#", "algo"])[1:].split()
+    assert {len(row) for row in rows(done.stdout)} == {len(names)}
+    assert max(map(len, first_light[1].splitlines())) > 100
+
+
 def test_estimates_are_within_a_factor_of_two(first_light: tuple[Path, str]) -> None:
     spec = resolve({"topo": SMALL[1]})
     distance = 2 * 1 / 3 + 4 * 2 / 3  # links to one host of the own leaf, and to two of the other
@@ -124,7 +137,7 @@ def test_plot_draws_a_run_anew(first_light: tuple[Path, str]) -> None:
 def test_losses_cost_time_and_nothing_else(tmp_path: Path, undrawn: None) -> None:
     lossy = "--loss 2% --duplicate 1% --reorder 1% --seed 3 --size 64K --algo ring,switchml"
 
-    done = typed("run", *SMALL[:2], *lossy.split(), "--out", tmp_path)
+    done = typed("run", *SMALL[:2], *lossy.split(), "--wide", "--out", tmp_path)
 
     assert done.returncode == 0, done.stderr
     assert "loss 2 %, duplicate 1 %, reorder 1 %" in done.stdout

@@ -29,7 +29,9 @@ def run(
 ) -> tuple[Run, list[str]]:
     lines: list[str] = []
     done = session.run(
-        {**given, "out": str(folder)}, emit=lines.append, connect=connect or FakeConnect()
+        {**given, "wide": "yes", "out": str(folder)},
+        emit=lines.append,
+        connect=connect or FakeConnect(),
     )
     return done, lines
 
@@ -167,11 +169,11 @@ def test_busiest_rank_and_counters_are_kept(finished: tuple[Path, Run, list[str]
 
 def test_files_of_a_run_are_all_there(finished: tuple[Path, Run, list[str]]) -> None:
     names = {path.relative_to(finished[0]).as_posix() for path in finished[0].rglob("*.*")}
-    figures = ("time", "busbw", "links", "bytes-ring", "bytes-switchml")
+    figures = ("time", "busbw", "links", "utilisation-ring", "utilisation-switchml")
 
     assert names == {
-        "config.json", "results.csv", "summary.json", "links.npz", "log.txt", "report.html",
-        "files.txt",
+        "config.json", "results.csv", "summary.json", "links.npz", "links.csv", "log.txt",
+        "report.html", "files.txt",
         *(f"figures/{name}.{suffix}" for name in figures for suffix in ("png", "pdf")),
     }  # fmt: skip
 
