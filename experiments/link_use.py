@@ -149,7 +149,8 @@ def as_html(
         f"{'The rest is' if any(len(found) > SHOWN for _, found in rows) else 'They are'} in "
         f"{FILE}.</p>"
     )
-    yield f"<script>{(PAGE / 'sort.js').read_text(encoding='utf-8')}</script>"
+    script = (PAGE / "sort.js").read_text(encoding="utf-8")
+    yield f"<script>{script}</script>"
 
 
 def _as_row(title: str, use: LinkUse) -> str:

@@ -22,7 +22,7 @@ from ringleaf.marking import Marking, parse_marking
 from ringleaf.pausing import Pausing, parse_pausing
 from ringleaf.plausible import link_delay, link_rate, parse_column, room
 from ringleaf.topologies.registry import parse as parse_topology
-from ringleaf.units import parse_fraction, parse_time
+from ringleaf.units import parse_fraction, parse_size, parse_time
 
 SCALAR = ("string", "number", "boolean")
 """The JSON types that YAML may give to a text: `100G`, `100`, `yes`."""
