@@ -225,6 +225,7 @@ def _log(code: Code, primitive: Primitive) -> None:
 PRIMITIVES = {
     "assign": Kind(_assign, (WRITTEN, READ)),
     "modify_field": Kind(_assign, (WRITTEN, READ)),
+    "set": Kind(_assign, (WRITTEN, READ)),  # p4c's, of a constant in a deparser
     "register_read": Kind(register_read, (WRITTEN, OBJECT, READ)),
     "register_write": Kind(register_write, (OBJECT, READ, READ)),
     "count": Kind(count, (OBJECT, READ)),
