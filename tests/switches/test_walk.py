@@ -12,10 +12,12 @@ from typing import TypeVar
 
 import numba
 import pytest
-from program_cases import CASES, Case, make_switch
+from program_cases import CASES, PROGRAMS, Case, make_switch
 from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches.engine.updates import INSERT, CloneUpdate
+from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk import Step, Walk, walk
 from ringleaf.switches.walk import steps as kinds
@@ -177,6 +179,32 @@ def test_conditions_lead_where_they_say() -> None:
         assert ("Forwarding.ipv4_lpm" in tables) != first.outcome
         outcomes.add(first.outcome)
     assert outcomes == {True, False}
+
+
+@uncompiled
+def test_a_walk_through_psa_says_why_a_packet_comes_again() -> None:
+    """The packet is resubmitted and then recirculated, and a clone is made on the first pass."""
+    switch = Switch.alone(Program.load(PROGRAMS / "psa_ways.json"), 8)
+    switch.apply([CloneUpdate(INSERT, 5, ((6, 1),))])
+    asks = bytes([0b11110000, 0, 0, 5]) + bytes(6) + (3).to_bytes(4, "big")
+    seen = walk(switch, 2, asks + bytes(15))
+
+    received = of_kind(seen.steps, kinds.Received)
+    assert [step.why for step in received] == [
+        *("arrived", "resubmitted", "recirculated", "resubmitted")
+    ]
+    managed = of_kind(seen.steps, Managed)
+    assert [step.reason for step in managed] == [
+        *("resubmit is true", "egress_port is 4294967290"),
+        *("resubmit is true", "egress_port is 3"),
+    ]
+    assert [(c.kind, c.port, c.rid) for c in managed[1].copies] == [
+        *(("ingress clone", 6, 1), ("unicast", 0xFFFFFFFA, 0))
+    ]
+    assert [port for port, _ in seen.out].count(3) == 1
+    assert list(seen.out) == switch.process(2, asks + bytes(15))
+    last = of_kind(seen.steps, Sent)[-1]
+    assert 14 <= min(last.changed) and max(last.changed) < 29  # of the header `seen` alone
 
 
 @uncompiled

@@ -5,7 +5,7 @@
 header ask_t {
     bit<1> leave;  // else ingress leaves `drop` as it is
     bit<1> again;  // resubmit, once
-    bit<1> round;  // recirculate, once
+    bit<1> round;  // recirculate, once; so do groups
     bit<1> clone;  // in ingress, but clones are not cloned
     bit<1> mirror;  // in egress, likewise
     bit<1> vanish;  // drop in egress
@@ -70,14 +70,16 @@ control I(inout headers hdr, inout metadata meta, in psa_ingress_input_metadata_
         }
         ostd.clone_session_id = (CloneSessionId_t) hdr.ask.session;
         if (hdr.ask.leave == 1) {
-            multicast(ostd, (MulticastGroup_t) hdr.ask.group);
-            ostd.egress_port = (PortId_t) hdr.ask.port;
+            send_to_port(ostd, (PortId_t) hdr.ask.port);
+        }
+        if (istd.ingress_port != PSA_PORT_RECIRCULATE) {
+            ostd.multicast_group = (MulticastGroup_t) hdr.ask.group;
+            if (hdr.ask.round == 1) {
+                ostd.egress_port = PSA_PORT_RECIRCULATE;
+            }
         }
         if (hdr.ask.again == 1 && istd.packet_path != PSA_PacketPath_t.RESUBMIT) {
             ostd.resubmit = true;
-        }
-        if (hdr.ask.round == 1 && istd.packet_path == PSA_PacketPath_t.NORMAL) {
-            ostd.egress_port = PSA_PORT_RECIRCULATE;
         }
         if (hdr.ask.gone == 1) {
             ingress_drop(ostd);
