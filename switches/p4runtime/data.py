@@ -15,7 +15,6 @@ from ringleaf.switches.p4runtime.bytestrings import (
     encode_unsigned,
 )
 
-
 _PSA = "p4.org/psa/"  # types of PSA's own, whose numbers are the same on both sides
 
 
