@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.switches.json.expressions import ExpressionReader, number_of, where_of
+from ringleaf.switches.json.form import MOST_CELLS
 from ringleaf.switches.source import (
     PSA,
     V1MODEL,
@@ -88,7 +89,7 @@ def add_structs(instances: Instances, data: Json) -> Instances:
 def _read_meters(data: Json) -> dict[str, MeterArray]:
     return {
         item["name"]: MeterArray(
-            item["name"], _number(item, "n_meters"), _attribute(item, "type") == "bytes"
+            item["name"], _size(item, "n_meters"), _attribute(item, "type") == "bytes"
         )
         for item in data.get("extern_instances", [])
         if item["type"] == "Meter"
@@ -99,9 +100,12 @@ def _attribute(item: Json, name: str) -> Any:
     return {part["name"]: part["value"] for part in item["attribute_values"]}[name]
 
 
-def _number(item: Json, name: str) -> int:
+def _size(item: Json, name: str) -> int:
     value = _attribute(item, name)
-    return value if isinstance(value, int) else number_of(value)
+    size = value if isinstance(value, int) else number_of(value)
+    if not 0 <= size <= MOST_CELLS:
+        raise ValueError(f"{item['name']} has 0 to {MOST_CELLS} cells, not {size}")
+    return size
 
 
 class PsaExpressions(ExpressionReader):

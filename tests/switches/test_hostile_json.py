@@ -19,7 +19,17 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.soak.inputs.mutators import NUMBERS, OTHERS, OWNED, TEXTS, leaf_places
 from ringleaf.switches.program import Program
 
-NAMES = ("l2l3", "stacks", "unions", "varbits", "controller", "externs", "hashes", "rounds")
+NAMES = (
+    "l2l3",
+    "stacks",
+    "unions",
+    "varbits",
+    "controller",
+    "externs",
+    "hashes",
+    "rounds",
+    "psa_ways",
+)
 TEXTS_OF = {name: (PROGRAMS / f"{name}.json").read_bytes() for name in NAMES}
 TEXTS_OF["forward"] = (BUILT / "forward.json").read_bytes()
 

@@ -212,8 +212,9 @@ def test_a_replica_of_a_group_may_be_recirculated(switch: Switch) -> None:
     assert send(switch, Ask(group=9)) == [Out(3, again), Out(4, copy)]
 
 
-def test_drop_goes_before_resubmission_and_multicast(switch: Switch) -> None:
-    assert send(switch, Ask(gone=True, again=True, group=7)) == []
+@pytest.mark.parametrize("ask", [Ask(gone=True), Ask(gone=True, again=True, group=7)])
+def test_drop_goes_before_resubmission_and_multicast(switch: Switch, ask: Ask) -> None:
+    assert send(switch, ask) == []
 
 
 def test_multicast_goes_before_the_port(switch: Switch) -> None:
@@ -260,6 +261,7 @@ def test_a_clone_may_be_recirculated(switch: Switch) -> None:
     assert found == sorted([Out(1, Seen(2, NORMAL, 1, 1, UNICAST, 0, 0, 0xA1)), Out(1, again)])
 
 
+FLAGS = ("leave", "again", "round", "clone", "mirror", "vanish", "gone")
 SOME = st.sampled_from([*SESSIONS, 3, 32768, 65535])
 
 
@@ -267,6 +269,7 @@ SOME = st.sampled_from([*SESSIONS, 3, 32768, 65535])
 @given(
     ask=st.builds(
         Ask,
+        **dict.fromkeys(FLAGS, st.booleans()),
         service=st.integers(0, 255),
         session=SOME,
         mirror_session=SOME,
