@@ -76,6 +76,16 @@ def _failed(step: steps.ParserFailed) -> Words:
     return "parser", f"error {step.error}: parsing ends here", (), "bad"
 
 
+def _skipped(step: steps.StatesSkipped) -> Words:
+    return (
+        "parser",
+        f"{step.count:,} more states take nothing of the packet and are not shown; "
+        f"{step.most:,} are allowed, where BMv2 would not end",
+        (),
+        "bad",
+    )
+
+
 def _verified(step: steps.ChecksumVerified) -> Words:
     skipped = "not checked: its header is not there, or its condition is false"
     outcome = skipped if step.outcome == "skipped" else step.outcome
@@ -154,6 +164,7 @@ _WORDS: dict[type[Step], Callable[[Any], Words]] = {
     steps.Extracted: _extracted,
     steps.Selected: _selected,
     steps.ParserFailed: _failed,
+    steps.StatesSkipped: _skipped,
     steps.ChecksumVerified: _verified,
     steps.ChecksumUpdated: _updated,
     steps.LookedUp: _looked_up,

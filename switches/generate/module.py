@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ringleaf.switches.engine.layout import DROP_PORT, INGRESS_CLONE, INSTANCE_TYPE, SEND
+from ringleaf.switches.engine.layout import DROP_PORT, INGRESS_CLONE, INSTANCE_TYPE, PRIORITY, SEND
 from ringleaf.switches.engine.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
 from ringleaf.switches.generate.calculations import update_checksum, verify_checksum
 from ringleaf.switches.generate.code import EGRESS, INGRESS, Code
 from ringleaf.switches.generate.deparser import DeparserWriter
 from ringleaf.switches.generate.endings import (
+    SET_BETWEEN,
     begin_again,
     clone_egress,
     leave_requests,
@@ -25,7 +26,6 @@ from ringleaf.switches.generate.psa import PsaHandlers
 from ringleaf.switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
-    FIXED_SLOTS,
     LEARN,
     LENGTH,
     PARSED_LEN,
@@ -44,6 +44,10 @@ _TIMESTAMPS = {
     "egress": Field(STANDARD, "egress_global_timestamp"),
 }
 
+QUEUE = Field(STANDARD, "qid")  # of P4_14's queueing_metadata; v1model has none
+
+TIME_BITS = 48  # of a time in v1model; programs of P4_14 may have fewer
+
 # Fields that ingress leaves in the packet's row for code that knows no program.
 _LEFT_BY_INGRESS = (
     Field(STANDARD, "ingress_port"),
@@ -58,17 +62,6 @@ _LEFT_BY_INGRESS = (
     CLONE_SESSION,
     TRUNCATE_LEN,
     PARSED_LEN,
-)
-
-# Fields that the traffic manager sets between ingress and egress.
-_SET_BETWEEN = (
-    "egress_port",
-    "instance_type",
-    "enq_timestamp",
-    "enq_qdepth",
-    "deq_timedelta",
-    "deq_qdepth",
-    "egress_rid",
 )
 
 
@@ -167,6 +160,8 @@ class _V1modelHandlers(Handlers):
         if PACKET_LENGTH in used and usage.length_needed:
             code.set(PACKET_LENGTH, [code.read(LENGTH)])
         code.set(Field(STANDARD, "egress_spec"), [code.u(0)])
+        if QUEUE in used:
+            code.set_word(QUEUE, f"fields[{PRIORITY}]")
         self._take_time(code, "egress", used)
         flags = usage.mirrors or usage.recirculates
         if flags:
@@ -216,7 +211,12 @@ class _V1modelHandlers(Handlers):
         ParserWriter(code, self._usage, self._paths).write()
         forgotten = {Field(STANDARD, "ingress_port"), *metadata}
         self._start(code, forgotten | set(filter(self._is_metadata, parsed)))
-        left = [*filter(_is_set_between, metadata), PACKET_LENGTH, CLONE_FIELDS, TRUNCATE_LEN]
+        left = [
+            *(f for f in metadata if f in SET_BETWEEN),
+            PACKET_LENGTH,
+            CLONE_FIELDS,
+            TRUNCATE_LEN,
+        ]
         for field in left:
             load(code, field)
         for number, fields in sorted(self._source.field_lists.items()):
@@ -231,14 +231,14 @@ class _V1modelHandlers(Handlers):
 
     def _take_time(self, code: Code, stage: str, used: set[Field]) -> None:
         if _TIMESTAMPS[stage] in used:
-            code.set(_TIMESTAMPS[stage], ["U(now_ps // PS_PER_US)"])
+            code.set_word(_TIMESTAMPS[stage], "U(now_ps // PS_PER_US)", TIME_BITS)
 
     def _leave(self, code: Code, fields: list[Field]) -> None:
         """Write code that puts fields for egress and the traffic manager into the packet's row."""
         for field in dict.fromkeys(fields):
             if self._storage.lane(field):
                 continue
-            if _is_set_between(field) and field not in _LEFT_BY_INGRESS:
+            if field in SET_BETWEEN and field not in _LEFT_BY_INGRESS:
                 continue
             slot = self._storage.slots[field]
             for i, name in enumerate(self._storage.names(field)):
@@ -246,9 +246,3 @@ class _V1modelHandlers(Handlers):
 
 
 _HANDLERS: dict[str, type[Handlers]] = {V1MODEL.name: _V1modelHandlers, PSA.name: PsaHandlers}
-
-
-def _is_set_between(field: Field) -> bool:
-    if field not in FIXED_SLOTS:
-        return False
-    return field.header == STANDARD and field.name in _SET_BETWEEN

@@ -40,7 +40,7 @@ def where_of(item: Json | None) -> str:
     if not info:
         return ""
     fragment = info.get("source_fragment", "")
-    return Where(info["filename"], info["line"], info.get("column", 0), fragment)
+    return Where(info.get("filename", ""), info.get("line", 0), info.get("column", 0), fragment)
 
 
 _NAMED = (

@@ -226,7 +226,7 @@ _RULES: dict[str, Rule] = {
         _BOOLEAN,
     ),
     **dict.fromkeys(("mask", "start", "end"), _or_none(_HEXSTR)),
-    "key": _either(_HEXSTR, _LIST),
+    "key": _either(_HEXSTR, _LIST, _BOOLEAN),  # true or false: of a key of kind `valid`
     "action_data": _each(_HEXSTR),
     **dict.fromkeys(("action_ids", "header_ids", "header_union_ids", "version"), _each(_NUMBER)),
     "order": _each(_NAME),
@@ -236,7 +236,8 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("source_info", "if_cond", "length_exp", "cond", "left"), _or_none(_OBJECT)),
     "right": _either(_OBJECT, _INDEX),
     **dict.fromkeys(("expression", "default_entry", "selector", "next_tables"), _OBJECT),
-    **dict.fromkeys(("parameters", "primitives", "transitions", "parser_ops"), _each(_OBJECT)),
+    "parameters": _each(_either(_OBJECT, _NUMBER)),  # a number: of an older parser's operation
+    **dict.fromkeys(("primitives", "transitions", "parser_ops"), _each(_OBJECT)),
     **dict.fromkeys(("transition_key", "tables", "conditionals", "action_calls"), _each(_OBJECT)),
     **dict.fromkeys(("elements", "runtime_data", "input", "match_key"), _each(_OBJECT)),
     **dict.fromkeys(("parse_states", "action_profiles"), _each(_OBJECT)),

@@ -17,6 +17,8 @@ from ringleaf.switches.source import (
     ValueSet,
 )
 
+WORD = 64  # bits of a key that may be cut in more than one way
+
 _SELECT_KEYS = ("field", "stack_field", "union_stack_field", "lookahead")
 
 
@@ -94,7 +96,7 @@ class ParserReader:
             if item["mask"] is not None:
                 raise self._expressions.refuse("a mask of a value set", item["mask"], item)
             known = self._set_widths.setdefault(item["value"], tuple(widths))
-            if known != tuple(widths):
+            if known != tuple(widths) and not sum(known) == sum(widths) <= WORD:
                 raise self._expressions.refuse("a value set with two kinds of key", widths, item)
             return Transition((), mask, target, item["value"])
         return Transition(_split_key(item["value"], widths), mask, target)

@@ -14,8 +14,9 @@ from ringleaf.switches.json.expressions import ExpressionReader, Json, number_of
 from ringleaf.switches.json.externs import read_digests, read_meters, read_profiles, selectors
 from ringleaf.switches.json.form import read_json
 from ringleaf.switches.json.headers import HeaderReader
+from ringleaf.switches.json.older import complete
 from ringleaf.switches.json.parser import ParserReader
-from ringleaf.switches.json.psa import PsaExpressions, add_structs, architecture_of, sides_of
+from ringleaf.switches.json.psa import PsaExpressions, add_structs, architecture_of
 from ringleaf.switches.source import (
     NO_ACTION,
     PSA,
@@ -58,7 +59,7 @@ def parse_source(text: bytes, path: Path) -> Source:
     """Check BMv2 JSON and return its program, as `load_source`; errors call it `path`."""
     data = read_json(text, path)
     try:
-        source = _Reader(path, data).read()
+        source = _Reader(path, complete(data, path)).read()
         check_source(source)
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as exc:
         raise ConfigError(
@@ -89,18 +90,21 @@ class _Reader:
     def read(self) -> Source:
         self._check_version()
         data = self._data
-        self._expressions.check_externs(data.get("extern_instances", []))
+        self._expressions.check_externs(data["extern_instances"])
         actions = {item["id"]: self._action(item) for item in data["actions"]}
         reader = ParserReader(self._expressions, self._instances)
-        side, *others = [self._side(reader, *pair) for pair in sides_of(data, self._architecture)]
-        pipelines = {item["name"]: self._pipeline(item, actions) for item in data["pipelines"]}
+        side, *others = [self._side(reader, name) for name in self._architecture.sides]
+        ingress, egress = (
+            self._pipeline(self._named("pipelines", name), actions)
+            for name in ("ingress", "egress")
+        )
         return Source(
             path=self._path,
             instances=self._instances,
             errors=dict(data["errors"]),
             first_state=side.first_state,
             states=side.states,
-            value_sets=reader.value_sets(data.get("parse_vsets", [])),
+            value_sets=reader.value_sets(data["parse_vsets"]),
             emitted=side.emitted,
             deparser=side.deparser,
             registers={item["name"]: self._register(item) for item in data["register_arrays"]},
@@ -116,10 +120,14 @@ class _Reader:
             },
             checksums=tuple(self._checksum(item) for item in data["checksums"]),
             actions=actions,
-            ingress=pipelines["ingress"],
-            egress=pipelines["egress"],
+            ingress=ingress,
+            egress=egress,
             field_lists={
-                item["id"]: tuple(Field(*element["value"]) for element in item["elements"])
+                item["id"]: tuple(
+                    Field(*element["value"])
+                    for element in item["elements"]
+                    if element["type"] != "hexstr"  # a constant has no place to be copied to
+                )
                 for item in data["field_lists"]
             },
             deparser_where=side.deparser_where,
@@ -135,7 +143,9 @@ class _Reader:
             egress_side=others[0] if others else None,
         )
 
-    def _side(self, reader: ParserReader, parser: Json, deparser: Json) -> Side:
+    def _side(self, reader: ParserReader, name: str) -> Side:
+        parser = self._named("parsers", f"{name}parser")
+        deparser = self._named("deparsers", f"{name}deparser")
         return Side(
             first_state=parser["init_state"],
             states=reader.states(parser),
@@ -150,9 +160,16 @@ class _Reader:
         return self._expressions.refuse(what, got, item)
 
     def _check_version(self) -> None:
-        version = self._data["__meta__"]["version"]
+        version = self._data.get("__meta__", {}).get("version", [FORMAT_MAJOR, 0])
         if version[0] != FORMAT_MAJOR:
             raise self._refuse(f"BMv2 JSON format {FORMAT_MAJOR} is needed", version)
+
+    def _named(self, section: str, name: str) -> Json:
+        """Return the parser, deparser or pipeline that `simple_switch` takes: by its name."""
+        named: dict[str, Json] = {item["name"]: item for item in self._data[section]}
+        if name not in named:
+            raise self._refuse(f"{section} must have one named {name!r}", sorted(named))
+        return named[name]
 
     def _register(self, item: Json) -> RegisterArray:
         return RegisterArray(item["name"], item["size"], item["bitwidth"])
@@ -245,6 +262,7 @@ class _Reader:
             profile=item.get("action_profile", ""),
             meter=item.get("direct_meters") or "",
             timed=item.get("support_timeout", False),
+            next_none=base,
         )
 
     def _match_key(self, item: Json) -> MatchKey:

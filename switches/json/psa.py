@@ -59,16 +59,6 @@ def architecture_of(data: Json, path: Path) -> Architecture:
     return PSA if "ingress_parser" in names else V1MODEL
 
 
-def sides_of(data: Json, architecture: Architecture) -> list[tuple[Json, Json]]:
-    """Return each parser with its deparser, ingress's first."""
-    if architecture is not PSA:
-        return [(data["parsers"][0], data["deparsers"][0])]
-    parsers, deparsers = ({i["name"]: i for i in data[key]} for key in ("parsers", "deparsers"))
-    return [
-        (parsers[f"{side}_parser"], deparsers[f"{side}_deparser"]) for side in ("ingress", "egress")
-    ]
-
-
 def add_structs(instances: Instances, data: Json) -> Instances:
     """Add the structs and fields of PSA that p4c left out, and the engine's hidden headers."""
     sums = [i["name"] for i in data.get("extern_instances", []) if i["type"] == "InternetChecksum"]

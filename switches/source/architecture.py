@@ -17,20 +17,18 @@ Bits = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """What a program gets from the switch; `structs` have the most bits of each field, by name.
-
-    Those of `required` are there in every program, and the reader adds what p4c left out.
-    """
+    """What a program gets from the switch; `structs` have the most bits of each field, by name."""
 
     name: str
     include: str  # the file that declares it
+    sides: tuple[str, ...]  # the prefixes of its parsers' and deparsers' names in BMv2 JSON
     structs: Mapping[str, Bits]
-    required: bool = False
 
 
 V1MODEL = Architecture(
     "v1model",
     "v1model.p4",
+    ("",),
     {
         STANDARD: {
             **dict.fromkeys(("ingress_port", "egress_spec", "egress_port"), 9),
@@ -45,6 +43,7 @@ _PORT, _SESSION, _GROUP, _CLASS, _TIME, _WORD = 32, 16, 32, 8, 64, 32
 PSA = Architecture(
     "PSA",
     "psa.p4",
+    ("ingress_", "egress_"),
     {
         STANDARD: {"parser_error": _WORD, "packet_length": _WORD},  # hidden: the engine's own
         "psa_ingress_parser_input_metadata": {"ingress_port": _PORT, "packet_path": _WORD},
@@ -75,5 +74,4 @@ PSA = Architecture(
         "psa_egress_output_metadata": {"clone": 1, "clone_session_id": _SESSION, "drop": 1},
         "psa_egress_deparser_input_metadata": {"egress_port": _PORT},
     },
-    required=True,
 )

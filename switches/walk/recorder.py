@@ -22,7 +22,9 @@ from ringleaf.switches.engine.layout import (
     ROUND,
     SEND,
 )
+from ringleaf.switches.generate import marks
 from ringleaf.switches.generate.marks import Mark
+from ringleaf.switches.generate.parser import LONGEST_WAY
 from ringleaf.switches.source import PSA
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.names import Names
@@ -36,6 +38,7 @@ from ringleaf.switches.walk.steps import (
     Managed,
     Received,
     Sent,
+    StatesSkipped,
     Step,
 )
 from ringleaf.switches.walk.views import Cells, Views
@@ -51,6 +54,12 @@ KINDS = {
 }
 
 
+MOST_IDLE = 64
+"""States in a row that take nothing of the packet and are shown; a loop may have no end."""
+
+_PARSER = (marks.STATE, marks.EXTRACT, marks.PARSER_OP, marks.SELECT, marks.TOO_SHORT)
+
+
 class StepRecorder:
     """Follows one packet; `steps` grow as it goes."""
 
@@ -64,12 +73,16 @@ class StepRecorder:
         self._reporter = Reporter(switch, sources, names, self._views)
         self._run: Run | None = None
         self._reason = ""
+        self._idle = 0  # states in a row that took nothing of the packet
+        self._parsed = 0  # bytes that the parser had taken at the last state
+        self._skip_to = 0  # the line with which following goes on
 
     # A handler.
 
     def enter(self, frame: FrameType) -> None:
         self._cells = Cells(self._switch)
         self._run = None
+        self._idle = 0
         arena, packet = frame.f_locals["arena"], frame.f_locals["packet"]
         fields = open_packet(arena, packet).fields
         if frame.f_code.co_name == "egress":
@@ -86,16 +99,37 @@ class StepRecorder:
         self.steps.append(Received(port=port, data=data, why=why))
 
     def line(self, frame: FrameType) -> None:
+        if self._skip_to:
+            if frame.f_lineno < self._skip_to:
+                return
+            self._skip_to = 0
+            count = int(frame.f_locals["turns"]) - MOST_IDLE
+            self.steps.append(StatesSkipped(count=count, most=LONGEST_WAY))
         mark = self._marks.get(frame.f_lineno)
         run = self._run
         if run is not None and run.mark is mark:
             run.lines.add(frame.f_lineno)
             return
         self._end(frame, mark)
+        if mark is not None and mark.kind == marks.STATE and self._is_idle(frame):
+            self._skip_to = self._parser_end(frame)
+            return
         if mark is not None:
             variables = dict(frame.f_locals)
             values = self._views.values(variables)
             self._run = Run(mark, variables, values, {frame.f_lineno})
+
+    def _is_idle(self, frame: FrameType) -> bool:
+        """Count a state; return whether too many have taken nothing of the packet."""
+        parsed = int(frame.f_locals["parsed"])
+        self._idle = self._idle + 1 if parsed == self._parsed else 0
+        self._parsed = parsed
+        return self._idle > MOST_IDLE and "turns" in frame.f_locals
+
+    def _parser_end(self, frame: FrameType) -> int:
+        """Return the last line of the parser in a handler: where its loop has gone on too long."""
+        lines = {line for *_, line in frame.f_code.co_lines()}
+        return max(n for n, mark in self._marks.items() if n in lines and mark.kind in _PARSER)
 
     def leave(self, frame: FrameType, result: int) -> None:
         self._end(frame, None)

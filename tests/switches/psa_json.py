@@ -79,10 +79,20 @@ def program_json(
         ],
         "headers": [{"name": "h", "id": 0, "header_type": "h_t", "metadata": False}],
         "errors": [["NoError", 0], ["PacketTooShort", 1], ["Own", 9]],
-        "parsers": [_parser("ingress", parser), _parser("egress", ())],
+        "parsers": [_parser(0, "ingress", parser), _parser(1, "egress", ())],
         "deparsers": [
-            {"name": "ingress_deparser", "order": ["h"], "primitives": list(ingress_deparser)},
-            {"name": "egress_deparser", "order": ["h"], "primitives": list(egress_deparser)},
+            {
+                "name": "ingress_deparser",
+                "id": 0,
+                "order": ["h"],
+                "primitives": list(ingress_deparser),
+            },
+            {
+                "name": "egress_deparser",
+                "id": 1,
+                "order": ["h"],
+                "primitives": list(egress_deparser),
+            },
         ],
         "actions": actions,
         "pipelines": [_pipeline("ingress", 0), _pipeline("egress", 1)],
@@ -105,7 +115,7 @@ def _action(index: int, primitives: Sequence[Json]) -> Json:
     }
 
 
-def _parser(stage: str, primitives: Sequence[Json]) -> Json:
+def _parser(index: int, stage: str, primitives: Sequence[Json]) -> Json:
     extract = {"op": "extract", "parameters": [{"type": "regular", "value": "h"}]}
     others = [{"op": "primitive", "parameters": [primitive]} for primitive in primitives]
     end = {"type": "default", "value": None, "mask": None, "next_state": None}
@@ -116,13 +126,14 @@ def _parser(stage: str, primitives: Sequence[Json]) -> Json:
         "transition_key": [],
         "transitions": [end],
     }
-    return {"name": f"{stage}_parser", "init_state": "start", "parse_states": [state]}
+    return {"name": f"{stage}_parser", "id": index, "init_state": "start", "parse_states": [state]}
 
 
 def _pipeline(stage: str, action: int) -> Json:
     node = {"name": f"go_{stage}", "id": action, "action_id": action, "next_node": None}
     return {
         "name": stage,
+        "id": action,
         "init_table": node["name"],
         "tables": [],
         "conditionals": [],

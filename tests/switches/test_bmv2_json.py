@@ -107,7 +107,7 @@ def set_length(data: Json) -> None:
 
 
 def set_odd_header(data: Json) -> None:
-    data["header_types"][2]["fields"][0][1] += 1
+    data["header_types"][3]["fields"][0][1] += 1
 
 
 def add_primitive(op: str, parameters: list[Json]) -> Callable[[Json], None]:

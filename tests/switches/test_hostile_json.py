@@ -146,7 +146,12 @@ def nested(depth: int) -> Callable[[Json], None]:
         (standard("egress_spec", 649), "egress_spec is an unsigned number of at most 9 bits"),
         (standard("priority", 11), "priority is an unsigned number of at most 3 bits, got 11"),
         (lambda d: d["deparsers"][0]["order"].append("scalars"), "metadata is never in a packet"),
-        (extra_op(assign(["ipv4", "$valid$"])), "validity is set by setValid alone"),
+        (
+            lambda d: d["field_lists"][0]["elements"].append(
+                {"type": "field", "value": ["ipv4", "$valid$"]}
+            ),
+            "validity is set by setValid alone",
+        ),
         (extra_op(assign(["$engine", "parsed_len"])), "none of the engine's own"),
         (extra_op(assign(["ipv4", "$position"])), "none of the engine's own"),
         (
@@ -168,7 +173,7 @@ def nested(depth: int) -> Callable[[Json], None]:
         ),
         (
             lambda d: d["pipelines"][1]["tables"].append(d["pipelines"][0]["tables"][0]),
-            "tables must have names of their own",
+            "two tables or conditions have one name",
         ),
         (
             lambda d: first(d, "header_types", name="standard_metadata")["fields"].append(
@@ -176,7 +181,7 @@ def nested(depth: int) -> Callable[[Json], None]:
             ),
             "fields must have names of their own",
         ),
-        (lambda d: d["headers"].append(d["headers"][0]), "names and numbers of their own"),
+        (lambda d: d["headers"].append(d["headers"][0]), "two headers have one number"),
         (lambda d: d["parsers"][0].update(init_state="no"), "not BMv2 JSON, got KeyError 'no'"),
     ],
 )
