@@ -194,11 +194,13 @@ class PsaExpressions(ExpressionReader):
 
     def _inputs(self, fields: Json, item: Json) -> tuple[Field | Constants, ...]:
         found: list[Field | Constants] = []
-        listed = fields["value"]
-        for part in listed if isinstance(listed, list) else [listed]:
+        value = fields["value"]
+        listed = value if isinstance(value, list) else [value]
+        for part in listed:
             operand = self.operand(part)
-            if isinstance(operand, Constant) and "bitwidth" in part:
-                found.append(Constants(operand.value, part["bitwidth"]))
+            if isinstance(operand, Constant) and ("bitwidth" in part or len(listed) == 1):
+                digits = part["value"].removeprefix("0x")  # of whole bytes, as p4c writes them
+                found.append(Constants(operand.value, part.get("bitwidth", 4 * len(digits))))
             elif isinstance(operand, Field):
                 found.append(operand)
             else:

@@ -92,7 +92,7 @@ def test_each_pass_begins_with_zero_and_the_parser_can_compare(tmp_path: Path) -
     ("parameter", "message"),
     [
         (listed(field("h", "a"), field("h", "odd")), "takes multiples of 16 bits, got 20"),
-        (listed(number(5)), "only fields can be hashed or added up, got 'hexstr'"),
+        (listed(number(5), number(6)), "only fields can be hashed or added up, got 'hexstr'"),
     ],
 )
 def test_what_cannot_be_added_is_refused(tmp_path: Path, parameter: Json, message: str) -> None:
