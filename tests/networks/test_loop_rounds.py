@@ -27,8 +27,8 @@ from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.units import FOREVER_PS
 
-PROGRAMS = Path(__file__).parents[1] / "switches" / "programs"
-ROUNDS, PSA_WAYS = "rounds", "psa_ways"
+SWITCHES = Path(__file__).parents[1] / "switches"
+ROUNDS, PSA_WAYS = SWITCHES / "programs" / "rounds.json", SWITCHES / "psa" / "ways.json"
 PORTS = 8
 ROUND_PORT = 0xFFFFFFFA  # PSA_PORT_RECIRCULATE
 UPDATES: list[Update] = [
@@ -50,8 +50,8 @@ def keep(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 class World:
     """A switch whose ports lead to as many of a node outside."""
 
-    def __init__(self, name: str, updates: list[Update]) -> None:
-        program = Program.load(PROGRAMS / f"{name}.json")
+    def __init__(self, path: Path, updates: list[Update]) -> None:
+        program = Program.load(path)
         self.store = Store()
         make_pool(
             self.store,
@@ -121,7 +121,7 @@ def test_loop_sends_what_process_does(data: bytes) -> None:
 
 
 def ask(flags: int, session: int = 0, mirror_session: int = 0, group: int = 0) -> bytes:
-    """Return a packet for psa_ways.p4, of which the flags leave, again, ... are the upper bits."""
+    """Return a packet for psa/ways.p4, of which the flags leave, again, ... are the upper bits."""
     sessions = session.to_bytes(2, "big") + mirror_session.to_bytes(2, "big")
     where = group.to_bytes(4, "big") + (4).to_bytes(4, "big")
     return bytes([flags, 0]) + sessions + where + bytes(15) + b"payload!"
@@ -144,8 +144,8 @@ def test_loop_sends_what_process_does_for_psa(data: bytes) -> None:
     check(PSA_WAYS, PSA_UPDATES, data)
 
 
-def check(name: str, updates: list[Update], data: bytes) -> None:
-    world = World(name, updates)
+def check(path: Path, updates: list[Update], data: bytes) -> None:
+    world = World(path, updates)
     sent = world.process(3, data)
     alone = Switch(world.switch.program, _pool(world.switch.program), ports=PORTS)
     alone.apply(updates)

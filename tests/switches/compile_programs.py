@@ -11,8 +11,7 @@ import tempfile
 from pathlib import Path
 
 PROGRAMS = Path(__file__).parent / "programs"
-COMPILER = ("p4c-bm2-ss",)
-PSA_COMPILER = ("p4c-bm2-psa", "--target", "bmv2", "--arch", "psa")
+COMPILER = "p4c-bm2-ss"
 
 
 def compile_program(source: Path) -> dict[str, str]:
@@ -20,8 +19,7 @@ def compile_program(source: Path) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         names = f"{source.stem}.json", f"{source.stem}.p4info.txtpb"
         files = [Path(folder, name) for name in names]
-        compiler = PSA_COMPILER if "psa.p4" in source.read_text() else COMPILER
-        command = [*compiler, "--p4runtime-files", str(files[1]), "-o", str(files[0]), source.name]
+        command = [COMPILER, "--p4runtime-files", str(files[1]), "-o", str(files[0]), source.name]
         subprocess.run(command, check=True, cwd=source.parent)
         data = json.loads(files[0].read_text())
         return {

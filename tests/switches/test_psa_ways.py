@@ -1,6 +1,6 @@
 """The ways of packets through a PSA switch, against the specification's pseudo code (6.2, 6.5).
 
-`psa_ways.p4` does what a packet asks for, and writes into it what both pipelines see.
+`psa/ways.p4` does what a packet asks for, and writes into it what both pipelines see.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from program_cases import PROGRAMS
+from program_cases import PSA
 
 from ringleaf.packets import POOL_FREE, POOL_SIZE
 from ringleaf.switches.engine.updates import INSERT, CloneUpdate, GroupUpdate
 from ringleaf.switches.program import Program
+from ringleaf.switches.stf.compiling import compile_program
 from ringleaf.switches.switch import Switch
 
 RECIRCULATE = 0xFFFFFFFA  # PSA_PORT_RECIRCULATE
@@ -134,7 +135,7 @@ class Model:
         )
         packet = Out(port, seen, came.payload)
         is_clone = path in (INGRESS_CLONE, EGRESS_CLONE)
-        if self.ask.mirror and not is_clone:
+        if self.ask.mirror and not is_clone and seen.in_port != RECIRCULATE:
             self._clone(self.ask.mirror_session, packet, EGRESS_CLONE)
         if self.ask.vanish and not is_clone:
             return
@@ -155,9 +156,11 @@ def _supported(service: int) -> int:
     return service if service < 8 else 0
 
 
-@pytest.fixture(scope="module")
-def switch() -> Switch:
-    switch = Switch.alone(Program.load(PROGRAMS / "psa_ways.json"), PORTS)
+@pytest.fixture(scope="module", params=["json", pytest.param("p4", marks=pytest.mark.p4c)])
+def switch(request: pytest.FixtureRequest) -> Switch:
+    path = PSA / f"ways.{request.param}"
+    program = Program.load(compile_program(path) if request.param == "p4" else path)
+    switch = Switch.alone(program, PORTS)
     switch.apply([GroupUpdate(INSERT, number, members) for number, members in GROUPS.items()])
     switch.apply([CloneUpdate(INSERT, number, *session) for number, session in SESSIONS.items()])
     return switch

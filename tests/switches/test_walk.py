@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import numba
 import pytest
-from program_cases import CASES, PROGRAMS, Case, make_switch
+from program_cases import CASES, PSA, Case, make_switch
 from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.errors import ConfigError
@@ -184,7 +184,7 @@ def test_conditions_lead_where_they_say() -> None:
 @uncompiled
 def test_a_walk_through_psa_says_why_a_packet_comes_again() -> None:
     """The packet is resubmitted and then recirculated, and a clone is made on the first pass."""
-    switch = Switch.alone(Program.load(PROGRAMS / "psa_ways.json"), 8)
+    switch = Switch.alone(Program.load(PSA / "ways.json"), 8)
     switch.apply([CloneUpdate(INSERT, 5, ((6, 1),))])
     asks = bytes([0b11110000, 0, 0, 5]) + bytes(6) + (3).to_bytes(4, "big")
     seen = walk(switch, 2, asks + bytes(15))

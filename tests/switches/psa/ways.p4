@@ -7,7 +7,7 @@ header ask_t {
     bit<1> again;  // resubmit, once
     bit<1> round;  // recirculate, once; so do groups
     bit<1> clone;  // in ingress, but clones are not cloned
-    bit<1> mirror;  // in egress, likewise
+    bit<1> mirror;  // in egress, likewise, and not of recirculated packets
     bit<1> vanish;  // drop in egress
     bit<1> gone;  // drop in ingress after all
     bit<1> unused;
@@ -123,7 +123,9 @@ control E(inout headers hdr, inout metadata meta, in psa_egress_input_metadata_t
             hdr.seen.out_path = 4;
         }
         if (hdr.seen.out_path < 3) {
-            ostd.clone = hdr.ask.mirror == 1;
+            if (hdr.seen.in_port != (bit<32>) PSA_PORT_RECIRCULATE) {
+                ostd.clone = hdr.ask.mirror == 1;
+            }
             ostd.clone_session_id = (CloneSessionId_t) hdr.ask.mirror_session;
             if (hdr.ask.vanish == 1) {
                 egress_drop(ostd);
