@@ -80,7 +80,7 @@ def _skipped(step: steps.StatesSkipped) -> Words:
     return (
         "parser",
         f"{step.count:,} more states take nothing of the packet and are not shown; "
-        f"{step.most:,} are allowed, where BMv2 would not end",
+        f"a parser's loop ends after {step.most:,} rounds, where BMv2's would not",
         (),
         "bad",
     )

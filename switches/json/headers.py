@@ -53,8 +53,6 @@ class HeaderReader:
         return header
 
     def _fields(self, item: Json) -> tuple[HeaderField, ...]:
-        if item.get("length_exp") is not None:
-            raise self._refuse("a header's length_exp is not supported", item["name"], item)
         fields = []
         offset = 0
         for name, width, *signed in item["fields"]:

@@ -14,6 +14,7 @@ from typing import Any
 from ringleaf.errors import ConfigError
 from ringleaf.switches.json.distinct import check_distinct
 from ringleaf.switches.json.expressions import where_of
+from ringleaf.switches.json.lengths import spell_lengths
 from ringleaf.switches.json.psa import architecture_of
 from ringleaf.switches.json.target import place_fields
 from ringleaf.switches.json.validity import split_validity
@@ -105,6 +106,7 @@ class _Completion:
         for pipeline in data["pipelines"]:
             self._pipeline(pipeline)
         self._direct()
+        spell_lengths(data, self._refuse)
         if architecture_of(data, self._path) is V1MODEL:
             place_fields(data, self._refuse)
         split_validity(data, self._refuse)

@@ -62,8 +62,12 @@ class PacketReports:
 
     def entered(self, ended: Ended) -> Step:
         assert isinstance(ended.what, ParserState)
-        self._state = ended.what.name
-        return StateEntered(state=self._state, place=self._sources.state(self._state))
+        return self.enter(ended.what.name)
+
+    def enter(self, state: str) -> Step:
+        """Note that the parser is in a state."""
+        self._state = state
+        return StateEntered(state=state, place=self._sources.state(state))
 
     def extracted(self, ended: Ended) -> Step | None:
         start, end = (int(v["parsed"]) for v in (ended.run.variables, ended.variables))

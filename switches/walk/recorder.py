@@ -25,7 +25,7 @@ from ringleaf.switches.engine.layout import (
 from ringleaf.switches.generate import marks
 from ringleaf.switches.generate.marks import Mark
 from ringleaf.switches.generate.parser import LONGEST_WAY
-from ringleaf.switches.source import PSA
+from ringleaf.switches.source import PSA, ParserState, Primitive
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.names import Names
 from ringleaf.switches.walk.reports import Reporter
@@ -76,6 +76,7 @@ class StepRecorder:
         self._idle = 0  # states in a row that took nothing of the packet
         self._parsed = 0  # bytes that the parser had taken at the last state
         self._skip_to = 0  # the line with which following goes on
+        self._passed: list[ParserState] = []  # states that were not followed
 
     # A handler.
 
@@ -99,13 +100,9 @@ class StepRecorder:
         self.steps.append(Received(port=port, data=data, why=why))
 
     def line(self, frame: FrameType) -> None:
-        if self._skip_to:
-            if frame.f_lineno < self._skip_to:
-                return
-            self._skip_to = 0
-            count = int(frame.f_locals["turns"]) - MOST_IDLE
-            self.steps.append(StatesSkipped(count=count, most=LONGEST_WAY))
         mark = self._marks.get(frame.f_lineno)
+        if self._skip_to and self._skips(frame, mark):
+            return
         run = self._run
         if run is not None and run.mark is mark:
             run.lines.add(frame.f_lineno)
@@ -113,6 +110,8 @@ class StepRecorder:
         self._end(frame, mark)
         if mark is not None and mark.kind == marks.STATE and self._is_idle(frame):
             self._skip_to = self._parser_end(frame)
+            assert isinstance(mark.what, ParserState)
+            self._passed = [mark.what]
             return
         if mark is not None:
             variables = dict(frame.f_locals)
@@ -125,6 +124,23 @@ class StepRecorder:
         self._idle = self._idle + 1 if parsed == self._parsed else 0
         self._parsed = parsed
         return self._idle > MOST_IDLE and "turns" in frame.f_locals
+
+    def _skips(self, frame: FrameType, mark: Mark | None) -> bool:
+        """Return whether a line is not followed; before it is, say what was not."""
+        takes = mark is not None and (
+            mark.kind == marks.EXTRACT
+            or (isinstance(mark.what, Primitive) and mark.what.op in ("advance", "shift"))
+        )
+        if frame.f_lineno < self._skip_to and not takes:
+            if mark is not None and isinstance(mark.what, ParserState):
+                self._passed.append(mark.what)
+            return True
+        self._skip_to = self._idle = 0
+        count = len(self._passed) - takes
+        self.steps.append(StatesSkipped(count=count, most=LONGEST_WAY))
+        if takes:
+            self.steps.append(self._reporter.packet.enter(self._passed[-1].name))
+        return False
 
     def _parser_end(self, frame: FrameType) -> int:
         """Return the last line of the parser in a handler: where its loop has gone on too long."""

@@ -82,7 +82,7 @@ class StatesSkipped(Step):
     """The parser went on through `count` states without a byte of the packet; none is shown."""
 
     count: int
-    most: int  # states that a packet may be in; then the parser ends
+    most: int  # rounds of a parser's loop; then it ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

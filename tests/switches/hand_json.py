@@ -43,6 +43,11 @@ def do(op: str, *parameters: Json) -> Json:
     return {"op": op, "parameters": list(parameters)}
 
 
+def action(number: int, name: str, *primitives: Json) -> Json:
+    """Return an action; BMv2's command line, unlike BMv2 itself, needs its `runtime_data`."""
+    return {"name": name, "id": number, "runtime_data": [], "primitives": list(primitives)}
+
+
 A, B = field("op", "a"), field("op", "b")
 SPEC, PORT = field("standard_metadata", "egress_spec"), field("standard_metadata", "ingress_port")
 BACK = do("assign", SPEC, PORT)
@@ -80,14 +85,15 @@ def program(*primitives: Json, egress: tuple[Json, ...] = ()) -> Json:
         ],
         "deparsers": [{"name": "deparser", "id": 0, "order": ["op"]}],
         "actions": [
-            {"name": "in", "id": 0, "primitives": [BACK, *primitives]},
-            {"name": "out", "id": 1, "primitives": list(egress)},
+            action(0, "in", BACK, *primitives),
+            action(1, "out", *egress),
         ],
         "pipelines": [
             {
                 "name": name,
                 "id": number,
                 "init_table": call,
+                "tables": [],  # for BMv2's command line, too
                 "action_calls": [{"name": call, "id": number, "action_id": number}],
             }
             for number, (name, call) in enumerate((("ingress", "do_in"), ("egress", "do_out")))
@@ -129,6 +135,7 @@ def table(data: Json, name: str, actions: list[int], **members: Any) -> None:
                 "max_size": 16,
                 "action_ids": actions,
                 "next_tables": {names[number]: "do_in" for number in actions},
+                "support_timeout": False,  # for BMv2's command line, too
                 **members,
             }
         ],

@@ -17,6 +17,7 @@ from hand_json import (
     A,
     B,
     Json,
+    action,
     do,
     expression,
     field,
@@ -40,7 +41,7 @@ TYPE = field("standard_metadata", "instance_type")
 ERROR = field("standard_metadata", "parser_error")
 GROUP = field("intrinsic_metadata", "mcast_grp")
 RID = field("intrinsic_metadata", "egress_rid")
-MULTICAST = "mc_mgrp_create 1\nmc_node_create 0x13 3\nmc_node_associate 1 0\n"
+MULTICAST = "mc_mgrp_create 1\nmc_node_create 19 3\nmc_node_associate 1 0\n"
 PLAIN = "packet 1 AA 00\nexpect 1 AA 00\n"
 
 Case = tuple[Json, str]
@@ -88,6 +89,18 @@ def next_state_that_there_is_not() -> Case:
     return data, PLAIN
 
 
+@case
+def header_that_says_its_own_length() -> Case:
+    """As P4_14's IPv4 with options: the length in bits is 8 * b."""
+    data = program()
+    length = expression("*", {"type": "local", "value": 1}, value(8))
+    fields = [["a", 8], ["b", 8], ["options", "*"], ["c", 8]]
+    data["header_types"][1] |= {"fields": fields, "length_exp": length, "max_length": 9}
+    data["actions"][0]["primitives"].append(do("modify_field", field("op", "c"), value(0xCC)))
+    sound = "packet 1 AA 02 11 22 00 77\nexpect 1 AA 02 11 22 CC 77\n"
+    return data, sound + "packet 1 AA 00 01 02\nexpect 1 AA 00 CC 02\n"
+
+
 # Errors of the parser.
 
 
@@ -101,6 +114,13 @@ def with_error(errors: list[Any] | None, at: int = 255) -> Json:
     data["headers"].append({"name": "more", "id": 2, "header_type": "more_t"})
     state(data)["parser_ops"].append(extract)
     return data
+
+
+@case
+def actions_without_parameters_and_primitives() -> Case:
+    data = program()
+    data["actions"][1] = {"name": "out", "id": 1}
+    return data, PLAIN
 
 
 @case
@@ -131,7 +151,7 @@ def verify_with_a_number() -> Case:
     data = program(do("assign", B, ERROR))
     standard(data, ["parser_error", 32, False])
     data["errors"] = [["NoError", 0], ["Mine", 7]]
-    wrong = {"type": "expression", "value": expression("==", A, value(1))}
+    wrong = expression("==", A, value(1))
     state(data)["parser_ops"].append({"op": "verify", "parameters": [wrong, 7]})
     return data, "packet 1 AA 00\nexpect 1 AA 07\npacket 1 01 09\nexpect 1 01 00\n"
 
@@ -153,10 +173,9 @@ def again(op: str, *elements: Json) -> Case:
     data["field_lists"] = [{"id": 1, "name": "kept", "elements": list(elements)}]
     metadata(data, "meta", ["type", 8])
     note = do("assign", field("meta", "type"), TYPE)
-    first = {"name": "first", "id": 2, "primitives": [note, *([ask] if op == "resubmit" else [])]}
-    later = {"name": "later", "id": 3, "primitives": [do("assign", B, TYPE), note, OUT]}
-    data["actions"] += [first, later]
-    new = {"type": "expression", "value": expression("==", TYPE, value(0))}
+    first = action(2, "first", note, *([ask] if op == "resubmit" else []))
+    data["actions"] += [first, action(3, "later", do("assign", B, TYPE), note, OUT)]
+    new = expression("==", TYPE, value(0))
     data["pipelines"][0] |= {
         "init_table": "is_new",
         "conditionals": [
@@ -170,13 +189,13 @@ def again(op: str, *elements: Json) -> Case:
     }
     if op == "recirculate":
         data["actions"][1]["primitives"] = []
-        wrong = {"type": "expression", "value": expression("==", A, B)}
+        wrong = expression("==", A, B)
         data["pipelines"][1] |= {
             "init_table": "is_same",
             "conditionals": [{"name": "is_same", "id": 0, "expression": wrong, "true_next": "ask"}],
             "action_calls": [{"name": "ask", "id": 4, "action_id": 4}],
         }
-        data["actions"].append({"name": "ask", "id": 4, "primitives": [ask]})
+        data["actions"].append(action(4, "ask", ask))
     return data, "packet 1 AA AA\nexpect 3 AA"
 
 
@@ -397,7 +416,8 @@ def assigned_validity_does_not_hide_a_header() -> Case:
 @case
 def assigned_validity_is_not_that_of_the_operation() -> Case:
     really = expression("b2d", None, expression("valid", None, header("op")))
-    steps = do("assign", SHOWN, value(0)), do("assign", B, really)
+    operand = {"type": "expression", "value": really}
+    steps = do("assign", SHOWN, value(0)), do("assign", B, operand)
     return doing(*steps, out="1 AA 01")
 
 

@@ -163,7 +163,9 @@ def test_constant_default_is_refused(tables: Switch) -> None:
 
 def test_table_that_is_never_applied_is_refused(tmp_path: Path) -> None:
     switch = make_switch(BY_NAME["forward"])
-    text = switch.program._p4info.read_text().replace('"Forwarding.ipv4_lpm"', '"Forwarding.gone"')
+    text = (
+        BY_NAME["forward"].p4info.read_text().replace('"Forwarding.ipv4_lpm"', '"Forwarding.gone"')
+    )
     p4info = tmp_path / "other.txtpb"
     p4info.write_text(text)
     shutil.copy(switch.program.source.path, tmp_path / "forward.json")
