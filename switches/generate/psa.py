@@ -86,7 +86,7 @@ class PsaHandlers(Handlers):
 
     def _metadata_kept(self) -> list[Field]:
         """Return the metadata that ingress leaves to egress."""
-        (ingress, egress) = (_touched(side.usage) for side in self._sides)
+        ingress, egress = (_touched(side.usage) for side in self._sides)
         kept = {
             item
             for item in ingress.writes & egress.reads
@@ -121,16 +121,15 @@ class PsaHandlers(Handlers):
 
     def _end_ingress(self, code: Code, side: Side) -> None:
         """Write code for PSA's end of ingress: clone, and then drop, resubmit or go on."""
-        fields, zero = code.storage.names, code.u(0)
         code.add(f"fields[{PACKET_LENGTH}] = U(length)")
         for slot in (INSTANCE_TYPE, REQUESTS, EGRESS_RID, MCAST_GRP, TRUNCATE_LEN, PRIORITY):
-            code.add(f"fields[{slot}] = {zero}")
+            code.add(f"fields[{slot}] = {code.u(0)}")
         code.add(f"fields[{EGRESS_SPEC}] = {code.u(DROP_PORT)}")
         self._clone(code, side, _INGRESS_OUT)
         with code.block(f"if {code.is_set(Field(_INGRESS_OUT, 'drop'))}:"):
             code.add("return 0")
         with code.block(f"if {code.is_set(Field(_INGRESS_OUT, 'resubmit'))}:"):
-            (port,) = fields(Field("psa_ingress_input_metadata", "ingress_port"))
+            port = code.read(Field("psa_ingress_input_metadata", "ingress_port"))
             kept = f"{code.u(FROM_RECIRCULATION)} if {port} == {code.u(ROUND_PORT)}"
             code.add(f"origin = {kept} else {code.u(FROM_PORT)}")
             code.add(f"fields[{REQUESTS}] |= origin << {code.u(RESUBMIT_SHIFT)}")
@@ -183,8 +182,8 @@ class PsaHandlers(Handlers):
         self._clone(code, side, _EGRESS_OUT)
         with code.block(f"if {code.is_set(Field(_EGRESS_OUT, 'drop'))}:"):
             code.add("return flags" if clones else "return 0", Mark(DROPPED))
-        (port,) = _fields("psa_egress_parser_input_metadata", "egress_port")
-        with code.block(f"if {code.read(port)} == {code.u(ROUND_PORT)}:"):
+        port = code.read(Field("psa_egress_parser_input_metadata", "egress_port"))
+        with code.block(f"if {port} == {code.u(ROUND_PORT)}:"):
             code.add(f"row[AGAIN] = {RECIRCULATED | FROM_RECIRCULATION << 8}")
             code.add(f"return flags | {ROUND}" if clones else f"return {ROUND}")
         code.add(f"return flags | {SEND}" if clones else f"return {SEND}", self._deparsing(side))

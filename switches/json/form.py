@@ -147,10 +147,10 @@ def _is_member(value: Any) -> bool:
 
 
 def _is_declared(value: Any) -> bool:
-    """Return whether this declares a header's fields: [name, bits, signed] or [name, "*"]."""
+    """Return whether this declares fields: [name, bits, signed, saturating] or [name, "*"]."""
     return isinstance(value, list) and all(
         isinstance(item, list)
-        and 2 <= len(item) <= 3
+        and 2 <= len(item) <= 4
         and _is_name(item[0])
         and (_is_width(item[1]) or item[1] == "*")
         and all(map(_is_flag, item[2:]))

@@ -117,9 +117,10 @@ class PsaExpressions(ExpressionReader):
         read = _METHODS.get(item["op"])
         if read is not None:
             return read(self, item)
-        if item["op"] == "generate_digest" and len(item["parameters"]) == 1:
-            return replace(super().primitive(item), op="pack")
-        return super().primitive(item)
+        found = super().primitive(item)
+        if found.op == "generate_digest":  # p4c leaves out v1model's receiver
+            return replace(found, op="pack", parameters=found.parameters[-1:])
+        return found
 
     def count(self, item: Json) -> Primitive:
         counter, index = item["parameters"]

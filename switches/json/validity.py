@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 SHOWN = "validity as assigned"  # the header of the hidden fields that are assigned
 
-_WRITERS = {
+WRITERS = {
     **dict.fromkeys(("assign", "modify_field", "set", "register_read"), 0),
     **dict.fromkeys(("modify_field_with_hash_based_offset", "modify_field_rng_uniform"), 0),
     "execute_meter": 2,
@@ -36,9 +36,9 @@ def split_validity(data: Json, refuse: Callable[..., Exception]) -> None:
     """
     assigned = dict.fromkeys(
         primitive["parameters"][at]["value"][0]
-        for primitives in _bodies(data)
-        for primitive in map(_inner, primitives)
-        if (at := _WRITERS.get(primitive["op"])) is not None
+        for primitives in bodies(data)
+        for primitive in map(inner, primitives)
+        if (at := WRITERS.get(primitive["op"])) is not None
         and _is_validity(primitive["parameters"][at : at + 1])
     )
     if not assigned:
@@ -56,7 +56,7 @@ def split_validity(data: Json, refuse: Callable[..., Exception]) -> None:
     for item, key in references(data):
         if item[key][1] == VALID and item[key][0] in assigned:
             item[key] = [SHOWN, item[key][0]]
-    for primitives in _bodies(data):
+    for primitives in bodies(data):
         primitives[:] = [part for each in primitives for part in _with_shown(each, assigned)]
     fields = [[name, 1, False] for name in assigned]
     if len(fields) % 8:  # a header has whole bytes
@@ -67,7 +67,7 @@ def split_validity(data: Json, refuse: Callable[..., Exception]) -> None:
     data["headers"].append(header)
 
 
-def _bodies(data: Json) -> Iterator[list[Json]]:
+def bodies(data: Json) -> Iterator[list[Json]]:
     for action in data["actions"]:
         yield action["primitives"]
     for parser in data["parsers"]:
@@ -75,10 +75,10 @@ def _bodies(data: Json) -> Iterator[list[Json]]:
             yield state["parser_ops"]
 
 
-def _inner(primitive: Json) -> Json:
+def inner(primitive: Json) -> Json:
     """Return the primitive inside a parser's operation, or the operation itself."""
-    inner: Json = primitive["parameters"][0] if primitive["op"] == "primitive" else primitive
-    return inner
+    own: Json = primitive["parameters"][0] if primitive["op"] == "primitive" else primitive
+    return own
 
 
 def _is_validity(parameters: list[Json]) -> bool:
@@ -90,20 +90,20 @@ def _is_validity(parameters: list[Json]) -> bool:
 def _with_shown(primitive: Json, assigned: dict[str, None]) -> Iterator[Json]:
     """Yield a primitive, and the assignment that keeps a header's hidden field in step."""
     yield primitive
-    inner = _inner(primitive)
-    if not inner["parameters"] or inner["parameters"][0].get("value") not in list(assigned):
+    own = inner(primitive)
+    if not own["parameters"] or own["parameters"][0].get("value") not in list(assigned):
         return
-    name = inner["parameters"][0]["value"]
+    name = own["parameters"][0]["value"]
     shown: Json = {"type": "field", "value": [SHOWN, name]}
     value: Json
-    match inner["op"]:
+    match own["op"]:
         case "extract" | "extract_VL":
             value = {"type": "hexstr", "value": "0x1"}
         case "add_header" | "remove_header":
-            value = {"type": "hexstr", "value": hex(inner["op"] == "add_header")}
+            value = {"type": "hexstr", "value": hex(own["op"] == "add_header")}
         case "assign_header":
             value = {"type": "field", "value": [name, VALID]}
         case _:
             return
-    in_parser = inner is not primitive or inner["op"].startswith("extract")
+    in_parser = own is not primitive or own["op"].startswith("extract")
     yield {"op": "set" if in_parser else "assign", "parameters": [shown, value]}

@@ -344,6 +344,21 @@ def no_op_and_copy_header() -> Case:
     return data, text  # `op` becomes invalid, as its model is
 
 
+@case
+def saturating_field() -> Case:
+    data, text = doing(do("add_to_field", A, value(0x60)), out="1 FF 00")
+    data["header_types"][1]["fields"] = [["a", 8, False, True], ["b", 8, False, True]]
+    data["actions"][0]["primitives"].append(do("subtract", B, B, A))
+    return data, text
+
+
+@case
+def signed_saturating_field() -> Case:
+    data, text = doing(do("subtract", A, A, value(0x60)), out="1 80 01")  # -86 - 96, at least -128
+    data["header_types"][1]["fields"][0] = ["a", 8, True, True]
+    return data, text
+
+
 # Tables.
 
 

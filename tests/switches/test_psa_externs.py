@@ -181,7 +181,7 @@ def test_a_digest_has_the_values_of_its_call(tmp_path: Path, stage: str) -> None
     calls = [
         call("generate_digest", number(7)),
         assign("h", "a", number(0x55)),
-        call("generate_digest", number(7)),
+        call("generate_digest", number(0), number(7)),  # as for v1model, with a receiver
     ]
     switch = make(tmp_path, {"a": 8}, learn_lists=[learned], **{stage: calls})
     assert send(switch, "0a") == "55"
