@@ -45,19 +45,16 @@ def rows(text: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
-def test_a_router_of_ones_own_carries_a_ring(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return run(tmp_path_factory.mktemp("ours"))
+
+
+@pytest.mark.parametrize("router", [BASIC, PSA_ROUTER], ids=["v1model", "psa"])
+def test_a_router_of_ones_own_carries_a_ring(router: Path, ours: str, tmp_path: Path) -> None:
     """It routes as ours does, so packets take the same times."""
-    ours = run(tmp_path / "ours")
-    own = run(tmp_path / "own", "--program", str(BASIC), "--control", str(CONTROL))
-    assert f"# switches run {BASIC}" in own
-    assert "# wrong values: 0 OK" in own
-    assert rows(own) == rows(ours)
-
-
-def test_a_router_for_psa_carries_a_ring(tmp_path: Path) -> None:
-    """Its deparsers and its checksum are right on every hop, and it takes the same times."""
-    ours = run(tmp_path / "ours")
-    own = run(tmp_path / "own", "--program", str(PSA_ROUTER), "--control", str(CONTROL))
+    own = run(tmp_path / "own", "--program", str(router), "--control", str(CONTROL))
+    assert f"# switches run {router}" in own
     assert "# wrong values: 0 OK" in own
     assert rows(own) == rows(ours)
 
