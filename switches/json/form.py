@@ -255,7 +255,7 @@ _VALUES: dict[str, Rule] = {
         ("stack_field", "union_stack_field", "union_stack"), _each((_is_member, _NAME[1]))
     ),
     "parameters_vector": _each(_OBJECT),
-    "string": _or_none(_TEXT),  # no text: an algorithm that p4c has no name for
+    "string": _TEXT,
     **dict.fromkeys(
         (
             *("regular", "header", "header_stack", "header_union", "header_union_stack", "stack"),

@@ -44,7 +44,8 @@ _KNOWN = (
     *("Counter", "DirectCounter", "Meter", "DirectMeter", "Register", "Random", "Digest"),
     *("Hash", "InternetChecksum", "ActionProfile", "ActionSelector"),
 )
-ONES_COMPLEMENT = "csum16"  # the algorithm of a Hash for which p4c writes no name
+ONES_COMPLEMENT = "csum16"
+NO_NAME = "<null>"  # p4c's for the algorithm ONES_COMPLEMENT16 of a Hash
 
 
 def architecture_of(data: Json, path: Path) -> Architecture:
@@ -185,8 +186,8 @@ class PsaExpressions(ExpressionReader):
         padding = -sum(map(self._width, inputs)) % 8
         if padding:
             inputs = (Constants(0, padding), *inputs)
-        algorithm = _attribute(self._externs[name], "algo") or ONES_COMPLEMENT
-        return self._calculation(algorithm, inputs)
+        algorithm = _attribute(self._externs[name], "algo")
+        return self._calculation(ONES_COMPLEMENT if algorithm == NO_NAME else algorithm, inputs)
 
     def _calculation(self, algorithm: str, inputs: tuple[Field | Constants, ...]) -> Named:
         name = f"input {len(self.calculations)} of {algorithm}"
