@@ -26,7 +26,7 @@ def spell_lengths(data: Json, refuse: Callable[..., Exception]) -> None:
     }
     if not kinds:
         return
-    names = {}
+    names: dict[str, str] = {}
     for section in ("headers", "header_stacks"):
         names |= {item["name"]: item["header_type"] for item in data[section]}
     for parser in data["parsers"]:

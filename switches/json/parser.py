@@ -90,7 +90,12 @@ class ParserReader:
             return Transition((), (), target)
         if kind not in ("hexstr", "parse_vset"):
             raise self._expressions.refuse("unsupported kind of transition", kind, item)
-        full = "f" * 2 * sum(-(-width // 8) for width in widths)
+        size = sum(-(-width // 8) for width in widths)
+        for text in (item["value"], item["mask"]) if kind == "hexstr" else ():
+            if text is not None and -(-len(text.removeprefix("0x")) // 2) != size:
+                what = f"a select value or mask must have {size} bytes, as its key"
+                raise self._expressions.refuse(what, text, item)
+        full = "f" * 2 * size
         mask = _split_key(item["mask"] or full, widths)
         if kind == "parse_vset":
             if item["mask"] is not None:

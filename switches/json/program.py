@@ -61,6 +61,11 @@ def parse_source(text: bytes, path: Path) -> Source:
     try:
         source = _Reader(path, complete(data, path)).read()
         check_source(source)
+    except KeyError as exc:
+        raise ConfigError(
+            f"{path}: not BMv2 JSON: a name or part that it refers to is not there, got {exc};"
+            " compile with p4c-bm2-ss"
+        ) from exc
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as exc:
         raise ConfigError(
             f"{path}: not BMv2 JSON, got {type(exc).__name__} {exc}; compile with p4c-bm2-ss"

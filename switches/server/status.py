@@ -51,21 +51,19 @@ def batch_status(error: BatchError) -> Status:
     have their errors, with messages, and the status says how many: a client drops trailers that
     are longer than it takes.
     """
-    items, message = list(error.errors), error.message
-    packed = _pack(message, items, with_messages=True)
-    if len(packed) > ROOM:
-        message = _summary(error)
-        packed = _pack(message, items, with_messages=False)
-    if len(packed) > ROOM:
-        counts = range(len(items) + 1)
-        told = f"{message}; details of the first {len(items)}"
+    items, summary = list(error.errors), _summary(error)
+    for message, with_messages in ((error.message, True), (summary, False), (error.message, False)):
+        packed = _pack(message, items, with_messages)
+        if len(packed) <= ROOM:
+            return Status(grpc.StatusCode.UNKNOWN, message, ((DETAILS, packed),))
 
-        def size(count: int) -> int:
-            return len(_pack(told, items[:count], with_messages=True))
+    def first(count: int) -> tuple[str, bytes]:
+        message = f"{summary}; details of the first {count}"
+        return message, _pack(message, items[:count], with_messages=True)
 
-        count = bisect_right(counts, ROOM, key=size) - 1
-        message = f"{message}; details of the first {count}"
-        packed = _pack(message, items[:count], with_messages=True)
+    counts = range(len(items) + 1)
+    count = bisect_right(counts, ROOM, key=lambda count: len(first(count)[1])) - 1
+    message, packed = first(count)
     return Status(grpc.StatusCode.UNKNOWN, message, ((DETAILS, packed),))
 
 
@@ -79,7 +77,7 @@ def _summary(error: BatchError) -> str:
     )
 
 
-def _pack(message: str, items: Sequence[ConfigError | None], *, with_messages: bool) -> bytes:
+def _pack(message: str, items: Sequence[ConfigError | None], with_messages: bool) -> bytes:
     status = rpc_status.Status(code=Code.UNKNOWN, message=message)
     for item in items:
         detail = any_pb2.Any()

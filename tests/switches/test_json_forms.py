@@ -299,6 +299,20 @@ REFUSED: dict[str, tuple[Callable[[Json], None], str]] = {
         lambda d: d["header_types"][0]["fields"].pop(),
         "simple_switch needs fields .* got 'packet_length'",
     ),
+    "a short select value": (
+        lambda d: state(d).update(
+            transition_key=[field("op", "a"), field("op", "b")],
+            transitions=[{"value": "0x01", "next_state": None}],
+        ),
+        "a select value or mask must have 2 bytes, as its key, got '0x01'",
+    ),
+    "a long mask": (
+        lambda d: state(d).update(
+            transition_key=[field("op", "a")],
+            transitions=[{"value": "0x01", "mask": "0xffff", "next_state": None}],
+        ),
+        "must have 1 bytes, as its key, got '0xffff'",
+    ),
     "unknown error": (
         lambda d: state(d)["parser_ops"].append(
             {"op": "verify", "parameters": [{"type": "bool", "value": True}, 77]}

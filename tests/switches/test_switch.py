@@ -207,9 +207,9 @@ def test_replication_that_does_not_fit_is_refused(
         stateful.write(entity)
 
 
-def test_missing_p4info_is_refused_when_it_is_needed(tmp_path: Path) -> None:
+def test_p4info_that_is_named_and_missing_is_refused_when_it_is_needed(tmp_path: Path) -> None:
     path = shutil.copy(PROGRAMS / "stateful.json", tmp_path)
-    program = Program.load(path)
+    program = Program.load(path, tmp_path / "stateful.p4info.txtpb")
     store = Store()
     make_pool(store, size=4, head_bytes=128, field_count=program.field_count, lane_count=0)
     switch = Switch(program, store, ports=1)
