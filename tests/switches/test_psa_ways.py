@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from program_cases import PSA
 
+from ringleaf.p4c import PSA_COMPILER
 from ringleaf.packets import POOL_FREE, POOL_SIZE
 from ringleaf.switches.engine.updates import INSERT, CloneUpdate, GroupUpdate
 from ringleaf.switches.program import Program
@@ -158,6 +160,8 @@ def _supported(service: int) -> int:
 
 @pytest.fixture(scope="module", params=["json", pytest.param("p4", marks=pytest.mark.p4c)])
 def switch(request: pytest.FixtureRequest) -> Switch:
+    if request.param == "p4" and shutil.which(PSA_COMPILER) is None:
+        pytest.skip(f"{PSA_COMPILER} is not installed")
     path = PSA / f"ways.{request.param}"
     program = Program.load(compile_program(path) if request.param == "p4" else path)
     switch = Switch.alone(program, PORTS)
