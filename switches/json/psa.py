@@ -205,6 +205,9 @@ class PsaExpressions(ExpressionReader):
                 found.append(Constants(operand.value, part.get("bitwidth", 4 * len(digits))))
             elif isinstance(operand, Field):
                 found.append(operand)
+            elif isinstance(operand, Named) and operand.kind == "header":
+                fields = self._instances.headers[operand.name].fields
+                found += [Field(operand.name, each.name) for each in fields]
             else:
                 raise self.refuse("only fields can be hashed or added up", part["type"], item)
         return tuple(found)

@@ -22,7 +22,7 @@ from ringleaf.switches.switch import Switch
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
-PSA = HERE / "psa"  # programs whose JSON is written in p4c's form, but not by p4c
+PSA = HERE / "psa"
 TRACES = HERE / "traces"
 BUILT = HERE.parent.parent / "p4" / "build"
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,11 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from program_cases import PSA
 
-from ringleaf.p4c import PSA_COMPILER
 from ringleaf.packets import POOL_FREE, POOL_SIZE
 from ringleaf.switches.engine.updates import INSERT, CloneUpdate, GroupUpdate
 from ringleaf.switches.program import Program
-from ringleaf.switches.stf.compiling import compile_program
 from ringleaf.switches.switch import Switch
 
 RECIRCULATE = 0xFFFFFFFA  # PSA_PORT_RECIRCULATE
@@ -158,13 +155,9 @@ def _supported(service: int) -> int:
     return service if service < 8 else 0
 
 
-@pytest.fixture(scope="module", params=["json", pytest.param("p4", marks=pytest.mark.p4c)])
-def switch(request: pytest.FixtureRequest) -> Switch:
-    if request.param == "p4" and shutil.which(PSA_COMPILER) is None:
-        pytest.skip(f"{PSA_COMPILER} is not installed")
-    path = PSA / f"ways.{request.param}"
-    program = Program.load(compile_program(path) if request.param == "p4" else path)
-    switch = Switch.alone(program, PORTS)
+@pytest.fixture(scope="module")
+def switch() -> Switch:
+    switch = Switch.alone(Program.load(PSA / "ways.json"), PORTS)
     switch.apply([GroupUpdate(INSERT, number, members) for number, members in GROUPS.items()])
     switch.apply([CloneUpdate(INSERT, number, *session) for number, session in SESSIONS.items()])
     return switch
