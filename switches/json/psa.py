@@ -38,6 +38,7 @@ Json = dict[str, Any]
 
 CHECKSUMS = "$checksums"  # the hidden header with the sum of each InternetChecksum
 SUM_BITS = 16
+NOWHERE = Field(CHECKSUMS, "$nowhere")  # for the colours of meters that nothing takes
 ALL_ONES = Constant((1 << SUM_BITS) - 1)
 
 _KNOWN = (
@@ -64,7 +65,7 @@ def add_structs(instances: Instances, data: Json) -> Instances:
     """Add the structs and fields of PSA that p4c left out, and the engine's hidden headers."""
     sums = [i["name"] for i in data.get("extern_instances", []) if i["type"] == "InternetChecksum"]
     headers = dict(instances.headers)
-    wanted = {**PSA.structs, CHECKSUMS: dict.fromkeys(sums, SUM_BITS)}
+    wanted = {**PSA.structs, CHECKSUMS: {**dict.fromkeys(sums, SUM_BITS), NOWHERE.name: 32}}
     for name, bits in wanted.items():
         own = headers[name].fields if name in headers else ()
         known = {item.name for item in own}
@@ -129,8 +130,11 @@ class PsaExpressions(ExpressionReader):
         return Primitive("count", (array, self.operand(index)), where_of(item))
 
     def execute_meter(self, item: Json) -> Primitive:
-        meter, index, target = item["parameters"]
-        operands = self.operand(index), self.operand(target)
+        """Read `execute`; of a colour that nothing takes, p4c has the index alone, and last."""
+        meter, *others = item["parameters"]
+        operands = [self.operand(other) for other in others]
+        if len(operands) == 1 or not isinstance(operands[-1], Field):
+            operands = [operands[-1], NOWHERE]
         array = Named("meter_array", meter["value"])
         return Primitive("execute_meter", (array, *operands), where_of(item))
 

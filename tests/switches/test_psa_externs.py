@@ -118,6 +118,21 @@ def test_a_meters_colours_are_numbered_as_in_psa(
     assert send(switch, "04ff00") == "04ff00"  # outside: the field stays
 
 
+@pytest.mark.parametrize("parameters", [(field("h", "index"),), (number(GREEN), number(2))])
+def test_a_meter_may_run_for_nothing(tmp_path: Path, parameters: tuple[Json, ...]) -> None:
+    """p4c's psa-meter1 gives a colour before the index, and takes none."""
+    unused = (extern("I.rates"), *parameters)
+    used = (extern("I.rates"), field("h", "index"), field("h", "color"))
+    switch = make(
+        tmp_path,
+        {"index": 8, "color": 8},
+        ingress=[call("_Meter_execute", *unused), call("_Meter_execute", *used)],
+        extern_instances=[meter("packets")],
+    )
+    switch.apply([MeterUpdate("I.rates", 2, RATES)])
+    assert send(switch, "02ff", PS_PER_S) == f"02{YELLOW:02x}"  # the first was green
+
+
 def hashed(name: str, algorithm: str) -> Json:
     return {
         "name": name,
