@@ -210,8 +210,8 @@ class PsaExpressions(ExpressionReader):
             elif isinstance(operand, Field):
                 found.append(operand)
             elif isinstance(operand, Named) and operand.kind == "header":
-                fields = self._instances.headers[operand.name].fields
-                found += [Field(operand.name, each.name) for each in fields]
+                header = self._instances.headers[operand.name]
+                found += [Field(header.name, each.name) for each in header.fields]
             else:
                 raise self.refuse("only fields can be hashed or added up", part["type"], item)
         return tuple(found)
