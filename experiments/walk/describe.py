@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ringleaf.switches.engine.layout import AGAIN_PORT
+from ringleaf.switches.engine.layout import AGAIN_PORT, ROUND_PORT
 from ringleaf.switches.walk import steps
 from ringleaf.switches.walk.formats import show
 from ringleaf.switches.walk.steps import Copy, Step, Value, Walk, Write
@@ -184,6 +184,8 @@ _WORDS: dict[type[Step], Callable[[Any], Words]] = {
 def _copy(copy: Copy) -> str:
     if copy.port == AGAIN_PORT:
         return f"{copy.kind}: to ingress again"
+    if copy.port == ROUND_PORT:
+        return f"{copy.kind} to the port of recirculation"
     rid = f", rid {copy.rid}" if copy.rid else ""
     return f"{copy.kind} to port {copy.port}{rid}" + ("" if copy.has_port else ": no such port")
 

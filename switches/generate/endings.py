@@ -26,7 +26,15 @@ from ringleaf.switches.generate.storage import (
     RECIRCULATE,
     RESUBMIT,
 )
-from ringleaf.switches.source import STACKS, STANDARD, Constant, Expression, Field, Source
+from ringleaf.switches.source import (
+    STACKS,
+    STANDARD,
+    Constant,
+    Expression,
+    Field,
+    Primitive,
+    Source,
+)
 
 INSTANCE_TYPE = Field(STANDARD, "instance_type")
 
@@ -68,22 +76,32 @@ def begin_again(code: Code) -> None:
 
 def send_digests(code: Code) -> None:
     """Put the struct that the packet's last `digest` named into the switch's queue."""
-    words = digest_words(code.source)
-    row = code.u(message_words(words.values()))
-    for index, digest in enumerate(code.source.digests.values()):
-        with code.block(f"if {code.read(LEARN)} == {code.u(digest.number)}:"):
-            code.add(
-                "message = begin_message"
-                f"(state, U(block[DIGESTS_AT]), {code.u(index)}, {row}, now_ps)"
-            )
-            with code.block(f"if message != {code.u(0)}:"):
-                values = [
-                    word
-                    for element, count in zip(digest.elements, words[digest.name], strict=True)
-                    for word in _words(code, element, count)
-                ]
-                for i, value in enumerate(values):
-                    code.add(f"state[message + {code.u(i)}] = {value}")
+    for number in code.source.digests:
+        with code.block(f"if {code.read(LEARN)} == {code.u(number)}:"):
+            _send(code, number)
+
+
+def pack(code: Code, primitive: Primitive) -> None:
+    """Put a struct into the switch's queue as it is now; PSA's digests do not wait."""
+    (digest,) = primitive.parameters
+    assert isinstance(digest, Constant)
+    _send(code, digest.value)
+
+
+def _send(code: Code, number: int) -> None:
+    digest, words = code.source.digests[number], digest_words(code.source)
+    row, index = code.u(message_words(words.values())), list(code.source.digests).index(number)
+    code.add(
+        f"message = begin_message(state, U(block[DIGESTS_AT]), {code.u(index)}, {row}, now_ps)"
+    )
+    with code.block(f"if message != {code.u(0)}:"):
+        values = [
+            word
+            for element, count in zip(digest.elements, words[digest.name], strict=True)
+            for word in _words(code, element, count)
+        ]
+        for i, value in enumerate(values):
+            code.add(f"state[message + {code.u(i)}] = {value}")
 
 
 def digest_words(source: Source) -> dict[str, tuple[int, ...]]:

@@ -11,12 +11,14 @@ from ringleaf.switches.json.stacks import StackReader, selected_headers, value_o
 from ringleaf.switches.source import (
     Argument,
     Boolean,
+    Calculation,
     Constant,
     Expression,
     Field,
     Instances,
     Listed,
     LookAhead,
+    MeterArray,
     Named,
     Operation,
     Primitive,
@@ -83,6 +85,13 @@ class ExpressionReader:
         self._path = path
         self._stacks = StackReader(instances, self.expression)
         self._sizes = Sizes()
+        self.calculations: dict[str, Calculation] = {}  # that primitives name, and no section has
+        self.meters: dict[str, MeterArray] = {}  # likewise
+
+    def check_externs(self, items: list[Json]) -> None:
+        """Refuse extern instances, of which v1model has none."""
+        for item in items:
+            raise self.refuse("extern instances are not supported", item["name"], item)
 
     def refuse(self, what: str, got: object, item: Json | None = None) -> ConfigError:
         return refusal(self._path, what, got, where_of(item))

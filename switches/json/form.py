@@ -246,7 +246,7 @@ _RULES: dict[str, Rule] = {
 
 _VALUES: dict[str, Rule] = {
     "field": _FIELD,
-    "hexstr": _either(_HEXSTR, (lambda value: value == "default", "default")),
+    "hexstr": _either(_HEXSTR, (lambda value: value == "default", "default"), _NUMBER),
     "bool": _BOOLEAN,
     **dict.fromkeys(("runtime_data", "local"), _INDEX),
     "lookahead": _each((_is_whole(0, MOST_BITS), f"from 0 to {MOST_BITS} bits")),
@@ -260,6 +260,7 @@ _VALUES: dict[str, Rule] = {
         (
             *("regular", "header", "header_stack", "header_union", "header_union_stack", "stack"),
             *("register_array", "counter_array", "meter_array", "calculation", "parse_vset"),
+            "extern",
         ),
         _NAME,
     ),

@@ -15,10 +15,11 @@ from ringleaf.errors import ConfigError
 from ringleaf.switches.json.distinct import check_distinct
 from ringleaf.switches.json.expressions import where_of
 from ringleaf.switches.json.lengths import spell_lengths
+from ringleaf.switches.json.psa import architecture_of
 from ringleaf.switches.json.saturating import cast_saturating
 from ringleaf.switches.json.target import place_fields
 from ringleaf.switches.json.validity import split_validity
-from ringleaf.switches.source import VALID, refusal
+from ringleaf.switches.source import V1MODEL, VALID, refusal
 
 Json = dict[str, Any]
 
@@ -108,7 +109,8 @@ class _Completion:
         self._direct()
         cast_saturating(data, self._refuse)
         spell_lengths(data, self._refuse)
-        place_fields(data, self._refuse)
+        if architecture_of(data, self._path) is V1MODEL:
+            place_fields(data, self._refuse)
         split_validity(data, self._refuse)
         return data
 

@@ -16,8 +16,10 @@ from ringleaf.switches.json.form import read_json
 from ringleaf.switches.json.headers import HeaderReader
 from ringleaf.switches.json.older import complete
 from ringleaf.switches.json.parser import ParserReader
+from ringleaf.switches.json.psa import PsaExpressions, add_structs, architecture_of
 from ringleaf.switches.source import (
     NO_ACTION,
+    PSA,
     VALID,
     Action,
     ActionCall,
@@ -32,6 +34,7 @@ from ringleaf.switches.source import (
     Node,
     Pipeline,
     RegisterArray,
+    Side,
     Source,
     Table,
 )
@@ -72,12 +75,6 @@ def parse_source(text: bytes, path: Path) -> Source:
     return source
 
 
-# Sections that must be empty, and the error if they are not.
-_UNSUPPORTED = {
-    "extern_instances": "extern instances are not supported",
-}
-
-
 _NO_DEFAULT: Json = {"action_id": NO_ACTION, "action_data": []}
 """The default of a table with an action profile: a miss does nothing until a default is set."""
 
@@ -88,20 +85,20 @@ class _Reader:
     def __init__(self, path: Path, data: Json) -> None:
         self._path = path
         self._data = data
+        self._architecture = architecture_of(data, path)
         self._instances = HeaderReader(path, data).read()
         self._expressions = ExpressionReader(path, self._instances)
+        if self._architecture is PSA:
+            self._instances = add_structs(self._instances, data)
+            self._expressions = PsaExpressions(path, self._instances, data)
 
     def read(self) -> Source:
         self._check_version()
         data = self._data
-        for section, why in _UNSUPPORTED.items():
-            for item in data[section]:
-                raise self._refuse(why, item["name"], item)
+        self._expressions.check_externs(data["extern_instances"])
         actions = {item["id"]: self._action(item) for item in data["actions"]}
-        parser = self._named("parsers", "parser")
-        deparser = self._named("deparsers", "deparser")
         reader = ParserReader(self._expressions, self._instances)
-        states = reader.states(parser)
+        side, *others = [self._side(reader, name) for name in self._architecture.sides]
         ingress, egress = (
             self._pipeline(self._named("pipelines", name), actions)
             for name in ("ingress", "egress")
@@ -110,13 +107,11 @@ class _Reader:
             path=self._path,
             instances=self._instances,
             errors=dict(data["errors"]),
-            first_state=parser["init_state"],
-            states=states,
+            first_state=side.first_state,
+            states=side.states,
             value_sets=reader.value_sets(data["parse_vsets"]),
-            emitted=tuple(deparser["order"]),
-            deparser=tuple(
-                self._expressions.primitive(item) for item in deparser.get("primitives", [])
-            ),
+            emitted=side.emitted,
+            deparser=side.deparser,
             registers={item["name"]: self._register(item) for item in data["register_arrays"]},
             counters={
                 item["name"]: CounterArray(item["name"], item["size"])
@@ -126,6 +121,7 @@ class _Reader:
             calculations={
                 **{item["name"]: self._calculation(item) for item in data["calculations"]},
                 **selectors(data, self._calculation),
+                **self._expressions.calculations,
             },
             checksums=tuple(self._checksum(item) for item in data["checksums"]),
             actions=actions,
@@ -139,15 +135,30 @@ class _Reader:
                 )
                 for item in data["field_lists"]
             },
-            deparser_where=where_of(deparser),
+            deparser_where=side.deparser_where,
             direct_counters={
                 item["name"]: item["binding"]
                 for item in data["counter_arrays"]
                 if item["is_direct"]
             },
-            meters=read_meters(data),
+            meters=read_meters(data) | self._expressions.meters,
             profiles=read_profiles(data),
             digests=read_digests(data, self._expressions),
+            architecture=self._architecture,
+            egress_side=others[0] if others else None,
+        )
+
+    def _side(self, reader: ParserReader, name: str) -> Side:
+        parser = self._named("parsers", f"{name}parser")
+        deparser = self._named("deparsers", f"{name}deparser")
+        return Side(
+            first_state=parser["init_state"],
+            states=reader.states(parser),
+            emitted=tuple(deparser["order"]),
+            deparser=tuple(
+                self._expressions.primitive(item) for item in deparser.get("primitives", [])
+            ),
+            deparser_where=where_of(deparser),
         )
 
     def _refuse(self, what: str, got: object, item: Json | None = None) -> ConfigError:

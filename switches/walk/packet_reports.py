@@ -29,7 +29,8 @@ class PacketReports:
     """A step per run of parser or deparser; None where a run is no step of its own."""
 
     def __init__(self, source: Source, sources: Sources, names: Names, views: Views) -> None:
-        self._source = source
+        self._sides = source.sides()
+        self._source = self._sides[0]
         self._sources = sources
         self._names = names
         self._views = views
@@ -43,12 +44,21 @@ class PacketReports:
 
     def begin(self, data: bytes) -> None:
         """Note that ingress begins with these bytes."""
+        self._source = self._sides[0]
+        self._begin(data)
+
+    def begin_egress(self, data: bytes) -> None:
+        """Note that egress begins; the bytes matter if it parses them, as PSA's does."""
+        self._source = self._sides[-1]
+        self._emitted = None
+        if len(self._sides) > 1:
+            self._begin(data)
+
+    def _begin(self, data: bytes) -> None:
         self._came = data
         self._parsed = 0
-        self._extracted.clear()
-
-    def begin_egress(self) -> None:
         self._emitted = None
+        self._extracted.clear()
 
     def entered(self, ended: Ended) -> Step:
         assert isinstance(ended.what, ParserState)

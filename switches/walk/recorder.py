@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from types import FrameType
 
-from ringleaf.packets import IN_PORT, OUTBOX_AT, open_packet, read_packet
+from ringleaf.packets import AGAIN, IN_PORT, OUTBOX_AT, open_packet, read_packet
 from ringleaf.switches.engine.layout import (
     DROP_PORT,
     EGRESS_PORT,
@@ -17,13 +17,15 @@ from ringleaf.switches.engine.layout import (
     EGRESS_SPEC,
     INSTANCE_TYPE,
     MCAST_GRP,
+    REQUESTS,
+    RESUBMIT_SHIFT,
     ROUND,
     SEND,
 )
 from ringleaf.switches.generate import marks
 from ringleaf.switches.generate.marks import Mark
 from ringleaf.switches.generate.parser import LONGEST_WAY
-from ringleaf.switches.source import ParserState, Primitive
+from ringleaf.switches.source import PSA, ParserState, Primitive
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.names import Names
 from ringleaf.switches.walk.reports import Reporter
@@ -64,6 +66,7 @@ class StepRecorder:
     def __init__(self, switch: Switch, sources: Sources, names: Names) -> None:
         self.steps: list[Step] = []
         self._switch = switch
+        self._psa = switch.program.source.architecture is PSA
         self._marks = switch.program.module.marks
         self._views = Views(switch, names)
         self._cells = Cells(switch)
@@ -84,13 +87,15 @@ class StepRecorder:
         arena, packet = frame.f_locals["arena"], frame.f_locals["packet"]
         fields = open_packet(arena, packet).fields
         if frame.f_code.co_name == "egress":
-            self._reporter.packet.begin_egress()
+            self._reporter.packet.begin_egress(read_packet(arena, packet))
             self.steps.append(EgressStarted(copy=self._copy(packet, int(fields[EGRESS_PORT]))))
             return
         data = read_packet(arena, packet)
         self._reporter.packet.begin(data)
         port = int(open_packet(arena, packet).row[IN_PORT])
         kind = int(fields[INSTANCE_TYPE])
+        if self._psa:  # ingress has yet to set the instance type
+            kind = int(open_packet(arena, packet).row[AGAIN]) & 0xFF
         why = "arrived" if not self.steps else KINDS.get(kind, "again")
         self.steps.append(Received(port=port, data=data, why=why))
 
@@ -180,6 +185,12 @@ class StepRecorder:
             return
         fields = open_packet(frame.f_locals["arena"], frame.f_locals["packet"]).fields
         group, spec = int(fields[MCAST_GRP]), int(fields[EGRESS_SPEC])
+        if self._psa:
+            again = int(fields[REQUESTS]) >> RESUBMIT_SHIFT
+            unicast = f"egress_port is {spec}" if spec != DROP_PORT else "drop is true"
+            normal = f"multicast_group is {group}" if group else unicast
+            self._reason = "resubmit is true" if again else normal
+            return
         dropped = ", the drop port" if spec == DROP_PORT else ""
         self._reason = f"mcast_grp is {group}" if group else f"egress_spec is {spec}{dropped}"
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from program_cases import BUILT, PROGRAMS
+from program_cases import BUILT, PROGRAMS, PSA
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.soak.inputs.mutators import NUMBERS, OTHERS, OWNED, TEXTS, leaf_places
@@ -21,6 +21,7 @@ from ringleaf.switches.program import Program
 
 NAMES = ("l2l3", "stacks", "unions", "varbits", "controller", "externs", "hashes", "rounds")
 TEXTS_OF = {name: (PROGRAMS / f"{name}.json").read_bytes() for name in NAMES}
+TEXTS_OF["ways"] = (PSA / "ways.json").read_bytes()
 TEXTS_OF["forward"] = (BUILT / "forward.json").read_bytes()
 
 Json = dict[str, Any]

@@ -14,10 +14,11 @@ from typing import TypeVar
 import numba
 import pytest
 from hand_json import B, do, expression, field, metadata, program, standard, state, value, write
-from program_cases import CASES, Case, make_switch
+from program_cases import CASES, PSA, Case, make_switch
 from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches.engine.updates import INSERT, CloneUpdate
 from ringleaf.switches.generate.parser import LONGEST_WAY
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
@@ -182,6 +183,32 @@ def test_conditions_lead_where_they_say() -> None:
         assert ("Forwarding.ipv4_lpm" in tables) != first.outcome
         outcomes.add(first.outcome)
     assert outcomes == {True, False}
+
+
+@uncompiled
+def test_a_walk_through_psa_says_why_a_packet_comes_again() -> None:
+    """The packet is resubmitted and then recirculated, and a clone is made on the first pass."""
+    switch = Switch.alone(Program.load(PSA / "ways.json"), 8)
+    switch.apply([CloneUpdate(INSERT, 5, ((6, 1),))])
+    asks = bytes([0b11110000, 0, 0, 5]) + bytes(6) + (3).to_bytes(4, "big")
+    seen = walk(switch, 2, asks + bytes(15))
+
+    received = of_kind(seen.steps, kinds.Received)
+    assert [step.why for step in received] == [
+        *("arrived", "resubmitted", "recirculated", "resubmitted")
+    ]
+    managed = of_kind(seen.steps, Managed)
+    assert [step.reason for step in managed] == [
+        *("resubmit is true", "egress_port is 4294967290"),
+        *("resubmit is true", "egress_port is 3"),
+    ]
+    assert [(c.kind, c.port, c.rid) for c in managed[1].copies] == [
+        *(("ingress clone", 6, 1), ("unicast", 0xFFFFFFFA, 0))
+    ]
+    assert [port for port, _ in seen.out].count(3) == 1
+    assert list(seen.out) == switch.process(2, asks + bytes(15))
+    last = of_kind(seen.steps, Sent)[-1]
+    assert {14 <= at < 29 for at in last.changed} == {True}  # of the header `seen` alone
 
 
 @uncompiled
