@@ -20,10 +20,27 @@ _STANDARD = {
     **{"mcast_grp": 16, "egress_rid": 16, "checksum_error": 1, "parser_error": 32},
     **{"priority": 3, "_padding": 3},
 }
+_ALIASES = {
+    **dict.fromkeys(
+        ("enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"), "queueing_metadata"
+    ),
+    **dict.fromkeys(
+        (
+            "ingress_global_timestamp",
+            "egress_global_timestamp",
+            "mcast_grp",
+            "egress_rid",
+            "priority",
+        ),
+        "intrinsic_metadata",
+    ),
+}
+"""By these names, which p4c writes, BMv2 finds fields that it sets itself."""
+
 _NONE = (
     *("header_stacks", "header_union_types", "header_unions", "header_union_stacks", "enums"),
     *("field_lists", "errors", "parse_vsets", "meter_arrays", "counter_arrays", "calculations"),
-    *("learn_lists", "checksums", "force_arith", "extern_instances", "field_aliases"),
+    *("learn_lists", "checksums", "force_arith", "extern_instances"),
 )
 
 
@@ -121,6 +138,9 @@ def write(
     instances = {"scalars": "scalars_0", "standard_metadata": "standard", "e": "e_t", "f": "f_t"}
     program = {
         **{name: [] for name in _NONE},
+        "field_aliases": [
+            [f"{holder}.{name}", ["standard_metadata", name]] for name, holder in _ALIASES.items()
+        ],
         "__meta__": {"version": [2, 23], "compiler": "none"},
         "header_types": [
             {"name": name, "id": i, "fields": fields}
@@ -134,7 +154,10 @@ def write(
         "parsers": [
             {
                 **{"name": "parser", "id": 0, "init_state": "start"},
-                "parse_states": states or [state("start", (extract("e"),))],
+                "parse_states": [
+                    one | {"id": i}
+                    for i, one in enumerate(states or [state("start", (extract("e"),))])
+                ],
             }
         ],
         "deparsers": [{"name": "deparser", "id": 0, "order": list(emitted), "primitives": []}],
@@ -157,7 +180,7 @@ def extract(header: str) -> Json:
 
 
 def state(name: str, ops: tuple[Json, ...], key: Json | None = None, **targets: str | None) -> Json:
-    """Return a parser state; targets are named `x` and the value in hexadecimal, or `default`."""
+    """Return a parser state; targets are named `x` and all bytes of the value, or `default`."""
     transitions = [
         {"type": "hexstr", "value": f"0x{value[1:]}", "mask": None, "next_state": target}
         for value, target in targets.items()
@@ -165,7 +188,7 @@ def state(name: str, ops: tuple[Json, ...], key: Json | None = None, **targets: 
     ]
     default = {"type": "default", "value": None, "mask": None}
     return {
-        **{"name": name, "id": 0, "parser_ops": list(ops)},
+        **{"name": name, "parser_ops": list(ops)},
         "transition_key": [key] if key else [],
         "transitions": [*transitions, default | {"next_state": targets.get("default")}],
     }

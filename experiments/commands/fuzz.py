@@ -14,7 +14,7 @@ import typer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.walk.command import find_program, run_uncompiled
-from ringleaf.switches.bmv2.binaries import need_bmv2
+from ringleaf.switches.bmv2.binaries import need_bmv2, need_v1model
 
 if TYPE_CHECKING:
     from ringleaf.switches.fuzz.contest import Disagreement, Round
@@ -83,7 +83,9 @@ def run(options: FuzzOptions, emit: Emit) -> int:
         run_uncompiled()
     from ringleaf.switches.program import Program
 
-    return _fuzz(Program.load(path), options, emit)
+    program = Program.load(path)
+    need_v1model(program.source, "fuzz")
+    return _fuzz(program, options, emit)
 
 
 def _fuzz(program: Program, options: FuzzOptions, emit: Emit) -> int:
@@ -158,7 +160,7 @@ def _show(program: Program, found: Disagreement, options: FuzzOptions, emit: Emi
     emit(f"# its walk: ringleaf trace {options.program} --port {port} --packet {data.hex()}")
     if options.keep is not None:
         options.keep.parent.mkdir(parents=True, exist_ok=True)
-        options.keep.write_text(text)
+        options.keep.write_text(text, encoding="utf-8")
         emit(f"# kept: {options.keep}")
 
 

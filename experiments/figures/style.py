@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ringleaf.experiments.figures.fonts import embedding
+from ringleaf.experiments.folder import claim_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 INK = "#1f2328"
@@ -61,7 +63,13 @@ def matplotlib_style() -> Iterator[None]:
 
 
 def write_figure(figure: Figure, stem: Path) -> None:
-    """Write a figure as PNG and PDF."""
+    """Write a figure as PNG and PDF.
+
+    Raises:
+        FileExistsError: If its run directory has such a file that is not ours.
+    """
+    for suffix in SUFFIXES:
+        claim_figure(stem.with_suffix(suffix))
     with embedding():
         figure.savefig(
             stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": "Ringleaf"}
@@ -95,6 +103,22 @@ def save(figure: Figure, stem: Path) -> str:
     svg = to_svg(figure)
     plt.close(figure)
     return themed(svg, {INK: "currentColor"})
+
+
+def mark_logarithmic(axis: Axis) -> None:
+    """Label a logarithmic axis by plain numbers: the more of each decade, the shorter it is.
+
+    The lines are drawn already, so that the axis has its ends.
+    """
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()  # of all panels that share the axis
+    steps: tuple[float, ...] = (1,)
+    if high < 1000 * low:
+        steps = (1, 1.5, 2, 3, 4, 5, 7) if high < 10 * low else (1, 2, 5)
+    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def warm_up() -> None:

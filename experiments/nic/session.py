@@ -5,20 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from ringleaf.experiments import loading
+from ringleaf.experiments.columns import fold, letters
+from ringleaf.experiments.console import to_terminal
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.jobs.session import JobsProgress
 from ringleaf.experiments.nic import results, table
 from ringleaf.experiments.nic.network import connecting, graph_of
 from ringleaf.experiments.nic.results import NicResults
 from ringleaf.experiments.nic.workload import Row, SomeSpec, Workload
-from ringleaf.experiments.progress import to_terminal
 from ringleaf.experiments.results import now, versions, write_config, write_log
 from ringleaf.topologies.graph import hosts
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Emit = Callable[[str], None]
 
@@ -33,15 +37,27 @@ def run(
     """
     graph = graph_of(spec)
     workload.check(spec, len(hosts(graph)))
-    out = RunFolder(spec.out, emit)
-    out.note(results.FILES)
+    with RunFolder(spec.out, emit, results.FILES) as out:
+        return _run(workload, spec, given, emit, graph, out)
+
+
+def _run(
+    workload: Workload[SomeSpec],
+    spec: SomeSpec,
+    given: Mapping[str, Any],
+    emit: Emit,
+    graph: nx.Graph[str],
+    out: RunFolder,
+) -> NicResults:
     config = {"kind": results.KIND, "offload": workload.name, "versions": versions()} | spec.plain()
     out.keep(partial(write_config, spec.out, config, given=given, started=now()))
     plain = {name: value for name, value in given.items() if name != "out"}
     text = yaml.safe_dump(plain, sort_keys=False) if plain else ""
     out.keep(lambda: write_text(spec.out / "spec.yaml", text))
     about = table.about(workload, spec, graph)
-    for each in table.head(workload, about):
+    most = letters(wide=spec.wide)
+    columns = table.columns_of(workload, most)
+    for each in fold(table.head(workload, about, columns), most):
         emit(each)
     count, rows = workload.count(spec), list[Row]()
     found = NicResults(workload.name, table.clock_of(spec), about, rows)
@@ -54,7 +70,7 @@ def run(
             for row in workload.run(spec, graph, connect):
                 rows.append(row)
                 progress.clear()
-                emit(table.line(workload.columns, row))
+                emit(table.line(workload.columns, row, columns))
                 out.keep(
                     partial(
                         results.write_all,
@@ -65,10 +81,11 @@ def run(
                     )
                 )
                 progress.tell(len(rows) / count, 0, 0)
+                out.count(len(rows), count)
     finally:
         progress.clear()
     wall_s = time.monotonic() - start_s
-    for each in table.foot(rows, wall_s):
+    for each in fold(table.foot(rows, wall_s), most):
         emit(each)
     out.keep(partial(write_log, spec.out, [f"{wall_s:.3f} s of wall clock"]))
     progress.stage("drawing figures and the report")
@@ -83,4 +100,4 @@ def run(
 def _draw(spec: Any) -> Any:
     from ringleaf.experiments.nic.report import redraw  # imports matplotlib
 
-    return redraw(spec.out)
+    return redraw(spec.out, with_figures=spec.figures)

@@ -15,6 +15,7 @@ from typing import Any
 
 from ringleaf.errors import RingleafError
 from ringleaf.experiments.beside import Drawer
+from ringleaf.experiments.figures.sheet import in_column
 from ringleaf.experiments.folder import REPORT, RunFolder
 from ringleaf.experiments.results import now, versions, write_config, write_log
 from ringleaf.experiments.spec.network import VIRTUAL
@@ -22,6 +23,7 @@ from ringleaf.experiments.train import results, table
 from ringleaf.experiments.train.hosting import Hosting
 from ringleaf.experiments.train.processes import Processes
 from ringleaf.experiments.train.results import TrainRun
+from ringleaf.experiments.train.server import RankError
 from ringleaf.experiments.train.spec import TrainSpec
 from ringleaf.hosts.workload.graph import Graph
 
@@ -71,8 +73,10 @@ class Session:
         Raises:
             RingleafError: If a rank fails, or its calls can't be carried.
         """
-        out = RunFolder(self.spec.out, self.emit)
-        out.note(results.FILES)
+        with RunFolder(self.spec.out, self.emit, results.FILES) as out:
+            return self._run(out, serve)
+
+    def _run(self, out: RunFolder, serve: Path | None) -> TrainRun:
         out.keep(partial(self._write_config, out.path))
         began_s = time.monotonic()
         with fabric_folder() if serve is None else _borrowed(serve) as folder:
@@ -98,7 +102,7 @@ class Session:
         try:
             hosting.run()
         except RingleafError as error:
-            hosting.server.abort(str(error))
+            hosting.server.abort(str(error), by_a_rank=isinstance(error, RankError))
             raise
         finally:
             hosting.server.close()
@@ -114,6 +118,7 @@ class Session:
             is_virtual=self.spec.net == VIRTUAL,
         )
         out.keep(partial(results.write, out.path, found))
+        out.count(len(found.rows), len(found.rows))
         if hosting.trace is not None and complete:
             graph = hosting.trace.graph(Path(self.script[0]).stem)
             out.keep(lambda: out.note(_write_traces(out.path / CHAKRA, graph)))
@@ -130,11 +135,14 @@ class Session:
         return found
 
     def _draw(self, folder: Path) -> list[Path]:
-        found = self.beside.draw(folder) if self.beside else None
+        spec = self.spec
+        alone = not spec.figures or spec.column is not None  # the other process knows nothing of it
+        found = self.beside.draw(folder) if self.beside and not alone else None
         if found is None:
             from ringleaf.experiments.train import drawing  # imports matplotlib
 
-            found = drawing.redraw(folder)
+            with in_column(spec.column):
+                found = drawing.redraw(folder, with_figures=spec.figures)
         return found
 
     def _command(self) -> str:

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ def run(options: TraceOptions, emit: Callable[[str], None]) -> None:
         ConfigError: If a file, packet, entry or port is not valid.
     """
     path = find_program(options.program)
+    if options.packet is None and options.program in built_programs():
+        options = replace(options, example=True)  # one of ours, which has one
     if options.packet is None and not options.example:
         raise ConfigError(
             "trace: a packet is needed, got none; give --packet HEX or FILE.pcap#N, or --example"
@@ -54,7 +56,7 @@ def run(options: TraceOptions, emit: Callable[[str], None]) -> None:
     seen = walk(switch, port, data)
     if options.html is not None:
         options.html.parent.mkdir(parents=True, exist_ok=True)
-        options.html.write_text(render(seen, story))
+        options.html.write_text(render(seen, story), encoding="utf-8")
     if options.as_json:
         emit(json.dumps(as_record(seen), indent=2))
         return

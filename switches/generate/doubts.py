@@ -40,10 +40,7 @@ from ringleaf.switches.source import (
     Table,
 )
 
-CLOCKS = {
-    *("ingress_global_timestamp", "egress_global_timestamp", "enq_timestamp", "deq_timedelta"),
-    *("ingress_global_tstamp", "current_global_tstamp"),
-}
+CLOCKS = {"ingress_global_timestamp", "egress_global_timestamp", "enq_timestamp", "deq_timedelta"}
 """The depths of queues are not among them: one packet at a time finds the queues empty."""
 
 NEVER, ALWAYS = Boolean(False), Boolean(True)
@@ -58,8 +55,7 @@ Place = Field | Named
 
 def is_clock(field: Field) -> bool:
     """Return whether a field is a time, as the switch itself sets it."""
-    own = (STANDARD, "intrinsic_metadata", "queueing_metadata")
-    return field.name in CLOCKS and field.header in own
+    return field.header == STANDARD and field.name in CLOCKS
 
 
 class Doubts:

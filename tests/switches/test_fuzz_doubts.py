@@ -76,9 +76,9 @@ def entry(value: int, mask: int, precedence: int = 0) -> Update:
 
 
 SELECTS = [
-    state("start", (extract("f"),), X, x1="more", default="late"),
+    state("start", (extract("f"),), X, x000000000001="more", default="late"),
     state("more", (extract("e"),), default="late"),
-    state("late", (), T, x806="yes", default=None),
+    state("late", (), T, x0806="yes", default=None),
     state("yes", (step("set", PORT, number(5)),)),
 ]
 
