@@ -91,6 +91,12 @@ def matched(ours: Sequence[Packet], masks: Masks, theirs: Sequence[Packet]) -> M
     return None if left else tuple(found)
 
 
+def similar(ours: Sequence[Packet], masks: Masks, theirs: Sequence[Packet]) -> Masks:
+    """Return what to hide of each of their outputs where they differ: as of ours of its length."""
+    known = {(port, len(data)): mask for (port, data), mask in zip(ours, masks, strict=True)}
+    return tuple(known.get((port, len(data)), b"") for port, data in theirs)
+
+
 def _shown(data: bytes, mask: bytes) -> bytes:
     if not any(mask):
         return data

@@ -9,7 +9,7 @@ from typing import Any
 
 from ringleaf.errors import BackendError
 from ringleaf.switches.engine.updates import Update
-from ringleaf.switches.fuzz.clocks import Clocks, Masks, matched, timed_places
+from ringleaf.switches.fuzz.clocks import Clocks, Masks, matched, similar, timed_places
 from ringleaf.switches.fuzz.course import Course
 from ringleaf.switches.fuzz.packets import Packet
 from ringleaf.switches.fuzz.sides import Bmv2Side, EngineSide, RefusedError, cells_of
@@ -209,7 +209,7 @@ class Match:
         theirs = self._bmv2.process(packet)
         found = matched(self._ours, masks, theirs)
         self.answers.append(tuple(theirs))
-        self.hidden.append((b"",) * len(theirs) if found is None else found)
+        self.hidden.append(similar(self._ours, masks, theirs) if found is None else found)
         return found is not None
 
     def compare_state(self, timed: Collection[str]) -> None:

@@ -30,7 +30,7 @@ from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.packets import grow_pool
 from ringleaf.switches.engine.updates import INSERT, Entry, GroupUpdate, TableUpdate, Update
-from ringleaf.switches.fuzz.clocks import Clocks, matched, timed_places
+from ringleaf.switches.fuzz.clocks import Clocks, matched, similar, timed_places
 from ringleaf.switches.fuzz.contest import Disagreement
 from ringleaf.switches.fuzz.kept import as_stf
 from ringleaf.switches.fuzz.packets import Packet
@@ -350,6 +350,12 @@ def test_outputs_match_but_for_what_is_hidden(
     theirs: list[Packet], found: tuple[bytes, ...] | None
 ) -> None:
     assert matched(OURS, HIDING, theirs) == found
+
+
+def test_time_is_hidden_in_outputs_that_differ_too() -> None:
+    """By port and length; of others nothing is known."""
+    theirs = [(1, b"\x01\x77\x04"), (1, b"\x01"), (3, b"\x01\x77\x03")]
+    assert similar(OURS, HIDING, theirs) == (HIDING[1], b"", b"")
 
 
 def test_kept_test_takes_any_time(tmp_path: Path) -> None:
