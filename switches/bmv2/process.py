@@ -91,22 +91,23 @@ class Bmv2:
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="bmv2-")
         self._thrift_port = free_port()
-        self._process = subprocess.Popen(
-            [
-                *ending_with_us(),
-                BINARY,
-                *("--device-id", str(DEVICE), "--thrift-port", str(self._thrift_port)),
-                *("--log-file", str(Path(self._folder.name, "bmv2")), "-L", "off"),
-                *self._file_options(),
-                str(self._path),
-                "--",
-                *("--grpc-server-addr", self._address("p4runtime")),
-                *("--priority-queues", str(PRIORITY_QUEUES)),
-                *self._dataplane_options(),
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=self._errors.open("w"),
-        )
+        with self._errors.open("w") as errors:
+            self._process = subprocess.Popen(
+                [
+                    *ending_with_us(),
+                    BINARY,
+                    *("--device-id", str(DEVICE), "--thrift-port", str(self._thrift_port)),
+                    *("--log-file", str(Path(self._folder.name, "bmv2")), "-L", "off"),
+                    *self._file_options(),
+                    str(self._path),
+                    "--",
+                    *("--grpc-server-addr", self._address("p4runtime")),
+                    *("--priority-queues", str(PRIORITY_QUEUES)),
+                    *self._dataplane_options(),
+                ],
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+            )
         self._controller = Controller(self.address, DEVICE, f"bmv2 {self._path.name}")
         self._channel = grpc.insecure_channel(self._address("dataplane"))
         self._stream = self._channel.stream_stream(
