@@ -60,7 +60,8 @@ PROBES = FIFO_WORDS + 14  # 1: a probe says whether a packet is lost
 ASKED = FIFO_WORDS + 15  # slot whose probe asks for all overdue ones; or NOT_ASKED
 ASKED_PS = FIFO_WORDS + 16  # when the latest probe was sent that found nothing lost
 BEHIND_PS = FIFO_WORDS + 17  # by priority: when a more urgent packet was last answered
-FLIGHT_WORDS = BEHIND_PS + PRIORITIES
+LEAST_PS = BEHIND_PS + PRIORITIES  # the shortest round trip so far; 0 before the first sample
+FLIGHT_WORDS = LEAST_PS + 1
 
 # A slot's words. Slots in flight are in doubly linked rings; row `slots + ring` holds one's ends.
 SENT_PS = 0
@@ -78,8 +79,9 @@ SLOT_WORDS = 11
 NOT_IN_FLIGHT = -1
 NOT_ASKED = -1
 
-RINGS = 2
-"""One ring for slots that have sent once, one for those that have sent again, or probed."""
+RINGS = 4
+"""One ring for slots that have sent once, and one for each number of times that others have sent
+again, or probed; those of the last one have done so more often."""
 
 LATEST = 3
 """The number of answered sendings that are kept per way, latest first."""
@@ -232,14 +234,17 @@ def due_ps(flight: Flight, ring: int) -> int:
     level = flight.slots[first * SLOT_WORDS + LEVEL]
     sent_ps = max(flight.slots[first * SLOT_WORDS + SENT_PS], flight.state[BEHIND_PS + level])
     if ring > 0:
-        return int(sent_ps + flight.state[RETRY_PS])
+        return int(sent_ps + (flight.state[RETRY_PS] << (ring - 1)))
     return int(max(sent_ps, flight.state[ASKED_PS]) + flight.state[TIMEOUT_PS])
 
 
 @inline
 def deadline_ps(flight: Flight) -> int:
     """Return when the next slot is overdue."""
-    return min(due_ps(flight, 0), due_ps(flight, 1))
+    first_ps = due_ps(flight, 0)
+    for ring in range(1, RINGS):
+        first_ps = min(first_ps, due_ps(flight, ring))
+    return first_ps
 
 
 @inline
@@ -248,13 +253,23 @@ def take_sample(flight: Flight, slot: int, now_ps: int) -> None:
 
     Ambiguous round trips don't count (Karn). If only probes were sent since, the round trip counts
     from the first sending on: so timeouts adapt to queues in which packets wait longer than that.
+    An answer that comes sooner after a resend than any round trip took is to the first sending, and
+    shows how long that really took (as Eifel detects, RFC 3522). Without it, queues that grow beyond
+    the timeout would make all round trips ambiguous, and the timeout would never follow.
     """
     state = flight.state
     row = slot * SLOT_WORDS
-    if flight.slots[row + ATTEMPTS] == 0 or flight.slots[row + IS_LOST]:
+    attempts = flight.slots[row + ATTEMPTS]
+    if attempts == 0:
         return
+    if flight.slots[row + IS_LOST] and attempts > 1:
+        is_early = now_ps - flight.slots[row + SENT_PS] < state[LEAST_PS]
+        if attempts > 2 or not is_early:
+            return
     most_ps = MAX_BACKOFF * state[MIN_TIMEOUT_PS]
     sample_ps = min(now_ps - flight.slots[row + FIRST_PS], most_ps)
+    if state[LEAST_PS] == 0 or sample_ps < state[LEAST_PS]:
+        state[LEAST_PS] = sample_ps
     smooth(state, SMOOTHED_PS, VARIATION_PS, sample_ps, state[SLOTS])
 
 
@@ -299,23 +314,28 @@ def note_answer(flight: Flight, slot: int, now_ps: int) -> None:
 
 
 @inline
-def is_passed(flight: Flight, slot: int) -> bool:
-    """Return whether `LATEST` packets sent later, on the same way, have their answers."""
+def is_passed(flight: Flight, slot: int, now_ps: int) -> bool:
+    """Return whether `LATEST` packets sent later, on the same way, have their answers.
+
+    An answer waits for all workers, and one that has lost the result before is late by a round
+    trip. So nothing is known before two round trips (as with RFC 8985's reordering window).
+    """
     row = slot * SLOT_WORDS
     sending = flight.slots[row + SENDING]
     last = LATEST * flight.slots[row + WAY] + LATEST - 1
     return bool(
         sending < flight.latest[last]
+        and now_ps - flight.slots[row + SENT_PS] >= 2 * flight.state[SMOOTHED_PS]
         and sending >= flight.state[SINCE]  # more urgent packets may overtake
         and not flight.slots[row + STRAYS]
     )
 
 
 @inline
-def queue_passed(flight: Flight) -> None:
+def queue_passed(flight: Flight, now_ps: int) -> None:
     """Queue again the oldest slots that have sent once, as long as they have been passed."""
     slot = first_slot(flight, 0)
-    while slot < flight.state[SLOTS] and is_passed(flight, slot):
+    while slot < flight.state[SLOTS] and is_passed(flight, slot, now_ps):
         push_again(flight, slot)
         slot = first_slot(flight, 0)
 
