@@ -63,6 +63,7 @@ ALGORITHMS: Registry[Algorithm] = Registry(
     "algorithm",
     "collectives/algorithms",
     "ALGORITHM",
+    kind=Algorithm,
     others=_Others(),
 )
 

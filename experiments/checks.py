@@ -32,6 +32,9 @@ CAPTURES = tuple(
 )
 """How captures begin: pcap in both byte orders, with microseconds or nanoseconds; pcapng."""
 
+PACKED = (b"\x1f\x8b", b"\x28\xb5", b"\xfd7", b"BZ")
+"""How compressed files begin: gzip, zstd, xz, bzip2."""
+
 BMV2_ADDS_BYTES = 512
 """The room that simple_switch leaves in front of a packet; more would overwrite memory."""
 
@@ -83,12 +86,13 @@ def _check_capture(path: Path) -> None:
     if magic not in CAPTURES:
         raise ConfigError(
             f"cross_traffic: must be a packet capture, pcap or pcapng, got {path} that begins with "
-            f"{magic.hex() or 'nothing'}"
+            f"{magic.hex() or 'nothing'}{'; unpack it first' if magic[:2] in PACKED else ''}"
         )
-    from ringleaf.networks.traces.pcap_read import read_packets  # loads Numba
+    from ringleaf.networks.cross_traffic import check_records  # loads Numba
+    from ringleaf.networks.traces.pcap_read import read_records
 
     try:
-        read_packets(path)
+        check_records(read_records(path))
     except ConfigError as error:
         raise ConfigError(f"cross_traffic: {error}") from error
 

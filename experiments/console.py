@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ringleaf import compiling, interrupts, plugins
 from ringleaf.errors import BackendError, ProtocolError, RingleafError
 
 USAGE = 2
@@ -26,31 +29,93 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
+Write = Callable[[str], object]
+
+
+def to_terminal() -> Write | None:
+    """Return a function that writes to stderr; None if that is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def write(text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+    return write
+
+
+def columns() -> int:
+    """Return how many letters fit into a line of the terminal on stderr, if it is one."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns - 1 or sys.maxsize
+    except (OSError, ValueError):
+        return sys.maxsize
+
+
+def in_place(text: str) -> str:
+    """Return what replaces the terminal's line by a text, whose end is cut where it ends.
+
+    What is written next goes over it.
+    """
+    return f"\r\x1b[K{text[: columns()]}\r"
+
+
 def guard(command: Callable[..., None]) -> Callable[..., None]:
-    """Turn errors into a message and an exit code; with --debug, print a traceback, too."""
+    """Turn errors into a message and an exit code; with --debug, print a traceback, too.
+
+    Whatever fails once a signal has asked for the end is the signal's doing: child processes have
+    got it, too, and may have ended first.
+    """
 
     @wraps(command)
     def guarded(*args: Any, **kwargs: Any) -> None:
+        interrupts.raise_instead()
+        if write := to_terminal():
+            compiling.show = lambda text: write(in_place(text))
         try:
             command(*args, **kwargs)
-        except KeyboardInterrupt:
-            complain("interrupted")
-            raise typer.Exit(INTERRUPTED) from None
-        except OSError as error:
-            if error.errno == EPIPE:
-                raise  # the reader of our output has gone: that is no error, and typer handles it
-            if "--debug" in sys.argv:
-                traceback.print_exc()
-            complain(_name_file(error))
-            raise typer.Exit(FAILURE) from None
-        except RingleafError as error:
-            if "--debug" in sys.argv:
-                traceback.print_exc()
-            complain(str(error))
-            ours = isinstance(error, BackendError | ProtocolError)
-            raise typer.Exit(FAILURE if ours else USAGE) from None
+        except typer.Exit:
+            raise
+        except (KeyboardInterrupt, RingleafError) as error:
+            raise typer.Exit(_report(error)) from None
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - other packages raise what they like
+            raise typer.Exit(_report(_explained(error))) from None
 
     return guarded
+
+
+def _explained(error: BaseException) -> BaseException:
+    """Return an error that can be told in a line; others are faults of ours, and raised.
+
+    Raises:
+        BaseException: Such a fault, whose traceback is what we need.
+    """
+    if isinstance(error, OSError) and error.errno == EPIPE:
+        return error
+    if told := plugins.failure(error):
+        failed = BackendError(told)
+        failed.__cause__ = error
+        return failed
+    if isinstance(error, OSError) or interrupts.asked():
+        return error
+    raise error
+
+
+def _report(error: BaseException) -> int:
+    """Say what has ended a command, and return its exit status."""
+    if isinstance(error, OSError) and error.errno == EPIPE:
+        raise error  # the reader of our output has gone: that is no error, and typer handles it
+    if "--debug" in sys.argv:
+        traceback.print_exception(error)
+    number = getattr(error, "number", signal.SIGINT)
+    if isinstance(error, KeyboardInterrupt) or (number := interrupts.asked()):
+        complain(interrupts.told(number, error))
+        return interrupts.status(number)
+    if isinstance(error, OSError):
+        complain(_name_file(error))
+        return FAILURE
+    complain(str(error))
+    return FAILURE if isinstance(error, BackendError | ProtocolError) else USAGE
 
 
 def _name_file(error: OSError) -> str:

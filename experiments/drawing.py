@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import report, results
+from ringleaf.experiments import report, results, swept_files
 from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.figures.style import SUFFIXES
 from ringleaf.experiments.figures.tasks import Perform, in_turn
-from ringleaf.experiments.folder import REPORT, write_text
+from ringleaf.experiments.folder import PLAN, REPORT, write_text
 from ringleaf.experiments.jobs import drawing as jobs
 from ringleaf.experiments.jobs.results import KIND as JOBS
 from ringleaf.experiments.network import build_topology, scale_rates
@@ -42,11 +42,13 @@ def draw(
 
 
 def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:
-    """Draw a run of any workload from its directory; return the files, of which one is its report.
+    """Draw a run of any workload, or a sweep, from its directory; return report and figures.
 
     Raises:
         ConfigError: If it is no run directory, or nothing was measured.
     """
+    if (folder / PLAN).is_file():
+        return swept_files.redraw(folder)
     kind = results.read_json(folder / "summary.json").get("kind")
     if kind == TRAIN:
         return train.redraw(folder, perform)

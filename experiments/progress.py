@@ -2,23 +2,55 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
+from ringleaf.compiling import working_s
+from ringleaf.experiments.console import Write, columns, in_place, to_terminal
 from ringleaf.experiments.estimate import format_wait
 
 WIDTH = 24
 INTERVAL_S = 0.1
 TRUSTED = 0.03
-"""Share of work done from which the speed so far is trusted more than the first estimate."""
+"""Share of a row's packets from which their speed is trusted more than the estimate."""
+PRIOR_S = 1.0
+"""Seconds of work that are taken to be estimated well before there is any: rows of milliseconds
+take what is not in estimates, and say little about longer ones."""
 
-Write = Callable[[str], object]
+Clock = Callable[[], float]
+
+
+@dataclass
+class Row:
+    """The estimate of a row, and what is known of it.
+
+    Args:
+        label: Its name.
+        setup_s: The estimated time before its first packet, and after its last.
+        packets_s: The estimated time of its packets.
+        began_s: When it began.
+    """
+
+    label: str
+    setup_s: float
+    packets_s: float
+    began_s: float
+    first_s: float | None = None  # when packets were first told of
+    share: float = 0.0  # of its packets, done
+    known: float = 0.0  # share done by the time of `first_s`
+
+    @property
+    def done_s(self) -> float:
+        """The estimated time of what is done."""
+        return self.setup_s * (self.first_s is not None) + self.packets_s * self.share
 
 
 class Progress:
     """A line shown below the last row of a table, and removed before the next row.
+
+    The time left of a row follows from the speed of its packets so far, and that of later rows from
+    what earlier ones took in comparison with their estimates.
 
     Args:
         total: Work of all rows, in estimated seconds.
@@ -26,86 +58,99 @@ class Progress:
         clock: Function that returns the time in seconds.
     """
 
-    def __init__(
-        self, total: float, write: Write | None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, total: float, write: Write | None, clock: Clock = working_s) -> None:
         self._total = max(total, 1e-9)
         self._write = write
         self._clock = clock
-        self._done = 0.0  # rows that are over
-        self._now = 0.0  # of the row under way
-        self._of = 0.0  # its weight
-        self._label = ""
-        self._busy_s = 0.0  # time that rows took
-        self._began_s: float | None = None  # of the row under way
+        self._row: Row | None = None
+        self._over: list[tuple[float, float]] = []  # estimated and real seconds of rows
         self._drawn_s = float("-inf")
 
     def stage(self, text: str) -> None:
         """Show a stage of the work that is no row: compiling, drawing."""
         self._show(text)
 
-    def begin(self, label: str, weight: float) -> None:
-        """Begin a row."""
-        self._label, self._of, self._now = label, weight, 0.0
-        self._began_s = self._clock()
+    def begin(self, label: str, setup_s: float, packets_s: float) -> None:
+        """Begin a row, whose times are estimates."""
+        self._row = Row(label, setup_s, packets_s, self._clock())
         self.draw()
 
     def tell(self, share: float) -> None:
-        """Note the share of the row that is done."""
-        self._now = max(self._now, min(share, 0.99)) if self._of else 0.0
-        if self._clock() - self._drawn_s >= INTERVAL_S:
+        """Note the share of the row's packets that is done."""
+        row, now_s = self._row, self._clock()
+        if row is None:
+            return
+        if row.first_s is None:
+            row.first_s, row.known = now_s, min(share, 0.99)
+        row.share = max(row.share, min(share, 0.99))
+        if now_s - self._drawn_s >= INTERVAL_S:
             self.draw()
 
     def end(self) -> None:
         """End the row and clear the line."""
-        if self._began_s is not None:
-            self._busy_s += self._clock() - self._began_s
-        self._done += self._of
-        self._began_s, self._of, self._now = None, 0.0, 0.0
+        if (row := self._row) is not None:
+            self._over.append((row.setup_s + row.packets_s, self._clock() - row.began_s))
+        self._row = None
         self.clear()
 
     @property
     def share(self) -> float:
-        """The share of all rows' work that is done."""
-        return min((self._done + self._of * self._now) / self._total, 1.0)
+        """The share of all rows' work that is done, by the estimates."""
+        done_s = sum(estimated for estimated, _ in self._over)
+        return min((done_s + (self._row.done_s if self._row else 0.0)) / self._total, 1.0)
 
     @property
     def left_s(self) -> float:
-        """The seconds that the remaining rows take, by the speed so far or the estimate."""
-        spent_s = self._busy_s + (self._clock() - self._began_s if self._began_s is not None else 0)
-        share = self.share
-        if share >= TRUSTED:
-            return spent_s * (1 - share) / share
-        return max(self._total - spent_s, 0.0)
+        """The seconds that the remaining rows take."""
+        row = self._row
+        under_way_s = row.setup_s + row.packets_s if row else 0.0
+        later_s = self._total - sum(estimated for estimated, _ in self._over) - under_way_s
+        return self._left_of_row_s() + self._times_as_long() * max(later_s, 0.0)
+
+    def _left_of_row_s(self) -> float:
+        row = self._row
+        if row is None:
+            return 0.0
+        now_s = self._clock()
+        told = row.share - row.known
+        if row.first_s is not None and told >= TRUSTED:
+            return (now_s - row.first_s) * (1 - row.share) / told
+        estimated_s = row.setup_s + row.packets_s
+        if row.first_s is not None:
+            return self._times_as_long() * row.packets_s * (1 - row.share)
+        return max(self._times_as_long() * estimated_s - (now_s - row.began_s), 0.0)
+
+    def _times_as_long(self) -> float:
+        """Return how many times as long as estimated the work so far has taken."""
+        estimated_s, real_s = PRIOR_S, PRIOR_S
+        for each in self._over:
+            estimated_s, real_s = estimated_s + each[0], real_s + each[1]
+        if (row := self._row) is not None:
+            spent_s = self._clock() - row.began_s
+            unknown_s = row.setup_s + TRUSTED * row.packets_s * (row.first_s is not None)
+            done_s = max(row.done_s, min(unknown_s, spent_s))
+            estimated_s, real_s = estimated_s + done_s, real_s + spent_s
+        return real_s / estimated_s
 
     def draw(self) -> None:
         """Draw the line."""
-        filled = round(WIDTH * self.share)
-        bar = "━" * filled + "╌" * (WIDTH - filled)
-        wait = format_wait(self.left_s)
-        self._show(f"{self._label}  {bar} {100 * self.share:.0f} %, about {wait} left")
+        if self._row is None:
+            return
+        told = f"{100 * self.share:.0f} %, about {format_wait(self.left_s)} left"
+        width = min(WIDTH, max(columns() - len(f"{self._row.label}   {told}"), 0))
+        filled = round(width * self.share)
+        bar = "━" * filled + "╌" * (width - filled)
+        self._show(f"{self._row.label}  {bar} {told}")
 
     def clear(self) -> None:
         """Remove the line."""
         if self._write is not None:
-            self._write("\r\x1b[K")
+            self._write(in_place(""))
 
     def _show(self, text: str) -> None:
         self._drawn_s = self._clock()
         if self._write is not None:
-            self._write(f"\r\x1b[K{text}\r")
-
-
-def to_terminal() -> Write | None:
-    """Return a function that writes to stderr; None if that is no terminal."""
-    if not sys.stderr.isatty():
-        return None
-
-    def write(text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
-
-    return write
+            self._write(in_place(text))
 
 
 @contextmanager

@@ -31,9 +31,9 @@ from ringleaf.collectives.critical_path import sent_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import results, session
+from ringleaf.experiments import results, session, swept_files
 from ringleaf.experiments import sweep as sweeps
-from ringleaf.experiments.folder import REPORT
+from ringleaf.experiments.folder import PLAN, REPORT
 from ringleaf.experiments.jobs import results as job_results
 from ringleaf.experiments.jobs import session as jobs_session
 from ringleaf.experiments.jobs.results import JobRow
@@ -85,7 +85,7 @@ class Result:
     @property
     def is_sweep(self) -> bool:
         """Whether these are the results of several runs."""
-        return (self.folder / sweeps.PLAN).exists()
+        return (self.folder / PLAN).exists()
 
     @property
     def rows(self) -> list[CollectiveRow] | list[JobRow]:
@@ -105,7 +105,7 @@ class Result:
         """The finished runs of a sweep, in its order; for a single run, only itself."""
         if not self.is_sweep:
             return [self]
-        places = results.read_json(self.folder / sweeps.PLAN)["runs"]
+        places = results.read_json(self.folder / PLAN)["runs"]
         folders = (self.folder / file_name(place) for place in places)
         return [Result(folder) for folder in folders if (folder / SUMMARY).exists()]
 
@@ -131,7 +131,7 @@ class Result:
             raise ConfigError(
                 "frame: needs pandas, got none installed; pip install 'ringleaf[notebooks]'"
             ) from error
-        return pd.read_csv(self.folder / (sweeps.FILE if self.is_sweep else "results.csv"))
+        return pd.read_csv(self.folder / (swept_files.FILE if self.is_sweep else "results.csv"))
 
     @property
     def figures(self) -> list[str]:

@@ -79,7 +79,7 @@ def render(
         *why.as_html(run, svgs),
         *_inside(run, svgs, topologies),
         "<h2>How to read this</h2>",
-        (PAGE / "glossary.html").read_text(),
+        (PAGE / "glossary.html").read_text(encoding="utf-8"),
         "<h2>Run it again</h2>",
         f"<pre>{escape(command)}</pre>",
         *_details(run),

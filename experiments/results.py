@@ -278,7 +278,7 @@ def read_json(path: Path) -> dict[str, Any]:
         ConfigError: If there is no such file, or it was written in another version's format.
     """
     try:
-        value = json.loads(path.read_text())
+        value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(
             f"run directory: can't read its {path.name}, got {str(path.parent)!r}; "
@@ -338,12 +338,14 @@ def _read_explained(
     for row in rows:
         path = folder / file_of(row.algo, row.size_bytes)
         if path.exists():
-            found[row.algo, row.size_bytes] = Explained.read(json.loads(path.read_text()))
+            found[row.algo, row.size_bytes] = Explained.read(
+                json.loads(path.read_text(encoding="utf-8"))
+            )
     return found
 
 
 def _read_drops(path: Path) -> dict[drops.Key, list[Drop]]:
-    return drops.from_csv(path.read_text()) if path.exists() else {}
+    return drops.from_csv(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def _read_series(path: Path) -> dict[tuple[str, int], LinkSeries]:

@@ -15,10 +15,12 @@ from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS, SYSTEMS
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.collectives.synthesis.names import SYNTHESISERS
+from ringleaf.errors import RingleafError, choose
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.ina.allocation import ALLOCATORS
+from ringleaf.plugins import find_plugins
 from ringleaf.registry import Registry
 from ringleaf.shipped import PACKAGE
 from ringleaf.topologies.machine import MACHINES
@@ -62,6 +64,13 @@ KINDS = (
     Kind("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),
     Kind("machine", MACHINES, LIVE, "ringleaf run --topo fattree,node={}"),
 )
+
+
+FAMILIES = (
+    *(kind.members.family for kind in KINDS),
+    *("codecs", "models", "windows", "disciplines", "topology_formats", "formats", "workloads"),
+)
+"""The families to which packages may add."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +148,24 @@ def rows(kinds: tuple[str, ...] = ()) -> Iterator[Row]:
                 tuple(shape for shape in shapes() if f"{kind.name} {name}" in shape.rows),
                 reasons().get(f"{kind.name} {name}", ""),
             )
+
+
+def plugin_rows(kinds: tuple[str, ...] = ()) -> Iterator[Row]:
+    """Yield a row for each entry point of an installed package: its family, and what is wrong."""
+    if kinds and "plugin" not in kinds:
+        return
+    by_family = {kind.members.family: kind for kind in KINDS}
+    for plugin in find_plugins():
+        kind = by_family.get(plugin.family)
+        about = f"{plugin.family}, {plugin.value}"
+        try:
+            choose(plugin.package, "family", plugin.family, FAMILIES)
+            plugin.load(plugin.family) if kind is None else kind.members.check(plugin)
+        except RingleafError as error:
+            about = f"{about}; fails: {error}"
+        command = kind.command.format(plugin.name) if kind else ""
+        runs = kind.runs if kind else ""
+        yield Row("plugin", plugin.name, about, plugin.package, runs, command, (), "")
 
 
 def _description(members: Registry[Any], name: str, member: Any) -> str:

@@ -141,6 +141,11 @@ class Experiment:
         return need(self.spec, count_nodes(self.spec), self._distance)
 
     @property
+    def count(self) -> int:
+        """The number of measurements."""
+        return len(self.spec.sizes_bytes) * len(self.algorithms)
+
+    @property
     def rows_s(self) -> float:
         """The estimated time of all measurements in seconds."""
         return sum(
@@ -158,12 +163,16 @@ class Experiment:
     ) -> Iterator[Measurement]:
         """Yield each measurement as it is made: all algorithms at one size, then at the next."""
         progress = progress or Progress(1.0, None)
+        times_as_many: dict[str, float] = {}  # packet-hops as estimated, by algorithm
         for size_bytes, algorithm, inputs in self.tasks():
             expected = self.estimate(algorithm, size_bytes)
             label = f"{algorithm.name}, {format_size(size_bytes)}"
-            progress.begin(label, expected.time_s)
-            tell = _teller(progress, expected)
-            yield self.measure(connect, algorithm, size_bytes, inputs, tell)
+            progress.begin(label, expected.setup_s, expected.run_s)
+            hops = max(expected.packet_hops * times_as_many.get(algorithm.name, 1), 1)
+            tell = _teller(progress, hops)
+            found = self.measure(connect, algorithm, size_bytes, inputs, tell)
+            times_as_many[algorithm.name] = found.row.packet_hops / max(expected.packet_hops, 1)
+            yield found
 
     def tasks(self) -> Iterator[tuple[int, Algorithm, Inputs]]:
         """Yield each measurement's size, algorithm and inputs, in the order of `run`."""
@@ -409,17 +418,9 @@ class Experiment:
         )
 
 
-def _teller(progress: Progress, expected: Estimate) -> Callable[[int], None]:
-    """Return a function that turns packet-hops so far into the share of a measurement done.
-
-    The setup is complete by the time that it is called.
-    """
-
-    def tell(hops: int) -> None:
-        share = min(hops / max(expected.packet_hops, 1), 1.0)
-        progress.tell((expected.setup_s + expected.run_s * share) / expected.time_s)
-
-    return tell
+def _teller(progress: Progress, expected: float) -> Callable[[int], None]:
+    """Return a function that turns packet-hops so far into the share of packets done."""
+    return lambda hops: progress.tell(hops / expected)
 
 
 def _series(outcome: RunResult) -> LinkSeries:

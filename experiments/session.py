@@ -51,9 +51,21 @@ def run(
     spec = resolve(given)
     check(spec, live=connect is None)
     experiment = Experiment(spec, inputs)
-    run = experiment.new_run()
-    folder = RunFolder(spec.out, emit)
-    folder.note(results.FILES)
+    with RunFolder(spec.out, emit, results.FILES) as folder:
+        return _run(experiment, given, emit, connect, folder, drawn=drawn, beside=beside)
+
+
+def _run(
+    experiment: Experiment,
+    given: Mapping[str, str],
+    emit: Emit,
+    connect: Connect | None,
+    folder: RunFolder,
+    *,
+    drawn: bool,
+    beside: Drawer | None,
+) -> Run:
+    spec, run = experiment.spec, experiment.new_run()
     keep_topology(spec.topo, folder)
     folder.keep(
         partial(
@@ -117,11 +129,12 @@ def _measure(
         emit(table.line(row, table.algo_width(run)))
         folder.note(measurement.files)
         folder.keep(partial(results.write_rows, folder.path, run))
+        folder.count(len(run.rows), experiment.count)
         log.append(_log_line(measurement))
         if (found := measurement.explained) is not None:
             run.explained[row.algo, row.size_bytes] = found
-            folder.note([folder.path / file_of(found.algo, found.size_bytes)])
-            folder.keep(partial(results.write_explained, folder.path, found))
+            path = folder.path / file_of(found.algo, found.size_bytes)
+            folder.keep(partial(results.write_explained, folder.path, found), path)
         if drawn and measurement.outcome.notes:
             log += _write_timeline(experiment.graph, measurement, folder)
     for line in table.foot(run):
@@ -139,8 +152,7 @@ def _write_timeline(graph: nx.Graph[str], measurement: Measurement, folder: RunF
         path.parent.mkdir(exist_ok=True)
         write_text(path, told.text)
 
-    folder.keep(write)
-    folder.note([path])
+    folder.keep(write, path)
     if not told.left_out:
         return []
     return [f"{path.relative_to(folder.path)}: the first {most} events, {told.left_out} left out"]

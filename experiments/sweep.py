@@ -7,55 +7,38 @@ interrupted keeps the runs that were finished; several processes or machines may
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
 from ringleaf.errors import ConfigError, RingleafError
-from ringleaf.experiments import results, session, sweep_report
+from ringleaf.experiments import results, session
 from ringleaf.experiments.beside import Drawer
 from ringleaf.experiments.checks import check
+from ringleaf.experiments.console import Write, in_place, to_terminal
 from ringleaf.experiments.estimate import format_wait
-from ringleaf.experiments.figures import sparse as sparse_figure
-from ringleaf.experiments.figures import swept as swept_figure
-from ringleaf.experiments.folder import REPORT, check_out, write_text
+from ringleaf.experiments.folder import (
+    FILES,
+    PLAN,
+    REPORT,
+    RunFolder,
+    check_out,
+    check_own,
+    write_text,
+)
 from ringleaf.experiments.jobs import session as jobs_session
-from ringleaf.experiments.progress import Write, to_terminal
 from ringleaf.experiments.session import Emit
 from ringleaf.experiments.spec.file import Case, swept
 from ringleaf.experiments.spec.network import VIRTUAL
-from ringleaf.experiments.spec.options import (
-    JOBS,
-    WORKLOAD,
-    folder_name,
-    options_for,
-    resolve_any,
-)
+from ringleaf.experiments.spec.options import JOBS, WORKLOAD, folder_name, resolve_any
+from ringleaf.experiments.swept_files import FILE, columns_of, draw, rows_of, write
 from ringleaf.experiments.topology_copy import has_changed
 from ringleaf.experiments.work import session as work_session
-from ringleaf.experiments.work import swept as work_swept
-from ringleaf.experiments.work.results import PERCENTILE_NAMES
 from ringleaf.experiments.workers import ALONE, Crew, run_all
 
-FILE = "sweep.csv"
-
-PLAN = "sweep.json"
-"""The file with the names of the options that are swept, and of the runs' folders, in order."""
-
-TOLD = ("density", "cluster", "overlap")
-"""Options that are in the file even if runs don't differ by them."""
-
-WORKLOAD_COLUMNS = (
-    *("iteration_ps", "compute_share", "exposed_share", "idle_share", "bubble"),
-    *PERCENTILE_NAMES,
-    *("fairness", "peak_queue_bytes", "wrong", "retransmissions", "drops", "packet_hops"),
-    *("pauses", "trims"),
-)
-"""The results of a run of a workload that are in the file."""
+ALL = (PLAN, FILE, REPORT)
 
 
 def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> bool:
@@ -73,8 +56,7 @@ def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> 
     names = swept(cases)
     out = Path(cases[0].get("out") or Path("runs") / name)
     check_out(out)
-    is_other = JOBS in cases[0] or WORKLOAD in cases[0]
-    columns = names if is_other else list(dict.fromkeys([*names, *TOLD]))
+    check_own(out, ALL, is_sweep=True)
     places = [_place(case, names) for case in cases]
     given = {
         place: {**case, "out": str(out / place)} for case, place in zip(cases, places, strict=True)
@@ -84,15 +66,32 @@ def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> 
         emit(f"# {place}: finished before, and kept")
     left = {place: case for place, case in given.items() if place not in kept}
     _check(left, crew)
-    out.mkdir(parents=True, exist_ok=True)
-    plan = {"schema_version": results.SCHEMA_VERSION, "options": names, "runs": places}
+    files = [*ALL, *(f"{place}/{FILES}" for place in given)]
+    with RunFolder(out, emit, files, is_sweep=True, keeps=places) as folder:
+        return _run(given, kept, names, emit, crew, folder)
+
+
+def _run(
+    given: Mapping[str, Case],
+    kept: Sequence[str],
+    names: Sequence[str],
+    emit: Emit,
+    crew: Crew,
+    folder: RunFolder,
+) -> bool:
+    out = folder.path
+    columns = columns_of(next(iter(given.values())), names)
+    left = {place: case for place, case in given.items() if place not in kept}
+    plan = {"schema_version": results.SCHEMA_VERSION, "options": names, "runs": list(given)}
     write_text(out / PLAN, json.dumps(plan, indent=1) + "\n")
-    rows = {place: _lines(given[place], columns) if place in kept else [] for place in given}
+    rows = {place: rows_of(given[place], columns) if place in kept else [] for place in given}
     shown = SweepProgress(len(given), len(kept), to_terminal())
+    folder.count(len(kept), len(given))
     try:
         done = _run_here(left, emit) if crew.is_alone else _run_apart(left, emit, crew, shown)
-        for place in done:
-            rows[place] = _lines(given[place], columns)
+        for count, place in enumerate(done, len(kept) + 1):
+            rows[place] = rows_of(given[place], columns)
+            folder.count(count, len(given))
             shown.finish()
             write(out / FILE, chain.from_iterable(rows.values()))
     finally:
@@ -101,13 +100,10 @@ def run(cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE) -> 
     write(out / FILE, lines)
     emit(f"# sweep: {out / FILE}")
     if lines:
-        draw = work_swept.draw_any if WORKLOAD in cases[0] else swept_figure.draw
-        svg = draw(lines, names, out / "sweep")
-        page = sweep_report.render(out.name, list(given), lines, names, svg)
-        write_text(out / REPORT, page)
-        emit(f"# report: {out / REPORT}")
-    if sparse_figure.fits(out / FILE):
-        emit(f"# figure: {sparse_figure.draw(out / FILE)}")
+        report, *figures = draw(out, list(given), lines, names)
+        emit(f"# report: {report}")
+        for figure in figures:
+            emit(f"# figure: {figure}")
     return not any(line["wrong"] for line in lines)
 
 
@@ -163,10 +159,8 @@ def _run_apart(
     """Perform runs on other processes; yield each run's lines together when it has ended."""
     shown.draw()
     for place, found in run_all(cases, crew):
-        folder = Path(cases[place]["out"])
-        for name in found.files:
-            (folder / name).unlink(missing_ok=True)
-        found.write(folder)
+        with RunFolder(Path(cases[place]["out"]), emit, found.files) as folder:
+            found.write(folder.path)
         shown.clear()
         emit(f"# {place}")
         for line in found.lines:
@@ -199,35 +193,6 @@ def _finished(cases: Mapping[str, Case]) -> list[str]:
 def _asked(case: Case) -> Case:
     """Return the options of a run as its `config.json` has them."""
     return {name: value for name, value in case.items() if name != "out"}
-
-
-def _lines(case: Case, names: Sequence[str]) -> list[dict[str, object]]:
-    """Return the rows of a finished run, each after the options by which runs differ."""
-    summary = results.read_json(Path(case["out"]) / "summary.json")
-    known = options_for(case)
-    options = {name: case.get(name, known[name].default) for name in names if name != JOBS}
-    about: dict[str, object] = {}
-    if WORKLOAD in case:
-        found = {name: summary[name] for name in WORKLOAD_COLUMNS}
-        return [{**options, WORKLOAD: case[WORKLOAD], **found}]
-    if JOBS not in case:
-        run = results.read_run(Path(case["out"]))
-        links = run.reference
-        about = {"clock": run.clock, "ranks": run.ranks}
-        about |= {"rate_bps": links.rate_bps, "delay_ps": links.delay_ps}
-    return [{**options, **about, **row} for row in summary["rows"]]
-
-
-def write(path: Path, lines: Iterable[Mapping[str, object]]) -> None:
-    """Write the rows so far as CSV, if there are any."""
-    rows = list(lines)
-    if not rows:
-        return
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(path, text.getvalue())
 
 
 class SweepProgress:
@@ -264,9 +229,9 @@ class SweepProgress:
     def draw(self) -> None:
         """Draw the line."""
         if self._write is not None:
-            self._write(f"\r\x1b[K{self.text}\r")
+            self._write(in_place(self.text))
 
     def clear(self) -> None:
         """Remove the line."""
         if self._write is not None:
-            self._write("\r\x1b[K")
+            self._write(in_place(""))

@@ -17,8 +17,7 @@ def keep_topology(topo: str, folder: RunFolder) -> None:
     name, _, _ = topo.partition(",")
     if is_file(name):
         copy = _copy(name, folder.path)
-        folder.note([copy])
-        folder.keep(partial(write_bytes, copy, read_bytes(name)))
+        folder.keep(partial(write_bytes, copy, read_bytes(name)), copy)
 
 
 def kept_topology(topo: str, folder: Path) -> str:

@@ -8,6 +8,7 @@ and files are written here, once, when a run is complete.
 from __future__ import annotations
 
 import io
+import signal
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
@@ -130,15 +131,27 @@ def _client(crew: Crew) -> Iterator[Client]:
         with client:
             yield client
         return
-    with (
-        LocalCluster(
+    with _deaf_to_interrupts():
+        cluster = LocalCluster(
             n_workers=crew.processes,
             threads_per_worker=1,
             processes=True,
             memory_limit=None,
             dashboard_address=None,
             silence_logs=50,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
+        )
+    with cluster, Client(cluster) as client:
         yield client
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Have threads and processes that are made meanwhile never see Ctrl-C, which is for this one.
+
+    A terminal sends it to all processes. It is handled here when this ends.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,12 +1,17 @@
 """A capture as cross traffic: which host sends what, when, and to whom.
 
-Hosts stand for the capture's addresses: IP where there is one, else Ethernet. Those are numbered
-as they appear, and host i stands for all whose number is i modulo the hosts; a packet between two
-that the same host stands for goes to the next host. Times, sizes and DSCP are the capture's.
+Hosts stand for the capture's addresses: IP where there is one, also behind VLAN tags, else
+Ethernet. Those are numbered as they appear, and host i stands for all whose number is i modulo the
+hosts; a packet between two that the same host stands for goes to the next host. Times, sizes and
+DSCP are the capture's. Sizes are those on the line, also where only the beginning of packets was
+kept. Packets without an Ethernet header get one. Frames that no line carries were captured on the
+host that sent them, before its card cut them (segmentation offload): they are cut into packets of
+the MTU, which are sent together.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import networkx as nx
@@ -15,10 +20,16 @@ import numpy.typing as npt
 
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import MIN_FRAME_BYTES
+from ringleaf.ethernet import LONGEST_PACKET, MIN_FRAME_BYTES
 from ringleaf.hosts import cross_traffic
 from ringleaf.hosts.agent import HostAgent
-from ringleaf.networks.traces.pcap_read import PacketFile, read_packets
+from ringleaf.networks.traces.link_types import (
+    HEADER_BYTES,
+    LINKTYPE_ETHERNET,
+    TYPE_AT,
+    link_name,
+)
+from ringleaf.networks.traces.pcap_read import PacketFile, read_records
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.graph import hosts
 from ringleaf.units import PS_PER_NS
@@ -31,18 +42,19 @@ _KEY_BYTES = 17  # kind, and an address of up to 16 bytes
 _FIRST_SOURCE_PORT = 0xC000  # dynamic ports, RFC 6335
 _SOURCE_PORTS = 0x4000
 
-# Offsets and types in Ethernet frames.
-_TYPE_AT, _IP_AT = 12, 14
 _IPV4, _IPV6 = 0x0800, 0x86DD
+_VLAN = (0x8100, 0x88A8, 0x9100)  # IEEE 802.1Q, 802.1ad, and what came before it
+_VLAN_BYTES, _MOST_TAGS = 4, 4
 _KINDS = (
-    # kind, EtherType, source and destination, bytes of an address, least frame
-    (1, _IPV4, _IP_AT + 12, _IP_AT + 16, 4, _IP_AT + 20),
-    (2, _IPV6, _IP_AT + 8, _IP_AT + 24, 16, _IP_AT + 40),
+    # kind, EtherType, source and destination, bytes of an address, least header
+    (1, _IPV4, 12, 16, 4, 20),
+    (2, _IPV6, 8, 24, 16, 40),
 )
+_ETHERNET_BYTES = 14
 
 
 def make_agents(
-    graph: nx.Graph[str], store: Store, path: Path, *, ring: int, owner: int
+    graph: nx.Graph[str], store: Store, path: Path, *, ring: int, owner: int, mtu: int
 ) -> list[HostAgent]:
     """Return an agent for each host, which sends its part of a capture.
 
@@ -52,6 +64,7 @@ def make_agents(
         path: The capture, pcap or pcapng.
         ring: Completion ring.
         owner: The number of the packets' group.
+        mtu: Bytes of the packets that frames of a sending card are cut into.
 
     Raises:
         ConfigError: If the capture can't be read, or the topology has one host only.
@@ -59,7 +72,9 @@ def make_agents(
     names = hosts(graph)
     if len(names) < 2:
         raise ConfigError(f"cross_traffic: needs two hosts, got {len(names)}; take more")
-    source, rows = timetable(read_packets(path), len(names))
+    packets = read_records(path)
+    check_records(packets)
+    source, rows = timetable(packets, len(names), mtu)
     addresses = [(mac(graph, name, 1), ipv4(graph, name)) for name in names]
     made = []
     for host, own in enumerate(addresses):
@@ -70,7 +85,7 @@ def make_agents(
     return made
 
 
-def timetable(packets: PacketFile, count: int) -> tuple[Numbers, Numbers]:
+def timetable(packets: PacketFile, count: int, mtu: int) -> tuple[Numbers, Numbers]:
     """Return the sending host of each packet, and all rows, as `count` hosts would send them.
 
     Rows are (packets, ROW_WORDS), with the destination's host as HEAD, and times since the first
@@ -86,34 +101,95 @@ def timetable(packets: PacketFile, count: int) -> tuple[Numbers, Numbers]:
     target[same] = (target[same] + 1) % count
     stamps_ns = packets.stamps_ns
     rows[:, cross_traffic.DUE_PS] = (stamps_ns - stamps_ns[:1]) * PS_PER_NS
-    rows[:, cross_traffic.SIZE_BYTES] = np.maximum(packets.lengths, MIN_FRAME_BYTES)
+    header_bytes = np.array([HEADER_BYTES[link] for link in packets.links.tolist()], np.int64)
+    rows[:, cross_traffic.SIZE_BYTES] = packets.sizes - header_bytes + _ETHERNET_BYTES
     rows[:, cross_traffic.HEAD] = target
     rows[:, cross_traffic.SOURCE_PORT] = _FIRST_SOURCE_PORT + _flows(keys) % _SOURCE_PORTS
-    return source, rows
+    return _segmented(source, rows, mtu)
+
+
+def check_records(packets: PacketFile) -> None:
+    """Check that a capture can be cross traffic.
+
+    Raises:
+        ConfigError: If its packets have a link layer that is not understood.
+    """
+    for link in np.unique(packets.links).tolist():
+        if link not in HEADER_BYTES:
+            raise ConfigError(
+                f"{packets.path}: link type must be Ethernet, Linux cooked, loopback or raw IP, "
+                f"got {link}{link_name(link)}; capture on another interface"
+            )
+
+
+def _segmented(source: Numbers, rows: Numbers, mtu: int) -> tuple[Numbers, Numbers]:
+    """Cut the frames that are too long for a line, and pad those that are too short."""
+    sizes = rows[:, cross_traffic.SIZE_BYTES]
+    pieces = np.where(sizes > LONGEST_PACKET, -(-sizes // mtu), 1)
+    whole = np.repeat(np.arange(len(rows)), pieces)
+    is_last = np.append(np.diff(whole) > 0, np.ones(min(len(whole), 1), bool))
+    last = sizes - (pieces - 1) * mtu
+    cut = rows[whole]
+    cut[:, cross_traffic.SIZE_BYTES] = np.maximum(
+        np.where(is_last, last[whole], mtu), MIN_FRAME_BYTES
+    )
+    return source[whole], cut
 
 
 def _read(packets: PacketFile, part: slice) -> tuple[Keys, Numbers]:
     """Return source and destination of packets, (2, packets, _KEY_BYTES), and their DSCP."""
-    offsets, lengths = packets.offsets[part], packets.lengths[part]
+    offsets, lengths, links = (
+        column[part] for column in (packets.offsets, packets.lengths, packets.links)
+    )
     last = packets.data.size - 1
 
-    def get(at: int, size: int) -> Keys:
-        places = np.minimum(offsets[:, None] + np.arange(at, at + size), last)
+    def get(at: Numbers, size: int) -> Keys:
+        places = np.minimum((offsets + at)[:, None] + np.arange(size), last)
         return packets.data[places]
 
     found = np.zeros((2, len(offsets), _KEY_BYTES), np.uint8)
-    found[0, :, 1:7], found[1, :, 1:7] = get(6, 6), get(0, 6)
-    high, low = get(_TYPE_AT, 2).T.astype(np.int64)
+    is_ethernet = (links == LINKTYPE_ETHERNET) & (lengths >= 12)
+    start = np.zeros(len(offsets), np.int64)
+    for side, at in enumerate((6, 0)):
+        found[side, is_ethernet, 1:7] = get(start + at, 6)[is_ethernet]
+    ip_at, ether_type = _network_layer(links, lengths, get)
     traffic_class = np.zeros(len(offsets), np.int64)
-    for kind, ether_type, source_at, target_at, size, least in _KINDS:
-        rows = (high << 8 | low == ether_type) & (lengths >= least)
+    for kind, its_type, source_at, target_at, size, least in _KINDS:
+        rows = (ether_type == its_type) & (lengths >= ip_at + least)
         for side, at in enumerate((source_at, target_at)):
             found[side, rows, :] = 0
             found[side, rows, 0] = kind
-            found[side, rows, 1 : 1 + size] = get(at, size)[rows]
-        if ether_type == _IPV4:
-            traffic_class[rows] = get(_IP_AT + 1, 1)[rows, 0] & 0xFC
+            found[side, rows, 1 : 1 + size] = get(ip_at + at, size)[rows]
+        if its_type == _IPV4:
+            traffic_class[rows] = get(ip_at + 1, 1)[rows, 0] & 0xFC
     return found, traffic_class
+
+
+def _network_layer(
+    links: Numbers, lengths: Numbers, get: Callable[[Numbers, int], Keys]
+) -> tuple[Numbers, Numbers]:
+    """Return the place of each packet's network layer, behind VLAN tags, and its EtherType.
+
+    Where the link layer names no EtherType, the version of IP does.
+    """
+    at = np.zeros(len(links), np.int64)
+    ether_type = np.zeros(len(links), np.int64)
+    for link in np.unique(links).tolist():
+        rows = links == link
+        at[rows] = HEADER_BYTES[link]
+        if link in TYPE_AT:
+            high, low = get(np.full(len(links), TYPE_AT[link]), 2).T.astype(np.int64)
+            ether_type[rows] = (high << 8 | low)[rows]
+        else:
+            version = get(at, 1)[:, 0] >> 4
+            ether_type[rows & (version == 4)] = _IPV4
+            ether_type[rows & (version == 6)] = _IPV6
+    for _ in range(_MOST_TAGS):
+        tagged = np.isin(ether_type, _VLAN) & (lengths >= at + _VLAN_BYTES)
+        high, low = get(at + 2, 2).T.astype(np.int64)
+        ether_type[tagged] = (high << 8 | low)[tagged]
+        at[tagged] += _VLAN_BYTES
+    return at, ether_type
 
 
 def _numbers(keys: Keys) -> Numbers:

@@ -14,25 +14,41 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import caching, cgutils, event
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic, overload, register_jitable
 
-from ringleaf import numba_blas
+from ringleaf import compiling, numba_blas
 from ringleaf.callbacks import FUNCTION
 from ringleaf.native import ARENA, data_of
+from ringleaf.plugins import warn
 from ringleaf.private import cache_folder
 from ringleaf.shipped import PACKAGE
 from ringleaf.sources import digest
 
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 numba_blas.load()
+compiling.listen(event)
 
 _COMPILED_FOLDERS = ("", "switches", "hosts", "ina", "networks")
 
 
 if not os.environ.get("NUMBA_CACHE_DIR"):
     numba.config.CACHE_DIR = str(cache_folder() / "numba" / digest(PACKAGE, _COMPILED_FOLDERS))
+
+_save = caching.Cache.save_overload
+
+
+def _save_or_warn(cache: Any, signature: Any, data: Any) -> None:
+    """Keep a function's machine code; if the disk is full, it is compiled again next time."""
+    try:
+        _save(cache, signature, data)
+    except OSError as error:
+        kept = numba.config.CACHE_DIR
+        warn(f"{kept}: compiled code can't be kept: {error.strerror}; the next run compiles again")
+
+
+caching.Cache.save_overload = _save_or_warn
 
 HANDLER = types.int64(ARENA, types.int64, types.int64, types.int64)
 """`handler(arena, at, packet, now_ps) -> int`: what the event loop calls on every component."""

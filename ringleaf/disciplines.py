@@ -49,7 +49,9 @@ class Discipline:
     choose: Callable[..., int]
 
 
-DISCIPLINES: Registry[Discipline] = Registry("disciplines", "scheduler")
+DISCIPLINES: Registry[Discipline] = Registry(
+    "disciplines", "scheduler", kind=Discipline, taken=lambda: SCHEDULERS
+)
 """The port disciplines of other packages by name."""
 
 MAX_WEIGHT = 1 << 20

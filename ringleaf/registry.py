@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from collections.abc import Callable, Collection, ItemsView, Iterator, Mapping, ValuesView
+from functools import cached_property
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.plugins import Plugin, PluginError, find_plugins, warn
 from ringleaf.shipped import PACKAGE
 
 T = TypeVar("T")
@@ -30,6 +29,8 @@ class Registry(Mapping[str, T], Generic[T]):
         folder: Where its files are, below the package: `collectives/algorithms`; "": nowhere.
         constant: The name under which a file has its member.
         module: Where in a member's folder it is, if members are folders and not files.
+        kind: The class of members, if they have one that packages' members are checked for.
+        taken: Names of members of ours that are no files in the folder.
         others: Further members, which another family's members bring along.
     """
 
@@ -41,6 +42,8 @@ class Registry(Mapping[str, T], Generic[T]):
         constant: str = "",
         *,
         module: str = "",
+        kind: type[T] | None = None,
+        taken: Callable[[], Collection[str]] = frozenset,
         others: Mapping[str, T] = MappingProxyType({}),
     ) -> None:
         self.family = family
@@ -48,31 +51,51 @@ class Registry(Mapping[str, T], Generic[T]):
         self._folder = folder
         self._constant = constant
         self._module = module
+        self._kind = kind
+        self._taken = taken
         self._others = others
+        self._plugins: dict[str, Plugin] = {}
         self.added: dict[str, T] = {}  # members that this process has given itself
 
     @cached_property
     def _places(self) -> dict[str, str]:
-        """Name -> `module:constant`.
+        """Name -> `module:constant`; a package's name that is taken is left out, with a warning.
 
         Raises:
-            ConfigError: If a package's name is taken.
+            ConfigError: If another family's member has a name of this one's.
         """
         places = dict(self._own())
-        for point in self._points():
-            if point.name in places:
-                raise ConfigError(
-                    f"{_origin(point)}: {self._what} must have a name of its own, got "
-                    f"{point.name!r}, which is {places[point.name]}; rename its entry point"
-                )
-            places[point.name] = point.value
+        ours = dict.fromkeys(self._taken(), "ours") | places
+        for plugin in find_plugins(self.family):
+            if plugin.name in ours:
+                warn(self._left_out(plugin, ours[plugin.name]))
+                continue
+            places[plugin.name] = ours[plugin.name] = plugin.value
+            self._plugins[plugin.name] = plugin
         for name in self._others:
-            if name in places:
-                raise ConfigError(
-                    f"{self._what} {name}: must have a name of its own, got that of another "
-                    f"family's member, beside {places[name]}; rename one of them"
-                )
+            if name in self._plugins:
+                warn(self._left_out(self._plugins.pop(name), "another family's"))
+                del places[name]
+            elif name in places:
+                self._warn_of_other(name, places[name])
         return dict(sorted(places.items()))
+
+    def _left_out(self, plugin: Plugin, place: str) -> str:
+        return (
+            f"{plugin.package}: {self._what} must have a name of its own, got {plugin.name!r}, "
+            f"which is {place}; it is left out until its entry point is renamed"
+        )
+
+    def _warn_of_other(self, name: str, place: str) -> None:
+        """Warn of a package's member of another family with a name of ours."""
+        for plugin in find_plugins():
+            if plugin.name == name:
+                warn(self._left_out(plugin, place))
+                return
+        raise ConfigError(
+            f"{self._what} {name}: must have a name of its own, got that of another "
+            f"family's member, beside {place}; rename one of them"
+        )
 
     def _own(self) -> Iterator[tuple[str, str]]:
         if not self._folder:
@@ -83,9 +106,6 @@ class Registry(Mapping[str, T], Generic[T]):
         for path in (PACKAGE / self._folder).glob(pattern):
             stem = path.parent.name if self._module else path.stem
             yield stem.replace("_", "-"), f"{package}.{stem}{inside}:{self._constant}"
-
-    def _points(self) -> list[EntryPoint]:
-        return sorted(_points_on(tuple(sys.path)).select(group=f"ringleaf.{self.family}"))
 
     def shipped(self) -> list[str]:
         """Return the names of our own members, those with a file in the family's folder, sorted."""
@@ -100,13 +120,16 @@ class Registry(Mapping[str, T], Generic[T]):
 
         Raises:
             KeyError: If there is none.
-            ConfigError: If its package does not have it.
+            ConfigError: If its package does not have it, or fails.
         """
         if name in self.added:
             return self.added[name]
-        if name in self._others:
+        if name not in self._places and name in self._others:
             return self._others[name]
         module, _, constant = self._places[name].partition(":")
+        if name in self._plugins:
+            found: T = self._plugins[name].load(self._what, self._kind)
+            return found
         try:
             member: T = getattr(import_module(module), constant)
         except (ImportError, AttributeError) as error:
@@ -114,6 +137,16 @@ class Registry(Mapping[str, T], Generic[T]):
                 f"{self._what} {name}: can't be loaded, got {self._places[name]!r}: {error}"
             ) from error
         return member
+
+    def check(self, plugin: Plugin) -> None:
+        """Check that a package's member can be loaded, and has a name of its own.
+
+        Raises:
+            RingleafError: If not.
+        """
+        if self._places.get(plugin.name) != plugin.value or plugin.name not in self._plugins:
+            raise ConfigError("its name is taken; rename its entry point")
+        plugin.load(self._what, self._kind)
 
     def find(self, name: str, where: str = "") -> T:
         """Return the member of that name; `where` is how a message begins.
@@ -123,6 +156,20 @@ class Registry(Mapping[str, T], Generic[T]):
         """
         return self[choose(where or self._what, self._what, name, self)]
 
+    def items(self) -> ItemsView[str, T]:
+        """Return all members by name, but for those of packages that fail: a warning names them."""
+        found: dict[str, T] = {}
+        for name in self:
+            try:
+                found[name] = self[name]
+            except PluginError as error:
+                warn(str(error))
+        return found.items()
+
+    def values(self) -> ValuesView[T]:
+        """Return all members, as `items` does."""
+        return dict(self.items()).values()
+
     def __iter__(self) -> Iterator[str]:
         return iter(sorted({*self._places, *self._others, *self.added}))
 
@@ -131,15 +178,3 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __contains__(self, name: object) -> bool:  # without importing it
         return name in self._places or name in self._others or name in self.added
-
-
-@cache
-def _points_on(path: tuple[str, ...]) -> Any:
-    """Return the entry points of all packages on a path, to select from; finding takes 10 ms."""
-    del path  # `entry_points` looks at it
-    return entry_points()
-
-
-def _origin(point: EntryPoint) -> str:
-    package = point.dist.name if point.dist else point.value
-    return f"package {package}"

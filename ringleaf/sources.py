@@ -19,7 +19,7 @@ def digest(package: Path, folders: Iterable[str]) -> str:
     without everything being compiled again.
     """
     texts = {
-        path: path.read_text()
+        path: path.read_text(encoding="utf-8")
         for folder in folders
         for path in sorted((package / folder).rglob("*.py"))
     }

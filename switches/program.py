@@ -19,7 +19,9 @@ from typing import Any
 import numba
 import numpy as np
 
+from ringleaf import compiling
 from ringleaf.arena import Arena
+from ringleaf.disk import naming
 from ringleaf.private import cache_folder, is_private_file
 from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.generate import Module, generate
@@ -174,7 +176,7 @@ def _store(text: str, name: str) -> Path:
     if not is_private_file(path) or path.read_bytes() != text.encode():
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w") as file:
+        with naming(path), os.fdopen(handle, "w") as file:
             file.write(text)
         Path(temporary).replace(path)
     return path
@@ -189,7 +191,12 @@ def _one_at_a_time(path: Path) -> Iterator[None]:
     with ExitStack() as stack:
         with suppress(OSError):  # a cache that is only read has it all
             lock = stack.enter_context(path.with_suffix(".lock").open("w"))
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                compiling.begin(__name__)
+                stack.callback(compiling.end)
+                fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

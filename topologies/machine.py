@@ -75,7 +75,9 @@ class Machine:
     nics: int | None = None
 
 
-MACHINES: Registry[Machine] = Registry("machines", "machine", "topologies/machines", "MACHINE")
+MACHINES: Registry[Machine] = Registry(
+    "machines", "machine", "topologies/machines", "MACHINE", kind=Machine
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,9 @@ from ringleaf.units import PS_PER_US, exact_rate, exact_time, is_whole, parse_ra
 if TYPE_CHECKING:
     import networkx as nx
 
-TOPOLOGIES: Registry[Family] = Registry("topologies", "topology", "topologies/families", "TOPOLOGY")
+TOPOLOGIES: Registry[Family] = Registry(
+    "topologies", "topology", "topologies/families", "TOPOLOGY", kind=Family
+)
 
 LINK_KEYS = {
     "rate": parse_rate,

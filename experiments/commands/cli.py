@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import gc
+import io
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 import ringleaf
-from ringleaf import numba_blas
+from ringleaf import interrupts, numba_blas
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.console import FAILURE, USAGE, complain, say
 
@@ -108,9 +110,36 @@ def perform(words: Sequence[str]) -> int:
     except _UsageError as error:
         complain(_usage_complaint(words, error))
         return USAGE
-    except (typer.Abort, EOFError):
+    except (typer.Abort, EOFError) as error:
+        if number := interrupts.asked():
+            complain(interrupts.told(number, error))
+            return interrupts.status(number)
         return FAILURE
     return int(code or 0)
+
+
+PLAIN = str.maketrans(
+    {"━": "#", "█": "#", "╌": "-", "─": "-", "│": "|", "µ": "u", "→": "->", "←": "<-"}
+    | {"\N{MULTIPLICATION SIGN}": "x", "…": "...", "\N{EN DASH}": "-", "≥": ">=", "≤": "<="}
+)
+"""What is printed for signs that the encoding of the output lacks; for others, a question mark."""
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    signs = error.object[error.start : error.end].translate(PLAIN)
+    return signs.encode("ascii", "replace").decode(), error.end
+
+
+def _print_whatever_comes() -> None:
+    """Have the output replace signs that its encoding lacks, and drop what nobody reads."""
+    codecs.register_error("ringleaf", _plain)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="ringleaf")
+        elif stream is None:  # closed by whoever started us
+            setattr(sys, name, io.StringIO())
 
 
 def main() -> None:
@@ -121,7 +150,9 @@ def main() -> None:
     """
     gc.set_threshold(GARBAGE_AFTER)
     numba_blas.is_wanted = False
+    _print_whatever_comes()
     code = perform(sys.argv[1:])
+    interrupts.exit_at_once(silently=True)  # nothing is left to do
     gc.freeze()  # what is left goes with the process: looking through it takes half a second
     sys.exit(code)
 

@@ -31,5 +31,5 @@ def dissector_command(
     if out is None:
         say(text.rstrip())
     else:
-        out.write_text(text)
+        out.write_text(text, encoding="utf-8")
         say(str(out))

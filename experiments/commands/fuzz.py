@@ -161,7 +161,7 @@ def _show(program: Program, found: Disagreement, options: FuzzOptions, emit: Emi
     emit(f"# its walk: ringleaf trace {options.program} --port {port} --packet {data.hex()}")
     if options.keep is not None:
         options.keep.parent.mkdir(parents=True, exist_ok=True)
-        options.keep.write_text(text)
+        options.keep.write_text(text, encoding="utf-8")
         emit(f"# kept: {options.keep}")
 
 

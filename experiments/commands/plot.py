@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from ringleaf.experiments.console import Debug, guard, say
-from ringleaf.experiments.folder import REPORT, check_written
+from ringleaf.experiments.folder import REPORT, check_written, claim
+from ringleaf.experiments.lock import Lock
 
 
 def register(app: typer.Typer) -> None:
@@ -19,9 +20,11 @@ def register(app: typer.Typer) -> None:
 def plot_command(
     folder: Annotated[Path, typer.Argument(help="Run directory.")], debug: Debug = False
 ) -> None:
-    """Draw figures and report of a run again, from its files."""
+    """Draw figures and report of a run or a sweep again, from its files."""
     check_written(folder)
-    from ringleaf.experiments.drawing import redraw
+    with Lock(folder, say):
+        claim(folder, [REPORT])
+        from ringleaf.experiments.drawing import redraw
 
-    redraw(folder)
+        redraw(folder)
     say(f"# report: {folder / REPORT}")

@@ -13,7 +13,7 @@ from ringleaf.experiments.console import Debug, guard, say
 
 NAMES = (
     *("system", "algorithm", "synthesiser", "compressor", "sparse allreduce", "controller"),
-    *("scheduler", "allocator", "offload", "topology", "machine"),
+    *("scheduler", "allocator", "offload", "topology", "machine", "plugin"),
 )
 
 
@@ -35,17 +35,24 @@ def rows_command(
     was.
     """
     chosen = tuple(choose("rows", "kind", kind, NAMES) for kind in kinds or ())
-    from ringleaf.experiments.rows import rows  # compiles controllers
+    from ringleaf.experiments.rows import plugin_rows, rows  # compiles controllers
 
-    found = list(rows(chosen))
+    found = [*rows(chosen), *plugin_rows(chosen)]
     if as_json:
         say(json.dumps([asdict(row) for row in found], indent=1))
         return
-    width = max(len(row.name) for row in found)
+    width = max((len(row.name) for row in found), default=0)
+    if chosen == ("plugin",) and not found:
+        say("# plugin: none is installed")
     for kind in dict.fromkeys(row.kind for row in found):
         of_kind = [row for row in found if row.kind == kind]
         command = of_kind[0].command.replace(of_kind[0].name, "NAME")
         shaped = sum(bool(row.shapes) for row in of_kind)
+        if kind == "plugin":
+            say(f"# {kind}: {len(of_kind)}; entry points of installed packages (docs/extending)")
+            for row in of_kind:
+                say(f"{row.name:{width}}  {row.title}; {row.source}")
+            continue
         say(f"# {kind}: {len(of_kind)}; {of_kind[0].runs}; {command}; {shaped} with a shape")
         for row in of_kind:
             source = f"; {row.source}" if row.source else ""

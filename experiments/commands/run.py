@@ -16,6 +16,7 @@ from ringleaf.experiments.beside import drawer
 from ringleaf.experiments.checks import check, count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.estimate import need
+from ringleaf.experiments.folder import check_own
 from ringleaf.experiments.machine import free_bytes
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.file import Case, read_cases
@@ -69,6 +70,8 @@ def run_command(
     specs = [resolve_any(case, where) for case in cases]
     for each in specs:
         check(each)
+    if len(specs) == 1:
+        check_own(specs[0].out)
     if dry_run:
         for each in specs:
             say(json.dumps(_plan(each), indent=2))
@@ -79,7 +82,7 @@ def run_command(
     else:
         is_right = _run_one(cases[0], specs[0], emit)
         if as_json:
-            say((specs[0].out / "summary.json").read_text().rstrip())
+            say((specs[0].out / "summary.json").read_text(encoding="utf-8").rstrip())
     if not is_right:
         raise typer.Exit(FAILURE)
 

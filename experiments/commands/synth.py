@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringleaf import interrupts
 from ringleaf.collectives.files.registry import find_format
 from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.console import INTERRUPTED, Debug, guard, say
+from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.experiments.progress import Progress, progress
 from ringleaf.units import PS_PER_S, PS_PER_US, format_size, parse_rate, parse_size, parse_time
 
@@ -111,7 +113,7 @@ def synth_command(
         _write(out, file_format.write(plan.schedule))
         say(f"# written: {out}")
     if how.startswith("interrupted"):
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(interrupts.status(interrupts.asked() or signal.SIGINT))
 
 
 def _search(member: Synthesiser, problem: Problem, *, fresh: bool) -> tuple[Plan, str]:

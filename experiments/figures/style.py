@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ringleaf.experiments.figures.fonts import embedding
+from ringleaf.experiments.folder import claim_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +62,13 @@ def matplotlib_style() -> Iterator[None]:
 
 
 def write_figure(figure: Figure, stem: Path) -> None:
-    """Write a figure as PNG and PDF."""
+    """Write a figure as PNG and PDF.
+
+    Raises:
+        FileExistsError: If its run directory has such a file that is not ours.
+    """
+    for suffix in SUFFIXES:
+        claim_figure(stem.with_suffix(suffix))
     with embedding():
         figure.savefig(
             stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": "Ringleaf"}

@@ -51,4 +51,4 @@ def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:
             f"plot: nothing was measured in this run, got {str(folder)!r}; run it again"
         )
     about = read_json(folder / "summary.json")["config"].get("about", [])  # older files lack it
-    return draw(folder, cases, about, (folder / "spec.yaml").read_text(), perform)
+    return draw(folder, cases, about, (folder / "spec.yaml").read_text(encoding="utf-8"), perform)

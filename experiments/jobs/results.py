@@ -236,7 +236,7 @@ def read_spans(path: Path) -> list[Span]:
     if not path.exists():
         return []
     try:
-        return from_chrome(path.read_text())
+        return from_chrome(path.read_text(encoding="utf-8"))
     except (LookupError, TypeError, ValueError) as error:
         raise ConfigError(
             f"plot: can't read the timeline, got {str(path)!r}: {error}; run it again"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -11,14 +10,16 @@ from typing import Any
 
 import yaml
 
+from ringleaf.compiling import working_s
 from ringleaf.experiments import loading
 from ringleaf.experiments.beside import Drawer
+from ringleaf.experiments.console import Write, columns, in_place, to_terminal
 from ringleaf.experiments.estimate import format_wait
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.jobs import results, table
 from ringleaf.experiments.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.jobs.runner import JobsExperiment
-from ringleaf.experiments.progress import INTERVAL_S, TRUSTED, Write, to_terminal
+from ringleaf.experiments.progress import INTERVAL_S, TRUSTED
 from ringleaf.experiments.results import now, versions, write_config, write_log
 from ringleaf.experiments.spec.options import resolve_jobs
 from ringleaf.experiments.topology_copy import keep_topology
@@ -45,10 +46,21 @@ def run(
         RingleafError: If an option, the topology or the network does not allow it.
     """
     experiment = JobsExperiment(resolve_jobs(given))
-    folder = experiment.spec.out
+    with RunFolder(experiment.spec.out, emit, results.FILES) as out:
+        return _run(experiment, given, emit, out, drawn=drawn, beside=beside)
+
+
+def _run(
+    experiment: JobsExperiment,
+    given: Mapping[str, Any],
+    emit: Emit,
+    out: RunFolder,
+    *,
+    drawn: bool,
+    beside: Drawer | None,
+) -> list[JobRow]:
+    folder = out.path
     text = yaml.safe_dump({name: given[name] for name in given if name != "out"}, sort_keys=False)
-    out = RunFolder(folder, emit)
-    out.note(results.FILES)
     keep_topology(experiment.spec.topo, out)
     out.keep(
         partial(
@@ -78,14 +90,16 @@ def run(
                     out.note(sorted((pcaps / case.combination.name).glob("*.pcapng")))
                 out.keep(partial(_note_traces, out, case))
                 out.keep(partial(results.write_rows, folder, _rows(cases)))
+                out.count(len(cases), len(experiment.combinations))
     finally:
         progress.clear()
         if cases:
             out.keep(lambda: write_text(folder / "spec.yaml", text))
-            out.note([folder / results.timeline_file(case.combination) for case in cases])
+            timelines = [results.timeline_file(case.combination) for case in cases if case.spans]
             is_whole = len(cases) == len(experiment.combinations)
             told = {"about": about}
-            out.keep(partial(results.write_summary, folder, cases, told, complete=is_whole))
+            write = partial(results.write_summary, folder, cases, told, complete=is_whole)
+            out.keep(write, *timelines)
             out.keep(partial(write_log, folder, map(_log_line, cases)))
             for line in table.foot(cases):
                 emit(line)
@@ -134,7 +148,7 @@ class JobsProgress:
         self,
         cases: int,
         write: Write | None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = working_s,
         *,
         done: int = 0,
     ) -> None:
@@ -177,21 +191,24 @@ class JobsProgress:
     def clear(self) -> None:
         """Remove the line."""
         if self._write is not None:
-            self._write("\r\x1b[K")
+            self._write(in_place(""))
 
     @property
     def text(self) -> str:
-        """The text of the line."""
+        """The text of the line; what does not fit into it is left out, the time left last."""
         done, wanted = self._iterations
         parts = [f"case {self._done + 1} of {self._cases}, {self._name}"]
         if wanted:
             parts.append(f"{done} of {wanted} iterations, {100 * self._share:.0f} % of the bytes")
         parts.append(f"{self._hops / 1e6:.1f} M packet-hops")
+        left = []
         if self._share >= TRUSTED:
             spent_s = self._clock() - self._began_s
             left_s = spent_s * (1 - self._share) / self._share
-            parts.append(f"about {format_wait(left_s)} left of this case")
-        return "; ".join(parts)
+            left = [f"about {format_wait(left_s)} left of this case"]
+        while len(parts) > 1 and len("; ".join(parts + left)) > columns():
+            parts.pop()
+        return "; ".join(parts + left)
 
     def _redraw(self) -> None:
         if self._clock() - self._drawn_s >= INTERVAL_S:
@@ -200,4 +217,4 @@ class JobsProgress:
     def _show(self, text: str) -> None:
         self._drawn_s = self._clock()
         if self._write is not None:
-            self._write(f"\r\x1b[K{text}\r")
+            self._write(in_place(text))

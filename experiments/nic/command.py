@@ -12,7 +12,7 @@ import typer
 
 from ringleaf.experiments.checks import check_machine_for
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
-from ringleaf.experiments.folder import check_out
+from ringleaf.experiments.folder import check_out, check_own
 from ringleaf.experiments.nic.spec import NicSpec, read_spec
 from ringleaf.experiments.nic.workload import Workload
 from ringleaf.experiments.spec.network import VIRTUAL
@@ -56,6 +56,7 @@ def _command_for(workload: Workload[Any]) -> Callable[..., None]:
         where = f"spec {spec}: " if spec else ""
         read: NicSpec = workload.spec.read({"out": str(Path("runs") / name), **given}, where)
         check_out(read.out)
+        check_own(read.out)
         if dry_run:
             say(json.dumps(read.plain(), indent=2))
             return
@@ -65,7 +66,7 @@ def _command_for(workload: Workload[Any]) -> Callable[..., None]:
 
         found = run(workload, read, given, _ignore if as_json else say)
         if as_json:
-            say((read.out / "summary.json").read_text().rstrip())
+            say((read.out / "summary.json").read_text(encoding="utf-8").rstrip())
         if found.wrong:
             raise typer.Exit(FAILURE)
 

@@ -45,7 +45,7 @@ def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:
     drawn = workload.draw(found.rows, found.clock)
     with matplotlib_style():
         svgs = perform({name: partial(_save, draw, place / name) for name, draw in drawn.items()})
-    spec = (folder / "spec.yaml").read_text()
+    spec = (folder / "spec.yaml").read_text(encoding="utf-8")
     write_text(folder / REPORT, render(workload, found, svgs, spec))
     return [folder / REPORT, *(place / f"{name}{suffix}" for name in svgs for suffix in SUFFIXES)]
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from ringleaf.experiments import loading
+from ringleaf.experiments.console import to_terminal
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.jobs.session import JobsProgress
 from ringleaf.experiments.nic import results, table
 from ringleaf.experiments.nic.network import connecting, graph_of
 from ringleaf.experiments.nic.results import NicResults
 from ringleaf.experiments.nic.workload import Row, SomeSpec, Workload
-from ringleaf.experiments.progress import to_terminal
 from ringleaf.experiments.results import now, versions, write_config, write_log
 from ringleaf.topologies.graph import hosts
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Emit = Callable[[str], None]
 
@@ -33,8 +36,18 @@ def run(
     """
     graph = graph_of(spec)
     workload.check(spec, len(hosts(graph)))
-    out = RunFolder(spec.out, emit)
-    out.note(results.FILES)
+    with RunFolder(spec.out, emit, results.FILES) as out:
+        return _run(workload, spec, given, emit, graph, out)
+
+
+def _run(
+    workload: Workload[SomeSpec],
+    spec: SomeSpec,
+    given: Mapping[str, Any],
+    emit: Emit,
+    graph: nx.Graph[str],
+    out: RunFolder,
+) -> NicResults:
     config = {"kind": results.KIND, "offload": workload.name, "versions": versions()} | spec.plain()
     out.keep(partial(write_config, spec.out, config, given=given, started=now()))
     plain = {name: value for name, value in given.items() if name != "out"}
@@ -65,6 +78,7 @@ def run(
                     )
                 )
                 progress.tell(len(rows) / count, 0, 0)
+                out.count(len(rows), count)
     finally:
         progress.clear()
     wall_s = time.monotonic() - start_s

@@ -11,7 +11,7 @@ from ringleaf.shipped import PAGE
 
 def document(title: str, parts: Iterable[str]) -> str:
     """Return a page of a title, which is also its heading, and parts in HTML."""
-    style = (PAGE / "style.css").read_text() + _dark_style()
+    style = (PAGE / "style.css").read_text(encoding="utf-8") + _dark_style()
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

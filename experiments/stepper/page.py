@@ -81,7 +81,7 @@ def render(story: Story) -> str:
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<title>{title}, step by step</title>\n<link rel="icon" href="data:,">\n'
-        f"<style>\n{(PAGE / 'step.css').read_text()}</style>\n"
+        f"<style>\n{(PAGE / 'step.css').read_text(encoding='utf-8')}</style>\n"
         f"<body>\n{chr(10).join(parts)}\n"
         f'<script type="application/json" id="story">{data}</script>\n'
         f"<script>\n{_script()}</script>\n</body>\n</html>\n"
@@ -89,7 +89,7 @@ def render(story: Story) -> str:
 
 
 def _script() -> str:
-    return "".join((PAGE / name).read_text() for name in ("matrix.js", "step.js"))
+    return "".join((PAGE / name).read_text(encoding="utf-8") for name in ("matrix.js", "step.js"))
 
 
 def _where(story: Story) -> str:

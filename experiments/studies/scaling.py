@@ -136,7 +136,7 @@ def run(chosen: Sequence[Case], found: list[Scaled]) -> int:
     with progress(sum(weights)) as shown:
         _warm_up(chosen, shown)
         for case, weight in zip(chosen, weights, strict=True):
-            shown.begin(str(case), weight)
+            shown.begin(str(case), weight, 0.0)
             try:
                 row = measure(case)
             except BackendError as error:

@@ -13,7 +13,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.beside import drawer
 from ringleaf.experiments.checks import check_machine_for, count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
-from ringleaf.experiments.folder import check_out
+from ringleaf.experiments.folder import check_out, check_own
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import with_options
@@ -60,6 +60,7 @@ def _check(spec: TrainSpec, script: list[str]) -> None:
     if spec.net != VIRTUAL:
         check_machine_for(spec)
     check_out(spec.out)
+    check_own(spec.out)
 
 
 def register(app: typer.Typer) -> None:

@@ -19,8 +19,10 @@ from contextlib import suppress
 from typing import NoReturn
 
 from ringleaf.experiments.train import launch
+from ringleaf.experiments.train.on_cpu import hint
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
+INTERRUPTED = 130
 
 
 class Forge:
@@ -36,6 +38,7 @@ class Forge:
         self._script = script
         self._ranks: dict[int, int] = {}  # by process, those that have not ended
         self._signal = signal.SIGTERM
+        self._process = os.getpid()
 
     def make(self, ranks: int) -> None:
         """Fork the ranks, each of which runs the script and ends."""
@@ -45,7 +48,7 @@ class Forge:
                 warnings.simplefilter("ignore")  # of threads of libraries, which live on elsewhere
                 process = os.fork()
             if not process:
-                _die_with_parent()
+                _die_with_parent(signal.SIGKILL, self._process)
                 os.close(self._report)
                 _be_rank(rank, self._script)
             self._ranks[process] = rank
@@ -69,10 +72,10 @@ class Forge:
 
 
 def main() -> None:
-    """Make the ranks of a script: `forge REPORT RANKS SCRIPT [ARGUMENT ...]`."""
-    report, ranks, *script = sys.argv[1:]
+    """Make the ranks of a script: `forge PARENT REPORT RANKS SCRIPT [ARGUMENT ...]`."""
+    parent, report, ranks, *script = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ranks are told by the terminal, too
-    _die_with_parent()
+    _die_with_parent(signal.SIGTERM, int(parent))
     launch.preload()
     forge = Forge(int(report), script)
     forge.make(int(ranks))
@@ -87,8 +90,12 @@ def _be_rank(rank: int, script: Sequence[str]) -> NoReturn:
         status = 0
     except SystemExit as error:
         status = _status_of(error)
-    except BaseException:  # noqa: BLE001 - as Python does
-        sys.excepthook(*sys.exc_info())
+    except KeyboardInterrupt:
+        status = INTERRUPTED  # the run says that it was
+    except BaseException as error:  # noqa: BLE001 - as Python does
+        if not getattr(error, "is_elsewhere", False):  # the run says why it has ended
+            sys.excepthook(*sys.exc_info())
+            sys.stderr.write(hint(error, os.environ))
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -104,9 +111,11 @@ def _status_of(error: SystemExit) -> int:
     return 1
 
 
-def _die_with_parent() -> None:
-    """Have the kernel end this process when the one that has made it is gone."""
-    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGTERM)
+def _die_with_parent(how: signal.Signals, parent: int) -> None:
+    """Have the kernel end this process when the one that has made it is gone, which it may be."""
+    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, how)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), how)
 
 
 if __name__ == "__main__":

@@ -13,10 +13,12 @@ from typing import Any
 _USUAL = ("torch", "torch.distributed", "torch.optim", "torch.nn.parallel", "torch._dynamo")
 """Modules that most scripts load. The first step of any optimizer loads the last one."""
 
+_OURS = tuple(f"ringleaf.experiments.train.{name}" for name in ("register", "spawning", "on_cpu"))
+
 
 def preload() -> None:
     """Import what ranks need, before they are forked."""
-    for name in (*_USUAL, "ringleaf.experiments.train.register"):
+    for name in (*_USUAL, *_OURS):
         import_module(name)
 
 
@@ -30,7 +32,9 @@ def run(rank: int, words: Sequence[str]) -> None:
     import numpy as np
     import torch
 
+    from ringleaf.experiments.train.on_cpu import keep_on_cpu
     from ringleaf.experiments.train.register import register
+    from ringleaf.experiments.train.spawning import adopt_spawned_ranks
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     np.random.seed()  # else ranks draw alike; Python's own generator knows of forks
@@ -40,6 +44,9 @@ def run(rank: int, words: Sequence[str]) -> None:
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     register()
     replace_backends()
+    ranks = int(os.environ["WORLD_SIZE"])
+    adopt_spawned_ranks(rank, ranks)
+    keep_on_cpu(ranks)
     runpy.run_path(words[0], run_name="__main__")
 
 

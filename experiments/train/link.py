@@ -39,7 +39,13 @@ class Defers(Protocol):
 
 
 class FabricError(BackendError, RuntimeError):
-    """The fabric has ended the run; the message says why."""
+    """The fabric has ended the run; the message says why.
+
+    Attributes:
+        is_elsewhere: Whether the reason is another rank or the run's own process, which says it.
+    """
+
+    is_elsewhere = False
 
 
 class Link:
@@ -82,7 +88,7 @@ class Link:
         while True:
             for name, *rest in self._hear():
                 if name == wire.ABORT:
-                    self._fail(rest[0])
+                    self._fail(*rest)
                 if name == wire.WELCOME:
                     settings: dict[str, Any] = rest[0]
                     return settings
@@ -232,23 +238,28 @@ class Link:
         elif name == wire.GO:
             self._went_ps = rest[0]
         elif name == wire.ABORT:
-            self._fail(rest[0])
+            self._fail(*rest)
 
     def _connect(self, folder: Path) -> socket.socket:
         try:
             return wire.connect(folder)
         except OSError:
-            self._fail(f"there is no fabric at {folder}, or it has ended")
+            self._fail(f"there is no fabric at {folder}, or it has ended", True)
 
     def _hear(self) -> list[wire.Message]:
-        data = self._socket.recv(1 << 20)
+        try:
+            data = self._socket.recv(1 << 20)
+        except OSError:
+            data = b""
         if not data:
-            self._fail("the fabric has ended")
+            self._fail("the fabric has ended", True)
         return self._unpacker.feed(data)
 
-    def _fail(self, why: str) -> NoReturn:
+    def _fail(self, why: str, is_elsewhere: bool = False) -> NoReturn:
         self._failure = why
-        raise FabricError(f"rank {self.rank}: {why}")
+        error = FabricError(f"rank {self.rank}: {why}")
+        error.is_elsewhere = is_elsewhere
+        raise error
 
     def _say(self, message: wire.Message) -> None:
         if self._failure:
@@ -257,14 +268,14 @@ class Link:
             with self._sending:
                 self._socket.sendall(wire.pack(message))
         except OSError:
-            self._fail(self._last_words())
+            self._fail(*self._last_words())
 
-    def _last_words(self) -> str:
+    def _last_words(self) -> tuple[str, bool]:
         """Return what the fabric has said before it has closed the connection."""
         try:
             for message in self._unpacker.feed(self._socket.recv(1 << 20)):
                 if message[0] == wire.ABORT:
-                    return str(message[1])
+                    return str(message[1]), bool(message[2])
         except OSError:
             pass
-        return "the fabric has ended"
+        return "the fabric has ended", True

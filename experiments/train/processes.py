@@ -54,7 +54,9 @@ class Processes:
         }
         environment.setdefault("OMP_NUM_THREADS", "1")
         self._forge: subprocess.Popen[bytes] = subprocess.Popen(
-            [*command, str(report), str(ranks), *self._script], env=environment, pass_fds=[report]
+            [*command, str(os.getpid()), str(report), str(ranks), *self._script],
+            env=environment,
+            pass_fds=[report],
         )
         os.close(report)
         return self

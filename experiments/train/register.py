@@ -78,13 +78,16 @@ def _connect(store: Any, rank: int, ranks: int) -> Link:
 def _tell_of_failures(link: Link) -> None:
     """Have a script that fails leave without goodbye, so that the fabric knows.
 
-    Of an error that the fabric has reported, only the script's line is new here.
+    Of an error that the fabric has reported, only the script's line is new here; and not even that
+    if another rank has failed, which has its own traceback.
     """
     usual = sys.excepthook
 
     def excepthook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
         link.abandon()
         if isinstance(error, FabricError):
+            if error.is_elsewhere:
+                return
             sys.stderr.write(f"rank {link.rank} was at {_last_line(trace)}\n")
         else:
             usual(kind, error, trace)

@@ -155,7 +155,7 @@ def read(folder: Path) -> TrainRun:
     """
     summary = read_json(folder / "summary.json")
     ranks = summary["ranks"]
-    spans, lines = from_chrome((folder / TIMELINE).read_text(), ranks)
+    spans, lines = from_chrome((folder / TIMELINE).read_text(encoding="utf-8"), ranks)
     iterations: list[list[Iteration]] = [[] for _ in range(ranks)]
     with (folder / "iterations.csv").open(newline="") as file:
         for row in csv.DictReader(file):

@@ -120,10 +120,10 @@ class Server:
                 raise CallError(self._fabric.deadlock())
             self._answer()
 
-    def abort(self, message: str) -> None:
-        """Tell all ranks that the run ends, and why."""
+    def abort(self, message: str, *, by_a_rank: bool) -> None:
+        """Tell all ranks that the run ends, why, and whether one of them is the reason."""
         for line in self._lines.values():
-            self._send(line, [wire.ABORT, message])
+            self._send(line, [wire.ABORT, message, by_a_rank])
 
     def close(self) -> None:
         """Close all sockets."""

@@ -22,6 +22,7 @@ from ringleaf.experiments.train import results, table
 from ringleaf.experiments.train.hosting import Hosting
 from ringleaf.experiments.train.processes import Processes
 from ringleaf.experiments.train.results import TrainRun
+from ringleaf.experiments.train.server import RankError
 from ringleaf.experiments.train.spec import TrainSpec
 from ringleaf.hosts.workload.graph import Graph
 
@@ -71,8 +72,10 @@ class Session:
         Raises:
             RingleafError: If a rank fails, or its calls can't be carried.
         """
-        out = RunFolder(self.spec.out, self.emit)
-        out.note(results.FILES)
+        with RunFolder(self.spec.out, self.emit, results.FILES) as out:
+            return self._run(out, serve)
+
+    def _run(self, out: RunFolder, serve: Path | None) -> TrainRun:
         out.keep(partial(self._write_config, out.path))
         began_s = time.monotonic()
         with fabric_folder() if serve is None else _borrowed(serve) as folder:
@@ -98,7 +101,7 @@ class Session:
         try:
             hosting.run()
         except RingleafError as error:
-            hosting.server.abort(str(error))
+            hosting.server.abort(str(error), by_a_rank=isinstance(error, RankError))
             raise
         finally:
             hosting.server.close()
@@ -114,6 +117,7 @@ class Session:
             is_virtual=self.spec.net == VIRTUAL,
         )
         out.keep(partial(results.write, out.path, found))
+        out.count(len(found.rows), len(found.rows))
         if hosting.trace is not None and complete:
             graph = hosting.trace.graph(Path(self.script[0]).stem)
             out.keep(lambda: out.note(_write_traces(out.path / CHAKRA, graph)))

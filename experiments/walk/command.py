@@ -54,7 +54,7 @@ def run(options: TraceOptions, emit: Callable[[str], None]) -> None:
     seen = walk(switch, port, data)
     if options.html is not None:
         options.html.parent.mkdir(parents=True, exist_ok=True)
-        options.html.write_text(render(seen, story))
+        options.html.write_text(render(seen, story), encoding="utf-8")
     if options.as_json:
         emit(json.dumps(as_record(seen), indent=2))
         return

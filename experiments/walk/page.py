@@ -60,10 +60,10 @@ def render(walk: Walk, story: str) -> str:
         '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<title>{escape(title)}</title>\n<link rel="icon" href="data:,">\n'
-        f"<style>\n{(PAGE / 'walk.css').read_text()}</style>\n"
+        f"<style>\n{(PAGE / 'walk.css').read_text(encoding='utf-8')}</style>\n"
         f"<body>\n{chr(10).join(parts)}\n"
         f'<script type="application/json" id="walk">{data}</script>\n'
-        f"<script>\n{(PAGE / 'walk.js').read_text()}</script>\n</body>\n</html>\n"
+        f"<script>\n{(PAGE / 'walk.js').read_text(encoding='utf-8')}</script>\n</body>\n</html>\n"
     )
 
 

@@ -43,4 +43,4 @@ def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:
     """
     about = read_json(folder / "summary.json")["about"]
     found = results.read_results(folder)
-    return draw(folder, found, about, (folder / "spec.yaml").read_text(), perform)
+    return draw(folder, found, about, (folder / "spec.yaml").read_text(encoding="utf-8"), perform)

@@ -167,7 +167,7 @@ def read_results(folder: Path) -> WorkResults:
             series = {name: arrays[name] for name in arrays.files}
         with (folder / "ranks.csv").open(newline="") as file:
             ranks = [{k: int(v) for k, v in row.items()} for row in csv.DictReader(file)]
-        timeline = Timeline.from_chrome((folder / FILE).read_text())
+        timeline = Timeline.from_chrome((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise ConfigError(
             f"plot: can't read the run's files, got {str(folder)!r}: {error}; run it again"

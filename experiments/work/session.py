@@ -11,9 +11,9 @@ import yaml
 
 from ringleaf.experiments import loading
 from ringleaf.experiments.beside import Drawer
+from ringleaf.experiments.console import to_terminal
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.jobs.session import JobsProgress
-from ringleaf.experiments.progress import to_terminal
 from ringleaf.experiments.results import now, versions, write_config, write_log
 from ringleaf.experiments.spec.options import file_name, resolve_workload
 from ringleaf.experiments.work import results as files
@@ -48,9 +48,20 @@ def run(
         RingleafError: If an option, the workload, the topology or the network does not allow it.
     """
     experiment = WorkExperiment(resolve_workload(given))
-    folder = experiment.spec.out
-    out = RunFolder(folder, emit)
-    out.note(files.FILES)
+    with RunFolder(experiment.spec.out, emit, files.FILES) as out:
+        return _run(experiment, given, emit, out, drawn=drawn, beside=beside)
+
+
+def _run(
+    experiment: WorkExperiment,
+    given: Mapping[str, Any],
+    emit: Emit,
+    out: RunFolder,
+    *,
+    drawn: bool,
+    beside: Drawer | None,
+) -> WorkResults:
+    folder = out.path
     planned = plan(experiment)
     config = {"kind": files.KIND, "versions": versions()} | planned
     out.keep(partial(write_config, folder, config, given=given, started=now()))

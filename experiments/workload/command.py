@@ -132,7 +132,7 @@ def from_torch_command(
         say(text.rstrip())
         return
     try:
-        out.write_text(text)
+        out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{WHERE}: can't write {out}, got {error.strerror}") from error
     from ringleaf.experiments.workload.show import totals

@@ -23,4 +23,6 @@ class Offload:
     workload: str
 
 
-OFFLOADS: Registry[Offload] = Registry("offloads", "offload", "hosts/nic/offloads", "OFFLOAD")
+OFFLOADS: Registry[Offload] = Registry(
+    "offloads", "offload", "hosts/nic/offloads", "OFFLOAD", kind=Offload
+)

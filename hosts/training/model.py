@@ -72,7 +72,9 @@ class Model:
         return sum(layer.forward_ps + layer.backward_ps for layer in self.layers)
 
 
-_ELSEWHERE: Registry[Path] = Registry("models", "model")
+_ELSEWHERE: Registry[Path] = Registry(
+    "models", "model", kind=Path, taken=lambda: [path.stem for path in MODELS.glob("*.yaml")]
+)
 """Model files of packages, whose entry points name a constant that is a path."""
 
 

@@ -495,7 +495,12 @@ class Endpoints:
 
         owner = max(group.number for group in self.groups) + 1
         return make_agents(
-            self.graph, self._store, options.cross_traffic, ring=self.ring, owner=owner
+            self.graph,
+            self._store,
+            options.cross_traffic,
+            ring=self.ring,
+            owner=owner,
+            mtu=options.mtu,
         )
 
     def _take_plans(self, schedule: Schedule, elements: int) -> Plans:

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ringleaf.errors import BackendError
+from ringleaf.interrupts import Ended
 
 Identity = tuple[int, int]
 """A process: its id, and when it was started (in clock ticks since the machine was)."""
@@ -58,8 +59,8 @@ def ended_like_interrupts() -> Iterator[None]:
     Only the main thread may do that; in other threads nothing changes.
     """
 
-    def interrupt(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
+    def interrupt(number: int, _frame: object) -> None:
+        raise Ended(number)
 
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -19,7 +19,8 @@
     unknown: [times of leaving]     # facts that the recorder could not know
 
 All but the first two, `program` and `ports` may be left out. Packets are in `in/port1.pcap` and so
-on, those expected in `out/port1.pcap`; a port without a file has none.
+on, those expected in `out/port1.pcap`; a port without a file has none. Files in
+pcapng are called `port1.pcapng`.
 
 A trace may come from anywhere, so all its files are in its folder: a path that leaves it, by `..`
 or a link, is refused, unless it is one of our own programs.
@@ -100,10 +101,16 @@ class Manifest:
     delay_ps: int = 0  # of each pass through the ingress pipeline
 
     def input(self, port: int) -> Path:
-        return self.folder / "in" / f"port{port}.pcap"
+        return _capture(self.folder / "in", port)
 
     def expected(self, port: int) -> Path:
-        return self.folder / "out" / f"port{port}.pcap"
+        return _capture(self.folder / "out", port)
+
+
+def _capture(folder: Path, port: int) -> Path:
+    """Return a port's capture: pcapng if there is one, else pcap, which need not be there."""
+    other = folder / f"port{port}.pcapng"
+    return other if other.exists() else other.with_suffix(".pcap")
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -1,6 +1,9 @@
 """Reading packet captures: libpcap's format in all its variants, and pcapng.
 
-A file is mapped, not read, and only the places of its packets are kept: 24 bytes for each.
+A file is mapped, not read, and only the places of its packets are kept: 40 bytes for each.
+`read_packets` demands whole Ethernet packets in order, which a switch can be given. `read_records`
+takes what captures of others have: packets of which only the beginning was kept, other link layers,
+and frames that a network card cut into packets later.
 Source: draft-ietf-opsawg-pcap; draft-ietf-opsawg-pcapng.
 """
 
@@ -17,22 +20,23 @@ from ringleaf.arena import Bytes, Words
 from ringleaf.compiled import compiled, inline, signed
 from ringleaf.errors import ConfigError
 from ringleaf.ethernet import LONGEST_PACKET
-from ringleaf.networks.traces.pcap_write import LINKTYPE_ETHERNET, NS_PER_S
+from ringleaf.networks.traces.link_types import LINKTYPE_ETHERNET, link_name
+from ringleaf.networks.traces.pcap_write import NS_PER_S
+from ringleaf.networks.traces.pcapng import COLUMNS, LONGEST_RECORD, scan_blocks
 from ringleaf.networks.traces.pcapng import MAGIC as PCAPNG
-from ringleaf.networks.traces.pcapng import scan_blocks
 
 FILE_HEADER_BYTES = 24
 RECORD_HEADER_BYTES = 16
 _ORDERS = {"little": "<u4", "big": ">u4"}
 _UNITS_NS = {0xA1B2C3D4: 1000, 0xA1B23C4D: 1}  # magic -> unit of the second half of a stamp
+_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
 
 # Reasons why a scan stopped.
-_HEADER_CUT, _PACKET_CUT, _SNAPPED, _SIZE, _FRACTION = 1, 2, 3, 4, 5
+_HEADER_CUT, _PACKET_CUT, _SIZE, _FRACTION = 1, 2, 3, 4
 _PROBLEMS = {
     _HEADER_CUT: "is truncated, got {0} of its header's 16 bytes; copy the file anew",
     _PACKET_CUT: "is truncated, got {0} of its {1} bytes; copy the file anew",
-    _SNAPPED: "was cut when captured, got {0} of {1} bytes; capture without a snap length",
-    _SIZE: f"must have 1 to {LONGEST_PACKET} bytes, got {{0}}; the file may be damaged",
+    _SIZE: f"must have 1 to {LONGEST_RECORD} bytes, got {{0}}; the file may be damaged",
     _FRACTION: "has a time beyond its second, got {0}; the file may be damaged",
 }
 
@@ -44,8 +48,10 @@ class PacketFile:
     path: Path
     data: Bytes  # the file
     offsets: Words
-    lengths: Words
-    stamps_ns: Words  # not descending, if `read_packets` gave them
+    lengths: Words  # bytes in the file
+    sizes: Words  # bytes on the line; more than `lengths` if the capture kept the beginning only
+    stamps_ns: Words  # not descending, if `read_packets` or `read_records` gave them
+    links: Words  # the link layer's type, LINKTYPE_
 
     def __len__(self) -> int:
         return self.offsets.size
@@ -56,11 +62,11 @@ class PacketFile:
 
 
 def read_packets(path: Path) -> PacketFile:
-    """Find all packets of a capture file.
+    """Find all packets of a capture file, which are whole, of Ethernet, and in order of time.
 
     Raises:
         ConfigError: If it is none, of another link layer than Ethernet, damaged, truncated, or
-            if its packets were cut or are out of order.
+            if its packets were cut, are too long for a line, or are out of order.
     """
     packets = find_packets(path)
     _check_order(path, packets.stamps_ns)
@@ -71,13 +77,60 @@ def find_packets(path: Path) -> PacketFile:
     """Find all packets of a capture file, in whichever order it has them.
 
     Raises:
-        ConfigError: If it is none, of another link layer than Ethernet, damaged, truncated, or
-            if its packets were cut.
+        ConfigError: As `read_packets`, but for the order.
     """
+    packets = _find_records(path)
+    for wrong, message in (
+        (packets.links != LINKTYPE_ETHERNET, _wrong_link),
+        (packets.lengths < packets.sizes, _cut),
+        (packets.sizes > LONGEST_PACKET, _too_long),
+    ):
+        if wrong.any():
+            number = int(np.argmax(wrong))
+            raise ConfigError(f"{path}: packet {number + 1} {message(packets, number)}")
+    return packets
+
+
+def read_records(path: Path) -> PacketFile:
+    """Find all packets of a capture file, cut or whole, of any link layer, in order of time.
+
+    Raises:
+        ConfigError: If it is none, damaged or truncated.
+    """
+    found = _find_records(path)
+    order = np.argsort(found.stamps_ns, kind="stable")
+    columns = (found.offsets, found.lengths, found.sizes, found.stamps_ns, found.links)
+    return PacketFile(path, found.data, *(column[order] for column in columns))
+
+
+def _find_records(path: Path) -> PacketFile:
     data = _map(path)
     magic = int.from_bytes(data[:4].tobytes(), "little")
     rows = (scan_blocks if magic == PCAPNG else _scan_pcap)(path, data)
     return PacketFile(path, data, *(np.ascontiguousarray(column) for column in rows.T))
+
+
+def _wrong_link(packets: PacketFile, number: int) -> str:
+    link = int(packets.links[number])
+    return (
+        f"must have link type {LINKTYPE_ETHERNET} (Ethernet), got {link}{link_name(link)}; capture "
+        "on an Ethernet interface"
+    )
+
+
+def _cut(packets: PacketFile, number: int) -> str:
+    return (
+        f"was cut when captured, got {packets.lengths[number]} of {packets.sizes[number]} bytes; "
+        "capture without a snap length"
+    )
+
+
+def _too_long(packets: PacketFile, number: int) -> str:
+    return (
+        f"must have at most {LONGEST_PACKET} bytes, got {packets.sizes[number]}; the sending "
+        "host's card cuts such frames (segmentation offload): switch it off (ethtool -K DEV tso "
+        "off gso off gro off), or capture elsewhere"
+    )
 
 
 def _map(path: Path) -> Bytes:
@@ -96,24 +149,24 @@ def _map(path: Path) -> Bytes:
 def _scan_pcap(path: Path, data: Bytes) -> Words:
     order = _byte_order(path, data)
     magic, link_type = data[:FILE_HEADER_BYTES].view(_ORDERS[order])[[0, 5]].tolist()
-    if link_type & 0xFFFF != LINKTYPE_ETHERNET:  # the upper half tells of an FCS
-        raise ConfigError(
-            f"{path}: link type must be {LINKTYPE_ETHERNET} (Ethernet), got {link_type & 0xFFFF}"
-        )
     most = (data.size - FILE_HEADER_BYTES) // RECORD_HEADER_BYTES
-    rows = np.empty(3 * most, np.int64)  # untouched pages cost nothing
+    rows = np.empty(COLUMNS * most, np.int64)  # untouched pages cost nothing
     problem = np.zeros(3, np.int64)
-    count = _scan(data, order == "big", _UNITS_NS[magic], rows, problem)
+    link = link_type & 0xFFFF  # the upper half tells of an FCS
+    count = _scan(data, order == "big", _UNITS_NS[magic], link, rows, problem)
     kind, *values = problem.tolist()
     if kind:
         raise ConfigError(f"{path}: packet {count + 1} {_PROBLEMS[kind].format(*values)}")
-    return rows[: 3 * count].reshape(count, 3).copy()
+    return rows[: COLUMNS * count].reshape(count, COLUMNS).copy()
 
 
 def _byte_order(path: Path, data: Bytes) -> str:
     for order, kind in _ORDERS.items():
         if int(data[:4].view(kind)[0]) in _UNITS_NS:
             return order
+    for start, name in _PACKED.items():
+        if data[: len(start)].tobytes() == start:
+            raise ConfigError(f"{path}: is compressed, got {name}; unpack it first")
     raise ConfigError(
         f"{path}: not a packet capture, got magic {data[:4].tobytes().hex()}; "
         "pcap and pcapng are understood"
@@ -136,11 +189,9 @@ def _check(kept: int, whole: int, left: int, fraction: int, unit_ns: int, proble
     if fraction * unit_ns >= NS_PER_S:
         problem[1] = fraction
         return _FRACTION
-    if whole < 1 or whole > LONGEST_PACKET or kept > whole:
+    if whole < 1 or whole > LONGEST_RECORD or kept > whole:
         problem[1] = max(whole, kept)
         return _SIZE
-    if kept < whole:
-        return _SNAPPED
     if kept > left:
         problem[1] = left
         return _PACKET_CUT
@@ -148,10 +199,17 @@ def _check(kept: int, whole: int, left: int, fraction: int, unit_ns: int, proble
 
 
 @compiled(
-    types.int64(types.uint8[::1], types.boolean, types.int64, types.int64[::1], types.int64[::1])
+    types.int64(
+        types.uint8[::1],
+        types.boolean,
+        types.int64,
+        types.int64,
+        types.int64[::1],
+        types.int64[::1],
+    )
 )
-def _scan(data: Bytes, big: bool, unit_ns: int, rows: Words, problem: Words) -> int:
-    """Fill rows (offset, length, stamp in ns); return the number of good packets.
+def _scan(data: Bytes, big: bool, unit_ns: int, link: int, rows: Words, problem: Words) -> int:
+    """Fill rows (offset, length, size, stamp in ns, link); return the number of good packets.
 
     `problem` gets the kind and values of the first bad one.
     """
@@ -167,9 +225,9 @@ def _scan(data: Bytes, big: bool, unit_ns: int, rows: Words, problem: Words) -> 
         problem[0] = _check(kept, whole, data.size - at, fraction, unit_ns, problem)
         if problem[0]:
             return count
-        rows[3 * count] = at
-        rows[3 * count + 1] = kept
-        rows[3 * count + 2] = seconds * NS_PER_S + fraction * unit_ns
+        row = COLUMNS * count
+        rows[row], rows[row + 1], rows[row + 2] = at, kept, whole
+        rows[row + 3], rows[row + 4] = seconds * NS_PER_S + fraction * unit_ns, link
         at += kept
         count += 1
     return count

@@ -5,8 +5,10 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+from ringleaf.disk import naming
+from ringleaf.networks.traces.link_types import LINKTYPE_ETHERNET
+
 MAGIC_NS = 0xA1B23C4D
-LINKTYPE_ETHERNET = 1
 SNAP_BYTES = 65535
 NS_PER_S = 1_000_000_000
 HELD_BYTES = 1 << 16  # of a file, before they are written
@@ -28,7 +30,8 @@ class PcapWriter:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(HEADER)
+        with naming(path):
+            path.write_bytes(HEADER)
         self._path = path
         self._held = bytearray()
 
@@ -39,6 +42,6 @@ class PcapWriter:
 
     def flush(self) -> None:
         if self._held:
-            with self._path.open("ab") as file:
+            with naming(self._path), self._path.open("ab") as file:
                 file.write(self._held)
             self._held.clear()

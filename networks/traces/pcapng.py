@@ -11,14 +11,34 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LONGEST_PACKET
-from ringleaf.networks.traces.pcap_write import LINKTYPE_ETHERNET, NS_PER_S
+from ringleaf.networks.traces.pcap_write import NS_PER_S
 
 MAGIC = 0x0A0D0D0A  # the type of a section header block, which reads the same both ways
-INTERFACE, SIMPLE_PACKET, ENHANCED_PACKET = 1, 3, 6
-TIME_RESOLUTION = 9  # option if_tsresol
+INTERFACE, OLD_PACKET, SIMPLE_PACKET, ENHANCED_PACKET = 1, 2, 3, 6
+TIME_RESOLUTION, TIME_OFFSET = 9, 14  # options if_tsresol, and if_tsoffset, in seconds
 MICROSECONDS = 6  # its default, as a power of ten
 _BYTE_ORDER = {0x1A2B3C4D: "<", 0x4D3C2B1A: ">"}  # as little-endian reads it
+
+
+COLUMNS = 5
+"""Of a packet's row: offset and bytes in the file, bytes on the line, stamp in ns, link type."""
+
+LONGEST_RECORD = 1 << 18
+"""libpcap's longest packet (MAXIMUM_SNAPLEN), longer than any frame before a card cuts it."""
+
+
+class _Interface(NamedTuple):
+    """An interface of a section.
+
+    Attributes:
+        link: Its link type.
+        units: Units of its stamps in a second.
+        offset_s: What is to be added to its stamps.
+    """
+
+    link: int
+    units: int
+    offset_s: int
 
 
 class _Block(NamedTuple):
@@ -29,27 +49,27 @@ class _Block(NamedTuple):
 
 
 def scan_blocks(path: Path, data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
-    """Return the rows (offset, length, stamp in ns) of all packets.
+    """Return the rows of all packets, (packets, COLUMNS).
 
     Raises:
-        ConfigError: If the file is damaged, or not of Ethernet.
+        ConfigError: If the file is damaged, or a packet has no time.
     """
-    rows: list[tuple[int, int, int]] = []
-    units: list[int] = []  # per interface of the section, units of time in a second
+    rows: list[tuple[int, ...]] = []
+    interfaces: list[_Interface] = []  # of the section
     view = memoryview(data)  # type: ignore[arg-type]
     for block in _blocks(path, view):
         if block.kind == MAGIC:
-            units = []
+            interfaces = []
         elif block.kind == INTERFACE:
-            units.append(_interface(path, view, block))
-        elif block.kind == ENHANCED_PACKET:
-            rows.append(_packet(path, view, block, units, len(rows) + 1))
+            interfaces.append(_interface(path, view, block))
+        elif block.kind in (ENHANCED_PACKET, OLD_PACKET):
+            rows.append(_packet(path, view, block, interfaces, len(rows) + 1))
         elif block.kind == SIMPLE_PACKET:
             raise ConfigError(
                 f"{path}: packet {len(rows) + 1} has no time, got a simple packet block; "
                 "capture with times"
             )
-    return np.array(rows, np.int64).reshape(len(rows), 3)
+    return np.array(rows, np.int64).reshape(len(rows), COLUMNS)
 
 
 def _blocks(path: Path, view: memoryview) -> Iterator[_Block]:
@@ -81,47 +101,45 @@ def _section_order(path: Path, view: memoryview, at: int) -> str:
     return _BYTE_ORDER[magic]
 
 
-def _interface(path: Path, view: memoryview, block: _Block) -> int:
-    """Return an interface's units of time in a second."""
+def _interface(path: Path, view: memoryview, block: _Block) -> _Interface:
+    """Read an interface's description."""
     if block.size < 8:
         raise ConfigError(f"{path}: interface at {block.start} is damaged, got {block.size} bytes")
-    (link_type,) = struct.unpack_from(f"{block.order}H", view, block.start)
-    if link_type != LINKTYPE_ETHERNET:
-        raise ConfigError(
-            f"{path}: link type must be {LINKTYPE_ETHERNET} (Ethernet), got {link_type}"
-        )
+    (link,) = struct.unpack_from(f"{block.order}H", view, block.start)
+    units, offset_s = int(10**MICROSECONDS), 0
     at, end = block.start + 8, block.start + block.size
     while at + 4 <= end:
         code, size = struct.unpack_from(f"{block.order}HH", view, at)
-        if code == TIME_RESOLUTION and size == 1 and at + 4 < end:
-            power = view[at + 4]
-            return int(2 ** (power & 0x7F) if power & 0x80 else 10**power)
-        at += 4 + -(-size // 4) * 4
-    return int(10**MICROSECONDS)
+        at += 4
+        if code == TIME_RESOLUTION and size == 1 and at < end:
+            power = view[at]
+            units = int(2 ** (power & 0x7F) if power & 0x80 else 10**power)
+        elif code == TIME_OFFSET and size == 8 and at + 8 <= end:
+            (offset_s,) = struct.unpack_from(f"{block.order}q", view, at)
+        at += -(-size // 4) * 4
+    return _Interface(link, units, offset_s)
 
 
 def _packet(
-    path: Path, view: memoryview, block: _Block, units: list[int], number: int
-) -> tuple[int, int, int]:
+    path: Path, view: memoryview, block: _Block, interfaces: list[_Interface], number: int
+) -> tuple[int, ...]:
     where = f"{path}: packet {number}"
     if block.size < 20:
         raise ConfigError(f"{where} is damaged, got a block of {block.size} bytes")
-    interface, high, low, kept, whole = struct.unpack_from(f"{block.order}5I", view, block.start)
-    if interface >= len(units):
-        raise ConfigError(f"{where} is of an interface that is not described, got {interface}")
-    if not 1 <= whole <= LONGEST_PACKET or kept > block.size - 20:
+    index, high, low, kept, whole = struct.unpack_from(f"{block.order}5I", view, block.start)
+    if block.kind == OLD_PACKET:  # its number has 16 bits, before the number of drops
+        (index,) = struct.unpack_from(f"{block.order}H", view, block.start)
+    if index >= len(interfaces):
+        raise ConfigError(f"{where} is of an interface that is not described, got {index}")
+    if not 1 <= whole <= LONGEST_RECORD or kept > min(block.size - 20, whole):
         raise ConfigError(
-            f"{where} must have 1 to {LONGEST_PACKET} bytes, got {max(kept, whole)}; "
+            f"{where} must have 1 to {LONGEST_RECORD} bytes, got {max(kept, whole)}; "
             "the file may be damaged"
         )
-    if kept != whole:
-        raise ConfigError(
-            f"{where} was cut when captured, got {kept} of {whole} bytes; "
-            "capture without a snap length"
-        )
-    stamp_ns = (high << 32 | low) * NS_PER_S // units[interface]
-    if stamp_ns >= 1 << 62:
+    interface = interfaces[index]
+    stamp_ns = (high << 32 | low) * NS_PER_S // interface.units + interface.offset_s * NS_PER_S
+    if not 0 <= stamp_ns < 1 << 62:
         raise ConfigError(
             f"{where} has no sensible time, got {stamp_ns} ns; the file may be damaged"
         )
-    return block.start + 20, kept, stamp_ns
+    return block.start + 20, kept, whole, stamp_ns, interface.link

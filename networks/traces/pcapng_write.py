@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from ringleaf.arena import Bytes, Words
-from ringleaf.networks.traces.pcap_write import LINKTYPE_ETHERNET
+from ringleaf.disk import naming
+from ringleaf.networks.traces.link_types import LINKTYPE_ETHERNET
 from ringleaf.networks.traces.pcapng import INTERFACE, MAGIC, TIME_RESOLUTION
 from ringleaf.networks.traces.pcapng_blocks import BLOCK_BYTES, fill_blocks
 
@@ -45,7 +46,8 @@ class PcapngWriter:
 
     def __init__(self, path: Path, interfaces: Iterable[Interface]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_section() + b"".join(_describe(each) for each in interfaces))
+        with naming(path):
+            path.write_bytes(_section() + b"".join(_describe(each) for each in interfaces))
         self._path = path
 
     def append(self, sources: Sequence[tuple[Words, Bytes]], *, per_ns: int = 1) -> None:
@@ -58,7 +60,7 @@ class PcapngWriter:
         """
         written = _blocks(sources, per_ns)
         if written.size:
-            with self._path.open("ab") as file:
+            with naming(self._path), self._path.open("ab") as file:
                 file.write(written.data)
 
     def merge(self, sources: Sequence[tuple[Words, Bytes]]) -> None:

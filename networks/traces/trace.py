@@ -83,12 +83,15 @@ def _check_inside(folder: Path, name: str) -> None:
 
 
 def _check_names(folder: Path, ports: int) -> None:
-    known = {f"port{number}.pcap" for number in range(1, ports + 1)}
+    known = {f"port{n}.{suffix}" for n in range(1, ports + 1) for suffix in ("pcap", "pcapng")}
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
         if path.name not in known:
             raise ConfigError(
-                f"{folder}: files must be port1.pcap to port{ports}.pcap, got {path.name!r}"
+                f"{folder}: files must be port1.pcap to port{ports}.pcap, got {path.name!r}; "
+                ".pcapng will do, too"
             )
+        if path.suffix == ".pcapng" and path.with_suffix(".pcap").exists():
+            raise ConfigError(f"{folder}: must have one capture of a port, got {path.stem!r} twice")
 
 
 def _read_if_there(path: Path) -> PacketFile | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ringleaf.disk import naming
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.checksums import write_checksums
 from ringleaf.networks.traces.manifest import ARRIVALS, Manifest, write_manifest
@@ -42,7 +43,8 @@ class TraceWriter:
         self._pcaps: dict[str, PcapWriter] = {}  # those of ports that have had a packet
         self._count = 0
         self._arrivals = bytearray()
-        (folder / ARRIVALS).write_bytes(bytes(_HEADER_BYTES))
+        with naming(folder / ARRIVALS):
+            (folder / ARRIVALS).write_bytes(bytes(_HEADER_BYTES))
 
     def received(self, time_ps: int, port: int, data: bytes, order: int) -> None:
         """Take a packet that the switch received; for `order` see `trace.py`."""
@@ -66,8 +68,9 @@ class TraceWriter:
             np.lib.format.write_array_header_1_0(file, shape)
             assert file.tell() == _HEADER_BYTES
         known = replace(manifest, arrivals=Path(ARRIVALS), origin_ns=self._origin_ns)
-        write_manifest(known)
-        write_checksums(self.folder)
+        with naming(self.folder):
+            write_manifest(known)
+            write_checksums(self.folder)
 
     def _append(self, way: str, time_ps: int, port: int, data: bytes) -> None:
         name = f"{way}/port{port}.pcap"
@@ -76,6 +79,7 @@ class TraceWriter:
         self._pcaps[name].append(time_ps // PS_PER_NS + self._origin_ns, data)
 
     def _flush(self) -> None:
-        with (self.folder / ARRIVALS).open("ab") as file:
+        path = self.folder / ARRIVALS
+        with naming(path), path.open("ab") as file:
             file.write(self._arrivals)
         self._arrivals.clear()

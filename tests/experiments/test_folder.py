@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from fake_network import FakeConnect
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments import folder, session
 from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.figures.style import SUFFIXES
-from ringleaf.experiments.folder import FILES, RunFolder, check_out, remove_earlier, write_text
+from ringleaf.experiments.folder import (
+    FILES,
+    PLAN,
+    RunFolder,
+    check_out,
+    claim_figure,
+    listed,
+    remove_earlier,
+    write_text,
+)
 from ringleaf.experiments.results import Run
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K"}
@@ -51,7 +65,8 @@ def test_what_an_earlier_run_has_listed_goes_and_nothing_else(tmp_path: Path) ->
     (out / "figures" / "mine.png").touch()
     (out / "link").symlink_to(tmp_path)
     lines = ("figures/old.png", "pcap/ring/h0-1.pcap", "../outside.txt", "link/outside.txt")
-    (out / FILES).write_text("\n".join((*lines, str(tmp_path / "outside.txt"), "gone", FILES)))
+    more = (str(tmp_path / "outside.txt"), "gone", "config.json", FILES)
+    (out / FILES).write_text("\n".join((*lines, *more)))
 
     remove_earlier(out)
 
@@ -79,8 +94,8 @@ def test_a_second_run_leaves_none_of_the_first_ones_figures(
 
     monkeypatch.setattr(figures, "draw_all", draw_all)
     for algo in ("ring,tree", "switchml"):
-        given = {**SMALL, "algo": algo, "out": str(tmp_path)}
-        session.run(given, emit=lambda _: None, connect=FakeConnect())
+        typed = {**SMALL, "algo": algo, "out": str(tmp_path)}
+        session.run(typed, emit=lambda _: None, connect=FakeConnect())
 
     drawn = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert drawn == ["bytes-switchml.pdf", "bytes-switchml.png"]
@@ -117,3 +132,128 @@ def test_a_file_that_can_not_be_written_stays_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="directory"):
         write_text(path, "new")
     assert path.read_text() == "old"
+
+
+RUN_NAMES = ("config.json", "results.csv", "report.html")
+
+
+def written(path: Path, *names: str) -> None:
+    """Write a run directory with these files, as a run does."""
+    with RunFolder(path, print, names) as out:
+        for name in names:
+            write_text(out.path / name, "ours")
+
+
+@pytest.mark.parametrize("name", ["report.html", "results.csv", "summary.json", "files.txt"])
+def test_files_of_others_are_refused_and_stay(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine\n")
+    with pytest.raises(
+        ConfigError, match=f"out: must not hold files that no run has listed, got '{name}' in"
+    ):
+        RunFolder(tmp_path, print)
+
+    assert (tmp_path / name).read_text() == "mine\n"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_users_list_of_files_is_no_list_of_ours(tmp_path: Path) -> None:
+    """As `ls > files.txt` makes it."""
+    (tmp_path / "data.csv").write_text("mine")
+    (tmp_path / FILES).write_text(f"data.csv\n{FILES}\n")
+    remove_earlier(tmp_path)
+    assert (tmp_path / "data.csv").exists()
+
+
+def test_one_run_replaces_another_of_any_kind(tmp_path: Path) -> None:
+    written(tmp_path, "iterations.csv", *RUN_NAMES)
+    written(tmp_path, "ranks.csv", *RUN_NAMES)
+    assert not (tmp_path / "iterations.csv").exists()
+
+
+def test_a_sweep_replaces_a_run_and_no_run_replaces_a_sweep(tmp_path: Path) -> None:
+    written(tmp_path, "iterations.csv", *RUN_NAMES)
+    with RunFolder(tmp_path, print, [PLAN], is_sweep=True):
+        write_text(tmp_path / PLAN, "{}")
+    assert {path.name for path in tmp_path.iterdir()} == {PLAN, FILES}
+
+    with pytest.raises(ConfigError, match=r"out: must not hold a sweep, got .*; name another"):
+        RunFolder(tmp_path, print)
+    assert (tmp_path / PLAN).exists()
+
+
+def test_a_sweep_keeps_its_own_runs_and_removes_an_earlier_ones(tmp_path: Path) -> None:
+    places = ("size=1K", "size=2K")
+    lists = [f"{place}/{FILES}" for place in places]
+    with RunFolder(tmp_path, print, [PLAN, *lists], is_sweep=True):
+        for place in places:
+            written(tmp_path / place, *RUN_NAMES)
+    (tmp_path / "size=1K" / "notes.txt").write_text("mine")
+
+    with RunFolder(tmp_path, print, [PLAN], is_sweep=True, keeps=["size=2K"]):
+        pass
+
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.*")}
+    kept = {f"size=2K/{name}" for name in (*RUN_NAMES, FILES)}
+    assert left == {FILES, "size=1K/notes.txt", *kept}
+
+
+def test_a_figure_of_somebody_is_not_drawn_over(tmp_path: Path) -> None:
+    written(tmp_path, "config.json")
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "time.png").write_text("mine")
+
+    with pytest.raises(FileExistsError, match="no run has listed it"):
+        claim_figure(tmp_path / "figures" / "time.png")
+    claim_figure(tmp_path / "figures" / "busbw.png")
+    assert "figures/busbw.png" in listed(tmp_path)
+
+
+def test_a_figure_outside_of_run_directories_is_nobodys_business(tmp_path: Path) -> None:
+    (tmp_path / "time.png").write_text("from the last time")
+    claim_figure(tmp_path / "time.png")
+    assert [path.name for path in tmp_path.iterdir()] == ["time.png"]
+
+
+@pytest.mark.parametrize(
+    ("done", "is_sweep", "kept"),
+    [
+        (0, False, "no rows are done, and the same command starts over"),
+        (3, False, "3 of 12 rows are kept in {}, and the same command starts over"),
+        (0, True, "no runs are done, and the same command starts over"),
+        (3, True, "3 of 12 runs are kept in {}, and the same command goes on with the others"),
+    ],
+)
+def test_an_interrupted_run_says_what_is_kept(
+    done: int, is_sweep: bool, kept: str, tmp_path: Path
+) -> None:
+    def interrupted() -> None:
+        with RunFolder(tmp_path, print, is_sweep=is_sweep) as folder:
+            folder.count(done, 12)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as ended:
+        interrupted()
+    assert ended.value.__notes__ == [kept.format(tmp_path)]
+
+
+NAMES = st.sampled_from(["config.json", "report.html", "a.csv", "figures/a.png", "figures/b.png"])
+
+
+@settings(max_examples=30)
+@given(steps=st.lists(st.sets(NAMES), max_size=4), mine=st.sets(NAMES))
+def test_files_of_others_survive_any_runs(steps: list[set[str]], mine: set[str]) -> None:
+    with TemporaryDirectory() as name:
+        out = Path(name)
+        for own in mine:
+            (out / own).parent.mkdir(exist_ok=True)
+            (out / own).write_text("mine")
+        for names in steps:
+            with suppress(ConfigError), RunFolder(out, lambda _: None, ["config.json"]) as folder:
+                for each in names:
+                    (out / each).parent.mkdir(exist_ok=True)
+                    folder.keep(partial(write_text, out / each, "ours"), each)
+        found = {p.relative_to(out).as_posix(): p.read_text() for p in out.rglob("*.*")}
+
+    assert {each for each in mine if found[each] == "mine"} == mine
+    last = steps[-1] if steps and not mine & {"config.json", "report.html"} else set()
+    assert {each for each, text in found.items() if text == "ours"} == last - mine

@@ -12,7 +12,7 @@ from fake_network import FakeConnect
 
 from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import results, session, sweep
+from ringleaf.experiments import results, session, sweep, swept_files
 from ringleaf.experiments.figures import sorting
 from ringleaf.experiments.figures import sparse as sparse_figure
 from ringleaf.experiments.results import Run
@@ -75,7 +75,7 @@ def test_a_sweep_over_densities_draws_speed_ups(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert sweep.run(cases, name="sparse", emit=lines.append)
 
-    with (tmp_path / sweep.FILE).open() as file:
+    with (tmp_path / swept_files.FILE).open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 10
     assert {row["clock"] for row in rows} == {"simulated"}
@@ -88,7 +88,7 @@ def test_a_sweep_over_densities_draws_speed_ups(tmp_path: Path) -> None:
     assert times["ring", "1%"] == times["ring", "100%"]
     for algo in BEST_PS:
         assert times[algo, "1%"] < times[algo, "100%"]
-    assert sparse_figure.fits(tmp_path / sweep.FILE)
+    assert sparse_figure.fits(tmp_path / swept_files.FILE)
 
 
 @pytest.mark.parametrize(
@@ -103,14 +103,14 @@ def test_a_sweep_over_densities_draws_speed_ups(tmp_path: Path) -> None:
 def test_speed_ups_are_drawn_where_each_run_has_one_ring(
     rows: list[tuple[str, str]], draws: bool, tmp_path: Path
 ) -> None:
-    path = tmp_path / sweep.FILE
+    path = tmp_path / swept_files.FILE
     lines = (f"{algo},{density},,4\n" for algo, density in rows)
     path.write_text("algo,density,cluster,ranks\n" + "".join(lines))
     assert sparse_figure.fits(path) is draws
 
 
 def test_sweeps_of_workloads_have_no_speed_ups(tmp_path: Path) -> None:
-    path = tmp_path / sweep.FILE
+    path = tmp_path / swept_files.FILE
     path.write_text("pattern,cc,p99_us\nring,fixed,9.4\nring,swift,9.5\n")
     assert not sparse_figure.fits(path)
 
@@ -141,7 +141,7 @@ def test_cases_with_many_jobs_have_folders_of_short_names(tmp_path: Path) -> Non
     assert len(folders) == 3
     assert sum(name.startswith("mtu=256-jobs=") for name in folders) == 1
     assert all(len(name.encode()) < 255 for name in folders)
-    with (tmp_path / "runs" / sweep.FILE).open() as file:
+    with (tmp_path / "runs" / swept_files.FILE).open() as file:
         assert len(list(csv.DictReader(file))) == 3 * 4
 
 
@@ -186,7 +186,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path: Path, runs: list[st
 
     assert runs == ["size=1K", "interrupted", "size=2K", "size=4K"]
     assert "# size=1K: finished before, and kept" in lines
-    with (tmp_path / sweep.FILE).open() as file:
+    with (tmp_path / swept_files.FILE).open() as file:
         assert [row["size"] for row in csv.DictReader(file)] == ["1K", "2K", "4K"]
 
     sweep.run(cases, name="x", emit=lambda _: None)  # all was finished: all is done anew

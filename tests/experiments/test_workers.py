@@ -12,7 +12,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import sweep
+from ringleaf.experiments import sweep, swept_files
 from ringleaf.experiments.workers import Crew
 
 CASES: list[dict[str, Any]] = [
@@ -51,7 +51,7 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     places = [line for line in said if line.startswith("# size=")]
     assert sorted(places) == sorted(f"# size={case['size']}" for case in CASES)
     assert apart == swept(tmp_path / "alone" / "x", Crew())
-    with (tmp_path / "apart" / "x" / sweep.FILE).open() as file:
+    with (tmp_path / "apart" / "x" / swept_files.FILE).open() as file:
         rows = [(row["size"], row["algo"]) for row in csv.DictReader(file)]
     assert rows == [(case["size"], algo) for case in CASES for algo in ("ring", "switchml")]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
-from scapy.layers.l2 import ARP, Ether
+from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import rdpcap, wrpcap
 
@@ -21,7 +22,7 @@ from ringleaf.experiments.runner import Experiment, Measurement
 from ringleaf.experiments.spec.options import resolve, resolve_jobs
 from ringleaf.hosts import cross_traffic as b
 from ringleaf.networks.cross_traffic import timetable
-from ringleaf.networks.traces.pcap_read import read_packets
+from ringleaf.networks.traces.pcap_read import read_records
 
 STAR = "leafspine,leaves=1,spines=1,hosts=4"
 
@@ -55,7 +56,7 @@ def test_addresses_are_hosts_in_the_order_in_which_they_appear(tmp_path: Path) -
         nano=True,
     )
 
-    source, rows = timetable(read_packets(tmp_path / "in.pcap"), 4)
+    source, rows = timetable(read_records(tmp_path / "in.pcap"), 4, 4096)
 
     assert source.tolist() == [0, 1, 3, 1]  # 5 modulo 4
     assert rows[:, b.HEAD].tolist() == [1, 2, 0, 2]  # 4 and 6 modulo 4
@@ -67,7 +68,7 @@ def test_addresses_are_hosts_in_the_order_in_which_they_appear(tmp_path: Path) -
 def test_two_addresses_of_one_host_talk_to_the_next_host(tmp_path: Path) -> None:
     talk = [frame(f"10.0.0.{i}", f"10.0.0.{i + 1}", 100, 1.0) for i in (1, 3)]
     wrpcap(str(tmp_path / "in.pcap"), [*talk, frame("10.0.0.1", "10.0.0.3", 100, 1.0)])
-    source, rows = timetable(read_packets(tmp_path / "in.pcap"), 2)
+    source, rows = timetable(read_records(tmp_path / "in.pcap"), 2, 4096)
     assert source.tolist() == [0, 0, 0]
     assert rows[:, b.HEAD].tolist() == [1, 1, 1]
 
@@ -189,3 +190,125 @@ def test_what_is_no_capture_is_refused_at_once(
         path.write_bytes(content)
     with pytest.raises(ConfigError, match=f"cross_traffic: .*{message}"):
         check(resolve({"cross_traffic": str(path), "out": str(tmp_path / "out")}))
+
+
+# How captures that people have look like: cut to headers, without Ethernet, with tags.
+
+
+def lay_out(inner: bytes, form: str) -> tuple[int, bytes]:
+    """Return the link type and the bytes of a captured Ethernet frame in another form."""
+    macs, ether_type, network = inner[:12], inner[12:14], inner[14:]
+    forms = {
+        "plain": (1, inner),
+        "vlan": (1, macs + b"\x81\x00\x00\x07" + inner[12:]),
+        "qinq": (1, macs + b"\x88\xa8\x00\x64\x81\x00\x00\x07" + inner[12:]),
+        "vlan in vlan": (1, macs + b"\x91\x00\x00\x01" + b"\x81\x00\x00\x02" + inner[12:]),
+        "raw": (101, network),
+        "raw of BSD": (12, network),
+        "IPv4": (228, network),
+        "loopback": (0, b"\x02\0\0\0" + network),
+        "OpenBSD": (108, b"\0\0\0\x02" + network),
+        "cooked": (113, bytes(14) + ether_type + network),
+        "cooked v2": (276, ether_type + bytes(18) + network),
+    }
+    return forms[form]
+
+
+GROWTH = {"vlan": 4, "qinq": 8, "vlan in vlan": 8}
+FORMS = ("plain", "vlan", "qinq", "vlan in vlan", "raw", "raw of BSD", "IPv4", "loopback",
+         "OpenBSD", "cooked", "cooked v2")  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    form=st.sampled_from(FORMS),
+    kept=st.integers(44, 2000),
+    talks=st.lists(
+        st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(60, 1500)), min_size=1
+    ),
+)
+def test_a_captures_form_changes_no_host_time_or_size(
+    form: str,
+    kept: int,
+    talks: list[tuple[int, int, int]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Tags are bytes on the line; another link layer's header is replaced by Ethernet's."""
+    folder = tmp_path_factory.mktemp("forms")
+    frames = [
+        bytes(frame(f"192.0.2.{a}", f"198.51.100.{b}", size, 1, tos=4 * a)) for a, b, size in talks
+    ]
+    header = struct.pack("<IHHiII", 0xA1B23C4D, 2, 4, 0, 0, 65535)
+    plain, other = header + struct.pack("<I", 1), b""
+    for number, data in enumerate(frames):
+        link, changed = lay_out(data, form)
+        cut = changed[:kept]
+        stamp = struct.pack("<II", 7, 1000 * number)
+        plain += stamp + struct.pack("<II", len(data), len(data)) + data
+        other += stamp + struct.pack("<II", len(cut), len(changed)) + cut
+    (folder / "plain.pcap").write_bytes(plain)
+    (folder / "other.pcap").write_bytes(header + struct.pack("<I", link) + other)
+
+    source, rows = timetable(read_records(folder / "plain.pcap"), 5, 4096)
+    other_source, other_rows = timetable(read_records(folder / "other.pcap"), 5, 4096)
+
+    assert other_source.tolist() == source.tolist()
+    rows[:, b.SIZE_BYTES] += GROWTH.get(form, 0)
+    assert other_rows.tolist() == rows.tolist()
+
+
+def test_frames_of_a_sending_card_are_cut_into_packets_of_the_mtu(tmp_path: Path) -> None:
+    """65,226 bytes are 15 times 4,096 and 3,786; a jumbo frame is no such frame."""
+    sizes = [65226, 9000, 12288, 10001]
+    talk = [frame("10.0.0.1", "10.0.0.2", size, 1 + i) for i, size in enumerate(sizes)]
+    wrpcap(str(tmp_path / "in.pcap"), talk)
+
+    source, rows = timetable(read_records(tmp_path / "in.pcap"), 2, 4096)
+
+    cut = [*[4096] * 15, 3786, 9000, 4096, 4096, 4096, 4096, 4096, 1809]
+    assert rows[:, b.SIZE_BYTES].tolist() == cut
+    assert rows[:, b.DUE_PS].tolist() == [0] * 16 + [10**12] + [2 * 10**12] * 3 + [3 * 10**12] * 3
+    assert source.tolist() == [0] * len(cut)
+    assert sum(rows[:, b.SIZE_BYTES].tolist()) == sum(sizes)
+
+
+def test_a_mirrored_trunk_has_the_hosts_of_its_ip_addresses(tmp_path: Path) -> None:
+    """Three hosts talk to a fourth through the same two Ethernet addresses, with a tag."""
+    talk = [
+        Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+        / Dot1Q(vlan=7)
+        / IP(src=f"192.0.2.{i}", dst="192.0.2.9")
+        / UDP(dport=9)
+        / Raw(b"x" * 400)
+        for i in (1, 2, 3)
+    ]
+    wrpcap(str(tmp_path / "in.pcap"), talk)
+
+    source, rows = timetable(read_records(tmp_path / "in.pcap"), 4, 4096)
+
+    assert source.tolist() == [0, 2, 3]
+    assert rows[:, b.HEAD].tolist() == [1, 1, 1]
+    assert rows[:, b.SIZE_BYTES].tolist() == [446, 446, 446]
+
+
+def test_a_capture_cut_to_headers_has_the_records_sizes(tmp_path: Path) -> None:
+    talk = [frame("10.0.0.1", "10.0.0.2", 1000, 1 + i * 50e-6) for i in range(2)]
+    wrpcap(str(tmp_path / "in.pcap"), talk, snaplen=96)
+
+    spec = resolve({"topo": STAR, "out": str(tmp_path), "cross_traffic": str(tmp_path / "in.pcap")})
+    check(spec)
+    _source, rows = timetable(read_records(tmp_path / "in.pcap"), 2, 4096)
+
+    assert rows[:, b.SIZE_BYTES].tolist() == [1000, 1000]
+    assert rows[:, b.DUE_PS].tolist() == [0, 50_000_000]
+
+
+@pytest.mark.parametrize(
+    ("link", "message"), [(105, r"got 105 \(802.11\)"), (189, "USB"), (99, "got 99; capture on")]
+)
+def test_other_link_layers_are_named(tmp_path: Path, link: int, message: str) -> None:
+    path = tmp_path / "in.pcap"
+    wrpcap(str(path), [frame("10.0.0.1", "10.0.0.2", 100, 1)])
+    path.write_bytes(path.read_bytes()[:20] + struct.pack("<I", link) + path.read_bytes()[24:])
+    with pytest.raises(ConfigError, match=f"cross_traffic: .*Linux cooked.*{message}"):
+        check(resolve({"topo": STAR, "out": str(tmp_path), "cross_traffic": str(path)}))

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from scapy.utils import PcapNgWriter, rdpcap
 
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.checksums import changed_files
@@ -93,6 +94,9 @@ def test_files_of_a_trace_are_in_its_folder(trace: Path, key: str, name: str) ->
         read_manifest(trace)
 
 
+ROOT = Path(__file__).resolve().parents[2]
+
+
 def test_later_entries_are_in_its_folder(trace: Path) -> None:
     path = trace / "trace.yaml"
     later = {"later": [{"at": "1us", "entries": "../outside.json"}]}
@@ -150,3 +154,26 @@ def test_the_copy_of_a_program_is_as_the_program_is() -> None:
 
 def test_a_null_byte_is_in_no_file_s_name(tmp_path: Path) -> None:
     assert not is_inside(tmp_path, "nu\0ll")
+
+
+def test_traces_may_have_pcapng(tmp_path: Path) -> None:
+    """Wireshark saves pcapng; a port has one file."""
+    folder = tmp_path / "trace"
+    shutil.copytree(ROOT / "tests" / "traces" / "l2l3", folder)
+    (port, *_) = sorted((folder / "in").iterdir())
+    with PcapNgWriter(str(port.with_suffix(".pcapng"))) as writer:
+        for packet in rdpcap(str(port)):
+            writer.write(packet)
+    with pytest.raises(ConfigError, match=f"must have one capture of a port, got '{port.stem}'"):
+        open_trace(folder)
+    whole = open_trace(ROOT / "tests" / "traces" / "l2l3")
+    port.unlink()
+
+    number = int(port.stem.removeprefix("port")) - 1
+    found, first = open_trace(folder).inputs[number], whole.inputs[number]
+
+    assert found is not None
+    assert first is not None
+    assert [found.packet(i) for i in range(len(found))] == [
+        first.packet(i) for i in range(len(first))
+    ]

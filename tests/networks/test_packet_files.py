@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scapy.utils import PcapNgWriter
 
 from ringleaf.errors import ConfigError
-from ringleaf.networks.traces.pcap_read import read_packets
+from ringleaf.networks.traces.pcap_read import read_packets, read_records
 from ringleaf.networks.traces.pcap_write import HEADER, PcapWriter, record
 
 Packets = Sequence[tuple[int, bytes]]  # (stamp in ns, bytes)
@@ -96,11 +96,13 @@ GOOD = pcap([(1, b"a" * 60), (2, b"b" * 60)])
     [
         (b"", "not a packet capture, got 0 bytes; a pcap file has a header of 24"),
         (b"hello" * 9, "not a packet capture, got magic 68656c6c; pcap and pcapng are understood"),
-        (pcap([], link=113), r"link type must be 1 \(Ethernet\), got 113"),
-        (pcapng([], link=113), r"link type must be 1 \(Ethernet\), got 113"),
+        (pcap(PACKETS, link=113), r"packet 1 must have link type 1 .*, got 113 \(Linux cooked\)"),
+        (pcapng(PACKETS, link=101), r"link type 1 \(Ethernet\), got 101 \(raw IP\)"),
+        (pcap([(1, b"a" * 65226)]), "at most 10000 bytes, got 65226; .*segmentation offload"),
+        (b"\x1f\x8b\x08" + bytes(40), "is compressed, got gzip; unpack it first"),
         (GOOD[:-1], "packet 2 is truncated, got 59 of its 60 bytes; copy the file anew"),
         (GOOD[:110], "packet 2 is truncated, got 10 of its header's 16 bytes"),
-        (GOOD[:32] + b"\0\0\0\x70" + GOOD[36:], "packet 1 must have 1 to 10000 bytes, got"),
+        (GOOD[:32] + b"\0\0\0\x70" + GOOD[36:], "packet 1 must have 1 to 262144 bytes, got"),
         (GOOD[:36] + b"\x50" + GOOD[37:], "packet 1 was cut when captured, got 60 of 80 bytes"),
         (GOOD[:28] + b"\xff\xff\xff\xff" + GOOD[32:], "packet 1 has a time beyond its second"),
         (pcap([(5, b"a"), (3, b"b")]), "in order of time, got packet 2 2 ns before the one"),
@@ -131,3 +133,44 @@ def test_any_damage_is_an_error_or_other_packets(
 def test_records_are_as_libpcap_has_them() -> None:
     assert len(HEADER) == 24
     assert record(1_000_000_002, b"xy") == struct.pack("<4I", 1, 2, 2, 2) + b"xy"
+
+
+def old_packet(stamp_us: int, data: bytes, *, interface: int = 0) -> bytes:
+    """Return a packet block of pcapng's first draft, which tcpdump and Wireshark once wrote."""
+    head = struct.pack("<HHIIII", interface, 7, 0, stamp_us, len(data), len(data))
+    return block("<", 2, head + data)
+
+
+def interface(*, link: int = 1, offset_s: int | None = None) -> bytes:
+    option = b"" if offset_s is None else struct.pack("<HHq", 14, 8, offset_s)
+    return block("<", 1, struct.pack("<HHI", link, 0, 0) + option)
+
+
+def test_an_interfaces_offset_of_time_counts(tmp_path: Path) -> None:
+    """Two interfaces of a capture; the second one's clock began at 3 s."""
+    packet = struct.pack("<5I", 1, 0, 500_000, 60, 60) + b"b" * 60
+    first = struct.pack("<5I", 0, 0, 1_000_000, 60, 60) + b"a" * 60
+    data = pcapng([])[:28] + interface() + interface(offset_s=3)
+    data += block("<", 6, first) + block("<", 6, packet)
+
+    assert read(tmp_path / "a.pcapng", data) == [(10**9, b"a" * 60), (35 * 10**8, b"b" * 60)]
+
+
+def test_blocks_of_the_first_draft_are_read(tmp_path: Path) -> None:
+    data = pcapng([])[:28] + interface() + old_packet(5, b"a" * 60) + old_packet(6, b"b" * 61)
+
+    assert read(tmp_path / "a.pcapng", data) == [(5000, b"a" * 60), (6000, b"b" * 61)]
+
+
+def test_records_may_be_cut_long_and_out_of_order(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    kept = struct.pack("<4I", 0, 5, 40, 65226) + b"x" * 40
+    path.write_bytes(pcap([(9, b"y" * 60)], link=101) + kept)
+
+    found = read_records(path)
+
+    assert found.stamps_ns.tolist() == [5, 9]
+    assert found.sizes.tolist() == [65226, 60]
+    assert found.lengths.tolist() == [40, 60]
+    assert found.links.tolist() == [101, 101]
+    assert found.packet(0) == b"x" * 40

@@ -31,7 +31,7 @@ class Format:
 
 
 FORMATS: Registry[Format] = Registry(
-    "topology_formats", "format", "topologies/files/formats", "FORMAT"
+    "topology_formats", "format", "topologies/files/formats", "FORMAT", kind=Format
 )
 
 ENDINGS = (".graphml", ".json", ".edges", ".yaml", ".yml", ".xml")

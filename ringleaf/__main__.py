@@ -1,0 +1,20 @@
+"""The `ringleaf` command: `python -m ringleaf`, and the script that pip installs.
+
+It imports nothing else until Ctrl-C has its one line.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ringleaf import interrupts
+
+
+def main() -> None:
+    """Run the `ringleaf` command."""
+    interrupts.exit_at_once()
+    import_module("ringleaf.experiments.commands.cli").main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""Train a step on devices of CUDA, without asking whether there are any."""
+
+import sys
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("nccl")
+rank = dist.get_rank()
+if sys.argv[1:] == ["fails"]:
+    torch.cuda.mem_get_info()
+torch.cuda.set_device(rank)
+assert torch.cuda.device_count() == dist.get_world_size()
+device = torch.device(f"cuda:{rank}")
+model = nn.Linear(4, 2).to(rank).cuda()
+ddp = DistributedDataParallel(model.to(device, torch.float32), device_ids=[rank])
+x = torch.randn(3, 4).to(f"cuda:{rank}") + torch.ones(3, 4, device=device).cuda(rank)
+ddp(x).sum().backward()
+torch.cuda.synchronize()
+assert model.weight.grad.device.type == "cpu"
+assert x.to(torch.float64).dtype == torch.float64
+print(f"{model.weight.grad.sum().item():.4f}\n", end="")

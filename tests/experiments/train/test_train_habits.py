@@ -1,0 +1,116 @@
+"""Scripts that start their ranks themselves, ask for CUDA, fail, or are interrupted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from commanding import ROOT, SCRIPTS, train
+
+from ringleaf.experiments.train.on_cpu import hint
+from ringleaf.experiments.train.processes import _free_port
+from ringleaf.experiments.train.spawning import rank_of
+from ringleaf.experiments.train.wire import FOLDER
+
+STARTS = SCRIPTS / "starts_ranks.py"
+
+
+@pytest.mark.parametrize("how", ["spawn", "module", "later", "start", "processes", "named"])
+def test_ranks_that_a_script_starts_are_ours(how: str, tmp_path: Path) -> None:
+    """1 + 2 + 3 = 6 on each, over the network: the table has the call, once."""
+    done = train(tmp_path, STARTS, how, str(_free_port()), ranks=3)
+
+    assert done.returncode == 0, done.stderr
+    assert sorted(line for line in done.stdout.splitlines() if line.startswith("rank")) == [
+        f"rank {rank} has 6.0" for rank in range(3)
+    ]
+    (row,) = (line for line in done.stdout.splitlines() if "all_reduce" in line)
+    assert row.split()[:3] == ["all_reduce", "world", "16"]
+
+
+def test_another_number_of_ranks_is_refused_in_a_line(tmp_path: Path) -> None:
+    done = train(tmp_path, STARTS, "five", "1", ranks=3)
+
+    assert done.returncode == 1
+    assert done.stderr.count("the script starts 5 ranks itself, got --ranks 3; make both") == 1
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "rank"),
+    [
+        ((2, "x"), {}, 2),
+        ((), {"rank": 1}, 1),
+        (("path",), {"local_rank": 0}, 0),
+        (("path", 1), {}, None),
+        ((True,), {}, None),
+        ((-1,), {}, None),
+        ((), {}, None),
+    ],
+)
+def test_processes_of_ranks_are_known_by_their_arguments(
+    args: tuple[object, ...], kwargs: dict[str, object], rank: int | None
+) -> None:
+    assert rank_of(args, kwargs) == rank
+
+
+def test_devices_of_cuda_are_the_cpu(tmp_path: Path) -> None:
+    done = train(tmp_path, SCRIPTS / "asks_for_cuda.py", ranks=2)
+
+    assert done.returncode == 0, done.stderr
+    sums = [line for line in done.stdout.splitlines() if not line.startswith("#") and "." in line]
+    assert len({line for line in sums if len(line.split()) == 1}) == 1  # DDP's mean, on both
+
+
+def test_what_cuda_alone_can_do_is_said_in_a_line(tmp_path: Path) -> None:
+    done = train(tmp_path, SCRIPTS / "asks_for_cuda.py", "fails", ranks=2)
+
+    assert done.returncode == 1
+    assert "ranks compute on the CPU, got a call of CUDA; write device =" in done.stderr
+    assert hint(ValueError("CUDA"), {}) == ""
+    assert hint(RuntimeError("shapes differ"), {}) == ""
+
+
+def test_a_rank_that_fails_leaves_one_traceback(tmp_path: Path) -> None:
+    done = train(tmp_path, SCRIPTS / "broken.py", "raises", ranks=4)
+
+    assert done.returncode == 1
+    assert done.stderr.count("Traceback") == 1
+    assert "rank 0" not in done.stderr
+    assert done.stderr.rstrip().endswith("rank 1: must not fail, got exit status 1")
+
+
+def test_an_interrupt_leaves_no_traceback_no_rank_and_no_memory(tmp_path: Path) -> None:
+    script = tmp_path / "long.py"
+    script.write_text(
+        "import os, time, torch, torch.distributed as dist\n"
+        "dist.init_process_group()\n"
+        "dist.all_reduce(torch.ones(1))\n"
+        f"print('pid', os.getpid(), os.environ['{FOLDER}'], flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    command = [sys.executable, "-P", "-m", "ringleaf.experiments.commands.cli", "train"]
+    command += [str(script), "--ranks", "2", "--compute", "0", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    left = []
+    while len(left) < 4:
+        line = process.stdout.readline()
+        assert line, "it has ended"
+        if line.startswith("pid "):
+            left += [Path("/proc", line.split()[1]), Path(line.split()[2])]
+    assert all(path.exists() for path in left)
+    os.killpg(process.pid, signal.SIGINT)
+
+    _, said = process.communicate(timeout=120)
+
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert not any(path.exists() for path in left)
