@@ -22,7 +22,7 @@ endef
 # Names given on the command line; below, values are made text, and look like the Makefile's own.
 TYPED := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
 
-VALUES := $(NAMES) PCAP EXPLAIN ALL RANKS ELEMENTS HTML PACKET PORT ENTRIES JUNIT TRACE ONLY REPEATS JOBS TIME RUNS CASE INPUTS HOSTILE
+VALUES := $(NAMES) PCAP EXPLAIN WIDE ALL RANKS ELEMENTS HTML PACKET PORT ENTRIES JUNIT TRACE ONLY REPEATS JOBS TIME RUNS CASE INPUTS HOSTILE
 $(foreach o,$(VALUES),$(if $(filter-out undefined default,$(origin $(o))),\
   $(if $(findstring $(newline),$(value $(o))),$(error $(o) must be one line))\
   $(eval override $(o) := $$(value $(o)))))
@@ -36,6 +36,7 @@ flags = $(foreach o,$(1),$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o)))))
 RUN_FLAGS = $(call flags,$(NAMES)) \
             $(if $(filter-out 0 no,$(PCAP)),--pcap) \
             $(if $(filter-out 0 no,$(EXPLAIN)),--explain) \
+            $(if $(filter-out 0 no,$(WIDE)),--wide) \
             $(if $(GIVEN_CC),--cc $(call q,$(GIVEN_CC)))
 
 # A target takes the names in TAKES_target; these are for all. Others are refused, at the end.
@@ -70,7 +71,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
 	@touch $@
 
-TAKES_exp := $(NAMES) PCAP EXPLAIN CC
+TAKES_exp := $(NAMES) PCAP EXPLAIN WIDE CC
 exp: $(STAMP)  ## Run an experiment: table, figures, report.html
 	@$(BIN)/ringleaf run $(RUN_FLAGS)
 

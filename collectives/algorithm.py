@@ -80,6 +80,7 @@ class Algorithm:
         chooses: Whether it chooses among the others.
         method: Several exchanges that depend on the data, in place of a schedule: a sparse
             allreduce, which is lossy; `build` and `cost` raise then.
+        notes: Lines that tables and proofs say of it, about a file's parts that have no effect.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Algorithm:
     sparse: bool = False
     chooses: bool = False
     method: Method | None = None
+    notes: tuple[str, ...] = ()
 
     def build(
         self,

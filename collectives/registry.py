@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.files.algorithm import read_algorithm
-from ringleaf.collectives.files.registry import names_file
+from ringleaf.collectives.files.registry import FILES, names_file
 from ringleaf.collectives.sparse.algorithm import names_sparse, sparse_algorithm
 from ringleaf.collectives.synthesis.algorithm import synthesised
 from ringleaf.collectives.synthesis.names import is_synthesised
@@ -65,6 +65,7 @@ ALGORITHMS: Registry[Algorithm] = Registry(
     "ALGORITHM",
     kind=Algorithm,
     others=_Others(),
+    files=FILES,
 )
 
 

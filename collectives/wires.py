@@ -89,7 +89,7 @@ class Wires:
 
         Wires hand bits on as they come; nothing is stored on the way.
         """
-        return self.delays_ps[pair] - (-size_bytes * 8 * PS_PER_S // self.rates_bps[pair])
+        return self.delays_ps[pair] - (-int(size_bytes) * 8 * PS_PER_S // self.rates_bps[pair])
 
     @cached_property
     def mirrored(self) -> Wires:

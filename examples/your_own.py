@@ -74,7 +74,7 @@ def _(graph, mine, ringleaf, torch):
     own = ringleaf.run(topo=graph, algo=mine, tensors=tensors)
     assert own.wrong == 0
     assert own.tensors["racks-given", 1_000_000][3][0] == 0 + 1 + 2 + 3
-    own.figure("bytes-racks-given")
+    own.figure("utilisation-racks-given")
     return (own,)
 
 

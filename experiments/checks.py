@@ -139,11 +139,14 @@ def _check_programs(spec: NetworkSpec, counts: Counts) -> None:
         for switch in read_paths(text, what) if text else ():
             if switch != ALL and int(switch[1:]) >= counts.switches:
                 raise ConfigError(f"{what}: no such switch, got {switch!r} in {spec.topo}")
+    from ringleaf.switches.bmv2.binaries import need_v1model
     from ringleaf.switches.json.program import load_source
 
     for path in paths.values():
         if path.suffix != P4_SUFFIX:
-            load_source(path)  # report errors before Numba is loaded
+            source = load_source(path)  # report errors before Numba is loaded
+            if spec.net == "mininet" and spec.switch == "bmv2":
+                need_v1model(source, f"program: {path}")
     if any(path.suffix == P4_SUFFIX for path in paths.values()):
         find_compiler(f"program: {spec.program}", "give its BMv2 JSON")
 

@@ -10,6 +10,8 @@ import networkx as nx
 from ringleaf.errors import ConfigError
 from ringleaf.experiments import report, results, swept_files
 from ringleaf.experiments.figures import sweeps as figures
+from ringleaf.experiments.figures.links import map_name
+from ringleaf.experiments.figures.sheet import given_to, in_column_of
 from ringleaf.experiments.figures.style import SUFFIXES
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.folder import PLAN, REPORT, write_text
@@ -33,12 +35,21 @@ def draw(
     folder: Path, run: Run, graph: nx.Graph[str], command: str, perform: Perform = in_turn
 ) -> list[Path]:
     """Write the figures and the report of a run into its directory; return the files."""
-    drawn = figures.draw_all(folder, run, graph, perform)
+    with in_column_of(given_to(folder)):
+        drawn = figures.draw_all(folder, run, graph, perform)
+    stems = [*drawn.svgs, *map(map_name, drawn.topologies)]
+    drawings = [folder / "figures" / f"{stem}{suffix}" for stem in stems for suffix in SUFFIXES]
+    return [*write_page(folder, run, command, drawn), *drawings]
+
+
+def write_page(
+    folder: Path, run: Run, command: str, drawn: figures.Drawn | None = None
+) -> list[Path]:
+    """Write the report of a run, with figures if there are any; return the file."""
+    drawn = drawn or figures.Drawn({}, {})
     page = report.render(run, command=command, svgs=drawn.svgs, topologies=drawn.topologies)
     write_text(folder / REPORT, page)
-    stems = [*drawn.svgs, *(f"bytes-{algo}" for algo in drawn.topologies)]
-    drawings = [folder / "figures" / f"{stem}{suffix}" for stem in stems for suffix in SUFFIXES]
-    return [folder / REPORT, *drawings]
+    return [folder / REPORT]
 
 
 def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:

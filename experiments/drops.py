@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
+from pathlib import Path
 
 from ringleaf.networks.outcome import Drop
 from ringleaf.units import format_size, format_time
@@ -108,6 +109,12 @@ def from_csv(text: str) -> dict[Key, list[Drop]]:
     return dict(found)
 
 
+def read(folder: Path) -> dict[Key, list[Drop]]:
+    """Return the drops that a run has left in its directory: none if nothing was dropped."""
+    path = folder / FILE
+    return from_csv(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
 def as_html(drops: Mapping[Key, Sequence[Drop]], most: int = 20) -> Iterator[str]:
     """Yield the lines of the report's table of the worst queues; nothing if there are none."""
     rows = [(key, queue) for key, found in drops.items() for queue in by_queue(found)]
@@ -122,7 +129,7 @@ def as_html(drops: Mapping[Key, Sequence[Drop]], most: int = 20) -> Iterator[str
         sources = ", ".join(f"{host} {packets:,}" for host, packets in queue.sources[:4])
         cells = (
             algo,
-            format_size(size_bytes),
+            format_size(size_bytes) if size_bytes else "-",  # jobs and workloads have several
             queue.place,
             f"{queue.packets:,}",
             f"{queue.size_bytes:,}" if queue.size_bytes else "",

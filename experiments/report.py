@@ -7,7 +7,7 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from ringleaf.experiments import drops, held, why
+from ringleaf.experiments import drops, held, link_use, why
 from ringleaf.experiments.page.document import document, figure
 from ringleaf.experiments.results import CollectiveRow, Run, is_one_size
 from ringleaf.experiments.table import bandwidth, reasons
@@ -30,8 +30,8 @@ _CAPTIONS = {
         "At the largest size. One row per direction of each link, from hosts up, then down; "
         "the dotted line is the end.",
     ),
-    "bytes": (
-        "Where the bytes went",
+    "utilisation": (
+        "Utilisation of links",
         "At the largest size, by kind of link: this topology has too many to draw each.",
     ),
 }
@@ -45,8 +45,8 @@ _ONE_SIZE = {
 }
 
 _COLUMNS = (
-    "algorithm", "size", "time (µs)", "algbw (GB/s)", "busbw (GB/s)", "bound (µs)", "% bound",
-    "floor (µs)", "% floor", "#wrong", "wire B/rank", "retx",
+    "algorithm", "size", "time (µs)", "algbw (GB/s)", "busbw (GB/s)", "#wrong", "retx",
+    "wire B/rank", "bound (µs)", "% bound", "floor (µs)", "% floor",
 )  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def render(
         run: The results.
         command: The command that gives the same results again.
         svgs: Figure name -> SVG.
-        topologies: Algorithm -> SVG of the bytes that each link carried.
+        topologies: Algorithm -> SVG of each link's utilisation.
     """
     title = f"{run.collective.capitalize()} of {run.ranks} ranks on {run.topology}"
     parts = (
@@ -75,6 +75,7 @@ def render(
         "<h2>Results</h2>",
         *_table(run.rows),
         *drops.as_html(run.drops),
+        *_links(run),
         *(line for row in run.rows for line in held.as_html(_place(row), row)),
         *why.as_html(run, svgs),
         *_inside(run, svgs, topologies),
@@ -85,6 +86,13 @@ def render(
         *_details(run),
     )
     return document(title, parts)
+
+
+def _links(run: Run) -> Iterator[str]:
+    """Yield the table of links, at the largest size of each algorithm."""
+    size = max((row.size_bytes for row in run.rows), default=0)
+    found = {key: uses for key, uses in run.uses.items() if key[1] == size}
+    yield from link_use.as_html(found, [algo for algo, _ in found], "algorithm")
 
 
 def _place(row: CollectiveRow) -> str:
@@ -167,21 +175,21 @@ def _figures(
 
 
 def _inside(run: Run, svgs: Mapping[str, str], topologies: Mapping[str, str]) -> Iterator[str]:
-    """Yield the section on how busy links were, and how many bytes each carried."""
+    """Yield the section on how busy links were, over time and on the topology."""
     if "links" not in svgs:
         return
     size = format_size(max(row.size_bytes for row in run.rows))
     yield f"<h2>Inside the network, at {size}</h2>"
-    yield from _figures(svgs, ("links", "bytes"), _CAPTIONS)
+    yield from _figures(svgs, ("links", "utilisation"), _CAPTIONS)
     if not topologies:
         return
     yield (
-        '<p class="soft">Where the bytes went, all on one scale: a picture grows when you click '
-        "it.</p>"
+        '<p class="soft">How busy each direction of each link was, until the end: a picture grows '
+        "when you click it.</p>"
     )
     yield '<div class="figures">'
     for algo, svg in topologies.items():
-        alt = f"{run.topology}, each link coloured by the bytes that {algo} sent over it"
+        alt = f"{run.topology}, each link coloured by its utilisation by {algo}"
         svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)
         yield (
             '<figure class="map" onclick="this.classList.toggle(\'wide\')">'
@@ -208,16 +216,13 @@ def _table_row(row: CollectiveRow, *, best: bool) -> str:
     kind = ' class="wrong"' if row.wrong else ' class="best"' if best else ""
     cells = (
         escape(row.algo), format_size(row.size_bytes), f"{row.time_ps / PS_PER_US:,.2f}",
-        bandwidth(row.algbw_gb_s), bandwidth(row.busbw_gb_s), f"{row.bound_ps / PS_PER_US:,.2f}",
+        bandwidth(row.algbw_gb_s), bandwidth(row.busbw_gb_s),
+        "-" if row.wrong is None else f"{row.wrong}", f"{row.retransmissions:,}",
+        f"{row.wire_bytes:,}", f"{row.bound_ps / PS_PER_US:,.2f}",
     )  # fmt: skip
     floor = (f"{row.floor_ps / PS_PER_US:,.2f}",)
-    tail = (
-        "-" if row.wrong is None else f"{row.wrong}",
-        f"{row.wire_bytes:,}",
-        f"{row.retransmissions:,}",
-    )
     shares = _share(row.bound_percent) + _cells(floor) + _share(row.floor_percent)
-    return f"<tr{kind}>{_cells(cells)}{shares}{_cells(tail)}</tr>"
+    return f"<tr{kind}>{_cells(cells)}{shares}</tr>"
 
 
 def _share(percent: float) -> str:

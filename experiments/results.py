@@ -23,10 +23,11 @@ import numpy.typing as npt
 
 import ringleaf
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import drops
+from ringleaf.experiments import drops, link_use
 from ringleaf.experiments.conditions import injection, inside_nodes
 from ringleaf.experiments.explain.findings import Explained, file_of
 from ringleaf.experiments.folder import write_bytes, write_text
+from ringleaf.experiments.link_use import LinkUse
 from ringleaf.experiments.spec.collective import NONE
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.networks.outcome import Drop
@@ -36,7 +37,15 @@ if TYPE_CHECKING:
     import torch
 
 SCHEMA_VERSION = 2
-FILES = ("config.json", "results.csv", "summary.json", "links.npz", "log.txt", drops.FILE)
+FILES = (
+    "config.json",
+    "results.csv",
+    "summary.json",
+    "links.npz",
+    "log.txt",
+    drops.FILE,
+    link_use.FILE,
+)
 _RUN_KEYS = (
     *("collective", "topology", "ranks", "switches", "injection_bps", "options", "versions"),
 )
@@ -102,6 +111,7 @@ class Run:
     rows: list[CollectiveRow] = field(default_factory=list)
     series: dict[tuple[str, int], LinkSeries] = field(default_factory=dict)
     drops: dict[drops.Key, list[Drop]] = field(default_factory=dict)
+    uses: dict[link_use.Key, list[LinkUse]] = field(default_factory=dict)
     tensors: dict[tuple[str, int], list[torch.Tensor]] = field(default_factory=dict)
     explained: dict[tuple[str, int], Explained] = field(default_factory=dict)
     complete: bool = False
@@ -258,6 +268,7 @@ def write_rows(folder: Path, run: Run) -> None:
     write_text(folder / "results.csv", text.getvalue())
     if run.drops:
         write_text(folder / drops.FILE, drops.as_csv(run.drops))
+    write_text(folder / link_use.FILE, link_use.as_csv(run.uses))
     _write_json(
         folder / "summary.json",
         {
@@ -317,7 +328,8 @@ def read_run(folder: Path) -> Run:
         rows=rows,
         explained=_read_explained(folder, rows),
         series=_read_series(folder / "links.npz"),
-        drops=_read_drops(folder / drops.FILE),
+        drops=drops.read(folder),
+        uses=link_use.read(folder),
         complete=summary["complete"],
     )
 
@@ -342,10 +354,6 @@ def _read_explained(
                 json.loads(path.read_text(encoding="utf-8"))
             )
     return found
-
-
-def _read_drops(path: Path) -> dict[drops.Key, list[Drop]]:
-    return drops.from_csv(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def _read_series(path: Path) -> dict[tuple[str, int], LinkSeries]:

@@ -119,7 +119,7 @@ class Experiment:
         """Return the run that will hold the measurements, still without rows."""
         options = self.spec.plain()
         for name in ASIDE:
-            del options[name]
+            options.pop(name, None)
         return Run(
             collective=self.collective.value,
             topology=self.graph.graph["name"],

@@ -12,12 +12,15 @@ import networkx as nx
 from ringleaf.experiments import loading, results, table, timeline
 from ringleaf.experiments.beside import Drawer
 from ringleaf.experiments.checks import check
+from ringleaf.experiments.columns import fold, letters
 from ringleaf.experiments.explain.findings import file_of
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
+from ringleaf.experiments.link_use import uses_of
 from ringleaf.experiments.network import Connect, connecting
 from ringleaf.experiments.progress import Progress, progress
 from ringleaf.experiments.results import Run
 from ringleaf.experiments.runner import Experiment, Measurement
+from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import make_command, resolve
 from ringleaf.experiments.topology_copy import keep_topology
@@ -95,7 +98,7 @@ def _run(
                 shown.stage("drawing figures and the report")
                 command = make_command(given)
                 folder.keep(
-                    lambda: folder.note(_draw(spec.out, run, experiment.graph, command, beside))
+                    lambda: folder.note(_draw(spec, run, experiment.graph, command, beside))
                 )
                 shown.clear()
                 if (spec.out / REPORT).exists():  # else the disk was full
@@ -115,7 +118,9 @@ def _measure(
     *,
     drawn: bool,
 ) -> None:
-    for line in table.head(run, experiment.need):
+    most = letters(wide=experiment.spec.wide)
+    columns = table.columns_of(run, most)
+    for line in fold(table.head(run, columns, experiment.need), most):
         emit(line)
     for measurement in experiment.run(connect, shown):
         row = measurement.row
@@ -123,10 +128,11 @@ def _measure(
         run.series[row.algo, row.size_bytes] = measurement.series
         if measurement.tensors is not None:
             run.tensors[row.algo, row.size_bytes] = measurement.tensors
+        run.uses[row.algo, row.size_bytes] = uses_of(experiment.graph, measurement.outcome)
         if measurement.outcome.drop_counts:
             run.drops[row.algo, row.size_bytes] = measurement.outcome.drop_counts
         shown.end()
-        emit(table.line(row, table.algo_width(run)))
+        emit(table.line(row, columns))
         folder.note(measurement.files)
         folder.keep(partial(results.write_rows, folder.path, run))
         folder.count(len(run.rows), experiment.count)
@@ -137,7 +143,7 @@ def _measure(
             folder.keep(partial(results.write_explained, folder.path, found), path)
         if drawn and measurement.outcome.notes:
             log += _write_timeline(experiment.graph, measurement, folder)
-    for line in table.foot(run):
+    for line in fold(table.foot(run), most):
         emit(line)
 
 
@@ -167,12 +173,14 @@ def _log_line(measurement: Measurement) -> str:
 
 
 def _draw(
-    folder: Path, run: Run, graph: nx.Graph[str], command: str, beside: Drawer | None
+    spec: CollectiveSpec, run: Run, graph: nx.Graph[str], command: str, beside: Drawer | None
 ) -> list[Path]:
     """Draw figures and the report by the process beside this one, or here; return the files."""
-    found = beside.draw(folder) if beside else None
+    found = beside.draw(spec.out) if beside and spec.figures else None
     if found is None:
         from ringleaf.experiments import drawing  # imports matplotlib
 
-        found = drawing.draw(folder, run, graph, command)
+        if not spec.figures:
+            return drawing.write_page(spec.out, run, command)
+        found = drawing.draw(spec.out, run, graph, command)
     return found

@@ -19,6 +19,7 @@ from ringleaf.experiments.beside import Drawer
 from ringleaf.experiments.checks import check
 from ringleaf.experiments.console import Write, in_place, to_terminal
 from ringleaf.experiments.estimate import format_wait
+from ringleaf.experiments.figures.sheet import in_column_of
 from ringleaf.experiments.folder import (
     FILES,
     PLAN,
@@ -100,7 +101,11 @@ def _run(
     write(out / FILE, lines)
     emit(f"# sweep: {out / FILE}")
     if lines:
-        report, *figures = draw(out, list(given), lines, names)
+        first = next(iter(given.values()))
+        with in_column_of(first):
+            report, *figures = draw(
+                out, list(given), lines, names, with_figures=with_figures(first)
+            )
         emit(f"# report: {report}")
         for figure in figures:
             emit(f"# figure: {figure}")
@@ -122,6 +127,11 @@ def run_one(given: Case, emit: Emit, *, drawn: bool = True, beside: Drawer | Non
         return not work_session.run(given, emit=emit, drawn=drawn, beside=beside).wrong
     done = session.run(given, emit=emit, drawn=drawn, beside=beside)
     return not any(row.wrong for row in done.rows)
+
+
+def with_figures(case: Case) -> bool:
+    """Return whether a run's options ask for figures."""
+    return resolve_any(case).figures
 
 
 def _place(case: Case, names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from html import escape
 
 from ringleaf.experiments.figures.sorting import of_jobs, told_apart
 from ringleaf.experiments.page.document import document, figure
-from ringleaf.experiments.spec.workload import FLOWS
+from ringleaf.experiments.spec.named import are_flows
 from ringleaf.units import PS_PER_MS, PS_PER_US, format_size
 
 Line = Mapping[str, object]
@@ -35,7 +35,7 @@ def render(
         '<ul class="facts">',
         verdict,
         "</ul>",
-        figure(svg, "Times", _explained(lines)),
+        figure(svg, "Times", _explained(lines)) if svg else "",
         "<h2>Results</h2>",
         *_table(lines, names),
         "<h2>Runs</h2>",
@@ -45,7 +45,7 @@ def render(
         *(f"<li>{escape(place)}</li>" for place in places),
         "</ul>",
     )
-    return document(f"Sweep {name}", parts)
+    return document(name if name.lower().startswith("sweep") else f"Sweep {name}", parts)
 
 
 def _explained(lines: Sequence[Line]) -> str:
@@ -116,7 +116,7 @@ def _workload(line: Line) -> dict[str, str]:
 
 def _is_traffic(lines: Sequence[Line]) -> bool:
     """Return whether all runs are of flows."""
-    return all(line["workload"] == FLOWS for line in lines)
+    return all(are_flows(str(line["workload"])) for line in lines)
 
 
 def _traffic(line: Line) -> dict[str, str]:

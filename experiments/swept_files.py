@@ -73,7 +73,12 @@ def columns_of(case: Case, names: Sequence[str]) -> list[str]:
 
 
 def draw(
-    out: Path, places: Sequence[str], lines: Sequence[Mapping[str, object]], names: Sequence[str]
+    out: Path,
+    places: Sequence[str],
+    lines: Sequence[Mapping[str, object]],
+    names: Sequence[str],
+    *,
+    with_figures: bool = True,
 ) -> list[Path]:
     """Draw the figures and the report of a sweep that has results; return report and figure.
 
@@ -82,12 +87,13 @@ def draw(
         places: The folders of its runs.
         lines: The rows of all runs.
         names: The options by which they differ.
+        with_figures: Whether figures are wanted.
     """
     drawn = work_swept.draw_any if WORKLOAD in lines[0] else swept_figure.draw
-    svg = drawn(lines, names, out / "sweep")
+    svg = drawn(lines, names, out / "sweep") if with_figures else ""
     page = sweep_report.render(out.resolve().name, places, lines, names, svg)
     write_text(out / REPORT, page)
-    if sparse_figure.fits(out / FILE):
+    if with_figures and sparse_figure.fits(out / FILE):
         return [out / REPORT, sparse_figure.draw(out / FILE)]
     return [out / REPORT]
 

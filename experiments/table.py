@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.sparse.algorithm import names_sparse
-from ringleaf.experiments import drops, held
+from ringleaf.experiments import drops, held, link_use
 from ringleaf.experiments.bounds.busbw import busbw_formula
+from ringleaf.experiments.columns import LETTERS, Columns
 from ringleaf.experiments.estimate import Need
 from ringleaf.experiments.explain.findings import TITLES, Explained
 from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.results import CollectiveRow, Run
 from ringleaf.topologies.kinds import describe
+from ringleaf.topologies.registry import notes
 from ringleaf.units import PS_PER_US, format_size
 
 _COLUMNS = (
@@ -34,9 +36,13 @@ _COLUMNS = (
     ("wireB/rank", "(B)", 10),
     ("retx", "", 5),
 )
+_SPARE = (
+    *("redop", "type", "count", "floor", "bound", "%floor", "%bound", "wireB/rank", "algbw"),
+    *("busbw", "retx"),
+)
 
 
-def head(run: Run, needed: Need | None = None) -> Iterator[str]:
+def head(run: Run, columns: Columns, needed: Need | None = None) -> Iterator[str]:
     """Yield the lines before the first row."""
     options = run.options
     yield (
@@ -53,6 +59,7 @@ def head(run: Run, needed: Need | None = None) -> Iterator[str]:
     trouble = ", ".join(troubles)
     yield f"# {run.conduct}; {trouble or 'no losses'}; seed {options['seed']}"
     yield f"# {run.inside_nodes}; {run.injection}"
+    yield from (f"# {note}" for note in notes(options["topo"]))
     if options["cross_traffic"]:
         yield f"# hosts also send the packets of {options['cross_traffic']}"
     if is_path(options["program"]):
@@ -64,9 +71,7 @@ def head(run: Run, needed: Need | None = None) -> Iterator[str]:
     if needed is not None:
         yield f"# needs {needed}"
     yield "#"
-    width = algo_width(run)
-    yield column_names(width)
-    yield "#" + _line((unit for _, unit, _ in _COLUMNS), width)[1:]
+    yield from columns.titles()
 
 
 def _sparsity(options: dict[str, Any]) -> Iterator[str]:
@@ -88,19 +93,20 @@ def _sparsity(options: dict[str, Any]) -> Iterator[str]:
         yield f"# {'; '.join(said)}"
 
 
-def algo_width(run: Run) -> int:
-    """Return the width of the first column: that of the longest name, or at least the usual."""
-    return max(_COLUMNS[0][2], *map(len, run.options["algos"]))
+def columns_of(run: Run, most: int | None = None) -> Columns:
+    """Return the columns that fit so many letters; the first is as wide as the longest name."""
+    width = max(_COLUMNS[0][2], *map(len, run.options["algos"]))
+    return Columns.fitting([("algo", "", width), *_COLUMNS[1:]], _SPARE, most)
 
 
-def column_names(width: int = _COLUMNS[0][2]) -> str:
-    """Return the line that names the columns, the first of which has the given width."""
-    return "#" + _line((name for name, _, _ in _COLUMNS), width)[1:]
+def column_names(most: int | None = LETTERS) -> str:
+    """Return the line that names the columns that fit so many letters."""
+    return next(Columns.fitting(_COLUMNS, _SPARE, most).titles())
 
 
-def line(row: CollectiveRow, width: int = _COLUMNS[0][2]) -> str:
-    """Return a row as a line, whose first column has the given width."""
-    return _line(
+def line(row: CollectiveRow, columns: Columns) -> str:
+    """Return a row as a line."""
+    return columns.line(
         (
             row.algo,
             str(row.size_bytes),
@@ -117,8 +123,7 @@ def line(row: CollectiveRow, width: int = _COLUMNS[0][2]) -> str:
             "-" if row.wrong is None else str(row.wrong),
             str(row.wire_bytes),
             str(row.retransmissions),
-        ),
-        width,
+        )
     )
 
 
@@ -153,9 +158,16 @@ def foot(run: Run) -> Iterator[str]:
     if run.cpu_bound:
         yield f"# {run.cpu_bound}"
     yield from _drops(run)
-    if not run.rows:
-        return
+    if run.rows:
+        yield from _at_largest(run)
+
+
+def _at_largest(run: Run) -> Iterator[str]:
+    """Yield lines on the largest size: the bottlenecks, and which algorithm was fastest."""
     size = max(row.size_bytes for row in run.rows)
+    for (algo, of_bytes), uses in run.uses.items():
+        if of_bytes == size and (told := link_use.tell(uses)):
+            yield f"# {told} ({algo} at {format_size(size)})"
     fastest, *others = sorted(
         (row for row in run.rows if row.size_bytes == size), key=lambda row: row.time_ps
     )
@@ -197,8 +209,3 @@ def _drops(run: Run) -> Iterator[str]:
         yield f"# {drops.tell(row.algo, row.size_bytes, row.drops, found)}"
     if worst[drops.SHOWN :]:
         yield f"# drops: of {len(worst) - drops.SHOWN} more rows, in {drops.FILE}"
-
-
-def _line(cells: Iterable[str], first: int) -> str:
-    widths = (first, *(width for _, _, width in _COLUMNS[1:]))
-    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 
 from ringleaf.experiments.folder import RunFolder, write_bytes
-from ringleaf.topologies.files.format import is_file
 from ringleaf.topologies.files.reading import read_bytes
+from ringleaf.topologies.registry import TOPOLOGIES, is_file
 
 STEM = "topology"
 
@@ -24,7 +24,7 @@ def kept_topology(topo: str, folder: Path) -> str:
     """Return the text that builds a run's topology, from the copy if there is one."""
     name, comma, rest = topo.partition(",")
     copy = _copy(name, folder)
-    return f"{copy}{comma}{rest}" if is_file(name) and copy.is_file() else topo
+    return f"{copy}{comma}{rest}" if name not in TOPOLOGIES and copy.is_file() else topo
 
 
 def has_changed(topo: str, folder: Path) -> bool:

@@ -97,9 +97,11 @@ class RunResult:
     owner_series: dict[Direction, npt.NDArray[np.int64]] = field(default_factory=dict)
     """Likewise, by group number: (numbers, bins); of one group alone, (1, bins)."""
     peak_class_bytes: list[int] = field(default_factory=list)  # likewise, by class, 0 first
+    queue_peaks: dict[Direction, int] = field(default_factory=dict)
+    """Most bytes queued at each switch port, since the network was made; live: not known."""
     queue_bin_ps: int = 0
     queue_series: dict[Direction, npt.NDArray[np.int64]] = field(default_factory=dict)
-    """Per switch port, if watched: most bytes queued per class and bin, (classes, bins)."""
+    """Per switch port, if watched: bytes by class, when it held most in a bin, (classes, bins)."""
     memory_interval_ps: int = 0
     memory_series: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
     """Per switch that aggregates, if watched: its entries in use, (group numbers, samples)."""

@@ -6,6 +6,8 @@ from collections.abc import Collection
 from difflib import get_close_matches
 from enum import IntEnum
 
+from ringleaf.files import tell_file
+
 
 class Code(IntEnum):
     """What kind of error it is, as gRPC numbers them (google/rpc/code.proto)."""
@@ -56,16 +58,28 @@ class DeadlockError(BackendError):
     """Switches that pause each other wait for each other, and will for ever."""
 
 
-def choose(where: str, what: str, name: str, valid: Collection[str]) -> str:
+def choose(where: str, what: str, name: str, valid: Collection[str], files: str = "") -> str:
     """Return `name` if it is one of `valid`, which may contain more than it lists: files' names.
 
+    Args:
+        where: The beginning of the message.
+        what: What the names are of, as messages say it.
+        name: The name.
+        valid: The valid ones.
+        files: The files that stand for such a thing, for messages, like `*.csv`; "": none do.
+
     Raises:
-        ConfigError: Naming the valid ones, and the nearest if there is one, in upper or lower case.
+        ConfigError: Naming the nearest, in upper or lower case, and the valid ones. If the name is
+            that of a file, it says so, and what the file is.
     """
     if name in valid:
         return name
     names = list(valid)
+    listed = ", ".join(names)
+    if file := tell_file(name):
+        read = f"files that are read: {files}; " if files else ""
+        raise ConfigError(f"{where}: can't be the {what}, got {file}; {read}names: {listed}")
     by_lower = {each.lower(): each for each in names}
     close = get_close_matches(name.lower(), by_lower, n=1)
-    guess = f"; did you mean {by_lower[close[0]]!r}?" if close else ""
-    raise ConfigError(f"{where}: unknown {what}, got {name!r}; valid: {', '.join(names)}{guess}")
+    guess = f"did you mean {by_lower[close[0]]!r}? " if close else ""
+    raise ConfigError(f"{where}: unknown {what}, got {name!r}; {guess}valid: {listed}")

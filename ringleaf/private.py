@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from ringleaf.disk import naming
 from ringleaf.errors import ConfigError
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -54,6 +56,17 @@ def private_folder(path: Path) -> Path:
             return path
     _close(path)
     return path
+
+
+def keep_text(path: Path, text: str) -> None:
+    """Write a file below `cache_folder` whole; one that has this text already stays untouched."""
+    if is_private_file(path) and path.read_bytes() == text.encode():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    with naming(path), os.fdopen(handle, "w") as file:
+        file.write(text)
+    Path(temporary).replace(path)
 
 
 def is_private_file(path: Path) -> bool:

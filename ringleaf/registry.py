@@ -32,6 +32,7 @@ class Registry(Mapping[str, T], Generic[T]):
         kind: The class of members, if they have one that packages' members are checked for.
         taken: Names of members of ours that are no files in the folder.
         others: Further members, which another family's members bring along.
+        files: The files that are members, too, for messages: `*.csv`.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Registry(Mapping[str, T], Generic[T]):
         kind: type[T] | None = None,
         taken: Callable[[], Collection[str]] = frozenset,
         others: Mapping[str, T] = MappingProxyType({}),
+        files: str = "",
     ) -> None:
         self.family = family
         self._what = what
@@ -55,6 +57,7 @@ class Registry(Mapping[str, T], Generic[T]):
         self._taken = taken
         self._others = others
         self._plugins: dict[str, Plugin] = {}
+        self.files = files
         self.added: dict[str, T] = {}  # members that this process has given itself
 
     @cached_property
@@ -154,7 +157,7 @@ class Registry(Mapping[str, T], Generic[T]):
         Raises:
             ConfigError: Naming the valid ones, if there is none.
         """
-        return self[choose(where or self._what, self._what, name, self)]
+        return self[choose(where or self._what, self._what, name, self, self.files)]
 
     def items(self) -> ItemsView[str, T]:
         """Return all members by name, but for those of packages that fail: a warning names them."""

@@ -132,6 +132,16 @@ def parse_fraction(text: str, where: str = "fraction") -> float:
     return value
 
 
+def parse_number(text: str, where: str = "number") -> float:
+    """Return a number of at least 0, like `97.5`, `0.97` or `1e6`.
+
+    Raises:
+        ConfigError: If it is not understood.
+    """
+    match = _split(where, text, r"(\d+(?:\.\d*)?(?:e[+-]?\d{1,2})?)", "97.5 or 1e6")
+    return float(match[1])
+
+
 def format_size(size_bytes: int) -> str:
     """`4 MiB`, `1.5 KiB`, `7 B`."""
     value = float(size_bytes)
@@ -172,4 +182,4 @@ def exact_time(time_ps: int) -> str:
 
 def serialize_ps(size_bytes: int, rate_bps: int) -> int:
     """Time that `size_bytes` occupy a line of `rate_bps`, rounded up."""
-    return -(-size_bytes * 8 * PS_PER_S // rate_bps)
+    return -(-int(size_bytes) * 8 * PS_PER_S // int(rate_bps))  # NumPy's would overflow

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 import re
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,14 +19,14 @@ import numpy as np
 
 from ringleaf import compiling
 from ringleaf.arena import Arena
-from ringleaf.disk import naming
-from ringleaf.private import cache_folder, is_private_file
+from ringleaf.private import cache_folder, keep_text
 from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.generate import Module, generate
 from ringleaf.switches.generate.check import compile_checked
 from ringleaf.switches.generate.module import ORDINARY
 from ringleaf.switches.generate.observing import Variant
 from ringleaf.switches.json.program import load_source, parse_source
+from ringleaf.switches.p4runtime.derived import derive_p4info
 from ringleaf.switches.p4runtime.finsy_entities import Encoder, read_p4info
 from ringleaf.switches.p4runtime.schema import Schema
 from ringleaf.switches.p4runtime.table_rows import RowReader
@@ -47,7 +45,9 @@ _COMPILING = threading.Lock()
 class Program:
     """One program; any number of switches run it."""
 
-    def __init__(self, source: Source, module: Module, p4info: Path, message: Any = None) -> None:
+    def __init__(
+        self, source: Source, module: Module, p4info: Path | None, message: Any = None
+    ) -> None:
         self.source = source
         self.module = module
         self._p4info = p4info
@@ -65,7 +65,8 @@ class Program:
 
         Args:
             path: BMv2 JSON.
-            p4info: P4Info as text; by default the file beside the JSON with p4c's suffix.
+            p4info: P4Info as text; by default the file beside the JSON with p4c's suffix, or
+                what the JSON says.
             variant: Additions to the generated code, for tests and fuzzing.
 
         Raises:
@@ -74,7 +75,8 @@ class Program:
         path = Path(path)
         beside = path.with_name(path.stem + P4INFO_SUFFIX)
         source = load_source(path)
-        program = cls(source, generate(source, variant), Path(p4info) if p4info else beside)
+        found = Path(p4info) if p4info else beside if beside.exists() else None
+        program = cls(source, generate(source, variant), found)
         program._check()
         return program
 
@@ -135,20 +137,28 @@ class Program:
 
     @cached_property
     def p4info(self) -> Any:
-        """Its p4.config.v1.P4Info.
+        """Its p4.config.v1.P4Info; without a file, what the JSON says.
 
         Raises:
-            ConfigError: If there is none.
+            ConfigError: If the file is none.
         """
-        return read_p4info(self._p4info) if self._message is None else self._message
+        if self._message is not None:
+            return self._message
+        if self._p4info is None:
+            return derive_p4info(self.source)
+        return read_p4info(self._p4info)
+
+    @property
+    def _p4info_name(self) -> str:
+        return str(self._p4info or self.source.path)
 
     @cached_property
     def schema(self) -> Schema:
-        return Schema(self.p4info, self.source, self.module.shapes, str(self._p4info))
+        return Schema(self.p4info, self.source, self.module.shapes, self._p4info_name)
 
     @cached_property
     def encoder(self) -> Encoder:
-        return Encoder(self.p4info, str(self._p4info))
+        return Encoder(self.p4info, self._p4info_name)
 
     @cached_property
     def row_reader(self) -> RowReader:
@@ -173,12 +183,7 @@ def _store(text: str, name: str) -> Path:
     so a file that has this text stays untouched. It is never executed.
     """
     path = _file_of(text, name)
-    if not is_private_file(path) or path.read_bytes() != text.encode():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with naming(path), os.fdopen(handle, "w") as file:
-            file.write(text)
-        Path(temporary).replace(path)
+    keep_text(path, text)
     return path
 
 

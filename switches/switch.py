@@ -39,6 +39,7 @@ from ringleaf.switches.engine.layout import (
     LOOPED,
     RANDOM_AT,
     ROUND,
+    ROUND_PORT,
     SEND,
 )
 from ringleaf.switches.engine.replication import may_pass, replicate, send_twin
@@ -174,7 +175,7 @@ class Switch(ControlPlane):
         return packet
 
     def _send(self, packet: int, port: int, now_ps: int) -> int:
-        if port not in self._ports:
+        if port not in self._ports and port != ROUND_PORT:
             return 0
         fields = open_packet(self.store.arena, packet).fields
         fields[EGRESS_PORT] = port

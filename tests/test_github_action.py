@@ -15,6 +15,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -114,10 +115,10 @@ class Runner:
         return re.sub(r"\$\{\{ *([\w.]+) *\}\}", lambda match: self.values[match[1]], text)
 
 
-def steps() -> list[dict[str, str | dict[str, str]]]:
-    found: list[dict[str, str | dict[str, str]]] = yaml.safe_load(
-        (ACTION / "action.yml").read_text()
-    )["runs"]["steps"]
+def steps() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = yaml.safe_load((ACTION / "action.yml").read_text())["runs"][
+        "steps"
+    ]
     return found
 
 

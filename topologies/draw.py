@@ -16,12 +16,24 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap, Normalize, to_hex
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
 from ringleaf.errors import ConfigError, TopologyError
-from ringleaf.topologies.graph import Point, Role, hosts, kind, natural, switches
+from ringleaf.topologies.graph import (
+    Point,
+    Role,
+    directions,
+    hosts,
+    kind,
+    link,
+    natural,
+    switches,
+)
 from ringleaf.topologies.layout import placed
+from ringleaf.units import format_rate
+from ringleaf.wrapping import wrapped
 
 FORMATS = ("png", "svg", "pdf")
 DOTS_PER_INCH = 150
@@ -37,6 +49,12 @@ SHADES = 12
 """Number of steps in the colour scale of links' values."""
 _LIGHT_SCALE = ("#f6c65b", "#f08a3c", "#d9482b", "#9d1c36", "#4f0c2e")  # darker is more
 _DARK_SCALE = ("#5c3a1e", "#a34a1f", "#e0692e", "#f6a94a", "#fff0b3")  # lighter is more
+
+MOST_RATES = 5
+"""The most rates of links that a drawing tells apart."""
+_TITLE, _NOTE, _SAMPLE = 0.19, 0.135, 0.17  # inches, the heights of lines
+_SAMPLE_WIDTH = 1.15
+_WIDE = 5.0  # inches; narrower sheets have narrower margins
 
 EdgeValues = Mapping[tuple[str, str], float]
 """(from, to) -> value of that direction of the link; directions left out count as 0."""
@@ -120,7 +138,8 @@ def make_figure(
     """
     _check(graph, node_colors or {}, edge_values or {})
     graph = placed(graph)
-    sheet = _lay_out(graph, width, bar=edge_values is not None)
+    head = _Head(graph, title or graph.name, values=edge_values is not None)
+    sheet = _lay_out(graph, width, head)
     figure = Figure(figsize=(sheet.width, sheet.height))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, sheet.width), ylim=(0, sheet.height))
@@ -131,7 +150,8 @@ def make_figure(
     else:
         _draw_values(figure, axes, graph, sheet, edge_values, value_label, top)
     _draw_nodes(axes, graph, sheet, node_colors or {})
-    _write_titles(axes, graph, sheet, title or graph.name, values=edge_values is not None)
+    head.write(axes, sheet)
+    _write_tiers(axes, graph, sheet)
     return figure
 
 
@@ -144,23 +164,33 @@ def _check(graph: nx.Graph[str], colors: Mapping[str, str], values: EdgeValues) 
             raise TopologyError(f"draw {graph.name}: no link joins {a!r} and {b!r}")
 
 
-def _lay_out(graph: nx.Graph[str], wanted: float, *, bar: bool) -> Sheet:
-    """Choose a scale at which names can be read, on a sheet of 5 to 18 inches if possible."""
+def _lay_out(graph: nx.Graph[str], wanted: float, head: _Head) -> Sheet:
+    """Choose a scale at which names can be read, on a sheet of 5 to 18 inches if possible.
+
+    A narrower sheet is made if fewer inches are `wanted`.
+    """
+    bar = head.values
     places = {node: graph.nodes[node]["pos"] for node in graph}
     low = (min(x for x, _ in places.values()), min(y for _, y in places.values()))
     span_x = max(x for x, _ in places.values()) - low[0]
     span_y = max(y for _, y in places.values()) - low[1]
-    left, right, bottom, top = 0.5, 0.5 + 1.1 * bar, 0.4, 0.9 + 0.15 * bar
+    left, right, bottom = 0.5, 0.5 + 1.1 * bar, 0.4
+    least = min(_WIDE + 1.1 * bar, wanted)
     if graph.graph["layout"] == "tiers":
         left += 0.5
         narrowest = 0.165 if graph.graph["servers"] else 0.125
-        scale_x = min(0.62, max(narrowest, wanted / (span_x + 1)))
+        room = wanted
+        if wanted < _WIDE:
+            left, right, narrowest = 0.55, 0.3 + 0.8 * bar, 0.88 * narrowest
+            room = wanted - left - right
+        scale_x = min(0.62, max(narrowest, room / (span_x + 1)))
         scale = (scale_x, max(1.3, span_x * scale_x * 0.14))
     else:
         side = min(0.95, max(0.6, wanted / (span_x + 1)))
         scale = (side, side)
-        left, right, top, bottom = (each + 0.3 * side for each in (left, right, top, bottom))
-    width = max(left + right + span_x * scale[0], 5.0 + 1.1 * bar)
+        left, right, bottom = (each + 0.3 * side for each in (left, right, bottom))
+    width = max(left + right + span_x * scale[0], least)
+    top = head.height(width) + (0 if graph.graph["layout"] == "tiers" else 0.3 * scale[0])
     left += (width - left - right - span_x * scale[0]) / 2
     at = {
         node: (left + (x - low[0]) * scale[0], bottom + (y - low[1]) * scale[1])
@@ -235,10 +265,20 @@ def _draw_frames(axes: Axes, graph: nx.Graph[str], sheet: Sheet) -> None:
             )
 
 
+def _thickness(graph: nx.Graph[str], rate_bps: int) -> float:
+    """Return how much thicker a link of this rate is than the slowest one."""
+    slowest = min(each.rate_bps for _, _, each in directions(graph))
+    return float(min((rate_bps / slowest) ** 0.5, 3))
+
+
 def _draw_links(axes: Axes, graph: nx.Graph[str], sheet: Sheet) -> None:
-    strokes = [stroke for a, b in graph.edges for stroke in _strokes(graph, sheet, a, b)]
-    width = _line_width(graph)
-    axes.add_collection(LineCollection(strokes, colors=LINE_COLOR, linewidths=width))
+    strokes, widths = [], []
+    for a, b in graph.edges:
+        found = _strokes(graph, sheet, a, b)
+        rate_bps = max(link(graph, *ends).rate_bps for ends in ((a, b), (b, a)))
+        strokes += found
+        widths += [_line_width(graph) * _thickness(graph, rate_bps)] * len(found)
+    axes.add_collection(LineCollection(strokes, colors=LINE_COLOR, linewidths=widths))
 
 
 def _shades(ends: Sequence[str]) -> list[str]:
@@ -273,16 +313,19 @@ def _draw_values(
     palette = ListedColormap(_shades(_LIGHT_SCALE))
     lane = max(0.9, 1.6 * _line_width(graph))
     for idle, width in ((True, 0.8 * lane), (False, lane)):
-        strokes, shades = [], []
+        strokes, shades, widths = [], [], []
         for (a, b), value in _directions(graph, values):
             if (value == 0) is idle:
                 found = _strokes(graph, sheet, a, b)
-                strokes += [_to_the_right(stroke, 0.6 * lane / 72 + 0.004) for stroke in found]
+                thick = _thickness(graph, link(graph, a, b).rate_bps)
+                aside = 0.6 * lane * thick / 72 + 0.004
+                strokes += [_to_the_right(stroke, aside) for stroke in found]
+                widths += [width * thick] * len(found)
                 shades += [IDLE_COLOR if idle else palette(value / top)] * len(found)
-        axes.add_collection(LineCollection(strokes, colors=shades, linewidths=width))
+        axes.add_collection(LineCollection(strokes, colors=shades, linewidths=widths))
     height = min(3.0, sheet.height - 1.4)
     box = (
-        (sheet.width - 1.05) / sheet.width,
+        (sheet.width - (1.05 if sheet.width >= _WIDE else 0.75)) / sheet.width,
         (sheet.height - height) / 2 / sheet.height,
         0.14 / sheet.width,
         height / sheet.height,
@@ -346,29 +389,83 @@ def _write_inside(axes: Axes, sheet: Sheet, node: str) -> None:
 def _write_below(axes: Axes, sheet: Sheet, node: str) -> None:
     """Write the name of a host below it, turned where there is little room."""
     (x, y), pitch = sheet.at[node], sheet.scale[0]
-    rotation, size = (90 if pitch < 0.28 else 0), max(4.5, min(8, 30 * pitch))
+    rotation, size = 0, min(8, 30 * pitch)
+    if pitch < 0.28:
+        rotation, size = 90, max(4.5, min(7, 55 * pitch))
     y -= sheet.size[node][1] * 0.6 + 0.03
     axes.text(x, y, node, ha="center", va="top", rotation=rotation, fontsize=size, color=INK)
 
 
-def _write_titles(
-    axes: Axes, graph: nx.Graph[str], sheet: Sheet, title: str, *, values: bool
-) -> None:
-    members, nodes = hosts(graph), switches(graph)
-    y = sheet.height - 0.3
-    axes.text(0.3, y, title, fontsize=11, weight="bold", color=INK, va="center")
-    counts = f"{len(members)} hosts, {len(nodes)} switches, {graph.number_of_edges()} links"
-    if graph.graph["servers"]:
-        counts += "; a small square is host i, inside switch i"
-    notes = [counts]
-    if values:
-        notes.append("a line per direction, keeping to the right; grey where nothing went")
-    axes.text(0.3, y - 0.14, "\n".join(notes), fontsize=8, color=LINE_COLOR, va="top")
-    if graph.graph["layout"] == "tiers":
-        tiers = _kinds_of_tiers(graph)
-        for node, kinds in tiers if graph.graph["servers"] else [(members[0], ["host"]), *tiers]:
-            row, name = sheet.at[node][1], "\n".join(kinds[:3])
-            axes.text(0.15, row, name, fontsize=8, va="center", color=INK)
+class _Head:
+    """What stands above a drawing: its title, counts, and the rates that widths of lines mean."""
+
+    def __init__(self, graph: nx.Graph[str], title: str, *, values: bool) -> None:
+        self.values = values
+        self._title = title
+        counts = f"{len(hosts(graph))} hosts, {len(switches(graph))} switches, "
+        counts += f"{graph.number_of_edges()} links"
+        rates = sorted({each.rate_bps for _, _, each in directions(graph)})
+        self._samples: list[tuple[str, float]] = []
+        if len(rates) == 1:
+            counts += f" of {format_rate(rates[0])}"
+        elif len(rates) <= MOST_RATES:
+            self._samples = [
+                (format_rate(rate), _line_width(graph) * _thickness(graph, rate)) for rate in rates
+            ]
+        else:
+            ends = [format_rate(rate) for rate in (rates[0], rates[-1])]
+            counts += f" of {' to '.join(ends)}: the faster, the thicker"
+        if graph.graph["servers"]:
+            counts += "; a small square is host i, inside switch i"
+        self._notes = [counts]
+        if values:
+            self._notes.append(
+                "a line per direction, keeping to the right; grey where nothing went"
+            )
+
+    def _lines(self, width: float) -> tuple[list[str], list[str]]:
+        """Return the title and the notes, in lines that fit a sheet."""
+        title = wrapped(self._title, int(9.5 * (width - 0.5)))
+        notes = [line for note in self._notes for line in wrap(note, int(15 * (width - 0.5)))]
+        return title, notes
+
+    def height(self, width: float) -> float:
+        """Return the inches that it takes on a sheet of this width."""
+        title, notes = self._lines(width)
+        lines = _TITLE * (len(title) - 1) + _NOTE * (len(notes) - 1)
+        return 0.9 + lines + self._sample_lines(width) * _SAMPLE
+
+    def _sample_lines(self, width: float) -> int:
+        return -(-len(self._samples) // self._in_a_line(width))
+
+    def _in_a_line(self, width: float) -> int:
+        return max(1, int((width - 0.5) / _SAMPLE_WIDTH))
+
+    def write(self, axes: Axes, sheet: Sheet) -> None:
+        title, notes = self._lines(sheet.width)
+        y = sheet.height - 0.2
+        axes.text(0.3, y, "\n".join(title), fontsize=11, weight="bold", color=INK, va="top")
+        y -= 0.24 + _TITLE * (len(title) - 1)
+        axes.text(0.3, y, "\n".join(notes), fontsize=8, color=LINE_COLOR, va="top")
+        y -= 0.09 + _NOTE * len(notes)
+        for number, (name, width) in enumerate(self._samples):
+            line, place = divmod(number, self._in_a_line(sheet.width))
+            at = (0.3 + place * _SAMPLE_WIDTH, y - line * _SAMPLE)
+            sample = Line2D((at[0], at[0] + 0.25), (at[1], at[1]), color=LINE_COLOR)
+            sample.set_linewidth(width)
+            axes.add_line(sample)
+            axes.text(at[0] + 0.32, at[1], name, fontsize=8, color=LINE_COLOR, va="center")
+
+
+def _write_tiers(axes: Axes, graph: nx.Graph[str], sheet: Sheet) -> None:
+    """Write the kinds of each tier's nodes to the left of it."""
+    if graph.graph["layout"] != "tiers":
+        return
+    tiers = _kinds_of_tiers(graph)
+    first = (hosts(graph)[0], ["host"])
+    for node, kinds in tiers if graph.graph["servers"] else [first, *tiers]:
+        row, name = sheet.at[node][1], "\n".join(kinds[:3])
+        axes.text(0.15, row, name, fontsize=8, va="center", color=INK)
 
 
 def _kinds_of_tiers(graph: nx.Graph[str]) -> list[tuple[str, list[str]]]:

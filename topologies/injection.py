@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.family import has_rates
-from ringleaf.topologies.files.format import is_file
 from ringleaf.topologies.graph import attachment, hosts, link
-from ringleaf.topologies.registry import build, parse
+from ringleaf.topologies.registry import build, is_file, parse
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -61,7 +60,8 @@ def divide_ports(topo: str, inject_bps: int, *, hosts: int | None = None) -> tup
         raise ConfigError(
             f"inject: can't go with a topology's own {given[0]}, got {topo!r}; give either"
         )
-    if is_file(parse(topo).family) and has_rates(parse(topo).family):
+    spec = parse(topo)
+    if is_file(spec.family) and has_rates(spec.family, spec.reading):
         raise ConfigError(f"inject: can't go with rates of a file's links, got {topo!r}")
     ports = injections_bps(build(topo, rate_bps=_UNIT_BPS, hosts=hosts))[1] // _UNIT_BPS
     rate_bps = inject_bps // ports

@@ -1,14 +1,13 @@
-"""A topology in numbers: links, diameter, bisection bandwidth."""
+"""A topology in numbers: links, diameter, and what hosts can send to others."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from math import prod
+from collections.abc import Collection
 
 import networkx as nx
 
 from ringleaf.errors import TopologyError
-from ringleaf.topologies.graph import attachment, distances, hosts, is_even, link, switch_graph
+from ringleaf.topologies.graph import attachment, distances, hosts, link, switch_graph
 
 
 def link_count(graph: nx.Graph[str]) -> dict[str, int]:
@@ -35,28 +34,6 @@ def diameter(graph: nx.Graph[str]) -> int:
                 raise TopologyError(f"{graph.name}: no path from {start} to {end}")
             longest = max(longest, near[end])
     return longest
-
-
-def bisection_bps(graph: nx.Graph[str]) -> int:
-    """Return the most that half of the hosts can send to the other, in bit/s, for the worst halves.
-
-    The halves tried cut one level of the graph's hierarchy each; that finds the worst for the
-    families here, when that level has an even size, and is an upper bound otherwise.
-    """
-    return min(max_flow_bps(graph, half) for half in _halves(graph))
-
-
-def _halves(graph: nx.Graph[str]) -> Iterator[list[str]]:
-    """Yield, for each level, the half of the hosts that comes first when sorted by its digit."""
-    members = hosts(graph)
-    sizes: tuple[int, ...] = graph.graph["hierarchy"]
-    for level, size in enumerate(sizes):
-        stride = prod(sizes[:level])
-        order = sorted(range(len(members)), key=lambda rank: (rank // stride % size, rank))
-        half = len(members) // 2
-        yield [members[rank] for rank in order[:half]]
-        if not is_even(graph):
-            yield [members[rank] for rank in order[half:]]
 
 
 def max_flow_bps(graph: nx.Graph[str], senders: Collection[str]) -> int:

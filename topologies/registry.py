@@ -11,15 +11,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError, TopologyError, choose
+from ringleaf.file_names import is_file_name
+from ringleaf.plausible import link_delay, link_rate
 from ringleaf.registry import Registry
 from ringleaf.topologies.family import Counts, Family
+from ringleaf.topologies.files.attributes import READING
 from ringleaf.topologies.files.family import file_family
-from ringleaf.topologies.files.format import is_file
+from ringleaf.topologies.files.format import ENDINGS
+from ringleaf.topologies.files.reading import read_description
 from ringleaf.topologies.graph import Link
 from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.topologies.machine import KEYS, Inside, read_inside
 from ringleaf.topologies.wiring import count_machines
-from ringleaf.units import PS_PER_US, exact_rate, exact_time, is_whole, parse_rate, parse_time
+from ringleaf.units import PS_PER_US, exact_rate, exact_time, is_whole
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -29,10 +33,10 @@ TOPOLOGIES: Registry[Family] = Registry(
 )
 
 LINK_KEYS = {
-    "rate": parse_rate,
-    "delay": parse_time,
-    "host_rate": parse_rate,
-    "host_delay": parse_time,
+    "rate": link_rate,
+    "delay": link_delay,
+    "host_rate": link_rate,
+    "host_delay": link_delay,
 }
 """Keys that every family takes: `rate` and `delay` of links between switches, and of hosts' own."""
 
@@ -41,13 +45,15 @@ LINK_KEYS = {
 class ParsedName:
     """A parsed text: the family or file, some sizes, and some rates (bit/s) and delays (ps).
 
-    `inside` is the machine that each of the family's hosts is; None: a host.
+    `inside` is the machine that each of the family's hosts is; None: a host. `reading` says how a
+    file is read.
     """
 
     family: str
     sizes: Mapping[str, int] = field(default_factory=dict)
     links: Mapping[str, int] = field(default_factory=dict)
     inside: Inside | None = None
+    reading: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def gpus(self) -> int:
@@ -55,46 +61,70 @@ class ParsedName:
         return 1 if self.inside is None else self.inside.gpus
 
 
-def find_family(name: str) -> Family:
-    """Return the family of a name, or of a file.
+def is_file(name: str) -> bool:
+    """Return whether the name of a topology is that of a file."""
+    return is_file_name(name, TOPOLOGIES, ENDINGS)
+
+
+def find_family(spec: ParsedName) -> Family:
+    """Return the family of a parsed text, or of its file.
 
     Raises:
-        ConfigError: If there is none, or the file is wrong.
+        ConfigError: If the file is wrong.
         TopologyError: If there can be no such network.
     """
-    if is_file(name):
-        return file_family(name)
-    return TOPOLOGIES[choose("topology", "name", name, TOPOLOGIES)]
+    if is_file(spec.family):
+        return file_family(spec.family, spec.reading)
+    return TOPOLOGIES[spec.family]
+
+
+def notes(text: str) -> tuple[str, ...]:
+    """Return lines on what of a topology's file is not used, or was assumed.
+
+    Raises:
+        ConfigError: If the text is not understood.
+        TopologyError: If there can be no such network.
+    """
+    spec = parse(text)
+    return read_description(spec.family, spec.reading).notes if is_file(spec.family) else ()
 
 
 def parse(text: str) -> ParsedName:
     """Parse a text like `fattree,k=4` or `leafspine,leaves=8,node=8xh100,host_rate=25G,delay=2us`.
 
-    Rates and delays after a file's name are those of its links that have none of their own.
+    Rates and delays after a file's name are those of its links that have none of their own. It may
+    also be followed by some of `attributes.READING`: `routers.graphml,hosts=each`.
 
     Raises:
         ConfigError: If a name, key or value is not valid, or a file is wrong.
         TopologyError: If there can be no such network as a file describes.
     """
     name, *options = (part.strip() for part in text.split(","))
-    family = find_family(name)
+    if not is_file(name):
+        choose("topology", "name", name, TOPOLOGIES)
     sizes: dict[str, int] = {}
+    reading: dict[str, str] = {}
+    names = READING if is_file(name) else TOPOLOGIES[name].defaults
     links: dict[str, int] = {}
     machine: dict[str, str] = {}
     for option in options:
         key, equals, value = (part.strip() for part in option.partition("="))
         if not equals:
             raise ConfigError(f"topology {name}: option must be key=value, got {option!r}")
-        choose(f"topology {name}", "key", key, [*family.defaults, *LINK_KEYS, *KEYS])
-        if key in sizes or key in links or key in machine:
+        choose(f"topology {name}", "key", key, [*names, *LINK_KEYS, *KEYS])
+        if any(key in given for given in (sizes, links, machine, reading)):
             raise ConfigError(f"topology {name}: {key} is there twice, got {text!r}")
         if key in KEYS:
             machine[key] = value
         elif key in LINK_KEYS:
             links[key] = LINK_KEYS[key](value, f"topology {name}: {key}")
+        elif is_file(name):
+            reading[key] = value
         else:
             sizes[key] = _parse_size(f"topology {name}: {key}", value)
-    return ParsedName(name, sizes, links, read_inside(machine, f"topology {name}"))
+    spec = ParsedName(name, sizes, links, read_inside(machine, f"topology {name}"), reading)
+    find_family(spec)  # which reads a file
+    return spec
 
 
 def _parse_size(where: str, text: str) -> int:
@@ -126,7 +156,7 @@ def build(
         TopologyError: If there is no such instance, or it is too small.
     """
     spec = parse(text)
-    family = find_family(spec.family)
+    family = find_family(spec)
     sizes = _sizes(text, spec, hosts)
     graph = family.generate(**sizes, **_links(spec.links, int(rate_bps), delay_ps))
     found = len(all_hosts(graph)) * spec.gpus
@@ -151,7 +181,7 @@ def count(text: str, *, hosts: int | None = None) -> Counts:
     """
     spec = parse(text)
     sizes = _sizes(text, spec, hosts)
-    found = find_family(spec.family).count(**sizes)
+    found = find_family(spec).count(**sizes)
     if spec.inside is not None:
         found = count_machines(found, spec.inside)
     if hosts is not None and found.hosts < hosts:
@@ -160,7 +190,7 @@ def count(text: str, *, hosts: int | None = None) -> Counts:
 
 
 def _sizes(text: str, spec: ParsedName, hosts: int | None) -> dict[str, int]:
-    family = find_family(spec.family)
+    family = find_family(spec)
     if hosts is None:
         return {**family.defaults, **spec.sizes}
     if hosts < 1:
@@ -169,7 +199,7 @@ def _sizes(text: str, spec: ParsedName, hosts: int | None) -> dict[str, int]:
 
 
 def _exact(key: str, value: int) -> str:
-    return exact_rate(value) if LINK_KEYS[key] is parse_rate else exact_time(value)
+    return exact_rate(value) if LINK_KEYS[key] is link_rate else exact_time(value)
 
 
 def _links(given: Mapping[str, int], rate_bps: int, delay_ps: int) -> dict[str, Link | None]:

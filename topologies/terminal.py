@@ -8,9 +8,10 @@ from textwrap import fill
 
 import networkx as nx
 
+from ringleaf.topologies.bisection import bisection
 from ringleaf.topologies.graph import Link, Role, hosts, kind, link, switches
 from ringleaf.topologies.layout import placed
-from ringleaf.topologies.metrics import bisection_bps, diameter
+from ringleaf.topologies.metrics import diameter
 from ringleaf.units import format_rate, format_size, format_time
 
 WIDTH = 100
@@ -137,9 +138,11 @@ def _names(graph: nx.Graph[str]) -> str:
 def _figures(graph: nx.Graph[str]) -> str:
     levels = " x ".join(str(size) for size in graph.graph["hierarchy"])
     half = max(len(hosts(graph)) // 2, 1)
-    cut = bisection_bps(graph)
+    cut = bisection(graph)
+    at_most = "" if cut.is_exact else "at most "
     return (
         f"hierarchy {levels} (innermost first), "
         f"diameter {diameter(graph)} links between switches,\n"
-        f"bisection {format_rate(cut)}: {format_rate(cut / half)} for each host of a half"
+        f"bisection {at_most}{format_rate(cut.bps)}: "
+        f"{at_most}{format_rate(cut.bps / half)} for each host of a half"
     )

@@ -37,7 +37,7 @@ Outlet = tuple[str, tuple[str, ...]]
 
 def least_ps(size_bytes: int, rate_bps: int) -> int:
     """Return the time that bytes occupy a line, rounded down, as this is for bounds."""
-    return size_bytes * 8 * PS_PER_S // rate_bps
+    return int(size_bytes) * 8 * PS_PER_S // int(rate_bps)  # NumPy's integers would overflow
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ def _read(path: Path, text: str) -> Algorithm:
         schedule_for,
         lambda request: _cost(schedule_for(request), request.size_bytes),
         ranks=source.ranks,
+        notes=source.notes,
     )
 
 

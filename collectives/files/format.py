@@ -39,12 +39,14 @@ class Source:
         title: The name that the file gives to the algorithm.
         load: Returns the schedule for a tensor of some bytes (0: unknown), cut into a number of
             pieces that go one after the other (None: as many as suit the size).
+        notes: Lines on parts of the file that have no effect, for people.
     """
 
     collective: Collective
     ranks: int
     title: str
     load: Callable[[int, int | None], Loaded]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

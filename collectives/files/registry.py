@@ -10,6 +10,9 @@ from ringleaf.registry import Registry
 
 FORMATS: Registry[Format] = Registry("formats", "format", "collectives/formats", "FORMAT")
 
+FILES = ", ".join(f"*.{suffix}" for suffix in FORMATS)
+"""The files that are algorithms, for messages."""
+
 
 def names_file(name: str) -> bool:
     """Return whether the name of an algorithm is that of a file: it has a format's suffix."""

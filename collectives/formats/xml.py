@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 LOOP_BYTES = 1 << 19
 """The most of a chunk that a loop moves; longer chunks take several loops, one after the other."""
 
+SHOWN = 4
+"""The most attributes without effect that a note names."""
+
 MOST_ROWS = 4_000_000  # of all loops
 
 
@@ -35,7 +38,21 @@ def read(text: str, where: str) -> Source:
     """
     program = parse(text, where)
     buffers = Buffers.of(program)
-    return Source(buffers.collective, program.ranks, program.name, _loader(program, buffers))
+    return Source(
+        buffers.collective,
+        program.ranks,
+        program.name,
+        _loader(program, buffers),
+        _notes(program),
+    )
+
+
+def _notes(program: Program) -> tuple[str, ...]:
+    if not program.unused:
+        return ()
+    told = ", ".join(f"{what} (line {line})" for what, line in [*program.unused.items()][:SHOWN])
+    more = f" and {len(program.unused) - SHOWN} more" if len(program.unused) > SHOWN else ""
+    return (f"{program.where}: not used: {told}{more}",)
 
 
 def _loader(program: Program, buffers: Buffers) -> Callable[[int, int | None], Loaded]:

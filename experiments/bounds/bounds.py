@@ -162,7 +162,7 @@ class Bounds:
                 zip(ranks.tolist(), ((ranks + distance) % rows.ranks).tolist(), strict=True)
             )
             return np.array(
-                [[self._message_ps(*pair, size) for pair in pairs] for size in distinct.tolist()]
+                [[self.message_ps(*pair, size) for pair in pairs] for size in distinct.tolist()]
             )
 
         times = turned_times(rows, kinds, line_bytes, alone_ps)
@@ -228,7 +228,7 @@ class Bounds:
         count = len(self.ways.hosts)
         return tuple(range(count - self._servers, count))
 
-    def _message_ps(self, src: int, dst: int, size_bytes: int) -> int:
+    def message_ps(self, src: int, dst: int, size_bytes: int) -> int:
         """Return the time of a message that is alone."""
         way = self.ways.way(src, dst)
         if (way, size_bytes) not in self._alone_ps:
@@ -248,7 +248,7 @@ class Bounds:
         times = []
         for kind in known.tolist():
             (src, dst), size = divmod(kind // len(distinct), hosts), kind % len(distinct)
-            times.append(self._message_ps(src, dst, int(distinct[size])))
+            times.append(self.message_ps(src, dst, int(distinct[size])))
         found: Column = np.array(times, np.int64)[kind_of]
         return found
 

@@ -14,7 +14,7 @@ import typer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.walk.command import find_program, run_uncompiled
-from ringleaf.switches.bmv2.binaries import need_bmv2
+from ringleaf.switches.bmv2.binaries import need_bmv2, need_v1model
 
 if TYPE_CHECKING:
     from ringleaf.switches.fuzz.contest import Disagreement, Round
@@ -85,6 +85,7 @@ def run(options: FuzzOptions, emit: Emit) -> int:
     from ringleaf.switches.program import Program
 
     program = Program.load(path)
+    need_v1model(program.source, "fuzz")
     reasons = incomparable(program.source)
     if reasons:
         raise ConfigError(

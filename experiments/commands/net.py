@@ -14,10 +14,11 @@ from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.experiments.programs.names import check_control, check_programs
 from ringleaf.experiments.spec.network import LANES, SWITCHES
+from ringleaf.plausible import link_delay, link_rate
 from ringleaf.shipped import built_program
 from ringleaf.topologies.graph import switches
 from ringleaf.topologies.registry import parse
-from ringleaf.units import parse_fraction, parse_rate, parse_time
+from ringleaf.units import parse_fraction, parse_time
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -106,7 +107,7 @@ def net_command(
     from ringleaf.networks.mininet.preflight import check_machine
 
     topo, rate_bps = _rate(topo, rate, inject, hosts)
-    delay_ps, lost = parse_time(delay, "delay"), parse_fraction(loss, "loss")
+    delay_ps, lost = link_delay(delay, "delay"), parse_fraction(loss, "loss")
     graph = build_topology(topo, rate_bps=rate_bps, delay_ps=delay_ps, hosts=hosts)
     choose("mininet", "switch", switch, SWITCHES)
     check_machine(bmv2=switch == "bmv2", interactive=True)
@@ -154,12 +155,12 @@ def _refuse(**times: str) -> None:
 def _rate(topo: str, rate: str | None, inject: str | None, hosts: int | None) -> tuple[str, int]:
     """Return the topology's text and its links' rate: as given, or as `inject` implies."""
     if inject is None:
-        return topo, parse_rate(rate or RATE, "rate")
+        return topo, link_rate(rate or RATE, "rate")
     if rate is not None:
         raise ConfigError(f"net: inject can't go with rate, got {inject!r} and {rate!r}")
     from ringleaf.topologies.injection import divide_ports
 
-    return divide_ports(topo, parse_rate(inject, "inject"), hosts=hosts)
+    return divide_ports(topo, link_rate(inject, "inject"), hosts=hosts)
 
 
 def talk(fabric: Fabric) -> None:

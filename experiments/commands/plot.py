@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.figures.sheet import in_column
 from ringleaf.experiments.folder import REPORT, check_written, claim
 from ringleaf.experiments.lock import Lock
+from ringleaf.plausible import parse_column
 
 
 def register(app: typer.Typer) -> None:
@@ -18,13 +20,20 @@ def register(app: typer.Typer) -> None:
 
 
 def plot_command(
-    folder: Annotated[Path, typer.Argument(help="Run directory.")], debug: Debug = False
+    folder: Annotated[Path, typer.Argument(help="Run directory.")],
+    column: Annotated[
+        str | None,
+        typer.Option("--column", help="Width of figures, for a column of a paper: 3.3in, 84mm."),
+    ] = None,
+    debug: Debug = False,
 ) -> None:
     """Draw figures and report of a run or a sweep again, from its files."""
+    inches = None if column is None else parse_column(column)
     check_written(folder)
     with Lock(folder, say):
         claim(folder, [REPORT])
         from ringleaf.experiments.drawing import redraw
 
-        redraw(folder)
+        with in_column(inches):
+            redraw(folder)
     say(f"# report: {folder / REPORT}")

@@ -10,7 +10,7 @@ import typer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.networks.traces.find import MANIFEST, find_traces
-from ringleaf.shipped import P4INFO_SUFFIX
+from ringleaf.networks.traces.sizes import check_sizes
 from ringleaf.yaml_file import read_yaml
 
 
@@ -58,6 +58,7 @@ def replay_command(
     """
     folders = find_traces(traces)  # report errors before all else is loaded
     if len(folders) == 1:  # of several, those that can't be read are reported one by one
+        check_sizes(folders[0])
         read_yaml(folders[0] / MANIFEST, "trace")
     files = _find_program(program, p4info)
     from ringleaf.experiments.replay import command
@@ -86,9 +87,6 @@ def _find_program(name: str | None, p4info: Path | None) -> tuple[Path | None, P
     from ringleaf.switches.json.program import load_source
 
     load_source(path)  # report errors before Numba is loaded
-    info = p4info or path.with_name(path.stem + P4INFO_SUFFIX)
-    if not info.is_file():
-        raise ConfigError(
-            f"replay: a program needs its P4Info, got no file {str(info)!r}; name it with --p4info"
-        )
-    return path, info
+    if p4info is not None and not p4info.is_file():
+        raise ConfigError(f"replay: no such file, got --p4info {str(p4info)!r}")
+    return path, p4info

@@ -96,7 +96,8 @@ def _run_all(cases: list[Case], name: str, emit: Emit, parallel: int, on: str | 
 
 def _run_one(case: Case, spec: CollectiveSpec | JobsSpec | WorkloadSpec, emit: Emit) -> bool:
     """Perform one run. A live one has all cores for itself, and draws when it is done."""
-    with nullcontext() if spec.net != VIRTUAL else drawer() or nullcontext() as beside:
+    needs_drawer = spec.net == VIRTUAL and spec.figures
+    with (drawer() if needs_drawer else None) or nullcontext() as beside:
         from ringleaf.experiments import sweep  # imports PyTorch meanwhile
 
         return sweep.run_one(case, emit, beside=beside)

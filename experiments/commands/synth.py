@@ -19,7 +19,8 @@ from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.experiments.progress import Progress, progress
-from ringleaf.units import PS_PER_S, PS_PER_US, format_size, parse_rate, parse_size, parse_time
+from ringleaf.plausible import link_delay, link_rate
+from ringleaf.units import PS_PER_S, PS_PER_US, format_size, parse_size, parse_time
 
 if TYPE_CHECKING:
     from ringleaf.collectives.synthesis.problem import Plan, Problem, Synthesiser
@@ -85,7 +86,7 @@ def synth_command(
     if collective:
         wanted = SUFFIXES[choose("synth", "collective", collective, valid)]
     graph = build_topology(
-        topo, rate_bps=parse_rate(rate, "rate"), delay_ps=parse_time(delay, "delay"), hosts=hosts
+        topo, rate_bps=link_rate(rate, "rate"), delay_ps=link_delay(delay, "delay"), hosts=hosts
     )
     problem = Problem(
         Cabling(graph).wires,

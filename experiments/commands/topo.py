@@ -11,7 +11,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.experiments.folder import write_text
 from ringleaf.experiments.spec.options import OPTIONS, resolve
-from ringleaf.topologies.files.format import FORMATS, choose_format, find_format
+from ringleaf.topologies.files.format import choose_format, find_format
 
 topo_app = typer.Typer(
     help="List topologies, draw one, or write one to a file.", no_args_is_help=True
@@ -52,11 +52,14 @@ def topo_show_command(
     spec = resolve({"topo": topo} | ({"hosts": str(hosts)} if hosts is not None else {}))
     from ringleaf.experiments.network import build_topology
     from ringleaf.topologies.draw import draw
+    from ringleaf.topologies.registry import notes
     from ringleaf.topologies.terminal import terminal
 
     graph = build_topology(
         spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
     )
+    for note in notes(spec.topo):
+        say(f"# {note}")
     if out is None:
         say(terminal(graph))
     else:
@@ -72,7 +75,8 @@ def topo_export_command(
     rate: Annotated[str, typer.Option("--rate", help=OPTIONS["rate"].help)] = "100G",
     delay: Annotated[str, typer.Option("--delay", help=OPTIONS["delay"].help)] = "1us",
     name: Annotated[
-        str, typer.Option("--format", help=f"Format: {', '.join(FORMATS)}; default: by --out.")
+        str,
+        typer.Option("--format", help="Format, like edgelist, graphml or nccl; default: by --out."),
     ] = "",
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write; default: the terminal.")
@@ -89,6 +93,7 @@ def topo_export_command(
     graph = build_topology(
         spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
     )
+    assert form.write is not None  # such formats are not chosen
     text = form.write(rows_of(graph))
     if out is None:
         say(text.rstrip("\n"))

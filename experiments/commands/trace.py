@@ -22,7 +22,9 @@ def trace_command(
     ],
     packet: Annotated[
         str | None,
-        typer.Option("--packet", "-p", help="Packet in hex, or FILE.pcap#N with N from 0."),
+        typer.Option(
+            "--packet", "-p", help="Packet in hex, or FILE.pcap#N; default: our programs' example."
+        ),
     ] = None,
     port: Annotated[
         int | None, typer.Option("--port", help="Port at which the packet arrives; default: 1.")

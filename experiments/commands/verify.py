@@ -68,6 +68,8 @@ def verify_command(
     if export is not None and file_format is not None:
         _write(export, file_format.write(schedule))
     say(f"{schedule}: correct")
+    for note in algorithm.notes:
+        say(f"# {note}")
     if proof.repeats:
         say(f"rows that bring what is there already: {len(proof.repeats)}")
     say(f"all ranks hold the same bits: {'yes' if proof.identical else 'no'}")

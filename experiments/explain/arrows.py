@@ -145,6 +145,13 @@ def _on_links(log: PacketLog) -> _Messages:
     return _Messages(src, dst, times, times + took_ps, again.astype(np.int64))
 
 
+def shares(times_ps: Column, end_ps: int, parts: int) -> Column:
+    """Return in which of so many equal parts of a run each time is: times * parts // end."""
+    spare = max(end_ps.bit_length() + parts.bit_length() - 63, 0)  # else products overflow
+    found: Column = (times_ps >> spare) * parts // ((end_ps >> spare) + (spare > 0))
+    return found
+
+
 def _bundled(found: _Messages, lane: Column) -> tuple[Arrow, ...]:
     """Return an arrow for each message, or bands where there are too many."""
     if not len(found.src):
@@ -156,7 +163,7 @@ def _bundled(found: _Messages, lane: Column) -> tuple[Arrow, ...]:
     group = np.arange(len(pair))
     while len(group) and int(group.max()) >= MOST_ARROWS and spans:
         spans = min(spans // 2, 4 * MOST_ARROWS)
-        bin_of = found.sent_ps * max(spans, 1) // end_ps
+        bin_of = shares(found.sent_ps, end_ps, max(spans, 1))
         _, group = np.unique(pair * (max(spans, 1) + 1) + bin_of, return_inverse=True)
     count = int(group.max()) + 1
     low, high = np.full((2, count), end_ps), np.full((2, count), -1)

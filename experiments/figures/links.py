@@ -1,23 +1,22 @@
-"""Figures of the bytes that links carried: over time, and on the topology."""
+"""Figures of how busy links were: over time, and on the topology."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import INK, themed, to_svg, write_figure
 from ringleaf.experiments.figures.tasks import Task
 from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run, algorithms, rows_of
-from ringleaf.topologies import draw as topology
-from ringleaf.topologies.graph import Role, link, natural
+from ringleaf.topologies.graph import Role, kind, link, natural, switches
 from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ MOST_LINKS = 500
 """The number of links of the largest topology that is drawn link by link."""
 _MAP_INCHES = 6.4  # for nodes, so that names can be read at half a page's width
 _MOST_ROWS = 240  # of a panel of `draw_links`; neighbours share one beyond that
+_MOST_NAMES = 32  # rows of a panel whose links are named one by one
+_ROW_INCHES = 0.13  # of a row that is named
 
 
 def is_large(graph: nx.Graph[str]) -> bool:
@@ -47,65 +48,75 @@ def largest(run: Run) -> list[tuple[CollectiveRow, LinkSeries]]:
     return found
 
 
-def _carried_mb(series: LinkSeries) -> npt.NDArray[np.float64]:
-    """Return the total megabytes that each direction of each link carried."""
-    carried: npt.NDArray[np.float64] = series.size_bytes.sum(axis=1) / 1e6
-    return carried
+def busy_percent(
+    row: CollectiveRow, series: LinkSeries, graph: nx.Graph[str]
+) -> npt.NDArray[np.float64]:
+    """Return how much of a row's time each direction of each link was busy, in percent."""
+    sent = series.size_bytes.sum(axis=1).astype(np.float64)
+    busy_ps = sent * 8 * PS_PER_S / _rates(series, graph)
+    found: npt.NDArray[np.float64] = np.minimum(100 * busy_ps / max(row.time_ps, 1), 100)
+    return found
+
+
+def map_name(algo: str) -> str:
+    """Return the name of an algorithm's map."""
+    return f"utilisation-{algo}"
 
 
 def map_tasks(target: Path, graph: nx.Graph[str], panels: Panels) -> list[Task]:
-    """Return a task for each panel: to draw the bytes that links' directions carried onto a map.
+    """Return a task for each panel: to draw the utilisation of links' directions onto a map.
 
-    The topology is the map. All maps have one scale.
+    The topology is the map. All maps have one scale, from 0 to 100 %.
     """
-    top = max((_carried_mb(series).max(initial=0) for _, series in panels), default=0)
-    return [partial(_draw_map, target, graph, row, series, top) for row, series in panels]
+    return [partial(_draw_map, target, graph, row, series) for row, series in panels]
 
 
-def _draw_map(
-    target: Path, graph: nx.Graph[str], row: CollectiveRow, series: LinkSeries, top: float
-) -> str:
+def _draw_map(target: Path, graph: nx.Graph[str], row: CollectiveRow, series: LinkSeries) -> str:
+    from ringleaf.topologies import draw as topology  # imports matplotlib
+
+    busy = busy_percent(row, series, graph).tolist()
     figure = topology.make_figure(
         graph,
-        edge_values=dict(zip(series.links, _carried_mb(series).tolist(), strict=True)),
-        value_label="MB sent, headers included",
+        edge_values=dict(zip(series.links, busy, strict=True)),
+        value_label="% of the time busy",
         title=f"{row.algo}, {format_size(row.size_bytes)} on {graph.name}",
-        top=top,
-        width=_MAP_INCHES,
+        top=100,
+        width=sheet.size(_MAP_INCHES, 0)[0],
     )
-    write_figure(figure, target / f"bytes-{row.algo}")
+    write_figure(figure, target / map_name(row.algo))
     colors = {topology.INK: "currentColor", **topology.dark_colors()}
     return themed(to_svg(figure, words=True), colors)
 
 
 def draw_spread(run: Run, graph: nx.Graph[str], panels: Panels) -> Figure:
-    """Draw how much the links of each kind carried, for topologies with too many to draw each."""
+    """Draw how busy the links of each kind were, for topologies with too many to draw each."""
     import matplotlib.pyplot as plt
 
     figure: Figure
     order = _order(graph, panels[0][1].links)
     groups = [_group(graph, panels[0][1].links[i]) for i in order]
     starts = _starts(groups)
-    width = min(len(panels), 3)
+    width = sheet.across(min(len(panels), 3), 2.0, 1.2)
     height = -(-len(panels) // width)
+    inches = sheet.size(2.9 * width + 1.4, (0.26 * len(starts) + 0.45) * height + 1.3)
     figure, grid = plt.subplots(
-        height, width, figsize=(2.9 * width + 1.4, (0.26 * len(starts) + 0.45) * height + 1.3),
-        sharex=True, sharey=True, squeeze=False, layout="constrained",
+        height, width, figsize=inches, sharex=True, sharey=True, squeeze=False,
+        layout="constrained",
     )  # fmt: skip
     for axes, (row, series) in zip(grid.flat, panels, strict=False):
-        carried = np.split(_carried_mb(series)[order], starts[1:])
-        _plot_spread(axes, carried, row.algo)
+        busy = np.split(busy_percent(row, series, graph)[order], starts[1:])
+        _plot_spread(axes, busy, row.algo)
         axes.set_yticks(range(len(starts)), [groups[start] for start in starts], fontsize=8)
         axes.set_title(row.algo, loc="left", fontsize=10)
     _hide_unused(grid, len(panels))
     grid[0][0].set_ylim(len(starts) - 0.5, -0.5)
-    grid[0][0].set_xlim(left=0)
+    grid[0][0].set_xlim(0, 104)
     size = format_size(panels[0][0].size_bytes)
-    title = f"Bytes by kind of link, {size} on {run.topology}; "
+    title = f"Utilisation by kind of link, {size} on {run.topology}; "
     title += "marker: median; thick: 10 to 90 % of the links; thin: all of them"
-    lines = wrap(title, 40 + 36 * (width - 1))
-    figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=10)
-    figure.supxlabel("MB sent per direction of a link, with headers", fontsize=10)
+    figure.suptitle(sheet.broken(title, inches[0], 10), x=0.01, ha="left", fontsize=10)
+    label = "% of the time in which a link's direction was busy"
+    figure.supxlabel(sheet.broken(label, inches[0], 10), fontsize=10)
     return figure
 
 
@@ -132,11 +143,14 @@ def draw_links(run: Run, graph: nx.Graph[str], panels: Panels) -> Figure:
     import matplotlib.pyplot as plt
 
     figure: Figure
-    width = min(len(panels), 3)
+    width = sheet.across(min(len(panels), 3), 2.0, 1.4)
     height = -(-len(panels) // width)
+    rows = len(panels[0][1].links)
+    tall = max(2.7, 0.5 + _ROW_INCHES * rows) if rows <= _MOST_NAMES else 2.7
+    inches = sheet.size(3.3 * width + 1.4, tall * height + 0.6)
     figure, grid = plt.subplots(
-        height, width, figsize=(3.3 * width + 1.4, 2.7 * height + 0.6),
-        sharex=True, sharey=True, squeeze=False, layout="constrained",
+        height, width, figsize=inches, sharex=True, sharey=True, squeeze=False,
+        layout="constrained",
     )  # fmt: skip
     longest_ps = max(row.time_ps for row, _ in panels)
     unit, unit_ps = ("ms", PS_PER_MS) if longest_ps > 5 * PS_PER_MS else ("µs", PS_PER_US)
@@ -148,11 +162,12 @@ def draw_links(run: Run, graph: nx.Graph[str], panels: Panels) -> Figure:
         axes.set_xlim(0, longest_ps * 1.02 / unit_ps)
     _hide_unused(grid, len(panels))
     figure.supxlabel(f"{run.clock} time ({unit})", fontsize=10)
-    size = format_size(panels[0][0].size_bytes)
-    figure.suptitle(f"Link utilisation, {size} on {run.topology}", x=0.01, ha="left", fontsize=11)
+    title = f"Link utilisation, {format_size(panels[0][0].size_bytes)} on {run.topology}"
+    figure.suptitle(sheet.broken(title, inches[0]), x=0.01, ha="left", fontsize=11)
     bar = figure.colorbar(image, ax=grid, shrink=0.8, pad=0.01, aspect=30)
-    bar.set_label("bytes sent, of what the link's rate allows", fontsize=9)
+    bar.set_label("of what the link's rate allows", fontsize=9)
     bar.ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
     return figure
 
@@ -160,6 +175,8 @@ def draw_links(run: Run, graph: nx.Graph[str], panels: Panels) -> Figure:
 def _heat_map(axes: Axes, series: LinkSeries, graph: nx.Graph[str], unit_ps: int) -> Any:
     order = _order(graph, series.links)
     groups = [_group(graph, series.links[i]) for i in order]
+    if len(order) <= _MOST_NAMES:
+        groups = [" → ".join(series.links[i]) for i in order]
     shares, groups = _fold(utilisation(series, graph)[order], groups)
     busy = np.ma.masked_equal(shares, 0)
     end = busy.shape[1] * series.bin_ps / unit_ps
@@ -189,10 +206,14 @@ def _fold(
 
 def utilisation(series: LinkSeries, graph: nx.Graph[str]) -> npt.NDArray[np.float64]:
     """Return the share of each link's rate that was used, (links, bins)."""
-    rates = np.array([link(graph, *ends).rate_bps for ends in series.links])
-    room_bytes = rates * series.bin_ps / (8 * PS_PER_S)
+    room_bytes = _rates(series, graph) * series.bin_ps / (8 * PS_PER_S)
     shares: npt.NDArray[np.float64] = series.size_bytes / room_bytes[:, None]
     return shares
+
+
+def _rates(series: LinkSeries, graph: nx.Graph[str]) -> npt.NDArray[np.float64]:
+    """Return links' rates in bit/s; as integers, their products with times would overflow."""
+    return np.array([float(link(graph, *ends).rate_bps) for ends in series.links])
 
 
 def _tier(graph: nx.Graph[str], node: str) -> int:
@@ -213,12 +234,18 @@ def _group(graph: nx.Graph[str], ends: tuple[str, str]) -> str:
 
 
 def _kind(graph: nx.Graph[str], node: str) -> str:
-    """Return the name of a node's kind, that of its tier: `edge` for `edge 0.1`."""
+    """Return the name of a node's kind, as the topology's drawing has it: `edge` for `edge 0.1`.
+
+    Where switches have no kinds, it is their names: `s0 to s7`.
+    """
+    named = kind(graph, node)
     data = graph.nodes[node]
-    if data["role"] is Role.HOST:
-        return "host"
-    name: str = data["label"].rpartition(" ")[0]
-    return name or ("router" if graph.graph["servers"] else f"tier {data['tier']}")
+    if data["role"] is Role.HOST or named != "server":
+        return named
+    if graph.graph["servers"]:
+        return "router"
+    tier = [each for each in switches(graph) if graph.nodes[each]["tier"] == data["tier"]]
+    return tier[0] if len(tier) == 1 else f"{tier[0]} to {tier[-1]}"
 
 
 def _order(graph: nx.Graph[str], links: Sequence[tuple[str, str]]) -> list[int]:

@@ -15,6 +15,7 @@ from ringleaf.experiments.figures.fonts import embedding
 from ringleaf.experiments.folder import claim_figure
 
 if TYPE_CHECKING:
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 INK = "#1f2328"
@@ -102,6 +103,22 @@ def save(figure: Figure, stem: Path) -> str:
     svg = to_svg(figure)
     plt.close(figure)
     return themed(svg, {INK: "currentColor"})
+
+
+def mark_logarithmic(axis: Axis) -> None:
+    """Label a logarithmic axis by plain numbers: the more of each decade, the shorter it is.
+
+    The lines are drawn already, so that the axis has its ends.
+    """
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()  # of all panels that share the axis
+    steps: tuple[float, ...] = (1,)
+    if high < 1000 * low:
+        steps = (1, 1.5, 2, 3, 4, 5, 7) if high < 10 * low else (1, 2, 5)
+    axis.set_major_locator(LogLocator(subs=steps))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def warm_up() -> None:

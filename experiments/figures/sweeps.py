@@ -14,16 +14,19 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
+from ringleaf.collectives.algorithm import Look
 from ringleaf.experiments.explain.findings import Explained
+from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.links import (
     draw_links,
     draw_spread,
     is_large,
     largest,
+    map_name,
     map_tasks,
 )
-from ringleaf.experiments.figures.looks import look_of
-from ringleaf.experiments.figures.style import INK, matplotlib_style, save
+from ringleaf.experiments.figures.looks import looks_of
+from ringleaf.experiments.figures.style import INK, mark_logarithmic, matplotlib_style, save
 from ringleaf.experiments.figures.tasks import Perform, Task, in_turn
 from ringleaf.experiments.figures.why import draw_time_space, draw_waterfalls
 from ringleaf.experiments.results import CollectiveRow, Run, algorithms, is_one_size, rows_of
@@ -53,7 +56,7 @@ def draw_all(folder: Path, run: Run, graph: nx.Graph[str], perform: Perform = in
     tasks["time"] = lambda: save(draw_time(run), target / "time")
     tasks["busbw"] = lambda: save(draw_busbw(run), target / "busbw")
     if panels and is_large(graph):
-        tasks["bytes"] = lambda: save(draw_spread(run, graph, panels), target / "bytes")
+        tasks["utilisation"] = lambda: save(draw_spread(run, graph, panels), target / "utilisation")
     explained = largest_explained(run)
     if explained:
         tasks["waterfall"] = lambda: save(
@@ -64,7 +67,7 @@ def draw_all(folder: Path, run: Run, graph: nx.Graph[str], perform: Perform = in
         for row in explained
     }
     mapped = [] if is_large(graph) else panels
-    maps = {f"bytes-{row.algo}": row.algo for row, _ in mapped}
+    maps = {map_name(row.algo): row.algo for row, _ in mapped}
     tasks |= zip(maps, map_tasks(target, graph, mapped), strict=True)
     with matplotlib_style():
         found = perform(tasks)
@@ -96,7 +99,8 @@ def draw_time(run: Run) -> Figure:
         line.plot_bound(axes, [row.bound_ps / PS_PER_US for row in line.rows])
     _plot_floors(axes, run, _microseconds)
     axes.set_yscale("log")
-    axes.set_ylabel(label)
+    mark_logarithmic(axes.yaxis)
+    axes.set_ylabel(sheet.broken(label, min(3.2, 0.4 + 0.6 * figure.get_figwidth()), 10))
     _legend(figure, axes)
     return figure
 
@@ -120,7 +124,7 @@ def draw_busbw(run: Run) -> Figure:
         xytext=(0, 3), textcoords="offset points", ha="left", fontsize=9,
     )  # fmt: skip
     axes.set_ylim(bottom=0)
-    axes.set_ylabel(label)
+    axes.set_ylabel(sheet.broken(label, min(3.2, 0.4 + 0.6 * figure.get_figwidth()), 10))
     _legend(figure, axes)
     return figure
 
@@ -151,7 +155,9 @@ def _plot_floors(axes: Axes, run: Run, value: Value) -> None:
 
 def _legend(figure: Figure, axes: Axes) -> None:
     axes.plot([], [], "--", color=INK, linewidth=1, label="bound of each")
-    figure.legend(loc="outside lower center", ncols=4, fontsize=9, columnspacing=1.6)
+    labels = axes.get_legend_handles_labels()[1]
+    columns = sheet.entries(labels, figure.get_figwidth(), 4)
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=9, columnspacing=1.6)
 
 
 def _title(run: Run) -> str:
@@ -161,11 +167,11 @@ def _title(run: Run) -> str:
 class _Line:
     """One algorithm's points in a sweep."""
 
-    def __init__(self, run: Run, algo: str) -> None:
+    def __init__(self, run: Run, algo: str, look: Look) -> None:
         self.algo = algo
         self.rows = rows_of(run, algo)
         self.sizes = [row.size_bytes for row in self.rows]
-        self.look = look_of(algo)
+        self.look = look
 
     def plot(self, axes: Axes, values: list[float]) -> None:
         axes.plot(
@@ -182,22 +188,26 @@ class _Line:
 
 
 def _lines(run: Run) -> list[_Line]:
-    return [_Line(run, algo) for algo in algorithms(run)]
+    return [_Line(run, algo, look) for algo, look in looks_of(algorithms(run)).items()]
 
 
 def _sweep_axes(run: Run, title: str) -> tuple[Figure, Axes]:
     import matplotlib.pyplot as plt
 
     figure: Figure
-    legend = 0.2 * -(-(len(algorithms(run)) + 2) // 4)
-    figure, axes = plt.subplots(figsize=(6.4, 4.2 + legend), layout="constrained")
+    algos = algorithms(run)
+    wide = sheet.size(6.4, 0)[0]
+    legend = 0.2 * -(-(len(algos) + 2) // sheet.entries([*algos, "floor if hosts add"], wide, 4))
+    figure, axes = plt.subplots(
+        figsize=(wide, min(4.2, 1.5 + 0.6 * wide) + legend), layout="constrained"
+    )
     sizes = sorted({row.size_bytes for row in run.rows})
     axes.set_xscale("log", base=2)
-    ticks = sizes[:: -(-len(sizes) // 9)]
+    ticks = sizes[:: -(-len(sizes) // max(3, min(9, int(1.3 * wide))))]
     axes.set_xticks(ticks, [format_size(size) for size in ticks], rotation=0, fontsize=9)
     axes.set_xticks([], minor=True)
     axes.set_xlabel("size of each rank's tensor")
-    axes.set_title(title, loc="left", fontsize=11)
+    figure.suptitle(sheet.broken(title, wide), x=0.01, ha="left", fontsize=11)
     return figure, axes
 
 
@@ -207,10 +217,12 @@ def _draw_bars(run: Run, label: str, value: Value) -> Figure:
 
     rows = [rows_of(run, algo)[-1] for algo in algorithms(run)]
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 1.7 + 0.3 * len(rows)), layout="constrained")
+    inches = sheet.size(6.4, 1.7 + 0.3 * len(rows))
+    figure, axes = plt.subplots(figsize=inches, layout="constrained")
+    looks = looks_of(row.algo for row in rows)
     for place, row in enumerate(rows):
         length = value(row, row.time_ps)
-        axes.barh(place, length, 0.62, color=look_of(row.algo).color)
+        axes.barh(place, length, 0.62, color=looks[row.algo].color)
         bound = value(row, row.bound_ps)
         axes.plot([bound] * 2, [place - 0.42, place + 0.42], color=INK, linewidth=1.4)
         if row.floor_ps:
@@ -224,8 +236,11 @@ def _draw_bars(run: Run, label: str, value: Value) -> Figure:
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.set_xlim(left=0)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel(f"{label}\nline across a bar: its bound; thin: its floor")
-    axes.set_title(f"{_title(run)}, {format_size(rows[0].size_bytes)}", loc="left", fontsize=11)
+    below = "line across a bar: its bound; thin: its floor"
+    told = "\n".join(sheet.broken(each, inches[0], 10) for each in (label, below))
+    figure.supxlabel(told, fontsize=10)
+    title = f"{_title(run)}, {format_size(rows[0].size_bytes)}"
+    figure.suptitle(sheet.broken(title, inches[0]), x=0.01, ha="left", fontsize=11)
     return figure
 
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from ringleaf.experiments.figures import sheet as paper
 from ringleaf.experiments.figures import sorting
-from ringleaf.experiments.figures.looks import look_of
+from ringleaf.experiments.figures.looks import looks_of
 from ringleaf.experiments.figures.sorting import Line, of_jobs
-from ringleaf.experiments.figures.style import matplotlib_style, save
+from ringleaf.experiments.figures.style import mark_logarithmic, matplotlib_style, save
 from ringleaf.units import PS_PER_MS, PS_PER_US
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 COLUMNS = 3
@@ -29,7 +29,6 @@ ALONE = 6.4  # inches, the width of a panel that is the only one
 WIDE = 9.0  # inches, the width of a figure of conditions
 TITLE_LETTERS = 42  # on a line of a panel's title
 CONDITION_LETTERS = 82  # on a line of a condition's name
-HEADING_LETTERS = 95  # on a line above a figure of conditions
 MOST_LABELS = 6
 """The most lines of jobs in a panel; more are rows of their own, as no legend tells them apart."""
 
@@ -70,7 +69,7 @@ def make(lines: Sequence[Line], names: Sequence[str]) -> Figure:
         for axes in figure.axes
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    columns = min(len(handles), int(figure.get_figwidth() / 1.6), 6)
+    columns = min(len(handles), paper.entries(handles, figure.get_figwidth(), points=10))
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns)
     return figure
 
@@ -88,9 +87,11 @@ class _Sheet:
                 for place, label in enumerate(labels)
             }
         else:
-            looks = [look_of(label.partition(",")[0]) for label in labels]
+            looks = looks_of(label.partition(",")[0] for label in labels)
             self.looks = {
-                label: (look.color, look.marker) for label, look in zip(labels, looks, strict=True)
+                label: (looks[algo].color, looks[algo].marker)
+                for label in labels
+                for algo in (label.partition(",")[0],)
             }
         field, self._unit_ps, unit = "time_ps", PS_PER_US, "us"
         if of_jobs(lines):
@@ -137,10 +138,12 @@ def _draw_conditions(
     """Draw a row for each condition, and a marker for each way to run."""
     import matplotlib.pyplot as plt
 
-    texts = [fill(each, CONDITION_LETTERS) for each in conditions]
+    wide = paper.size(WIDE, 0)[0]
+    letters = CONDITION_LETTERS if wide >= WIDE else int(6 * wide)  # half of it, or less
+    texts = [fill(each, letters) for each in conditions]
     tall = ROW * (0.2 + max(text.count("\n") + 1 for text in texts))
     figure: Figure
-    figure, axes = plt.subplots(figsize=(WIDE, 1.6 + tall * len(texts)), layout="constrained")
+    figure, axes = plt.subplots(figsize=(wide, 1.6 + tall * len(texts)), layout="constrained")
     times = [sheet.times(lines) for lines in conditions.values()]
     for label, (color, marker) in sheet.looks.items():
         rows = [row for row, found in enumerate(times) if label in found]
@@ -151,11 +154,11 @@ def _draw_conditions(
     axes.set_yticks(range(len(texts)), texts, fontsize=8)
     axes.set_ylim(len(texts) - 0.5, -0.5)
     axes.set_xscale("log")
-    _mark_decades(axes.xaxis)
+    mark_logarithmic(axes.xaxis)
     axes.set_xlabel(sheet.text)
     common = sorting.in_words(sorting.usual(sheet.lines, names))
     heading = f"{sheet.heading() or 'Sweep'}; usual: {common}"
-    figure.suptitle(fill(heading, HEADING_LETTERS), x=0.01, ha="left", fontsize=9)
+    figure.suptitle(paper.broken(heading, wide, 9), x=0.01, ha="left", fontsize=9)
     return figure
 
 
@@ -163,11 +166,11 @@ def _draw_panels(sheet: _Sheet, panels: Mapping[str, Sequence[Line]], axis: str)
     """Draw a panel for all that differs besides the axis and the way to run."""
     import matplotlib.pyplot as plt
 
-    columns = min(COLUMNS, len(panels))
+    columns = paper.across(min(COLUMNS, len(panels)), 3.0)
     rows = -(-len(panels) // columns)
     crowded = of_jobs(sheet.lines) and len(sheet.looks) > MOST_LABELS
     height = max(PANEL[1], 0.8 + ROW * len(sheet.looks)) if crowded else PANEL[1]
-    width = PANEL[0] * columns if columns > 1 else ALONE
+    width = paper.size(PANEL[0] * columns if columns > 1 else ALONE, 0)[0]
     figure: Figure
     figure, grid = plt.subplots(
         rows, columns, figsize=(width, height * rows + 0.5),
@@ -178,13 +181,14 @@ def _draw_panels(sheet: _Sheet, panels: Mapping[str, Sequence[Line]], axis: str)
     for axes in grid.flat[max(len(panels) - columns, 0) : len(panels)]:
         axes.tick_params(labelbottom=True)
     for axes, (title, chosen) in zip(grid.flat, panels.items(), strict=False):
-        axes.set_title(fill(title, TITLE_LETTERS), fontsize=10, loc="left")
+        letters = min(TITLE_LETTERS, int(10 * width / columns))
+        axes.set_title(fill(title, letters), fontsize=10, loc="left")
         if crowded:
             _panel_of_rows(axes, sheet, chosen, axis)
         else:
             _panel(axes, sheet, chosen, axis)
     if sheet.heading():
-        figure.suptitle(sheet.heading(), x=0.01, ha="left", fontsize=11)
+        figure.suptitle(paper.broken(sheet.heading(), width), x=0.01, ha="left", fontsize=11)
     return figure
 
 
@@ -222,18 +226,4 @@ def _panel(axes: Axes, sheet: _Sheet, lines: Sequence[Line], axis: str) -> None:
     axes.set_xlabel(axis)
     axes.set_ylabel(sheet.text)
     axes.set_yscale("log")
-    _mark_decades(axes.yaxis)
-
-
-def _mark_decades(axis: Axis) -> None:
-    """Label some steps of each decade of a logarithmic axis by plain numbers: more if it is short.
-
-    The lines are drawn already.
-    """
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    low, high = axis.get_view_interval()  # of all panels that share the axis
-    steps = (1, 1.5, 2, 3, 4, 5, 7) if high < 10 * low else (1, 2, 5)
-    axis.set_major_locator(LogLocator(subs=steps))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter(NullFormatter())
+    mark_logarithmic(axes.yaxis)

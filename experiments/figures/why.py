@@ -19,6 +19,7 @@ from ringleaf.experiments.explain.findings import (
     Diagram,
     Explained,
 )
+from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import INK
 from ringleaf.units import PS_PER_US, format_size
@@ -38,6 +39,8 @@ COLORS = {
     PROCESSORS: "#92703c",
     OTHER: "#8a8f98",
 }
+_WHOLE = "#c3c8ce"
+"""The colour of bounds and times, which no part has."""
 _AGAIN = COLORS[RESENDS]
 _MOST_HEADS = 600
 _BAND = 3  # messages in a band, at least; fewer are lines
@@ -49,42 +52,37 @@ def draw_waterfalls(rows: Sequence[Explained], clock: str) -> Figure:
     import matplotlib.pyplot as plt
 
     shown = rows[:MOST_PANELS]
-    columns = min(COLUMNS, max(len(shown), 2))
+    columns = sheet.across(min(COLUMNS, max(len(shown), 2)), 2.8)
     lines = -(-len(shown) // columns)
     figure: Figure
     figure, grid = plt.subplots(
-        lines, columns, figsize=(3.6 * columns, 2.5 * lines + 0.3), squeeze=False,
+        lines, columns, figsize=sheet.size(3.6 * columns, 2.5 * lines + 0.3), squeeze=False,
         layout="constrained",
     )  # fmt: skip
     for axes in grid.flat[len(shown) :]:
         axes.set_visible(False)
     for axes, row in zip(grid.flat, shown, strict=False):
-        _waterfall(axes, row)
+        _waterfall(axes, row, figure.get_figwidth() / columns)
     figure.supxlabel(f"{clock} time (µs)", fontsize=10)
     return figure
 
 
-def _waterfall(axes: Axes, row: Explained) -> None:
+def _waterfall(axes: Axes, row: Explained, width: float) -> None:
     at_us = bound_us = row.bound.time_ps / PS_PER_US
     time_us = row.time_ps / PS_PER_US
     parts = [name for name in PARTS if row.lost_ps[name]]
     room_us = max(time_us - bound_us, 0.02 * time_us)
     left_us = max(bound_us - 0.35 * room_us, 0.0)
-    axes.barh(0, bound_us - left_us, 0.62, left=left_us, color="#8a8f9880")
+    axes.barh(0, bound_us - left_us, 0.62, left=left_us, color=_WHOLE)
     for place, name in enumerate(parts, start=1):
         width_us = row.lost_ps[name] / PS_PER_US
         axes.barh(place, width_us, 0.62, left=at_us, color=COLORS[name])
         axes.plot([at_us] * 2, [place - 1.31, place + 0.31], color=INK, linewidth=0.6)
         at_us += width_us
-        is_late = at_us - bound_us > 0.6 * room_us
-        edge_us, sign = (at_us - width_us, -1) if is_late else (at_us, 1)
-        axes.annotate(
-            f"{width_us:.4g}", (edge_us, place), xytext=(3 * sign, 0), va="center", fontsize=8,
-            textcoords="offset points", ha="right" if is_late else "left",
-        )  # fmt: skip
+        _write_width(axes, place, (at_us - width_us, at_us), bound_us, room_us)
     end = len(parts) + 1
     axes.plot([at_us] * 2, [end - 1.31, end + 0.31], color=INK, linewidth=0.6)
-    axes.barh(end, time_us - left_us, 0.62, left=left_us, color=look_of(row.algo).color)
+    axes.barh(end, time_us - left_us, 0.62, left=left_us, color=_WHOLE)
     names = ["bound", *(TITLES[name] for name in parts), "time"]
     axes.set_yticks(range(end + 1), names, fontsize=8)
     axes.set_ylim(end + 0.6, -0.6)
@@ -92,9 +90,22 @@ def _waterfall(axes: Axes, row: Explained) -> None:
     axes.locator_params(axis="x", nbins=4)
     axes.tick_params(axis="x", labelsize=8)
     axes.grid(axis="y", visible=False)
-    axes.set_title(
-        f"{row.algo}, {format_size(row.size_bytes)}: {bound_us:.4g} to {time_us:.4g}",
-        loc="left", fontsize=9,
+    title = f"{row.algo}, {format_size(row.size_bytes)}: {bound_us:.4g} to {time_us:.4g}"
+    axes.set_title(sheet.broken(title, width - 1.3, 9), loc="left", fontsize=9)
+
+
+def _write_width(
+    axes: Axes, place: int, ends: tuple[float, float], bound_us: float, room_us: float
+) -> None:
+    """Write how long a part is: in its bar if that is wide, or else where there is more room."""
+    wide = ends[1] - ends[0]
+    is_inside = wide > 0.3 * room_us
+    is_late = ends[1] - bound_us > 0.6 * room_us
+    at_us, sign = (ends[0], -1) if is_late and not is_inside else (ends[1], 1)
+    axes.annotate(
+        f"{wide:.4g}", (at_us, place), xytext=(-3 if is_inside else 3 * sign, 0), va="center",
+        fontsize=8, textcoords="offset points", ha="right" if is_inside or is_late else "left",
+        color="#ffffff" if is_inside else INK,
     )  # fmt: skip
 
 
@@ -105,7 +116,8 @@ def draw_time_space(row: Explained, clock: str) -> Figure:
     found = row.diagram
     figure: Figure
     height = 1.9 + 0.16 * max(len(found.lanes), 8)
-    figure, axes = plt.subplots(figsize=(8.6, height), layout="constrained")
+    inches = sheet.size(8.6, height)
+    figure, axes = plt.subplots(figsize=inches, layout="constrained")
     for lane in range(len(found.lanes)):
         axes.axhline(lane, color=INK, linewidth=0.4, alpha=0.5)
     _arrows(axes, found, look_of(row.algo).color)
@@ -120,10 +132,10 @@ def draw_time_space(row: Explained, clock: str) -> Figure:
     axes.set_xlim(0, row.time_ps / PS_PER_US)
     axes.grid(axis="y", visible=False)
     axes.set_xlabel(f"{clock} time (µs)")
-    axes.set_title(
-        f"{row.algo}, {format_size(row.size_bytes)}: {_told(found)}", loc="left", fontsize=11
-    )
-    figure.legend(loc="outside lower center", ncols=4, fontsize=9)
+    title = f"{row.algo}, {format_size(row.size_bytes)}: {_told(found)}"
+    figure.suptitle(sheet.broken(title, inches[0]), x=0.01, ha="left", fontsize=11)
+    columns = sheet.entries(axes.get_legend_handles_labels()[1], inches[0], 4)
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     return figure
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.figures.sheet import given_to, in_column_of
 from ringleaf.experiments.figures.style import SUFFIXES
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.folder import REPORT, write_text
@@ -30,13 +31,26 @@ def draw(
         text: The spec, as YAML.
         perform: Does the drawing of all figures.
     """
-    svgs = figures.draw_all(folder / "figures", cases, perform)
+    with in_column_of(given_to(folder)):
+        svgs = figures.draw_all(folder / "figures", cases, perform)
+    drawings = [folder / "figures" / f"{name}{suffix}" for name in svgs for suffix in SUFFIXES]
+    return [*write_page(folder, cases, about, text, svgs), *drawings]
+
+
+def write_page(
+    folder: Path,
+    cases: Sequence[JobsCase],
+    about: Sequence[str],
+    text: str,
+    svgs: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Write the report, with figures if there are any; return the file."""
     most = max(case.combination.count for case in cases)
     title = f"{most} training jobs beside each other" if most > 1 else "A training job"
-    page = report.render(cases, svgs, title=title, about=about, spec=text)
-    write_text(folder / REPORT, page)
-    drawings = [folder / "figures" / f"{name}{suffix}" for name in svgs for suffix in SUFFIXES]
-    return [folder / REPORT, *drawings]
+    write_text(
+        folder / REPORT, report.render(cases, svgs or {}, title=title, about=about, spec=text)
+    )
+    return [folder / REPORT]
 
 
 def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:

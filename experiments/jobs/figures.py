@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.lines import draw_lines, suits
 from ringleaf.experiments.figures.style import INK, matplotlib_style, save
 from ringleaf.experiments.figures.tasks import Perform, in_turn
@@ -110,10 +110,10 @@ def draw_timeline(case: JobsCase) -> Figure:
     rows = [1 + max(max(s.layers) for s in case.spans if s.job == row.job) for row in case.rows]
     tall = [max(1.0, 0.05 * layers) for layers in rows]
     figure: Figure
+    inches = sheet.size(9, 1.1 + sum(tall) + 0.45 * len(rows))
     figure, panels = plt.subplots(
-        len(rows), 1, figsize=(9, 1.1 + sum(tall) + 0.45 * len(rows)), squeeze=False,
-        height_ratios=tall, layout="constrained",
-    )  # fmt: skip
+        len(rows), 1, figsize=inches, squeeze=False, height_ratios=tall, layout="constrained"
+    )
     for axes, row, layers in zip(panels[:, 0], case.rows, rows, strict=True):
         spans = [span for span in case.spans if span.job == row.job]
         _draw_job(axes, spans, layers)
@@ -121,9 +121,10 @@ def draw_timeline(case: JobsCase) -> Figure:
     panels[-1][0].set_xlabel(f"{case.clock} time (ms)", fontsize=9)
     for kind, name in SPAN_NAMES.items():
         panels[0][0].fill_between([], [], color=SPAN_COLORS[kind], label=name)
-    figure.legend(loc="outside lower center", ncols=len(SPAN_NAMES), fontsize=9)
+    columns = sheet.entries(SPAN_NAMES.values(), inches[0])
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     combination = case.combination
-    _write_title(figure, f"layers over time: {combination.algo}, {combination.order}", 2.25)
+    _write_title(figure, f"layers over time: {combination.algo}, {combination.order}")
     return figure
 
 
@@ -177,8 +178,9 @@ def draw_over_memory(
     figure: Figure
     counts = _values(cases, lambda case: str(case.combination.count))
     orders = _values(cases, lambda case: case.combination.order)
+    inches = sheet.size(7, 0.6 + 3.6 * len(counts))
     figure, panels = plt.subplots(
-        len(counts), 1, figsize=(7, 0.6 + 3.6 * len(counts)), squeeze=False, layout="constrained"
+        len(counts), 1, figsize=inches, squeeze=False, layout="constrained"
     )
     for axes, count in zip(panels[:, 0], counts, strict=True):
         series: dict[tuple[str, ...], dict[float, float]] = {}
@@ -191,7 +193,7 @@ def draw_over_memory(
         axes.set_title(_name_count(count), fontsize=10, loc="left")
         axes.set_xlabel("slots or aggregators of a switch", fontsize=9)
         axes.set_ylabel(f"{cases[0].clock} time (ms)", fontsize=9)
-    _write_title(figure, f"{label}; mean of jobs", 1.75)
+    _write_title(figure, f"{label}; mean of jobs")
     return figure
 
 
@@ -204,12 +206,12 @@ def draw_bars(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], i
     reduction = _reductions(cases)
     algos = _values(cases, reduction)
     orders = _values(cases, lambda case: case.combination.order)
-    across = min(len(counts), 2)
+    across = sheet.across(min(len(counts), 2), 2.2, 1.2)
     down = -(-len(counts) // across)
     tall = 0.5 + len(algos) * (0.15 + 0.14 * len(orders))
     figure, panels = plt.subplots(
-        down, across, figsize=(1.6 + 3.8 * across, 1 + tall * down), sharex=True, sharey=True,
-        squeeze=False, layout="constrained",
+        down, across, figsize=sheet.size(1.6 + 3.8 * across, 1 + tall * down), sharex=True,
+        sharey=True, squeeze=False, layout="constrained",
     )  # fmt: skip
     thick = 0.84 / len(orders)
     named = len(orders) <= len(COLORS)  # by a legend; else beside each bar
@@ -235,11 +237,12 @@ def draw_bars(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], i
         axes.set_visible(False)
     panels[0][0].set_ylim(len(algos) - 0.5, -0.5)
     panels[0][0].set_xlim(left=0)
-    _write_title(figure, f"{label}; bars: mean of jobs, dots: jobs", across)
+    _write_title(figure, f"{label}; bars: mean of jobs, dots: jobs")
     if len(orders) > 1 and named:
         for place, order in enumerate(orders):
             panels[0][0].bar(0, 0, color=COLORS[place % len(COLORS)], label=order)
-        figure.legend(loc="outside lower center", ncols=4, fontsize=9)
+        columns = sheet.entries(orders, figure.get_figwidth(), 4)
+        figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     return figure
 
 
@@ -262,27 +265,27 @@ def _name_count(count: str) -> str:
 
 
 def draw_links(cases: Sequence[JobsCase]) -> Figure:
-    """Draw the busiest link that most jobs of a case share over time, jobs stacked in colours."""
+    """Draw a link that most jobs share over time, the same in all panels, jobs stacked."""
     figure, grid = _grid(cases, lambda case: case.link)
     for axes, case in grid:
         assert case.link_series is not None
         owners = case.link_series[1:] if len(case.link_series) > 1 else case.link_series
-        step, sums = _coarse(owners, np.add)
+        step, sums = _coarse(owners)
         full = case.link_rate_bps / 8 * step * case.bin_ps / PS_PER_S  # bytes per step
         times_ms = np.arange(sums.shape[1]) * step * case.bin_ps / PS_PER_MS
         axes.stackplot(times_ms, 100 * sums / full, colors=COLORS, step="post", linewidth=0)
         axes.set_ylim(0, 105)
-    _finish(figure, grid, _job_names(cases), "load of the busiest shared link", "load (%)")
+    _finish(figure, grid, _job_names(cases), "load of a shared link", "load (%)")
     return figure
 
 
 def draw_queues(cases: Sequence[JobsCase]) -> Figure:
-    """Draw each case's fullest queue over time, classes stacked: the maximum of each bin."""
+    """Draw each case's fullest queue over time, classes stacked: when it held most."""
     figure, grid = _grid(cases, lambda case: case.queue)
     shown: set[int] = set()
     for axes, case in grid:
         assert case.queue_series is not None
-        step, most = _coarse(case.queue_series, np.maximum)
+        step, most = _fullest(case.queue_series)
         times_ms = np.arange(most.shape[1]) * step * case.queue_bin_ps / PS_PER_MS
         axes.stackplot(times_ms, most / 1024, colors=COLORS, step="post", linewidth=0)
         shown |= {int(level) for level in np.flatnonzero(case.queue_series.any(axis=1))}
@@ -327,10 +330,10 @@ def _finish(
         first.fill_between([], [], color=COLORS[number % len(COLORS)], label=name)
     figure.legend(
         loc="outside lower center",
-        ncols=min(len(names), int(figure.get_figwidth() / 1.3)),
+        ncols=min(len(names), sheet.entries(names.values(), figure.get_figwidth(), 12)),
         fontsize=9,
     )
-    _write_title(figure, title, figure.get_figwidth() / 4)
+    _write_title(figure, title)
     for axes, _ in grid:
         place = axes.get_subplotspec()
         if place is not None and place.is_first_col():
@@ -339,10 +342,10 @@ def _finish(
             axes.set_xlabel("simulated time (ms)", fontsize=9)
 
 
-def _write_title(figure: Figure, title: str, panels: float) -> None:
-    """Write a title on as many lines as a figure of so many panels, 4 inches each, needs."""
-    lines = wrap(title[0].upper() + title[1:], int(42 * panels))
-    figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=11)
+def _write_title(figure: Figure, title: str) -> None:
+    """Write a title on as many lines as it needs."""
+    text = sheet.broken(title[0].upper() + title[1:], figure.get_figwidth())
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11)
 
 
 def _fit_time(grid: Sequence[tuple[Axes, JobsCase]]) -> None:
@@ -371,10 +374,11 @@ def _grid(
     if max(map(len, rows)) == 1:  # one below the other they would be a strip
         rows = [list(cases)]
     widest = max(map(len, rows))
-    columns = -(-widest // -(-widest // MOST_COLUMNS))
+    most = sheet.across(MOST_COLUMNS, 1.9, 0.7)
+    columns = -(-widest // -(-widest // most))
     lines = [row[i : i + columns] for row in rows for i in range(0, len(row), columns)]
     figure, panels = plt.subplots(
-        len(lines), columns, figsize=(1.4 + 2.7 * columns, 1.3 + 1.55 * len(lines)),
+        len(lines), columns, figsize=sheet.size(1.4 + 2.7 * columns, 1.3 + 1.55 * len(lines)),
         sharex=True, sharey="all" if alike else "none", squeeze=False, layout="constrained",
     )  # fmt: skip
     reduction = _reductions(cases)
@@ -392,10 +396,10 @@ def _grid(
     return figure, found
 
 
-def _coarse(series: npt.NDArray[np.int64], join: np.ufunc) -> tuple[int, npt.NDArray[np.int64]]:
-    """Join neighbouring bins to at most `STEPS`; return the bins in each, and the result."""
+def _coarse(series: npt.NDArray[np.int64]) -> tuple[int, npt.NDArray[np.int64]]:
+    """Add up neighbouring bins to at most `STEPS`; return the bins in each, and the result."""
     step = -(-series.shape[1] // STEPS)
-    return step, join.reduceat(series, np.arange(0, series.shape[1], step), axis=1)
+    return step, np.add.reduceat(series, np.arange(0, series.shape[1], step), axis=1)
 
 
 def _fullest(series: npt.NDArray[np.int64]) -> tuple[int, npt.NDArray[np.int64]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from ringleaf.experiments import drops, held
+from ringleaf.experiments import drops, held, link_use
 from ringleaf.experiments.jobs.figures import TIMELINE
 from ringleaf.experiments.jobs.results import JobRow, JobsCase, timeline_file
 from ringleaf.experiments.page.document import document, figure
@@ -17,7 +17,7 @@ _CAPTIONS = {
         "Waiting for the front layers",
         "What forward passes wait, per iteration, for the sums of the first quarter of the layers.",
     ),
-    "links": ("The busiest shared link", "Load over time, by job."),
+    "links": ("A shared link", "Load over time, by job: one link in all panels of as many jobs."),
     "queues": ("The fullest queue", "Bytes over time, by priority."),
     "memory": ("Switch memory", "Slots or aggregators in use in the fullest switch, by job."),
 }
@@ -27,9 +27,9 @@ _TIMELINE = (
     "until all ranks have its sum; the layer's next forward pass waits for that."
 )
 _COLUMNS = (
-    "jobs", "algorithm", "order", "entries", "job", "model", "ranks", "JCT (ms)",
+    "jobs", "algorithm", "order", "entries", "job", "model", "JCT (ms)", "#wrong", "retx", "drops",
     "iteration (ms)", "compute (ms)", "wait (ms)", "front (ms)", "fairness", "busiest link (%)",
-    "queue", "memory", "#wrong", "retx", "drops",
+    "queue", "memory", "ranks",
 )  # fmt: skip
 
 
@@ -61,6 +61,11 @@ def render(
         "<h2>Results</h2>",
         *_table(rows),
         *drops.as_html({(case.combination.name, 0): case.drops for case in cases if case.drops}),
+        *link_use.as_html(
+            {(case.combination.name, 0): case.uses for case in cases},
+            [case.combination.name for case in cases],
+            "case",
+        ),
         *(line for case in cases for line in held.as_html(case.combination.name, case.rows[0])),
         *_timelines(cases, timelines),
         "<h2>Run it again</h2>",
@@ -97,16 +102,16 @@ def _table(rows: Sequence[JobRow]) -> Iterator[str]:
     yield from (f"<th>{escape(name)}</th>" for name in _COLUMNS)
     yield "</tr></thead><tbody>"
     for row in rows:
-        times = (row.jct_ps, row.iteration_ps, row.compute_ps, row.wait_ps, row.front_wait_ps)
+        times = (row.iteration_ps, row.compute_ps, row.wait_ps, row.front_wait_ps)
         cells = (
             str(row.jobs), row.algo, row.order,
             "all" if row.entries is None else str(row.entries),
-            str(row.job), row.model, str(row.ranks),
+            str(row.job), row.model, f"{row.jct_ps / PS_PER_MS:,.3f}",
+            str(row.wrong), f"{row.retransmissions:,}", f"{row.drops:,}",
             *(f"{time_ps / PS_PER_MS:,.3f}" for time_ps in times),
             f"{row.fairness:.3f}", f"{row.busiest_percent:.1f}",
             "-" if row.peak_queue_bytes is None else format_size(row.peak_queue_bytes),
-            "-" if row.memory_peak is None else str(row.memory_peak),
-            str(row.wrong), f"{row.retransmissions:,}", f"{row.drops:,}",
+            "-" if row.memory_peak is None else str(row.memory_peak), str(row.ranks),
         )  # fmt: skip
         kind = ' class="wrong"' if row.wrong else ""
         yield f"<tr{kind}>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import drops
+from ringleaf.experiments import drops, link_use
 from ringleaf.experiments.folder import write_bytes, write_text
 from ringleaf.experiments.jobs.timeline import Span, as_chrome, from_chrome
+from ringleaf.experiments.link_use import LinkUse
 from ringleaf.experiments.results import SCHEMA_VERSION, read_json
 from ringleaf.hosts.workload.graph import Graph
 from ringleaf.hosts.workload.replay import Times
@@ -99,6 +100,7 @@ class JobsCase:
     memory_switch: str = ""  # the fullest; "": none aggregates
     memory_series: npt.NDArray[np.int64] | None = None  # (group numbers, samples) entries in use
     drops: list[Drop] = field(default_factory=list)
+    uses: list[LinkUse] = field(default_factory=list)  # of links, the busiest first
     wall_s: float = 0.0
     traces: list[tuple[Graph, list[Times]]] = field(default_factory=list)  # if wanted, by job
 
@@ -121,7 +123,7 @@ def jain(values: Sequence[float]) -> float:
 
 FILES = (
     *("config.json", "results.csv", "summary.json", "series.npz", "spec.yaml", "log.txt"),
-    drops.FILE,
+    *(drops.FILE, link_use.FILE),
 )
 TIMELINES = "timelines"  # folder of a Chrome trace per case
 _SCALARS = ("bin_ps", "link", "link_rate_bps", "queue_bin_ps", "queue", "memory_interval_ps",
@@ -163,6 +165,8 @@ def write_summary(
     dropped = {(case.combination.name, 0): case.drops for case in cases if case.drops}
     if dropped:
         write_text(folder / drops.FILE, drops.as_csv(dropped))
+    uses = {(case.combination.name, 0): case.uses for case in cases}
+    write_text(folder / link_use.FILE, link_use.as_csv(uses))
     for case in cases:
         if case.spans:
             (folder / TIMELINES).mkdir(exist_ok=True)
@@ -216,6 +220,7 @@ def read_cases(folder: Path) -> list[JobsCase]:
             f"plot: can't read the series, got {str(path)!r}; run it again"
         ) from error
     rows = iter([JobRow(**row) for row in summary["rows"]])
+    dropped, uses = drops.read(folder), link_use.read(folder)
     cases = []
     for found in summary["cases"]:
         combination = Combination(**{f.name: found[f.name] for f in fields(Combination)})
@@ -223,6 +228,8 @@ def read_cases(folder: Path) -> list[JobsCase]:
         own = [next(rows) for _ in range(combination.count)]
         scalars: dict[str, Any] = {name: found[name] for name in _SCALARS}
         spans = read_spans(folder / timeline_file(combination))
+        key = (combination.name, 0)
+        more |= {"drops": dropped.get(key, []), "uses": uses.get(key, [])}
         cases.append(JobsCase(combination, own, spans=spans, **scalars, **more))
     return cases
 

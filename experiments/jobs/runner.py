@@ -117,6 +117,7 @@ class JobsExperiment:
         self.spec = spec = divide_injection(spec)
         self.graph = make_graph(spec)
         self._cablings: dict[tuple[str, ...], Cabling] = {}
+        self._links: dict[int, str] = {}  # by number of jobs: the link that all cases show
         check_room(spec, len(hosts(self.graph)))
         self._check_orders()
         self.combinations = [
@@ -257,7 +258,9 @@ class JobsExperiment:
         )
         stage = stage or partial(play_virtually, spec, self.graph)
         done = stage(play)
-        found = summarise(self.graph, combination, jobs, done)
+        shown = self._links.get(combination.count, "")
+        found = summarise(self.graph, combination, jobs, done, shown)
+        self._links[combination.count] = found.link
         if spec.chakra:
             found.traces = [_trace(done, *each) for each in enumerate(job.ranks for job in jobs)]
         return found

@@ -13,6 +13,7 @@ import yaml
 from ringleaf.compiling import working_s
 from ringleaf.experiments import loading
 from ringleaf.experiments.beside import Drawer
+from ringleaf.experiments.columns import fold, letters
 from ringleaf.experiments.console import Write, columns, in_place, to_terminal
 from ringleaf.experiments.estimate import format_wait
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
@@ -21,6 +22,7 @@ from ringleaf.experiments.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.progress import INTERVAL_S, TRUSTED
 from ringleaf.experiments.results import now, versions, write_config, write_log
+from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.options import resolve_jobs
 from ringleaf.experiments.topology_copy import keep_topology
 
@@ -74,9 +76,10 @@ def _run(
     pcaps = folder / "pcap" if experiment.spec.pcap else None
     progress = JobsProgress(len(experiment.combinations), to_terminal())
     cases: list[JobsCase] = []
-    widths = table.column_widths(experiment.spec)
+    most = letters(wide=experiment.spec.wide)
+    columns = table.columns_of(experiment.spec, most)
     about = table.about(experiment)
-    for line in table.head(experiment):
+    for line in fold(table.head(experiment, columns), most):
         emit(line)
     progress.stage(loading.stage())
     try:
@@ -85,7 +88,7 @@ def _run(
                 progress.finish_case()
                 cases.append(case)
                 for row in case.rows:
-                    emit(table.line(row, widths))
+                    emit(table.line(row, columns))
                 if pcaps is not None:
                     out.note(sorted((pcaps / case.combination.name).glob("*.pcapng")))
                 out.keep(partial(_note_traces, out, case))
@@ -101,11 +104,11 @@ def _run(
             write = partial(results.write_summary, folder, cases, told, complete=is_whole)
             out.keep(write, *timelines)
             out.keep(partial(write_log, folder, map(_log_line, cases)))
-            for line in table.foot(cases):
+            for line in fold(table.foot(cases), most):
                 emit(line)
         if cases and drawn:
             progress.stage("drawing figures and the report")
-            out.keep(lambda: out.note(_draw(folder, cases, about, text, beside)))
+            out.keep(lambda: out.note(_draw(experiment.spec, cases, about, text, beside)))
             progress.clear()
             if (folder / REPORT).exists():  # else the disk was full
                 emit(f"# report: {folder / REPORT}")
@@ -130,14 +133,16 @@ def _log_line(case: JobsCase) -> str:
 
 
 def _draw(
-    folder: Path, cases: list[JobsCase], about: Sequence[str], text: str, beside: Drawer | None
+    spec: JobsSpec, cases: list[JobsCase], about: Sequence[str], text: str, beside: Drawer | None
 ) -> list[Path]:
     """Draw figures and the report by the process beside this one, or here; return the files."""
-    found = beside.draw(folder) if beside else None
+    found = beside.draw(spec.out) if beside and spec.figures else None
     if found is None:
         from ringleaf.experiments.jobs import drawing  # imports matplotlib
 
-        found = drawing.draw(folder, cases, about, text)
+        if not spec.figures:
+            return drawing.write_page(spec.out, cases, about, text)
+        found = drawing.draw(spec.out, cases, about, text)
     return found
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ringleaf.experiments.jobs.results import Combination, JobRow, JobsCase, jain
 from ringleaf.experiments.jobs.stages import Performance
 from ringleaf.experiments.jobs.timeline import spans_of
+from ringleaf.experiments.link_use import uses_of
 from ringleaf.experiments.spec.jobs import JobSpec
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.topologies.graph import link
@@ -30,17 +31,30 @@ def summarise(
     combination: Combination,
     jobs: Sequence[JobSpec],
     done: Performance,
+    shown: str = "",
 ) -> JobsCase:
     """Return a case: its rows, one per job, and the series of a shared link, queue and switch.
 
     Live, links, queues and switches' memory are not known over time.
+
+    Args:
+        graph: The topology.
+        combination: The case.
+        jobs: Its jobs.
+        done: How they ran.
+        shown: The link of the case before with as many jobs, so that both show the same one; "":
+            the most loaded one that most jobs share.
     """
     trained, outcome = done.jobs, done.outcome
     is_live = done.lateness is not None
     shared = _shared(graph, outcome)
+    if shown:
+        shared = next(ends for ends in outcome.link_bytes if " to ".join(ends) == shown)
     loads = _loads(graph, outcome)
     queues = outcome.queue_series
-    fullest = max(queues, key=lambda name: int(queues[name].max())) if queues else ("", "")
+    fullest = ("", "")
+    if queues:
+        fullest = max(queues, key=lambda name: int(queues[name].sum(axis=0).max(initial=0)))
     switch, entries = _fullest(outcome)
     in_use = entries.sum(axis=0)
     fairness = jain([_speed(job) for job in trained if _ended(job)])
@@ -93,6 +107,7 @@ def summarise(
         memory_switch=switch,
         memory_series=entries if switch else None,
         drops=outcome.drop_counts,
+        uses=uses_of(graph, outcome),
         wall_s=outcome.wall_s,
     )
 

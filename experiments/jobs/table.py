@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from ringleaf.experiments import drops, held
+from ringleaf.experiments import drops, held, link_use
+from ringleaf.experiments.columns import Columns
 from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of, is_live
 from ringleaf.experiments.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
+from ringleaf.topologies.registry import notes
 from ringleaf.units import PS_PER_MS
 
 VIRTUAL_JCT = "virtual"
@@ -39,11 +41,16 @@ _COLUMNS = (
     ("#wrong", "", 6),
     ("retx", "", 5),
 )
+_SPARE = (
+    *("memory", "links", "compute", "ranks", "iteration", "fair", "front", "queue"),
+    *("model", "busiest", "wait", "retx"),
+)
 
 
-def head(experiment: JobsExperiment) -> Iterator[str]:
-    """Yield the lines before the first row."""
+def head(experiment: JobsExperiment, columns: Columns | None = None) -> Iterator[str]:
+    """Yield the lines before the first row; by default, it has all columns."""
     spec = experiment.spec
+    columns = columns or columns_of(spec)
     first, *others = about(experiment)
     yield f"# Ringleaf: {first}"
     yield from (f"# {line}" for line in others)
@@ -55,9 +62,7 @@ def head(experiment: JobsExperiment) -> Iterator[str]:
     if is_live(spec):
         yield "# virtual: the JCT of the same jobs in virtual time; -: not known on a live network"
         yield "#"
-    columns, widths = _columns(spec), column_widths(spec)
-    yield "#" + _line((name for name, _, _ in columns), widths)[1:]
-    yield "#" + _line((unit for _, unit, _ in columns), widths)[1:]
+    yield from columns.titles()
 
 
 def about(experiment: JobsExperiment) -> list[str]:
@@ -68,32 +73,31 @@ def about(experiment: JobsExperiment) -> list[str]:
         f"{describe(link_kinds(experiment.graph))}, "
         f"{spec.placement}; {conduct(spec)}; seed {spec.seed}",
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
+        *notes(spec.topo),
     ]
 
 
-def column_widths(spec: JobsSpec) -> tuple[int, ...]:
-    """Return the width of each column; names may be longer than the usual width."""
+def columns_of(spec: JobsSpec, most: int | None = None) -> Columns:
+    """Return the columns that fit so many letters; names may be longer than the usual width."""
     named = {
         "algo": spec.algos,
         "order": spec.orders,
         "model": [job.model.name for job in spec.jobs],
     }
-    return tuple(
-        max(width, *map(len, named.get(name, [name]))) for name, _, width in _columns(spec)
-    )
+    every = [each for each in _COLUMNS if is_live(spec) or each[0] != VIRTUAL_JCT]
+    sized = [
+        (name, unit, max(width, *map(len, named.get(name, [name])))) for name, unit, width in every
+    ]
+    return Columns.fitting(sized, _SPARE, most)
 
 
-def _columns(spec: JobsSpec) -> Sequence[tuple[str, str, int]]:
-    return [each for each in _COLUMNS if is_live(spec) or each[0] != VIRTUAL_JCT]
-
-
-def line(row: JobRow, widths: Sequence[int]) -> str:
-    """Return a row as a line, in columns of given widths."""
+def line(row: JobRow, columns: Columns) -> str:
+    """Return a row as a line."""
     times = (
         *(row.jct_ps, row.virtual_jct_ps, row.iteration_ps, row.compute_ps, row.wait_ps),
         row.front_wait_ps,
     )
-    return _line(
+    return columns.line(
         (
             str(row.jobs),
             row.algo,
@@ -111,8 +115,7 @@ def line(row: JobRow, widths: Sequence[int]) -> str:
             "-" if row.memory_mean is None else f"{row.memory_mean:.1f}",
             str(row.wrong),
             str(row.retransmissions),
-        ),
-        widths,
+        )
     )
 
 
@@ -125,6 +128,8 @@ def foot(cases: Sequence[JobsCase]) -> Iterator[str]:
         if row.reason:
             yield f"# job {row.job} of {row.jobs} by {row.algo}, {row.order}: {row.reason}"
     for case in cases:
+        if told := link_use.tell(case.uses):
+            yield f"# {told} ({case.combination.name})"
         if case.rows[0].drops:
             yield f"# {drops.tell(case.combination.name, 0, case.rows[0].drops, case.drops)}"
         for line in held.tell(case.combination.name, case.rows[0]):
@@ -158,7 +163,3 @@ def _memory(cases: Sequence[JobsCase]) -> Iterator[str]:
             said.append(f"{late} of {len(due)} deadlines missed")
         if said:
             yield f"# {case.combination.name}: {'; '.join(said)}"
-
-
-def _line(cells: Iterable[str], widths: Sequence[int]) -> str:
-    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.nic.workload import Row
 from ringleaf.units import PS_PER_US
 
@@ -37,7 +38,10 @@ def draw_cache(rows: Sequence[Row]) -> Figure:
     import matplotlib.pyplot as plt
 
     figure: Figure
-    figure, (hits, forward, both) = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
+    columns = 3 if sheet.across(3, 2.8) == 3 else 1
+    inches = sheet.size(10, 3.6 if columns == 3 else 8)
+    figure, panels = plt.subplots(3 // columns, columns, figsize=inches, layout="constrained")
+    hits, forward, both = panels
     _draw(hits, rows, lambda row: float(row["hit_percent"]), with_host=False)
     hits.set_ylim(0, 100)
     hits.set_title("hits (% of remote look-ups)", fontsize=9)
@@ -54,7 +58,11 @@ def draw_time(rows: Sequence[Row], clock: str) -> Figure:
     import matplotlib.pyplot as plt
 
     figure: Figure
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
+    columns = sheet.across(2, 2.8)
+    inches = sheet.size(9, 3.6 if columns == 2 else 6.4)
+    figure, axes = plt.subplots(
+        2 // columns, columns, figsize=inches, layout="constrained", sharey=True
+    )
     for place, name in zip(axes, ("forward", "backward"), strict=True):
         _draw(place, rows, microseconds(f"{name}_ps"))
         place.set_title(name, fontsize=10)
@@ -90,5 +98,6 @@ def _draw(axes: Axes, rows: Sequence[Row], value: Value, *, with_host: bool = Tr
 
 def _finish(figure: Figure, labelled: Axes, title: str) -> None:
     lines, labels = labelled.get_legend_handles_labels()
-    figure.legend(lines, labels, loc="outside lower center", ncols=5, fontsize=8)
+    columns = sheet.entries(labels, figure.get_figwidth(), 5, points=8)
+    figure.legend(lines, labels, loc="outside lower center", ncols=columns, fontsize=8)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)

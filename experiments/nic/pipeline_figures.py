@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.nic.workload import Row
 from ringleaf.units import PS_PER_US, format_time
 
@@ -31,7 +32,7 @@ def draw_turn(rows: Sequence[Row], clock: str) -> Figure:
     import matplotlib.pyplot as plt
 
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+    figure, axes = plt.subplots(figsize=sheet.size(6.4, 3.6), layout="constrained")
     nics = [row for row in rows if row["system"] == "nic" and row["messages"] > 1]
     for number, tile in enumerate(sorted({int(row["tile"]) for row in nics})):
         line = sorted((row for row in nics if row["tile"] == tile), key=lambda row: row["products"])
@@ -53,7 +54,9 @@ def draw_turn(rows: Sequence[Row], clock: str) -> Figure:
     axes.set_xlabel("multiplications per second (10^12)", fontsize=9)
     axes.set_ylabel(f"{clock} time (us)", fontsize=9)
     axes.tick_params(labelsize=8)
-    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
+    labels = axes.get_legend_handles_labels()[1]
+    columns = sheet.entries(labels, figure.get_figwidth(), 4)
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=8)
     figure.suptitle("Time of each further message", x=0.01, ha="left", fontsize=11)
     return figure
 
@@ -62,7 +65,7 @@ def _draw(rows: Sequence[Row], clock: str, name: str, title: str, *, with_formul
     import matplotlib.pyplot as plt
 
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+    figure, axes = plt.subplots(figsize=sheet.size(6.4, 3.6), layout="constrained")
     rows = [row for row in rows if row["products"] == rows[0]["products"]]
     systems = dict.fromkeys((row["system"], row["latency_ps"]) for row in rows)
     for number, (system, latency_ps) in enumerate(systems):
@@ -82,7 +85,9 @@ def _draw(rows: Sequence[Row], clock: str, name: str, title: str, *, with_formul
     axes.set_xlabel("samples of a message", fontsize=9)
     axes.set_ylabel(f"{clock} time (us)", fontsize=9)
     axes.tick_params(labelsize=8)
-    figure.legend(loc="outside lower center", ncols=4, fontsize=8)
+    labels = axes.get_legend_handles_labels()[1]
+    columns = sheet.entries(labels, figure.get_figwidth(), 4)
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=8)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure
 

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.experiments.figures.sheet import given_to, in_column_of
 from ringleaf.experiments.figures.style import SUFFIXES, matplotlib_style, save
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.folder import REPORT, write_text
@@ -32,8 +33,8 @@ def workload_of(name: str) -> Workload[Any]:
     return found
 
 
-def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:
-    """Draw figures and the report of a run from its directory; return the files.
+def redraw(folder: Path, perform: Perform = in_turn, *, with_figures: bool = True) -> list[Path]:
+    """Draw figures, if wanted, and the report of a run from its directory; return the files.
 
     Raises:
         ConfigError: If it is no such run.
@@ -42,8 +43,8 @@ def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:
     workload = workload_of(found.offload)
     place = folder / "figures"
     place.mkdir(parents=True, exist_ok=True)
-    drawn = workload.draw(found.rows, found.clock)
-    with matplotlib_style():
+    drawn = workload.draw(found.rows, found.clock) if with_figures else {}
+    with matplotlib_style(), in_column_of(given_to(folder)):
         svgs = perform({name: partial(_save, draw, place / name) for name, draw in drawn.items()})
     spec = (folder / "spec.yaml").read_text(encoding="utf-8")
     write_text(folder / REPORT, render(workload, found, svgs, spec))

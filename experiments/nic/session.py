@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from ringleaf.experiments import loading
+from ringleaf.experiments.columns import fold, letters
 from ringleaf.experiments.console import to_terminal
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.jobs.session import JobsProgress
@@ -54,7 +55,9 @@ def _run(
     text = yaml.safe_dump(plain, sort_keys=False) if plain else ""
     out.keep(lambda: write_text(spec.out / "spec.yaml", text))
     about = table.about(workload, spec, graph)
-    for each in table.head(workload, about):
+    most = letters(wide=spec.wide)
+    columns = table.columns_of(workload, most)
+    for each in fold(table.head(workload, about, columns), most):
         emit(each)
     count, rows = workload.count(spec), list[Row]()
     found = NicResults(workload.name, table.clock_of(spec), about, rows)
@@ -67,7 +70,7 @@ def _run(
             for row in workload.run(spec, graph, connect):
                 rows.append(row)
                 progress.clear()
-                emit(table.line(workload.columns, row))
+                emit(table.line(workload.columns, row, columns))
                 out.keep(
                     partial(
                         results.write_all,
@@ -82,7 +85,7 @@ def _run(
     finally:
         progress.clear()
     wall_s = time.monotonic() - start_s
-    for each in table.foot(rows, wall_s):
+    for each in fold(table.foot(rows, wall_s), most):
         emit(each)
     out.keep(partial(write_log, spec.out, [f"{wall_s:.3f} s of wall clock"]))
     progress.stage("drawing figures and the report")
@@ -97,4 +100,4 @@ def _run(
 def _draw(spec: Any) -> Any:
     from ringleaf.experiments.nic.report import redraw  # imports matplotlib
 
-    return redraw(spec.out)
+    return redraw(spec.out, with_figures=spec.figures)

@@ -130,7 +130,7 @@ class EmbeddingSpec(NicSpec):
         flags="--row-time",
         name="row_time",
     )
-    host_latency_ps: kinds.Time = option(
+    host_latency_ps: kinds.Delay = option(
         "10us",
         "Time from a message's arrival to the program, where the host computes in place of its "
         "NIC; a choice, 5us to 20us are usual",

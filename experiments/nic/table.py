@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import networkx as nx
 
+from ringleaf.experiments.columns import Columns
 from ringleaf.experiments.conditions import inside_nodes
 from ringleaf.experiments.nic.spec import NicSpec
 from ringleaf.experiments.nic.workload import Column, Row, SomeSpec, Workload
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.topologies.kinds import describe, link_kinds
+from ringleaf.topologies.registry import notes
+
+_SPARE = ("coherence", "indices", "gradients", "vectors", "messages", "products", "tile")
 
 
 def clock_of(spec: NicSpec) -> str:
@@ -28,23 +32,29 @@ def about(workload: Workload[SomeSpec], spec: SomeSpec, graph: nx.Graph[str]) ->
         *workload.about(spec, graph),
         f"{graph.graph['name']}, {describe(link_kinds(graph))}; {where}; seed {spec.seed}",
         nodes if spec.net == VIRTUAL else "switches and hosts take what this machine needs",
+        *notes(spec.topo),
     ]
 
 
-def head(workload: Workload[SomeSpec], lines: Sequence[str]) -> Iterator[str]:
+def columns_of(workload: Workload[SomeSpec], most: int | None = None) -> Columns:
+    """Return the columns that fit so many letters."""
+    every = [(each.title, each.unit, each.width) for each in workload.columns]
+    return Columns.fitting(every, _SPARE, most)
+
+
+def head(workload: Workload[SomeSpec], lines: Sequence[str], columns: Columns) -> Iterator[str]:
     """Yield the lines before the first row."""
     first, *others = lines
     yield f"# Ringleaf: {first}"
     yield from (f"# {line}" for line in others)
     yield from (f"# {line}" for line in workload.notes)
     yield "#"
-    yield "#" + _line(workload.columns, (each.title for each in workload.columns))[1:]
-    yield "#" + _line(workload.columns, (each.unit for each in workload.columns))[1:]
+    yield from columns.titles()
 
 
-def line(columns: Sequence[Column], row: Row) -> str:
-    """Return a row as a line."""
-    return _line(columns, (each.show(row[each.name]) for each in columns))
+def line(every: Sequence[Column], row: Row, columns: Columns) -> str:
+    """Return a row as a line; `every` column shows its value."""
+    return columns.line(each.show(row[each.name]) for each in every)
 
 
 def foot(rows: Sequence[Row], wall_s: float) -> Iterator[str]:
@@ -53,8 +63,3 @@ def foot(rows: Sequence[Row], wall_s: float) -> Iterator[str]:
     hops = sum(int(row["packet_hops"]) for row in rows)
     yield f"# wrong values: {wrong} {'FAILED' if wrong else 'OK'}"
     yield f"# {hops / 1e6:.2f} M packet-hops in {wall_s:.1f} s"
-
-
-def _line(columns: Sequence[Column], cells: Iterable[str]) -> str:
-    widths = [each.width for each in columns]
-    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()

@@ -11,15 +11,16 @@ from ringleaf.shipped import PAGE
 
 def document(title: str, parts: Iterable[str]) -> str:
     """Return a page of a title, which is also its heading, and parts in HTML."""
-    style = (PAGE / "style.css").read_text(encoding="utf-8") + _dark_style()
+    body = "\n".join(parts)
+    style = (PAGE / "style.css").read_text(encoding="utf-8")
+    if "var(--c" in body:
+        style += _dark_style()
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
         f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n"
-        f"<body>\n<main>\n<h1>{escape(title)}</h1>\n"
-        + "\n".join(parts)
-        + "\n</main>\n</body>\n</html>\n"
+        f"<body>\n<main>\n<h1>{escape(title)}</h1>\n" + body + "\n</main>\n</body>\n</html>\n"
     )
 
 

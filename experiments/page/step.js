@@ -347,6 +347,7 @@
     if (load.anew) layers.loads.replaceChildren(...load.order.map(([key, [, size]]) => drawn("path", { d: line(...key.split(" "), ASIDE), class: "load", "stroke-width": (1.5 + (5 * size) / load.top) * Math.max(0.35, slim) })));
     for (const layer of [layers.routes, layers.ends, layers.pills]) layer.replaceChildren();
     for (const [box] of glyphs.values()) box.classList.remove("end");
+    const REST = 0.7;  // of the way, so that ends can be seen
     const pills = [], large = Math.min(1.7, Math.max(1, map.width / 480));  // large maps are shown small
     const magnify = get("map").className ? 1 : large;
     for (const frame of shown) {
@@ -361,13 +362,16 @@
       const pill = drawn("g", { class: `pill${lost}` }, text ? drawn("rect", { x: -width / 2, y: -10, width, height: 20, rx: 10 }) : drawn("circle", { r: 2 + 3 * slim }));
       if (text) pill.append(drawn("text", {}, text));
       layers.pills.append(pill);
-      pills.push([pill, frame.path.slice(1).map((to, i) => [frame.path[i], to]), lost ? 0.5 : 1]);
+      const ways = frame.path.slice(1).map((to, i) => [frame.path[i], to]), end = lost ? 0.5 : 1;
+      pills.push([pill, ways, end, text ? aside(point(ways, REST * end), width * magnify, 20 * magnify) : [0, 0]]);
     }
     showLinks(load, active);
     load.anew = false;
     if (shown.length) reveal(shown[0].path[0]);
-    const settle = (share) => pills.forEach(([pill, ways, end]) => pill.setAttribute("transform", `translate(${point(ways, share * end)}) scale(${magnify})`));
-    const REST = 0.7;  // of the way, so that ends can be seen
+    const settle = (share) => pills.forEach(([pill, ways, end, [dx, dy]]) => {
+      const [x, y] = point(ways, share * end), part = share / REST;
+      pill.setAttribute("transform", `translate(${[x + part * dx, y + part * dy].map((each) => each.toFixed(1))}) scale(${magnify})`);
+    });
     if (!animate || calm) return settle(REST);
     const begin = performance.now(), lasts = (0.6 * PACE_MS) / get("speed").value;
     const tick = (time) => {
@@ -384,7 +388,15 @@
     const [ax, ay] = place.get(a), [bx, by] = place.get(b);
     const [mx, my] = arcs.has(`${a} ${b}`) ? bend(a, b) : [(ax + bx) / 2, (ay + by) / 2];
     const mix = (p, m, q) => (1 - t) * (1 - t) * p + 2 * t * (1 - t) * m + t * t * q;
-    return [mix(ax, mx, bx).toFixed(1), mix(ay, my, by).toFixed(1)];
+    return [mix(ax, mx, bx), mix(ay, my, by)];
+  }
+
+  // How far a label that would lie on a node, or beyond the map, has to move.
+  function aside([x, y], width, height) {
+    const within = Math.min(Math.max(x, width / 2), Math.max(map.width - width / 2, width / 2));
+    const hits = (dy) => map.nodes.some(([, at, level, , , wide, tall]) => Math.abs(at - within) < (wide + width) / 2 && Math.abs(level - y - dy) < (tall + height) / 2);
+    const moves = Array.from({ length: 25 }, (_, i) => (i % 2 ? 1 : -1) * 4 * Math.ceil(i / 2));
+    return [within - x, moves.find((dy) => !hits(dy)) ?? 0];
   }
 
   // Words.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from finsy import P4Schema, P4TableAction, P4TableEntry, P4TableMatch
+from finsy import P4IndirectAction, P4Schema, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4schema import P4MatchType
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.switches.p4runtime.finsy_entities import CLOSED
 
 NO_ACTION = "NoAction"
 
@@ -28,12 +29,26 @@ def full_name(where: str, what: str, name: str, known: Iterable[str]) -> str:
     return found[0] if found else choose(where, what, name, names)
 
 
+def action_call(
+    where: str, actions: Iterable[Any], name: str, arguments: Sequence[Any] | Mapping[str, Any]
+) -> P4TableAction:
+    """Return an action, which is one of finsy's `actions`, with its arguments.
+
+    Raises:
+        ConfigError: If none of them has this name, or it takes another number of arguments.
+    """
+    known = {each.name: each for each in actions}
+    chosen = known[full_name(where, "action", name, known)]
+    wanted = [each.name for each in chosen.params]
+    return P4TableAction(chosen.name, **_by_name(where, "arguments", wanted, arguments))
+
+
 def table_entry(
     where: str,
     schema: P4Schema,
     table: str,
     *,
-    action: str,
+    action: str | P4IndirectAction,
     arguments: Sequence[Any] | Mapping[str, Any],
     keys: Sequence[Any] | Mapping[str, Any] | None,
     priority: int | None = None,
@@ -44,7 +59,7 @@ def table_entry(
         where: The beginning of messages.
         schema: The program's P4Info.
         table: The table's name, or the end of it.
-        action: Likewise, the action's.
+        action: Likewise, the action's; or the member or group of an action profile.
         arguments: The action's arguments, in order or by name.
         keys: Values in the order of the table's keys, or by name; a value of two is a prefix, mask
             or range, by the kind of match, and None matches all. None: the entry is the default.
@@ -55,10 +70,9 @@ def table_entry(
     """
     known = {each.name: each for each in schema.tables}
     found = known[full_name(where, "table", table, known)]
-    actions = {each.name: each for each in found.actions}
-    chosen = actions[full_name(where, "action", action, actions)]
-    wanted = [each.name for each in chosen.params]
-    call = P4TableAction(chosen.name, **_by_name(where, "arguments", wanted, arguments))
+    call = action
+    if isinstance(action, str):
+        call = action_call(where, found.actions, action, arguments)
     if keys is None:
         return P4TableEntry(found.name, action=call, is_default_action=True)
     fields = {each.name: each for each in found.match_fields}
@@ -74,7 +88,10 @@ def _by_name(
     where: str, what: str, names: Sequence[str], given: Sequence[Any] | Mapping[str, Any]
 ) -> dict[str, Any]:
     if isinstance(given, Mapping):
-        return {full_name(where, what, name, names): value for name, value in given.items()}
+        opened = {name.replace(CLOSED, "."): name for name in names}
+        return {
+            opened[full_name(where, what, name, opened)]: value for name, value in given.items()
+        }
     if len(given) != len(names):
         raise ConfigError(f"{where}: {what} must be {list(names)}, got {list(given)}")
     return dict(zip(names, given, strict=True))

@@ -11,9 +11,10 @@ from ringleaf.errors import ConfigError
 from ringleaf.networks.replay.compare import Check, Sent
 from ringleaf.networks.traces.entries import load_schema, read_entries
 from ringleaf.networks.traces.trace import PORT, Trace
-from ringleaf.shipped import P4INFO_SUFFIX
-from ringleaf.switches.bmv2.binaries import need_bmv2
+from ringleaf.switches.bmv2.binaries import need_bmv2, need_v1model
 from ringleaf.switches.bmv2.process import Bmv2
+from ringleaf.switches.json.program import load_source
+from ringleaf.switches.p4runtime.derived import p4info_file
 
 BATCH = 300
 WINDOW = 64
@@ -41,6 +42,7 @@ def replay_on_bmv2(
         BackendError: If BMv2 fails.
     """
     need_bmv2("replay: switch 'bmv2'")
+    need_v1model(load_source(program), "replay")
     manifest = trace.manifest
     if any(write.at_ps > 0 for write in manifest.writes):
         raise ConfigError(
@@ -48,8 +50,7 @@ def replay_on_bmv2(
             "leave it out"
         )
     schema = load_schema(manifest.program, manifest.p4info)
-    info = p4info or program.with_name(program.stem + P4INFO_SUFFIX)
-    with Bmv2(program, info) as switch:
+    with Bmv2(program, p4info_file(program, p4info)) as switch:
         for write in manifest.writes:
             switch.write(read_entries(write.path, schema))
         _send(trace, switch, checks, progress)

@@ -39,7 +39,10 @@ def _sizes(text: str, where: str) -> tuple[str, ...]:
 class CollectiveSpec(NetworkSpec):
     """An experiment with a collective, every value checked and every default filled in."""
 
-    algos: Annotated[tuple[str, ...], kinds.several_of("algorithm", KNOWN, shown=False)] = option(
+    algos: Annotated[
+        tuple[str, ...],
+        kinds.several_of("algorithm", KNOWN, shown=False, files=KNOWN.files),
+    ] = option(
         ",".join(ALGORITHMS),
         "Algorithms of one collective, or files with schedules, separated by commas: "
         f"{', '.join(KNOWN)}",

@@ -20,8 +20,9 @@ from ringleaf.disciplines import parse_scheduler
 from ringleaf.errors import ConfigError, choose
 from ringleaf.marking import Marking, parse_marking
 from ringleaf.pausing import Pausing, parse_pausing
+from ringleaf.plausible import link_delay, link_rate, parse_column, room
 from ringleaf.topologies.registry import parse as parse_topology
-from ringleaf.units import parse_fraction, parse_rate, parse_size, parse_time
+from ringleaf.units import parse_fraction, parse_size, parse_time
 
 SCALAR = ("string", "number", "boolean")
 """The JSON types that YAML may give to a text: `100G`, `100`, `yes`."""
@@ -163,15 +164,24 @@ def one_number_of(numbers: Collection[int]) -> Text:
     return Text(lambda text, where: int(choose(where, "value", text, texts)), shape)
 
 
-def several_of(what: str, names: Collection[str], *, shown: bool = True) -> Text:
-    """Return the reader of names separated by commas: each once, in order."""
+def several_of(what: str, names: Collection[str], *, shown: bool = True, files: str = "") -> Text:
+    """Return the reader of names separated by commas: each once, in order.
+
+    Args:
+        what: What the names are of, for messages.
+        names: The valid ones.
+        shown: Whether editors offer them.
+        files: The files that may stand for one, for messages.
+    """
     shape: dict[str, Any] = {"type": "string"}
     if shown:
         shape["examples"] = list(names)
-    return Text(lambda text, where: several(where, what, text, names), shape, listed=True)
+    return Text(lambda text, where: several(where, what, text, names, files), shape, listed=True)
 
 
-def several(where: str, what: str, text: str, names: Collection[str]) -> tuple[str, ...]:
+def several(
+    where: str, what: str, text: str, names: Collection[str], files: str = ""
+) -> tuple[str, ...]:
     """Return the names of a text, which are separated by commas: each once, in order.
 
     Raises:
@@ -181,7 +191,7 @@ def several(where: str, what: str, text: str, names: Collection[str]) -> tuple[s
     if not given:
         valid = ", ".join(names)
         raise ConfigError(f"{where}: nothing to run, got {text!r}; valid: {valid}")
-    return tuple(dict.fromkeys(choose(where, what, name, names) for name in given))
+    return tuple(dict.fromkeys(choose(where, what, name, names, files) for name in given))
 
 
 def _names(text: str) -> list[str]:
@@ -208,6 +218,15 @@ def _some_time(text: str, where: str) -> int:
     if not time_ps:
         raise ConfigError(f"{where}: must be more than 0, got {text!r}")
     return time_ps
+
+
+def _pausing(text: str, where: str) -> Pausing | None:
+    found = parse_pausing(text, where)
+    if found is not None and found.xoff_bytes > 1:  # 1:1 pauses after each packet
+        room(text.split(":")[0], f"{where}: XOFF")
+        if found.headroom_bytes:
+            room(text.split(":")[2], f"{where}: headroom")
+    return found
 
 
 def _share(text: str, where: str) -> float:
@@ -249,11 +268,13 @@ def _example(text: str) -> dict[str, Any]:
 
 
 Topology = Annotated[str, checked(lambda text, where: parse_topology(text), "fattree,k=8")]
-Rate = Annotated[int, Text(parse_rate, _example("100G"))]  # bit/s
-AnyRate = Annotated[int | None, Text(parse_rate, _example("100G"), empty=True)]
+Rate = Annotated[int, Text(link_rate, _example("100G"))]  # bit/s
+AnyRate = Annotated[int | None, Text(link_rate, _example("100G"), empty=True)]
 Time = Annotated[int, Text(parse_time, _example("500ns"))]  # ps
+Delay = Annotated[int, Text(link_delay, _example("500ns"))]  # ps
 SomeTime = Annotated[int, Text(_some_time, _example("30s"))]  # ps, above 0
-AnySize = Annotated[int | None, Text(parse_size, _example("4MiB"), empty=True)]
+AnySize = Annotated[int | None, Text(parse_size, _example("64K"), empty=True)]  # bytes
+AnyRoom = Annotated[int | None, Text(room, _example("4MiB"), empty=True)]  # bytes
 Probability = Annotated[float, Text(parse_fraction, _example("0.1%"))]  # [0, 1)
 Share = Annotated[float, Text(_share, _example("50%"))]  # [0, 1]
 Factor = Annotated[float, Text(_factor, {"type": "number", "minimum": 0, "maximum": 1e6})]
@@ -263,8 +284,9 @@ AnyFactor = Annotated[
 Yes = Annotated[bool, Text(lambda text, where: parse_yes(where, text))]
 Scheduler = Annotated[str, checked(parse_scheduler, "drr")]
 AnyMarking = Annotated[Marking | None, Text(parse_marking, _example("65"), empty=True)]
-AnyPausing = Annotated[Pausing | None, Text(parse_pausing, _example("64K:48K"), empty=True)]
+AnyPausing = Annotated[Pausing | None, Text(_pausing, _example("64K:48K"), empty=True)]
 Ways = Annotated[tuple[tuple[str, ...], ...], Text(_ways, _example("h3-s1-h8"), listed=True)]
+AnyColumn = Annotated[float | None, Text(parse_column, _example("3.3in"), empty=True)]  # inches
 AnyPath = Annotated[Path | None, Text(lambda text, where: Path(text), empty=True)]
 AnyCount = Annotated[int | None, whole(1, empty=True)]
 Counts = Annotated[tuple[int, ...], _whole_numbers(1)]

@@ -54,6 +54,9 @@ Twenty BMv2s on two processors forward some 15 thousand packets/s in all, and fe
 """
 
 
+LOOKS = ("figures", "column", "wide")
+"""Options on how results look, which no file of results has."""
+
 WHERE = "where messages begin"
 """The key of messages' beginning in a validator's context; other keys are fields, with options."""
 
@@ -91,7 +94,9 @@ class Checked(BaseModel):
 
 def _program(text: str, where: str) -> str:
     return (
-        check_programs(text, where) if is_path(text) else choose(where, "program", text, PROGRAMS)
+        check_programs(text, where)
+        if is_path(text)
+        else choose(where, "program", text, PROGRAMS, "*.json, *.p4")
     )
 
 
@@ -112,22 +117,22 @@ class NetworkSpec(Checked):
     rate_bps: kinds.Rate = option(
         "100G", "Rate of every link in bit/s: 100G, 25Gbps", flags="--rate", name="rate"
     )
-    delay_ps: kinds.Time = option(
+    delay_ps: kinds.Delay = option(
         "1us", "Delay of every link: 1us, 500ns", flags="--delay", name="delay"
     )
-    switch_delay_ps: kinds.Time = option(
+    switch_delay_ps: kinds.Delay = option(
         "0",
         "Delay of each packet in every switch: 400ns (docs/delays.md has published figures)",
         flags="--switch-delay",
         name="switch_delay",
     )
-    host_delay_ps: kinds.Time = option(
+    host_delay_ps: kinds.Delay = option(
         "0",
         "Delay of each packet in a host, between agent and line, each way: 600ns",
         flags="--host-delay",
         name="host_delay",
     )
-    message_overhead_ps: kinds.Time = option(
+    message_overhead_ps: kinds.Delay = option(
         "0",
         "Processor time of a host for each message it sends or receives (LogGP's o): 500ns",
         flags="--message-overhead",
@@ -213,10 +218,10 @@ class NetworkSpec(Checked):
         flags="--ecn",
         name="ecn",
     )
-    queue_bytes: kinds.AnySize = option(
+    queue_bytes: kinds.AnyRoom = option(
         "", "Size of each port's queue in bytes: 1MiB", flags="--queue", name="queue"
     )
-    trim_bytes: kinds.AnySize = option(
+    trim_bytes: kinds.AnyRoom = option(
         "",
         "Room of each port for headers of packets that found its queue full, and whose payload is "
         "cut off (packet trimming): 64K; default: they are dropped",
@@ -288,6 +293,20 @@ class NetworkSpec(Checked):
         "Folder for traces, for replay: the packets that each switch received and sent",
         flags="--record",
     )
+    figures: kinds.Yes = option(
+        "yes", "Draw figures: PNG, PDF, and in the report", flags="--figures"
+    )
+    column: kinds.AnyColumn = option(
+        "",
+        "Width of figures, for a column of a paper: 3.3in, 84mm; text stays as large. Default: "
+        "what suits each figure",
+        flags="--column",
+    )
+    wide: kinds.Yes = option(
+        "no",
+        "Print all columns of the table; default: those that fit the terminal, or 100 letters",
+        flags="--wide",
+    )
     folder: kinds.AnyPath = option(
         "", "Folder for results; default: runs/NAME", flags="--out -o", name="out"
     )
@@ -330,6 +349,11 @@ class NetworkSpec(Checked):
             )
         self._check_gradients(where)
         self._check_pausing(where)
+        if self.queue_bytes is not None and self.queue_bytes < self.mtu_bytes:
+            raise ConfigError(
+                f"{where}queue: must hold a packet of mtu {self.mtu_bytes}, "
+                f"got {self.queue_bytes} bytes; like 64K"
+            )
         if self.net == VIRTUAL:
             if self.switch != SWITCHES[0]:
                 raise ConfigError(f"switch: needs net={MININET}, got {self.switch!r}")
@@ -365,7 +389,7 @@ class NetworkSpec(Checked):
 
     def plain(self) -> dict[str, Any]:
         """Return the spec as for JSON, with resolved values in place of typed ones."""
-        typed = {"marking", "slowdown", "folder"}
+        typed = {"marking", "slowdown", "folder", *LOOKS}
         found = self.model_dump(exclude=typed) | {
             "ecn": asdict(self.ecn),
             "pfc": asdict(self.pfc) if self.pfc else None,

@@ -16,7 +16,8 @@ from typing import Any
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
-from ringleaf.experiments.spec.network import NetworkSpec
+from ringleaf.experiments.spec.named import named
+from ringleaf.experiments.spec.network import LOOKS, NetworkSpec
 from ringleaf.experiments.spec.workload import WorkloadSpec
 
 JOBS = "jobs"
@@ -25,8 +26,8 @@ JOBS = "jobs"
 WORKLOAD = "workload"
 """The key that makes an experiment one of a graph of work."""
 
-ASIDE = ("record", "out", "threads")
-"""Options that results do not depend on: where they lie, and who works on them."""
+ASIDE = ("record", "out", "threads", *LOOKS)
+"""Options that results do not depend on: where they lie, who works on them, and how they look."""
 
 MOST_LETTERS = 120  # of a run directory's name; some file systems end at 255 bytes
 
@@ -109,7 +110,9 @@ def resolve_workload(given: Mapping[str, Any], where: str = "") -> WorkloadSpec:
         ConfigError: If one is wrong; the message names it, its value and the valid ones.
     """
     name = given.get("preset") or given[WORKLOAD]
-    return WorkloadSpec.read({"out": str(Path("runs") / file_name(str(name))), **given}, where)
+    meant = named(str(given[WORKLOAD]), where)
+    out = str(Path("runs") / file_name(str(name)))
+    return WorkloadSpec.read({"out": out, **given, **meant}, where)
 
 
 def resolve_any(

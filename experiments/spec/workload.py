@@ -12,11 +12,14 @@ algo: halvingdoubling, alltoall
 workload: flows
 pattern: incast         # or files: flows.csv
 cc: [dctcp, swift]
+
+workload: incast        # the same: a preset, a pattern or a file, as the command takes it
 """
 
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import ValidationInfo, model_validator
@@ -27,15 +30,16 @@ from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.collective import DATA
 from ringleaf.experiments.spec.kinds import Text, label, option
+from ringleaf.experiments.spec.named import FLOWS, LLM, NAMES, TRACE, WORKLOADS
 from ringleaf.experiments.spec.network import WHERE, NetworkSpec
-from ringleaf.hosts.workload.flows import PATTERNS, Traffic
+from ringleaf.files import find_file
+from ringleaf.hosts.workload.flow_sizes import DISTRIBUTIONS, read_distribution
+from ringleaf.hosts.workload.flows import AT_RANDOM, PATTERNS, Traffic
 from ringleaf.hosts.workload.llm.pipeline import SCHEDULES
 from ringleaf.hosts.workload.llm.presets import PRESETS, Preset
 from ringleaf.hosts.workload.llm.sizes import Sizes, Split, check
 from ringleaf.topologies.registry import TOPOLOGIES
-from ringleaf.units import parse_flops, parse_size
-
-LLM, TRACE, FLOWS = WORKLOADS = ("llm", "trace", "flows")
+from ringleaf.units import parse_flops, parse_fraction, parse_size
 
 PACKED, SCATTERED = PLACEMENTS = ("packed", "scattered")
 
@@ -44,15 +48,31 @@ AUTO = "auto"
 RANKS = 32
 """Ranks of a pattern of flows, by default."""
 
+LOAD = 0.3
+"""The load of patterns that draw sizes, by default."""
+
 MOST_FLOWS = 100_000
 
 
-def _sizes(text: str, where: str) -> tuple[int, ...]:
-    """Read sizes of flows."""
+def _kind(text: str, where: str) -> str:
+    return choose(where, "workload", text, WORKLOADS)
+
+
+def _sizes(text: str, where: str) -> tuple[int, ...] | str:
+    """Read sizes of flows, or the name or the file of their distribution."""
+    if text in DISTRIBUTIONS or find_file(text):
+        return text
     sizes = tuple(parse_size(each.strip(), where) for each in text.split(","))
     if min(sizes) < 1:
         raise ConfigError(f"{where}: sizes must be 1 B or more, got {text!r}")
     return sizes
+
+
+def _load(text: str, where: str) -> float:
+    found = parse_fraction(text, where)
+    if not found:
+        raise ConfigError(f"{where}: must be above 0, got {text!r}; write it like 30%")
+    return found
 
 
 def _algorithms(text: str, where: str) -> tuple[str, ...]:
@@ -76,10 +96,11 @@ def _count(help: str, flags: str) -> Any:
 class WorkloadSpec(NetworkSpec):
     """An experiment that replays a graph of work, every value checked and defaults filled in."""
 
-    workload: Annotated[str, kinds.one_of("workload", WORKLOADS)] = option(
+    workload: Annotated[str, Text(_kind, {"type": "string", "examples": list(NAMES)})] = option(
         LLM,
         "Workload: llm (a model in parallel, by its sizes), trace (files of a trace) or flows (a "
-        "pattern, or a file of flows)",
+        "pattern, or a file of flows); or a preset, a pattern or a file, as `ringleaf workload` "
+        "takes it",
     )
     topo: kinds.Topology = option(
         "leafspine",
@@ -96,10 +117,17 @@ class WorkloadSpec(NetworkSpec):
         "", f"Flows: {', '.join(PATTERNS)}; default: incast, unless there is a file"
     )
     ranks: kinds.AnyCount = option("", f"Flows: ranks; default: {RANKS}", flags="--ranks")
-    flow_sizes: Annotated[tuple[int, ...], Text(_sizes, listed=True)] = option(
+    flow_sizes: Annotated[tuple[int, ...] | str, Text(_sizes, listed=True)] = option(
         "64KiB,64KiB,64KiB,1MiB",
-        "Flows: sizes, which go round among the flows in a random order",
+        "Flows: sizes, which go round among the flows in a random order; or a distribution that "
+        f"they are drawn from: {', '.join(DISTRIBUTIONS)}, or a file with sizes and percentages",
         flags="--flow-sizes",
+    )
+    load: Annotated[float | None, Text(_load, empty=True)] = option(
+        "",
+        "Flows: mean share of their links' rate that hosts send, in place of an interval: 30%; "
+        f"default: 30% for {' and '.join(DISTRIBUTIONS)}",
+        flags="--load",
     )
     flows: Annotated[int, kinds.whole(1, MOST_FLOWS)] = option(
         "1000", "Flows: the number of them, if their pattern is random", flags="--flows"
@@ -170,6 +198,12 @@ class WorkloadSpec(NetworkSpec):
         "that have operations and no time",
         flags="--flops",
     )
+    eager_limit: kinds.AnySize = option(
+        "",
+        "Models and traces: the longest message that is eager, and leaves when its sender has "
+        "reached it; longer ones wait for their receivers (rendezvous); default: all are eager",
+        flags="--eager-limit",
+    )
     algos: Annotated[tuple[str, ...], Text(_algorithms, listed=True)] = option(
         "ring",
         "Algorithms, one for each collective at most; collectives without one have their usual",
@@ -216,12 +250,17 @@ class WorkloadSpec(NetworkSpec):
         """Check the options of flows, and refuse them for other workloads."""
         if self.workload != FLOWS:
             for name in ("pattern", "ranks"):
-                if getattr(self, name):
+                if getattr(self, name) and (name, self.workload) != ("ranks", TRACE):
                     raise ConfigError(
                         f"{where}{name}: is of flows, got {getattr(self, name)!r} for workload: "
                         f"{self.workload}"
                     )
             return
+        if self.eager_limit is not None:
+            raise ConfigError(
+                f"{where}eager_limit: is of models and traces, got {self.eager_limit!r} for "
+                "workload: flows, all of which are eager; leave it out"
+            )
         if self.files and (self.pattern or self.ranks):
             raise ConfigError(
                 f"{where}files: has the flows and their ranks, got {self.files!r} and a pattern or "
@@ -229,6 +268,11 @@ class WorkloadSpec(NetworkSpec):
             )
         if self.pattern:
             choose(f"{where}pattern", "pattern", self.pattern, PATTERNS)
+        if self.load and self.pattern not in AT_RANDOM:
+            raise ConfigError(
+                f"{where}load: is of flows that start at random, got {self.load} for pattern: "
+                f"{self.pattern or 'none'}; take {' or '.join(AT_RANDOM)}"
+            )
 
     def _refuse_sizes(self, where: str, what: str) -> None:
         """Refuse options of models for another workload."""
@@ -239,15 +283,30 @@ class WorkloadSpec(NetworkSpec):
                 )
 
     @property
+    def mean_load(self) -> float | None:
+        """The load that flows bring on average; None: they start at an interval, or at once."""
+        return self.load or (LOAD if self.pattern in DISTRIBUTIONS else None)
+
+    @property
     def traffic(self) -> Traffic:
-        """The sizes of a pattern of flows."""
+        """The sizes of a pattern of flows; the interval is not that of a load.
+
+        Raises:
+            ConfigError: If the file of a distribution can't be read.
+        """
+        sizes = self.flow_sizes
+        name = sizes if isinstance(sizes, str) else self.pattern
+        drawn = DISTRIBUTIONS.get(name)
+        if drawn is None and isinstance(sizes, str):
+            drawn = read_distribution(Path(sizes))
         return Traffic(
             pattern=self.pattern or "incast",
             ranks=self.ranks or RANKS,
-            sizes_bytes=self.flow_sizes,
+            sizes_bytes=() if isinstance(sizes, str) else sizes,
             flows=self.flows,
             interval_ps=self.interval,
             seed=self.seed,
+            drawn=drawn,
         )
 
     def model_sizes(self, where: str = "") -> tuple[Sizes, Split]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import networkx as nx
@@ -19,12 +19,16 @@ import torch
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
+from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.experiments.stepper.blocks import Blocks
 from ringleaf.ina.reading import Fact, Readable
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.networks.virtual.watch import Sight
 from ringleaf.switches.switch import Switch
+from ringleaf.topologies.delays import node_delay_ps
+from ringleaf.topologies.graph import link
+from ringleaf.units import serialize_ps
 
 WINDOW = 15  # ranks per run: 30 bits, as sums are of 31 and a sign
 FEWEST_LANES = 4  # registers numbered alike that are taken for lanes, not for scalars
@@ -146,7 +150,10 @@ def _run(
     readers = {name: _Reader(graph, switch, options) for name, switch in network.switches.items()}
     events: list[Event] = []
 
-    def see(sights: Sequence[Sight]) -> None:
+    def see(seen: Sequence[Sight]) -> None:
+        sights = [
+            replace(each, time_ps=due_ps(graph, each)) if each.lost else each for each in seen
+        ]
         here = sorted({sight.place.node for sight in sights} & readers.keys())
         events.append(
             Event(
@@ -162,6 +169,17 @@ def _run(
         network.run(schedule, tensors)
         network.close()
     return tuple(events)
+
+
+def due_ps(graph: nx.Graph[str], sight: Sight) -> int:
+    """Return when a packet that was sent is to be at the other end of its link.
+
+    A lost one is told of then, beside the packets that were sent at the same time and arrived.
+    """
+    wire = link(graph, sight.place.node, sight.place.peer)
+    line = max(len(sight.data), MIN_FRAME_BYTES) + LINE_OVERHEAD_BYTES
+    inside_ps = node_delay_ps(graph, sight.place.peer)
+    return sight.time_ps + serialize_ps(line, wire.rate_bps) + wire.delay_ps + inside_ps
 
 
 class _Reader:

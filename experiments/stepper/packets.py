@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 
 from ringleaf.experiments.stepper.observed import Event, Held, Observed
 from ringleaf.experiments.stepper.story import (
@@ -50,20 +51,26 @@ class _Teller:
 
     def frames(self) -> Iterator[Frame]:
         step, time_ps = -1, -1
-        for number, event in enumerate(self._observed.events):
-            for frame in self._frames_of(number, event):
-                assert frame.time_ps is not None
-                if frame.time_ps != time_ps:
-                    step, time_ps = step + 1, frame.time_ps
-                yield replace(frame, step=step)
+        for frame in self._in_order():
+            assert frame.time_ps is not None
+            if frame.time_ps != time_ps:
+                step, time_ps = step + 1, frame.time_ps
+            yield replace(frame, step=step)
 
-    def _frames_of(self, number: int, event: Event) -> Iterator[Frame]:
-        for place, sight in enumerate(event.sights):
-            if not sight.sent:
-                yield self._arrival(number, place, event)
-        for place, sight in enumerate(event.sights):
-            if sight.lost:
-                yield self._loss(number, place, sight)
+    def _in_order(self) -> Iterator[Frame]:
+        """Yield a frame for each arrival, and for each loss when the packet was due."""
+        due: list[tuple[int, int, Frame]] = []  # losses: time, order, frame
+        for number, event in enumerate(self._observed.events):
+            for place, sight in enumerate(event.sights):
+                while due and due[0][0] < sight.time_ps and not sight.lost:
+                    yield heappop(due)[2]
+                if not sight.sent:
+                    yield self._arrival(number, place, event)
+                elif sight.lost:
+                    frame = self._loss(number, place, sight)
+                    heappush(due, (sight.time_ps, len(due), frame))
+        while due:
+            yield heappop(due)[2]
 
     def _loss(self, number: int, place: int, sight: Sight) -> Frame:
         packet = self._describe(sight.data)

@@ -8,8 +8,9 @@ from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec.network import LANES
+from ringleaf.plausible import link_delay, link_rate
 from ringleaf.topologies.registry import parse as parse_topology
-from ringleaf.units import parse_fraction, parse_rate, parse_time
+from ringleaf.units import parse_fraction
 
 MOST_RANKS = 64  # more can't be told apart
 TIMED = ("switch_delay", "host_delay", "message_overhead", "inject")
@@ -51,9 +52,9 @@ def check_request(request: StepRequest) -> None:
     if request.topo is not None:
         parse_topology(request.topo)
     if request.inject is not None:
-        parse_rate(request.inject, "step: inject")
+        link_rate(request.inject, "step: inject")
     for name in ("switch_delay", "host_delay", "message_overhead"):
-        parse_time(getattr(request, name), f"step: {name}")
+        link_delay(getattr(request, name), f"step: {name}")
     if parse_fraction(request.loss, "step: loss") and not algorithm.in_network:
         raise ConfigError(
             f"step: only packets can be lost, got loss {request.loss!r} for the transfers of "

@@ -20,10 +20,11 @@ from ringleaf.experiments.stepper.request import TIMED, StepRequest, check_ranks
 from ringleaf.experiments.stepper.story import Goals, Story, members
 from ringleaf.experiments.stepper.transfers import first_buffers, transfer_frames
 from ringleaf.experiments.wires import Cabling
+from ringleaf.plausible import link_rate
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.injection import divide_ports
-from ringleaf.units import PS_PER_US, format_time, parse_fraction, parse_rate, parse_time
+from ringleaf.units import PS_PER_US, format_time, parse_fraction, parse_time
 
 RANKS = 4  # unless asked for, or given by the topology
 ELEMENTS = 8  # at least, and two for each chunk
@@ -71,7 +72,7 @@ def _place(request: StepRequest, algorithm: Algorithm) -> tuple[nx.Graph[str], i
     wanted = None if ranks is None else ranks + servers
     rate_bps = RATE_BPS
     if request.inject is not None:
-        inject_bps = parse_rate(request.inject, "step: inject")
+        inject_bps = link_rate(request.inject, "step: inject")
         topo, rate_bps = divide_ports(topo, inject_bps, hosts=wanted)
     graph = build_topology(topo, rate_bps=rate_bps, delay_ps=DELAY_PS, hosts=wanted)
     graph = with_delays(

@@ -16,6 +16,7 @@ import numpy as np
 
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.experiments.train.calls import SEND
 from ringleaf.experiments.train.carried import (
     Carried,
     Check,
@@ -51,6 +52,7 @@ class _UnderWay:
     need: Need
     room: Room
     inputs: list[Array]
+    is_there: bool = False  # of a message: its receiver has been told
 
 
 class PlayingNetwork(Protocol):
@@ -114,6 +116,7 @@ class Carrier:
         self._active: dict[int, _UnderWay] = {}  # by the operation's address
         self._plans: dict[tuple[object, ...], tuple[Schedule, Plans]] = {}
         self._found: dict[int, Way] = {}  # by collective, those that have not begun
+        self._arrived: list[tuple[int, int]] = []  # messages: when, and the operation's address
 
     def run(self) -> Iterator[RunResult]:
         """Carry all collectives until all ranks have ended; yield each network's result.
@@ -161,6 +164,7 @@ class Carrier:
 
     def take_operations(self) -> list[Operation]:
         self._now_ps = self._epoch_ps + self._network.now_ps
+        self._pass_on_arrived()
         operations: list[Operation] = []
         while True:
             self._listen(stuck=False)
@@ -173,13 +177,31 @@ class Carrier:
 
     def finish(self, operation: Operation, now_ps: int) -> None:
         self._now_ps = self._epoch_ps + now_ps
+        self._pass_on_arrived()
         at = self._active.pop(operation.at)
-        results = self._unload(at)
+        # The network tells it up to a link's delay later.
+        end_ps = self._epoch_ps + operation.end_ps
+        if not at.is_there:
+            self._conclude(at, end_ps)
         self._lodging.give(at.need, at.room)
-        end_ps = (
-            self._epoch_ps + operation.end_ps
-        )  # the network tells it up to a link's delay later
-        self._end(at.collective, at.way, (at.begin_ps, end_ps), at.inputs, results)
+        self._fabric.finish(at.collective, end_ps)
+
+    def _hear(self, operation: Operation, node: int, has_left: bool, now_ps: int) -> bool:
+        """Take note that a message has come, or has been acknowledged."""
+        at = self._active[operation.at]
+        has_come = not has_left and node == at.collective.members[1]
+        if has_come:
+            self._arrived.append((now_ps, operation.at))
+        return has_come
+
+    def _pass_on_arrived(self) -> None:
+        """Let the receivers of messages that have come go on."""
+        arrived, self._arrived = sorted(self._arrived), []
+        for now_ps, place in arrived:
+            at = self._active[place]
+            at.is_there = True
+            self._conclude(at, self._epoch_ps + now_ps)
+            self._fabric.arrive(at.collective, self._epoch_ps + now_ps)
 
     # Ranks.
 
@@ -225,7 +247,8 @@ class Carrier:
             if len(collective.members) < 2 or not way.elements:
                 now_ps = self._now_ps
                 given, results = pass_on(self._data, collective, way)
-                self._end(collective, way, (now_ps, now_ps), given, results)
+                self._note_end(collective, way, (now_ps, now_ps), given, results)
+                self._fabric.finish(collective, now_ps)
                 yield None
             else:
                 yield self._begin(collective, way)
@@ -278,6 +301,8 @@ class Carrier:
             combine=need.combine,
         )
         self._active[operation.at] = at
+        if collective.call.kind == SEND:
+            operation.listen(self._hear)
         return operation
 
     def _tensor(self, address: int, way: Way) -> Array:
@@ -308,7 +333,12 @@ class Carrier:
             unload(buffer, self._tensor(address, at.way), unloads)
         return buffers
 
-    def _end(
+    def _conclude(self, at: _UnderWay, end_ps: int) -> None:
+        """Give members their results."""
+        results = self._unload(at)
+        self._note_end(at.collective, at.way, (at.begin_ps, end_ps), at.inputs, results)
+
+    def _note_end(
         self,
         collective: Collective,
         way: Way,
@@ -318,7 +348,6 @@ class Carrier:
     ) -> None:
         wrong = self._check(collective, way, given, results)
         self._note(Carried(collective, way, way.layout.tensor_bytes, *times_ps, wrong))
-        self._fabric.finish(collective, times_ps[1])
 
 
 def _spread(addresses: Sequence[int], members: Sequence[int], nodes: int) -> list[int]:

@@ -10,14 +10,14 @@ from ringleaf.experiments.folder import REPORT, write_text
 from ringleaf.experiments.train import figures, report, results
 
 
-def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:
+def redraw(folder: Path, perform: Perform = in_turn, *, with_figures: bool = True) -> list[Path]:
     """Draw figures and report from the files of a run directory; return what was written.
 
     Raises:
         ConfigError: If it is no such directory.
     """
     run = results.read(folder)
-    svgs = figures.draw_all(folder / "figures", run, perform)
+    svgs = figures.draw_all(folder / "figures", run, perform) if with_figures else {}
     write_text(folder / REPORT, report.render(run, svgs))
     drawings = [folder / "figures" / f"{name}{suffix}" for name in svgs for suffix in SUFFIXES]
     return [folder / REPORT, *drawings]

@@ -173,18 +173,27 @@ class Fabric:
         self._meeting.begin(collective)
 
     def finish(self, collective: Collective, now_ps: int) -> None:
-        """Take note that a collective is over on all its ranks."""
-        source = self._meeting.finish(collective)
+        """Take note that a collective is over on all its ranks, or on all where it was not yet."""
+        self._meeting.finish(collective)
         for part in collective.parts:
-            self._answers.append(Done(part.rank, part.number, now_ps, source))
-            at = self._ranks[part.rank]
-            del at.open[part.number]
-            at.awaited -= {part.number}
-            if at.state is State.BLOCKED and (
-                part.number in at.watched
-                or (not at.awaited and not at.watched and at.until_ps == FOREVER_PS)
-            ):
-                self._release(part.rank, now_ps)
+            if part.number in self._ranks[part.rank].open:
+                self._end(collective, part, now_ps)
+
+    def arrive(self, collective: Collective, now_ps: int) -> None:
+        """Take note that a message is there: it is over for its receiver, not for its sender."""
+        self._end(collective, collective.parts[1], now_ps)
+
+    def _end(self, collective: Collective, part: Part, now_ps: int) -> None:
+        source = self._meeting.source(collective)
+        self._answers.append(Done(part.rank, part.number, now_ps, source))
+        at = self._ranks[part.rank]
+        del at.open[part.number]
+        at.awaited -= {part.number}
+        if at.state is State.BLOCKED and (
+            part.number in at.watched
+            or (not at.awaited and not at.watched and at.until_ps == FOREVER_PS)
+        ):
+            self._release(part.rank, now_ps)
 
     def reach(self, now_ps: int) -> None:
         """Take note of the time: ranks that have waited for it go on."""

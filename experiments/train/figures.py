@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import matplotlib_style, save
 from ringleaf.experiments.figures.tasks import Perform, in_turn
@@ -61,14 +62,15 @@ def draw_iterations(run: TrainRun) -> Figure:
     waits = [wait_ps / PS_PER_MS for _, wait_ps in steps]
     works = [max(time_ps - wait_ps, 0) / PS_PER_MS for time_ps, wait_ps in steps]
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+    figure, axes = plt.subplots(figsize=sheet.size(6.4, 3.2), layout="constrained")
     axes.bar(places, works, color=_COLORS[FORWARD], label="computing")
     axes.bar(places, waits, bottom=works, color=_COLORS[WAITED], label="waiting (exposed)")
     axes.set_xlabel("iteration")
     axes.set_ylabel(f"{run.clock} time (ms)")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.grid(axis="x", visible=False)
-    figure.legend(loc="outside upper center", ncols=2)
+    columns = sheet.across(2, 1.8)
+    figure.legend(loc="outside upper center", ncols=columns)
     return figure
 
 
@@ -101,7 +103,7 @@ def draw_timeline(run: TrainRun) -> Figure:
     start_ps, end_ps = _window(run)
     ranks = min(run.ranks, MOST_RANKS)
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 1.0 + 0.4 * ranks), layout="constrained")
+    figure, axes = plt.subplots(figsize=sheet.size(6.4, 1.0 + 0.4 * ranks), layout="constrained")
     known = set()
     for rank in range(ranks):
         bars: dict[str, list[tuple[float, float]]] = {kind: [] for kind in _COLORS}
@@ -127,7 +129,7 @@ def draw_timeline(run: TrainRun) -> Figure:
             Patch(color=_COLORS[kind], label=_NAMES[kind]) for kind in _COLORS if kind in known
         ],
         loc="outside upper center",
-        ncols=4,
+        ncols=sheet.across(4, 1.5),
         fontsize=8,
     )
     return figure

@@ -16,6 +16,7 @@ import threading
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.metadata import version
 from typing import NoReturn
 
 from ringleaf.experiments.train import launch
@@ -96,6 +97,7 @@ def _be_rank(rank: int, script: Sequence[str]) -> NoReturn:
         if not getattr(error, "is_elsewhere", False):  # the run says why it has ended
             sys.excepthook(*sys.exc_info())
             sys.stderr.write(hint(error, os.environ))
+            sys.stderr.write(launch.version_hint(version("torch")))
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):

@@ -15,6 +15,9 @@ _USUAL = ("torch", "torch.distributed", "torch.optim", "torch.nn.parallel", "tor
 
 _OURS = tuple(f"ringleaf.experiments.train.{name}" for name in ("register", "spawning", "on_cpu"))
 
+KNOWN = ("2.13", "2.14")
+"""The releases of PyTorch that scripts are known to run with."""
+
 
 def preload() -> None:
     """Import what ranks need, before they are forked."""
@@ -50,11 +53,24 @@ def run(rank: int, words: Sequence[str]) -> None:
     runpy.run_path(words[0], run_name="__main__")
 
 
+def version_hint(version: str) -> str:
+    """Return a line on a release of PyTorch with which no script has run yet; "" if one has."""
+    if any(version.startswith(f"{known}.") for known in KNOWN):
+        return ""
+    return (
+        f"ringleaf: scripts are known to run with PyTorch {' and '.join(KNOWN)}, got {version}; if "
+        "the error is not the script's, install one of these\n"
+    )
+
+
 def replace_backends() -> None:
-    """Have every process group made with our backend, whichever one the script names."""
+    """Have every process group made with our backend, whichever one the script names.
+
+    In PyTorch newer than 2.13, a process group looks for a backend of the kind that was named.
+    """
     from torch.distributed import distributed_c10d as c10d
 
-    from ringleaf.experiments.train.backend import NAME
+    from ringleaf.experiments.train.backend import NAME, base_class
 
     usual = c10d.BackendConfig.__init__
 
@@ -64,3 +80,8 @@ def replace_backends() -> None:
 
     c10d.BackendConfig.__init__ = init
     c10d.Backend.default_device_backend_map["cpu"] = NAME
+    group = c10d.ProcessGroup
+    if base_class() is not group:
+        usual_kind = group._set_default_backend
+        ours = group.BackendType.CUSTOM
+        group._set_default_backend = lambda self, _kind: usual_kind(self, ours)

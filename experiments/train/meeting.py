@@ -129,11 +129,14 @@ class Meeting:
         stream.busy = True
         self._under_way[key] = collective
 
-    def finish(self, collective: Collective) -> int:
-        """Take note that a collective is over; return the rank that a message came from, or -1."""
+    def finish(self, collective: Collective) -> None:
+        """Take note that a collective is over."""
         key = _key(collective)
         assert self._under_way.pop(key) is collective
         self._streams[key].busy = False
+
+    def source(self, collective: Collective) -> int:
+        """Return the rank of the group that a message comes from, or -1."""
         if collective.call.kind not in PAIRED:
             return -1
         return self._groups[collective.group].members.index(collective.members[0])

@@ -24,8 +24,8 @@ def keep_on_cpu(ranks: int) -> None:
     from torch.nn.parallel import DistributedDataParallel
 
     for owner in (torch.Tensor, torch.nn.Module):
-        owner.to = _moved(owner.to)  # type: ignore[method-assign]
-        owner.cuda = lambda self, *_, **__: self  # type: ignore[method-assign]
+        owner.to = _moved(owner.to)
+        owner.cuda = lambda self, *_, **__: self
     for name in _FACTORIES:
         setattr(torch, name, _moved(getattr(torch, name), first=False))
     for name in _NOTHING:
@@ -38,7 +38,7 @@ def keep_on_cpu(ranks: int) -> None:
     def init(self: Any, module: Any, *_: Any, **named: Any) -> None:
         usual(self, module, **named | {"device_ids": None, "output_device": None})
 
-    DistributedDataParallel.__init__ = init  # type: ignore[method-assign]
+    DistributedDataParallel.__init__ = init
 
 
 def _moved(function: Callable[..., Any], *, first: bool = True) -> Callable[..., Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ringleaf.errors import RingleafError
 from ringleaf.experiments.beside import Drawer
+from ringleaf.experiments.figures.sheet import in_column
 from ringleaf.experiments.folder import REPORT, RunFolder
 from ringleaf.experiments.results import now, versions, write_config, write_log
 from ringleaf.experiments.spec.network import VIRTUAL
@@ -134,11 +135,14 @@ class Session:
         return found
 
     def _draw(self, folder: Path) -> list[Path]:
-        found = self.beside.draw(folder) if self.beside else None
+        spec = self.spec
+        alone = not spec.figures or spec.column is not None  # the other process knows nothing of it
+        found = self.beside.draw(folder) if self.beside and not alone else None
         if found is None:
             from ringleaf.experiments.train import drawing  # imports matplotlib
 
-            found = drawing.redraw(folder)
+            with in_column(spec.column):
+                found = drawing.redraw(folder, with_figures=spec.figures)
         return found
 
     def _command(self) -> str:

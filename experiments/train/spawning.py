@@ -58,7 +58,7 @@ def _adopt_processes(rank: int, ranks: int) -> None:
         if number == rank:
             process.run()
 
-    BaseProcess.start = start  # type: ignore[method-assign]
+    BaseProcess.start = start  # type: ignore[method-assign, assignment]
 
 
 def rank_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int | None:

@@ -15,6 +15,7 @@ from ringleaf.experiments.train.clock import parse_compute
 from ringleaf.experiments.train.results import TrainRun
 from ringleaf.experiments.train.spec import TrainSpec
 from ringleaf.topologies.kinds import describe, link_kinds
+from ringleaf.topologies.registry import notes
 from ringleaf.units import PS_PER_US, format_time
 
 _COLUMNS = (
@@ -42,6 +43,7 @@ def head(spec: TrainSpec, script: Sequence[str], graph: nx.Graph[str]) -> Iterat
         f"# Ringleaf {ringleaf.__version__}: {script[0]}, {spec.ranks} ranks on {spec.topo}, "
         f"{describe(link_kinds(graph))}"
     )
+    yield from (f"# {note}" for note in notes(spec.topo))
     trouble = ", ".join(
         f"{name} {100 * getattr(spec, name):g} %"
         for name in ("loss", "duplicate", "reorder")

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,8 @@ def run(options: TraceOptions, emit: Callable[[str], None]) -> None:
         ConfigError: If a file, packet, entry or port is not valid.
     """
     path = find_program(options.program)
+    if options.packet is None and options.program in built_programs():
+        options = replace(options, example=True)  # one of ours, which has one
     if options.packet is None and not options.example:
         raise ConfigError(
             "trace: a packet is needed, got none; give --packet HEX or FILE.pcap#N, or --example"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from ringleaf.switches.engine.layout import AGAIN_PORT
+from ringleaf.switches.engine.layout import AGAIN_PORT, ROUND_PORT
 from ringleaf.switches.walk import steps
 from ringleaf.switches.walk.formats import show
 from ringleaf.switches.walk.steps import Copy, Step, Value, Walk, Write
@@ -74,6 +74,16 @@ def _selected(step: steps.Selected) -> Words:
 
 def _failed(step: steps.ParserFailed) -> Words:
     return "parser", f"error {step.error}: parsing ends here", (), "bad"
+
+
+def _skipped(step: steps.StatesSkipped) -> Words:
+    return (
+        "parser",
+        f"{step.count:,} more states take nothing of the packet and are not shown; "
+        f"a parser's loop ends after {step.most:,} rounds, where BMv2's would not",
+        (),
+        "bad",
+    )
 
 
 def _verified(step: steps.ChecksumVerified) -> Words:
@@ -154,6 +164,7 @@ _WORDS: dict[type[Step], Callable[[Any], Words]] = {
     steps.Extracted: _extracted,
     steps.Selected: _selected,
     steps.ParserFailed: _failed,
+    steps.StatesSkipped: _skipped,
     steps.ChecksumVerified: _verified,
     steps.ChecksumUpdated: _updated,
     steps.LookedUp: _looked_up,
@@ -173,6 +184,8 @@ _WORDS: dict[type[Step], Callable[[Any], Words]] = {
 def _copy(copy: Copy) -> str:
     if copy.port == AGAIN_PORT:
         return f"{copy.kind}: to ingress again"
+    if copy.port == ROUND_PORT:
+        return f"{copy.kind} to the port of recirculation"
     rid = f", rid {copy.rid}" if copy.rid else ""
     return f"{copy.kind} to port {copy.port}{rid}" + ("" if copy.has_port else ": no such port")
 

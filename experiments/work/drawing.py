@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ringleaf.experiments.figures.sheet import given_to, in_column_of
 from ringleaf.experiments.figures.style import SUFFIXES
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.folder import REPORT, write_text
@@ -29,10 +30,22 @@ def draw(
         text: The spec, as YAML.
         perform: Does the drawing of all figures.
     """
-    svgs = figures.draw_all(folder / "figures", found, perform)
-    write_text(folder / REPORT, report.render(found, svgs, about=about, spec=text))
+    with in_column_of(given_to(folder)):
+        svgs = figures.draw_all(folder / "figures", found, perform)
     drawings = [folder / "figures" / f"{name}{suffix}" for name in svgs for suffix in SUFFIXES]
-    return [folder / REPORT, *drawings]
+    return [*write_page(folder, found, about, text, svgs), *drawings]
+
+
+def write_page(
+    folder: Path,
+    found: WorkResults,
+    about: Sequence[str],
+    text: str,
+    svgs: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Write the report, with figures if there are any; return the file."""
+    write_text(folder / REPORT, report.render(found, svgs or {}, about=about, spec=text))
+    return [folder / REPORT]
 
 
 def redraw(folder: Path, perform: Perform = in_turn) -> list[Path]:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ringleaf.experiments.figures.style import matplotlib_style, save
+from ringleaf.experiments.figures import sheet
+from ringleaf.experiments.figures.style import mark_logarithmic, matplotlib_style, save
 from ringleaf.experiments.figures.tasks import Perform, in_turn
 from ringleaf.experiments.jobs.figures import COLORS, STEPS
 from ringleaf.experiments.work.messages import Messages
 from ringleaf.experiments.work.results import WorkResults
+from ringleaf.experiments.work.slowdown import Bin
 from ringleaf.experiments.work.timeline import COMPUTE, Bar
 from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 
@@ -29,6 +31,12 @@ MOST_SIZES = 6
 
 WIDE = 8
 """The longest time over the shortest above which an axis is logarithmic."""
+
+SLOWDOWNS = (
+    ("p50", "median", "o-", "#3f7fd1"),
+    ("p95", "95 %", "s-", "#e08a2b"),
+    ("p99", "99 %", "D-", "#d62f5c"),
+)
 
 SPENT = (
     ("compute_ps", "computing", "#3f7fd1"),
@@ -48,6 +56,8 @@ def draw_all(folder: Path, found: WorkResults, perform: Perform = in_turn) -> di
         drawn["link"] = partial(draw_link, found)
     if len(found.messages.table):
         drawn["messages"] = partial(draw_messages, found.messages)
+    if found.slowdown:
+        drawn["slowdown"] = partial(draw_slowdown, found.slowdown)
     with matplotlib_style():
         return perform({name: partial(_save, draw, folder / name) for name, draw in drawn.items()})
 
@@ -68,9 +78,8 @@ def draw_ranks(found: WorkResults) -> Figure:
     shown = found.timeline.ranks[:: -(-len(found.timeline.ranks) // MOST_RANKS)]
     kinds = found.timeline.kinds
     figure: Figure
-    figure, axes = plt.subplots(
-        figsize=(9, 1.4 + 0.34 * len(shown)), layout="constrained", squeeze=True
-    )
+    inches = sheet.size(9, 1.4 + 0.34 * len(shown))
+    figure, axes = plt.subplots(figsize=inches, layout="constrained", squeeze=True)
     for kind in kinds:
         _draw_kind(axes, [bar for bar in found.timeline.bars if bar.kind == kind], shown, kinds)
         axes.fill_between([], [], color=color_of(kind, kinds), label=kind)
@@ -81,7 +90,8 @@ def draw_ranks(found: WorkResults) -> Figure:
     axes.set_xlabel(f"{found.clock} time (ms)", fontsize=9)
     axes.tick_params(labelsize=8)
     axes.grid(axis="y", visible=False)
-    figure.legend(loc="outside lower center", ncols=min(len(kinds), 7), fontsize=9)
+    columns = min(len(kinds), sheet.entries(kinds, inches[0], 7))
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     figure.suptitle("Ranks over time", x=0.01, ha="left", fontsize=11)
     return figure
 
@@ -112,7 +122,8 @@ def draw_spending(found: WorkResults) -> Figure:
     import matplotlib.pyplot as plt
 
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+    inches = sheet.size(6.4, 3.2)
+    figure, axes = plt.subplots(figsize=inches, layout="constrained")
     ranks = np.arange(len(found.spending))
     base = np.zeros(len(ranks))
     for name, title, color in SPENT:
@@ -124,7 +135,8 @@ def draw_spending(found: WorkResults) -> Figure:
     axes.set_xlim(-0.5, len(ranks) - 0.5)
     axes.grid(axis="x", visible=False)
     axes.tick_params(labelsize=8)
-    figure.legend(loc="outside lower center", ncols=3, fontsize=9)
+    columns = sheet.entries([title for _, title, _ in SPENT], inches[0], 3)
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     figure.suptitle("Where ranks' time went", x=0.01, ha="left", fontsize=11)
     return figure
 
@@ -136,7 +148,8 @@ def draw_messages(messages: Messages) -> Figure:
     sizes = np.unique(messages.sizes_bytes)
     groups = np.array_split(sizes, min(len(sizes), MOST_SIZES))
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+    inches = sheet.size(6.4, 3.2)
+    figure, axes = plt.subplots(figsize=inches, layout="constrained")
     for number, group in enumerate(groups):
         chosen = (messages.sizes_bytes >= group[0]) & (messages.sizes_bytes <= group[-1])
         times = np.sort(messages.times_ps[chosen]) / PS_PER_US
@@ -145,13 +158,42 @@ def draw_messages(messages: Messages) -> Figure:
         color = COLORS[number % len(COLORS)]
         axes.step(times, share, where="pre", label=label, color=color)
     least, most = axes.get_xlim()
-    axes.set_xscale("log" if most > WIDE * max(least, 1) else "linear")
+    if most > WIDE * max(least, 1):
+        axes.set_xscale("log")
+        mark_logarithmic(axes.xaxis)
     axes.set_yscale("log")
+    mark_logarithmic(axes.yaxis)
     axes.set_xlabel("time (us, simulated)", fontsize=9)
     axes.set_ylabel("share of messages\nthat take longer", fontsize=9)
     axes.tick_params(labelsize=8)
-    figure.legend(loc="outside lower center", ncols=min(len(groups), 6), fontsize=9)
+    labels = axes.get_legend_handles_labels()[1]
+    columns = min(len(labels), sheet.entries(labels, inches[0]))
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     figure.suptitle("Times of messages, by size", x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def draw_slowdown(bins: Sequence[Bin]) -> Figure:
+    """Draw percentiles of flows' slowdowns by size; a bin is drawn at its largest size."""
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    figure: Figure
+    figure, axes = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+    sizes = [each.most_bytes for each in bins]
+    for name, label, marker, color in SLOWDOWNS:
+        axes.plot(sizes, [getattr(each, name) for each in bins], marker, color=color, label=label)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: format_size(int(size))))
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("size of flows, up to", fontsize=9)
+    axes.set_ylabel("slowdown (1: alone)", fontsize=9)
+    axes.tick_params(labelsize=8)
+    figure.legend(loc="outside lower center", ncols=len(SLOWDOWNS), fontsize=9)
+    figure.suptitle("Slowdown of flows, by size", x=0.01, ha="left", fontsize=11)
     return figure
 
 
@@ -166,7 +208,8 @@ def draw_link(found: WorkResults) -> Figure:
     full = found.link_rate_bps / 8 * step * found.bin_ps / PS_PER_S  # bytes per step
     times_ms = np.arange(sums.shape[1]) * step * found.bin_ps / PS_PER_MS
     figure: Figure
-    figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
+    inches = sheet.size(6.4, 2.8)
+    figure, axes = plt.subplots(figsize=inches, layout="constrained")
     kinds = found.timeline.kinds
     colors = [color_of(each, kinds) if each in kinds else COLORS[-1] for each in found.labels]
     axes.stackplot(
@@ -177,6 +220,8 @@ def draw_link(found: WorkResults) -> Figure:
     axes.set_xlabel(f"{found.clock} time (ms)", fontsize=9)
     axes.set_ylabel("load (%)", fontsize=9)
     axes.tick_params(labelsize=8)
-    figure.legend(loc="outside lower center", ncols=min(len(found.labels), 6), fontsize=9)
-    figure.suptitle(f"The busiest link, {found.link}", x=0.01, ha="left", fontsize=11)
+    columns = min(len(found.labels), sheet.entries(found.labels, inches[0]))
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
+    title = sheet.broken(f"The busiest link, {found.link}", inches[0])
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure

@@ -14,7 +14,7 @@ from ringleaf.collectives.rows import AGGREGATE
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.work.schedules import ITEM_BYTES, Scheduling, elements_of
 from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.meetings import Meeting
+from ringleaf.hosts.workload.matched import Meeting
 from ringleaf.topologies.graph import attachment, distances, switch_graph
 
 

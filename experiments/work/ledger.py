@@ -14,7 +14,7 @@ from ringleaf.experiments.later import Later
 from ringleaf.experiments.verdict import Tolerance
 from ringleaf.experiments.work.schedules import COLLECTIVES
 from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.meetings import Meeting
+from ringleaf.hosts.workload.matched import Meeting
 from ringleaf.ina.systems import System
 from ringleaf.tensors import FLOAT32, Array
 

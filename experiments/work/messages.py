@@ -17,6 +17,19 @@ COLUMNS = ("source", "target", "size_bytes", "start_ps", "end_ps")
 Table = npt.NDArray[np.int64]
 
 
+MOST_BINS = 10
+"""The most bins of sizes; if there are more sizes, each bin has as many messages."""
+
+
+def bin_edges(sizes_bytes: Table) -> Table:
+    """Return the largest size of each bin."""
+    found: Table = np.unique(sizes_bytes)
+    if len(found) > MOST_BINS:
+        shares = np.linspace(0, 100, MOST_BINS + 1)[1:]
+        found = np.unique(np.percentile(sizes_bytes, shares, method="inverted_cdf"))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Messages:
     """Messages between two ranks, a row each with `COLUMNS`, in the order of the graph.
@@ -61,8 +74,8 @@ class Messages:
 def messages_of(replay: Replay) -> Messages:
     """Return the messages of a replay that is over."""
     rows = []
-    for meeting in replay.matched.meetings:
+    for meeting, over_ps in zip(replay.matched.meetings, replay.over_ps, strict=True):
         if meeting.call is None:
             times = replay.times[meeting.ranks[0]][meeting.places[0]]
-            rows.append((*meeting.ranks, meeting.size_bytes, times.ready_ps, times.end_ps))
+            rows.append((*meeting.ranks, meeting.size_bytes, times.ready_ps, over_ps))
     return Messages(np.array(rows, np.int64).reshape(-1, len(COLUMNS)))

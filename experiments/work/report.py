@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from ringleaf.experiments import drops, held
+from ringleaf.experiments import drops, held, link_use
 from ringleaf.experiments.page.document import document, figure
 from ringleaf.experiments.work.accounts import WorkRow
 from ringleaf.experiments.work.messages import PERCENTILES
 from ringleaf.experiments.work.results import KIND, WorkResults
+from ringleaf.experiments.work.slowdown import Bin
 from ringleaf.experiments.work.timeline import FILE
 from ringleaf.units import PS_PER_MS, PS_PER_US, format_size, format_time
 
@@ -26,6 +27,10 @@ _CAPTIONS = {
     "messages": (
         "Times of messages",
         "The share of messages between two ranks that take longer than a time, by size.",
+    ),
+    "slowdown": (
+        "Slowdown of flows",
+        "The time of a flow over that of the same flow alone in the network, by size.",
     ),
     "link": ("The busiest link", "Load over time, by kind of traffic."),
 }
@@ -54,8 +59,10 @@ def render(found: WorkResults, svgs: Mapping[str, str], *, about: Iterable[str],
         "</div>",
         "<h2>Traffic</h2>",
         *_messages(found),
+        *_slowdown(found.slowdown),
         *_table(found.rows),
         *drops.as_html(counts),
+        *link_use.as_html({(KIND, 0): found.uses}, ["all traffic"], "of"),
         *held.as_html("replay", found),
         f'<p class="soft">{_shown(found)} {escape(FILE)} opens at ui.perfetto.dev and in '
         "chrome://tracing.</p>",
@@ -86,6 +93,10 @@ def _facts(found: WorkResults) -> Iterator[str]:
         ("idle_ps", "idle"),
     ):
         yield f"<li><b>{100 * found.share(name):.1f} %</b><span>{what}</span></li>"
+    kind = ' class="bad"' if found.drops else ""
+    yield f"<li{kind}><b>{found.drops:,}</b><span>packets dropped by full queues</span></li>"
+    yield f"<li><b>{found.retransmissions:,}</b><span>packets sent again</span></li>"
+    yield f"<li><b>{format_size(found.peak_queue_bytes)}</b><span>the fullest queue</span></li>"
     yield "</ul>"
 
 
@@ -98,21 +109,42 @@ def _messages(found: WorkResults) -> Iterator[str]:
         )
         yield (
             f"<p>{len(found.messages.table):,} messages: {told}. Jain's index of the throughputs "
-            f"of the largest: {found.messages.fairness():.3f}. Fullest queue: "
-            f"{format_size(found.peak_queue_bytes)}.</p>"
+            f"of the largest: {found.messages.fairness():.3f}.</p>"
         )
 
 
-def _table(rows: Sequence[WorkRow]) -> Iterator[str]:
+def _slowdown(bins: Sequence[Bin]) -> Iterator[str]:
+    if not bins:
+        return
+    yield "<p>Slowdown: the time of a flow over that of the same flow alone in the network.</p>"
+    heads = ("size up to", "flows", "median", "95 %", "99 %")
+    rows = [
+        (
+            *(format_size(each.most_bytes), f"{each.count:,}"),
+            *(f"{value:,.2f}" for value in (each.p50, each.p95, each.p99)),
+        )
+        for each in bins
+    ]
+    yield from _as_table(heads, rows)
+
+
+def _as_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield '<div class="scroll"><table><thead><tr>'
-    yield from (f"<th>{escape(name)}</th>" for name in _COLUMNS)
+    yield from (f"<th>{escape(name)}</th>" for name in heads)
     yield "</tr></thead><tbody>"
-    for row in rows:
-        cells = (
+    for cells in rows:
+        yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+    yield "</tbody></table></div>"
+
+
+def _table(rows: Sequence[WorkRow]) -> Iterator[str]:
+    cells = [
+        (
             row.label, row.call, row.algo, str(row.ranks), format_size(row.size_bytes),
             f"{row.count:,}",
             *(f"{each / PS_PER_US:,.2f}" for each in (row.time_ps, row.longest_ps, row.wait_ps)),
             f"{row.exposed_ps / PS_PER_MS:,.3f}",
-        )  # fmt: skip
-        yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
-    yield "</tbody></table></div>"
+        )
+        for row in rows
+    ]  # fmt: skip
+    yield from _as_table(_COLUMNS, cells)

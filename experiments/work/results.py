@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import drops
+from ringleaf.experiments import drops, link_use
 from ringleaf.experiments.folder import write_bytes, write_text
+from ringleaf.experiments.link_use import LinkUse
 from ringleaf.experiments.results import SCHEMA_VERSION, read_json
 from ringleaf.experiments.work.accounts import Spending, WorkRow
 from ringleaf.experiments.work.messages import COLUMNS, PERCENTILES, Messages
+from ringleaf.experiments.work.slowdown import Bin
 from ringleaf.experiments.work.timeline import FILE, Timeline
 from ringleaf.hosts.workload.replay import Times
 from ringleaf.networks.outcome import Drop
@@ -30,17 +32,21 @@ KIND = "workload"
 MESSAGES = "messages.csv"
 """The file with a line for each message, if there are any."""
 
+SLOWDOWN = "slowdown.csv"
+"""The file with flows' slowdowns by size, if the workload is flows."""
+
 FILES = (
     *(
         "config.json",
         "results.csv",
         "ranks.csv",
         MESSAGES,
+        SLOWDOWN,
         "summary.json",
         "series.npz",
         "spec.yaml",
     ),
-    *("log.txt", FILE, drops.FILE),
+    *("log.txt", FILE, drops.FILE, link_use.FILE),
 )
 
 
@@ -64,12 +70,14 @@ class WorkResults:
     labels: list[str] = field(default_factory=list)  # of the rows of `link_series`
     link_series: npt.NDArray[np.int64] | None = None  # (labels, bins) bytes on it
     drop_counts: list[Drop] = field(default_factory=list)
+    uses: list[LinkUse] = field(default_factory=list)  # of links, the busiest first
     messages: Messages = field(default_factory=lambda: Messages(np.zeros((0, 5), np.int64)))
     virtual_ps: int | None = None  # live: the iteration in virtual time, as a prediction
     late_ps: int | None = None  # live: from a decision until a host begins, on average
     most_late_ps: int | None = None  # likewise, the most
     pauses: int = 0  # times that a port asked the other end to pause a class
     trims: int = 0  # packets that found a queue full, and went on without their payload
+    slowdown: list[Bin] = field(default_factory=list)  # of flows, by size
     times: list[list[Times]] = field(default_factory=list)  # by rank and node; not in files
 
     def share(self, name: str) -> float:
@@ -114,6 +122,7 @@ def write_all(
         "idle_share": results.share("idle_ps"),
         "bubble": results.bubble,
         **figures_of(results.messages),
+        "slowdown": [asdict(each) for each in results.slowdown],
         "about": list(about),
         "config": dict(config),
         "rows": [asdict(row) for row in results.rows],
@@ -126,8 +135,11 @@ def write_all(
     if len(results.messages.table):
         lines = (dict(zip(COLUMNS, row, strict=True)) for row in results.messages.table.tolist())
         _write_csv(folder / MESSAGES, COLUMNS, lines)
+    if results.slowdown:
+        _write_csv(folder / SLOWDOWN, _names(Bin), [asdict(each) for each in results.slowdown])
     if results.drop_counts:
         write_text(folder / drops.FILE, drops.as_csv({(KIND, 0): results.drop_counts}))
+    write_text(folder / link_use.FILE, link_use.as_csv({(KIND, 0): results.uses}))
 
 
 def figures_of(messages: Messages) -> dict[str, Any]:
@@ -179,4 +191,7 @@ def read_results(folder: Path) -> WorkResults:
         timeline=timeline,
         link_series=series.get("link_series"),
         messages=Messages(series["messages"]),
+        slowdown=[Bin(**each) for each in summary.get("slowdown", ())],
+        drop_counts=drops.read(folder).get((KIND, 0), []),
+        uses=link_use.read(folder).get((KIND, 0), []),
     )

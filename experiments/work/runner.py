@@ -13,15 +13,19 @@ from ringleaf.experiments.estimate import HOPS_PER_S, count_threads
 from ringleaf.experiments.graph import fit, load
 from ringleaf.experiments.network import common_options, make_graph
 from ringleaf.experiments.spec.collective import NONE, RANDOM
+from ringleaf.experiments.spec.named import FLOWS
 from ringleaf.experiments.spec.network import VIRTUAL
-from ringleaf.experiments.spec.workload import AUTO, FLOWS, WorkloadSpec
+from ringleaf.experiments.spec.workload import AUTO, WorkloadSpec
 from ringleaf.experiments.work.hops import count_hops
 from ringleaf.experiments.work.ledger import LateData, NoData, RandomData
+from ringleaf.experiments.work.messages import Messages, Table
 from ringleaf.experiments.work.placement import place_ranks
 from ringleaf.experiments.work.schedules import Scheduling, elements_of
+from ringleaf.experiments.work.slowdown import alone_ps, slowdowns
 from ringleaf.experiments.work.summary import Performance, summarise
+from ringleaf.hosts.workload.flows import RING
 from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.meetings import Matched
+from ringleaf.hosts.workload.matched import Matched
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.tensors import FLOAT32
 from ringleaf.threads import count_cores
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
     from ringleaf.experiments.work.results import WorkResults
     from ringleaf.hosts.workload.replay import Replay
     from ringleaf.ina.systems import System
-    from ringleaf.networks.endpoints.work import Score, Team
+    from ringleaf.networks.endpoints.desks import Score, Team
     from ringleaf.networks.groups import Group
     from ringleaf.networks.options import NetworkOptions
 
@@ -115,7 +119,7 @@ class WorkExperiment:
             ConfigError: If the machine lacks something that a live network needs.
             BackendError: If a live network can't be brought up, or a part of it ends.
         """
-        from ringleaf.networks.endpoints.work import find_teams
+        from ringleaf.networks.endpoints.desks import find_teams
 
         teams = find_teams(self.matched)
         numbers, owners = self._number(teams)
@@ -176,7 +180,21 @@ class WorkExperiment:
     def _summarise(self, done: Performance, owners: dict[int, str]) -> WorkResults:
         assert not done.replay.left
         self.wall_s = done.outcome.wall_s
-        return summarise(self.graph, done, self.calls, owners)
+        found = summarise(self.graph, done, self.calls, owners)
+        if self.spec.workload == FLOWS and self.spec.net == VIRTUAL:
+            found.slowdown = slowdowns(found.messages, self._alone_ps(found.messages))
+        return found
+
+    def _alone_ps(self, messages: Messages) -> Table:
+        """Return the time of each message, if it were alone."""
+        return alone_ps(
+            self.graph,
+            self.hosts,
+            messages,
+            mtu_bytes=self.spec.mtu_bytes,
+            cc=self.spec.cc,
+            message_overhead_ps=self.spec.message_overhead_ps,
+        )
 
     def _ledger(self) -> NoData | RandomData:
         return NoData() if self.data == NONE else self._random()
@@ -190,10 +208,17 @@ class WorkExperiment:
         )
 
     def _score(self) -> Score:
-        from ringleaf.networks.endpoints.work import Score
+        from ringleaf.networks.endpoints.desks import Score
 
-        abreast = FLOWS_ABREAST if self.spec.workload == FLOWS else 1
-        return Score(self.matched, elements_of, self.scheduling.schedule, FLOAT32, abreast)
+        are_flows = self.spec.workload == FLOWS
+        return Score(
+            self.matched,
+            elements_of,
+            self.scheduling.schedule,
+            FLOAT32,
+            queue_pairs=FLOWS_ABREAST if are_flows and self.spec.pattern != RING else 1,
+            until_acked=are_flows,
+        )
 
     def _system_of(self, team: Team) -> System | None:
         """Return the system that adds up a team's all-reduces."""

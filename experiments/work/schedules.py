@@ -18,7 +18,7 @@ from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.network import fold_hierarchy
 from ringleaf.experiments.wires import Cabling
 from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.meetings import Meeting
+from ringleaf.hosts.workload.matched import Meeting
 from ringleaf.topologies.graph import hosts
 
 ITEM_BYTES = 4

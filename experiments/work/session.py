@@ -11,11 +11,13 @@ import yaml
 
 from ringleaf.experiments import loading
 from ringleaf.experiments.beside import Drawer
+from ringleaf.experiments.columns import fold, letters
 from ringleaf.experiments.console import to_terminal
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.jobs.session import JobsProgress
 from ringleaf.experiments.results import now, versions, write_config, write_log
 from ringleaf.experiments.spec.options import file_name, resolve_workload
+from ringleaf.experiments.spec.workload import WorkloadSpec
 from ringleaf.experiments.work import results as files
 from ringleaf.experiments.work import table
 from ringleaf.experiments.work.results import WorkResults
@@ -66,7 +68,9 @@ def _run(
     config = {"kind": files.KIND, "versions": versions()} | planned
     out.keep(partial(write_config, folder, config, given=given, started=now()))
     about = table.about(experiment)
-    for line in table.head(experiment):
+    most = letters(wide=experiment.spec.wide)
+    columns = table.columns_of(most)
+    for line in fold(table.head(experiment, columns), most):
         emit(line)
     progress = JobsProgress(1, to_terminal())
     progress.stage(loading.stage())
@@ -81,8 +85,8 @@ def _run(
     finally:
         progress.clear()
     for row in found.rows:
-        emit(table.line(row))
-    for line in table.foot(found, experiment.wall_s):
+        emit(table.line(row, columns))
+    for line in fold(table.foot(found, experiment.wall_s), most):
         emit(line)
     if captures is not None:
         out.note(sorted(captures.glob("*.pcapng")))
@@ -94,7 +98,7 @@ def _run(
         out.keep(lambda: out.note(_write_traces(folder, experiment, found)))
     if drawn:
         progress.stage("drawing figures and the report")
-        out.keep(lambda: out.note(_draw(folder, found, about, text, beside)))
+        out.keep(lambda: out.note(_draw(experiment.spec, found, about, text, beside)))
         progress.clear()
         if (folder / REPORT).exists():  # else the disk was full
             emit(f"# report: {folder / REPORT}")
@@ -116,12 +120,14 @@ def _log_line(found: WorkResults, wall_s: float) -> str:
 
 
 def _draw(
-    folder: Path, found: WorkResults, about: Sequence[str], text: str, beside: Drawer | None
+    spec: WorkloadSpec, found: WorkResults, about: Sequence[str], text: str, beside: Drawer | None
 ) -> list[Path]:
     """Draw figures and the report by the process beside this one, or here; return the files."""
-    drawn = beside.draw(folder) if beside else None
+    drawn = beside.draw(spec.out) if beside and spec.figures else None
     if drawn is None:
         from ringleaf.experiments.work import drawing  # imports matplotlib
 
-        drawn = drawing.draw(folder, found, about, text)
+        if not spec.figures:
+            return drawing.write_page(spec.out, found, about, text)
+        drawn = drawing.draw(spec.out, found, about, text)
     return drawn

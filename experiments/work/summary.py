@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
+from ringleaf.experiments.link_use import uses_of
 from ringleaf.experiments.work.accounts import end_ps, spend, tabulate
 from ringleaf.experiments.work.messages import messages_of
 from ringleaf.experiments.work.results import WorkResults
@@ -62,6 +63,7 @@ def summarise(
         timeline=Timeline.of_replay(replay),
         bin_ps=outcome.bin_ps,
         drop_counts=outcome.drop_counts,
+        uses=uses_of(graph, outcome),
         messages=messages_of(replay),
         times=replay.times,
         late_ps=late.mean_ps if late else None,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ringleaf.experiments.figures.style import matplotlib_style, save
-from ringleaf.experiments.spec.workload import FLOWS
+from ringleaf.experiments.figures import sheet
+from ringleaf.experiments.figures.style import mark_logarithmic, matplotlib_style, save
+from ringleaf.experiments.spec.named import are_flows
 from ringleaf.experiments.work.figures import SPENT
 from ringleaf.units import PS_PER_MS, PS_PER_US
 
@@ -35,7 +36,9 @@ def draw(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
     shown = lines[:MOST_BARS]
     labels = [", ".join(f"{name} {line[name]}" for name in names) for line in shown]
     with matplotlib_style():
-        figure, axes = plt.subplots(figsize=(8, 1.4 + _HEIGHT * len(shown)), layout="constrained")
+        inches = sheet.size(8, 1.4 + _HEIGHT * len(shown))
+        figure, axes = plt.subplots(figsize=inches, layout="constrained")
+        labels = [sheet.broken(label, inches[0] / 2, 10) for label in labels]
         left = [0.0] * len(shown)
         for name, label, color in SPENT:
             share = f"{name.removesuffix('_ps')}_share"
@@ -46,13 +49,14 @@ def draw(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
         axes.invert_yaxis()
         axes.set_xlabel("a rank's time in an iteration (ms, simulated)")
         axes.grid(axis="y", visible=False)
-        figure.legend(loc="outside upper center", ncols=len(SPENT))
+        columns = sheet.entries([title for _, title, _ in SPENT], inches[0], points=10)
+        figure.legend(loc="outside upper center", ncols=columns)
         return save(figure, stem)
 
 
 def draw_any(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
     """Draw runs of flows by their messages' times, and others by ranks' time."""
-    is_traffic = all(line["workload"] == FLOWS for line in lines)
+    is_traffic = all(are_flows(str(line["workload"])) for line in lines)
     return (draw_times if is_traffic else draw)(lines, names, stem)
 
 
@@ -62,16 +66,15 @@ def draw_times(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
     There is a panel per value of the other options. Arguments are those of `draw`.
     """
     import matplotlib.pyplot as plt
-    from matplotlib.ticker import LogLocator, NullFormatter
 
     *others, last = names
     panels: dict[str, list[Line]] = {}
     for line in lines:
         panels.setdefault(", ".join(str(line[name]) for name in others), []).append(line)
     values = list(dict.fromkeys(str(line[last]) for line in lines))
-    columns = min(len(panels), MOST_COLUMNS)
+    columns = sheet.across(min(len(panels), MOST_COLUMNS), 2.4, 0.8)
     rows = -(-len(panels) // columns)
-    size = (max(4.2 * columns, 6), (1.2 + _HEIGHT * len(values)) * rows + 0.5)
+    size = sheet.size(max(4.2 * columns, 6), (1.2 + _HEIGHT * len(values)) * rows + 0.5)
     with matplotlib_style():
         figure, grid = plt.subplots(
             rows, columns, figsize=size, squeeze=False, sharey=True, layout="constrained"
@@ -91,12 +94,11 @@ def draw_times(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
             axes.set_yticks(range(len(values)), values)
             axes.set_ylim(len(values) - 0.5, -0.5)
             axes.set_xscale("log")
-            axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axes.xaxis.set_major_formatter("{x:g}")
-            axes.xaxis.set_minor_formatter(NullFormatter())
+            mark_logarithmic(axes.xaxis)
             axes.set_xlabel("time of messages (us, simulated)")
         handles, labels = grid.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(_PERCENTILES))
+        across = sheet.entries(labels, size[0], points=10)
+        figure.legend(handles, labels, loc="outside upper center", ncols=across)
         return save(figure, stem)
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from ringleaf.experiments import drops, held
+from ringleaf.experiments import drops, held, link_use
+from ringleaf.experiments.columns import Columns
 from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of
 from ringleaf.experiments.estimate import HOPS_PER_S, THREAD_GAIN, format_wait
 from ringleaf.experiments.spec.collective import NONE
-from ringleaf.experiments.spec.workload import LLM
+from ringleaf.experiments.spec.named import FLOWS, LLM
 from ringleaf.experiments.work.accounts import WorkRow
 from ringleaf.experiments.work.messages import PERCENTILES
 from ringleaf.experiments.work.results import WorkResults
 from ringleaf.experiments.work.runner import WorkExperiment
+from ringleaf.experiments.work.slowdown import Bin
 from ringleaf.hosts.workload.graph import Kind
 from ringleaf.hosts.workload.llm.pipeline import bubble
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
+from ringleaf.topologies.registry import notes
 from ringleaf.units import PS_PER_MS, PS_PER_US, format_size, format_time
 
 _COLUMNS = (
@@ -32,6 +35,7 @@ _COLUMNS = (
     ("wait", "(us)", 10),
     ("exposed", "(ms)", 9),
 )
+_SPARE = ("total", "count", "ranks", "exposed", "longest", "wait", "algo")
 
 
 def about(experiment: WorkExperiment) -> list[str]:
@@ -46,8 +50,26 @@ def about(experiment: WorkExperiment) -> list[str]:
         *(_model(experiment) if spec.workload == LLM else ()),
         f"{computing} computations, {len(experiment.matched.meetings)} meetings of ranks; "
         f"{_data(experiment)}",
+        *_messages_leave(experiment),
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
+        *notes(spec.topo),
+        *graph.notes,
     ]
+
+
+def _messages_leave(experiment: WorkExperiment) -> Iterator[str]:
+    """Yield a line that says when messages leave, if there are any but flows."""
+    are_flows = experiment.spec.workload == FLOWS
+    if are_flows or all(each.call is not None for each in experiment.matched.meetings):
+        return
+    limit = experiment.spec.eager_limit
+    if limit is None:
+        yield "messages leave when senders have reached them (eager), and wait where they arrive"
+    else:
+        yield (
+            f"messages of up to {format_size(limit)} leave when senders have reached them (eager), "
+            "longer ones when both ranks have (rendezvous)"
+        )
 
 
 def _model(experiment: WorkExperiment) -> Iterator[str]:
@@ -83,7 +105,7 @@ def _data(experiment: WorkExperiment) -> str:
     )
 
 
-def head(experiment: WorkExperiment) -> Iterator[str]:
+def head(experiment: WorkExperiment, columns: Columns) -> Iterator[str]:
     """Yield the lines before the first row."""
     first, *others = about(experiment)
     yield f"# Ringleaf: {first}"
@@ -95,14 +117,18 @@ def head(experiment: WorkExperiment) -> Iterator[str]:
     yield "# first rank's arrival to the start; exposed: of a rank's iteration, while it computes"
     yield "# nothing"
     yield "#"
-    yield "#" + _line((name for name, _, _ in _COLUMNS))[1:]
-    yield "#" + _line((unit for _, unit, _ in _COLUMNS))[1:]
+    yield from columns.titles()
 
 
-def line(row: WorkRow) -> str:
+def columns_of(most: int | None = None) -> Columns:
+    """Return the columns that fit so many letters."""
+    return Columns.fitting(_COLUMNS, _SPARE, most)
+
+
+def line(row: WorkRow, columns: Columns) -> str:
     """Return a row as a line."""
     times = (row.time_ps, row.longest_ps, row.wait_ps)
-    return _line(
+    return columns.line(
         (
             row.label,
             row.call,
@@ -132,6 +158,7 @@ def foot(results: WorkResults, wall_s: float) -> Iterator[str]:
     if results.reason:
         yield f"# {results.reason}"
     yield from _messages(results)
+    yield from _slowdown(results.slowdown)
     yield (
         f"# fullest queue {format_size(results.peak_queue_bytes)}; {results.retransmissions} "
         f"packets sent again"
@@ -146,6 +173,8 @@ def foot(results: WorkResults, wall_s: float) -> Iterator[str]:
             f"# hosts began {late:.2f} ms after the coordinator's decisions on average, "
             f"{most:.2f} ms at most"
         )
+    if told := link_use.tell(results.uses):
+        yield f"# {told}"
     if results.drops:
         yield f"# {drops.tell('replay', 0, results.drops, results.drop_counts)}"
     yield from (f"# {line}" for line in held.tell("replay", results))
@@ -167,6 +196,12 @@ def _messages(results: WorkResults) -> Iterator[str]:
         )
 
 
-def _line(cells: Iterable[str]) -> str:
-    widths: Sequence[int] = [width for _, _, width in _COLUMNS]
-    return " ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
+def _slowdown(bins: Sequence[Bin]) -> Iterator[str]:
+    """Yield lines on flows' slowdowns by size, if they are known."""
+    if not bins:
+        return
+    yield "# slowdown by size: the time of a flow over that of the same flow alone"
+    yield f"# {'up to (B)':>13} {'flows':>7} {'median':>8} {'p95':>8} {'p99':>8}"
+    for each in bins:
+        values = " ".join(f"{value:8.2f}" for value in (each.p50, each.p95, each.p99))
+        yield f"# {each.most_bytes:>13} {each.count:>7} {values}"

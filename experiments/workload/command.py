@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ringleaf.errors import ConfigError
+from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.spec.named import FILES
 from ringleaf.experiments.spec.typed import with_options
 from ringleaf.experiments.workload import graphs
+from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.llm.presets import PRESETS
 from ringleaf.units import PS_PER_NS, PS_PER_S, parse_flops
 
@@ -70,18 +72,25 @@ def show_command(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="PNG, SVG or PDF file for the drawing.")
     ] = None,
+    ranks: Annotated[
+        int | None,
+        typer.Option("--ranks", min=1, help="Ranks, for workloads that leave them open."),
+    ] = None,
     debug: Debug = False,
 ) -> None:
     """Show a model's layers as a table, or drawn to a file; or what a workload consists of."""
     if graphs.is_graph(name):
         if out is not None:
             raise ConfigError(f"workload show: only models of layers are drawn, got {name!r}")
-        for line in graphs.describe(name):
+        for line in graphs.describe(name, ranks):
             say(line)
         return
     from ringleaf.experiments.workload.show import table
-    from ringleaf.hosts.training.model import load_model
+    from ringleaf.hosts.training.model import load_model, names
 
+    if not name.endswith((".yaml", ".yml")):
+        known = (*names(), *PRESETS, *PATTERNS)
+        choose("workload show", "workload", name, known, f"*.yaml, {FILES}")
     model = load_model(name)
     if out is None:
         for line in table(model):

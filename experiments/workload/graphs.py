@@ -12,13 +12,14 @@ import typer
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.console import FAILURE, Debug, say
+from ringleaf.experiments.spec.named import FILES, LLM, TRACE, kind_of_workload, named
 from ringleaf.experiments.spec.options import (
     OPTIONS_OF_WORKLOADS,
     WORKLOAD,
     file_name,
     resolve_workload,
 )
-from ringleaf.experiments.spec.workload import FLOWS, LLM, TRACE, WorkloadSpec
+from ringleaf.experiments.spec.workload import WorkloadSpec
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.graph import Kind
 from ringleaf.hosts.workload.llm import traffic
@@ -27,23 +28,25 @@ from ringleaf.units import format_size
 
 if TYPE_CHECKING:
     from ringleaf.hosts.workload.graph import Graph
-    from ringleaf.hosts.workload.meetings import Matched
+    from ringleaf.hosts.workload.matched import Matched
 
 OPTIONS = {name: option for name, option in OPTIONS_OF_WORKLOADS.items() if option.flags}
 
-NAMES = (
-    f"{', '.join(PRESETS)}; flows: {', '.join(PATTERNS)}; or files: NAME.goal, 'NAME.*.et', or "
-    "NAME.csv with flows"
-)
+NAMES = f"{', '.join(PRESETS)}; flows: {', '.join(PATTERNS)}; or files: {FILES}"
 
 Name = Annotated[str, typer.Argument(metavar="WORKLOAD", help=f"Workload: {NAMES}.")]
+
+MOST_ROWS = 60
+"""The most rows of a description; with more, sizes are means."""
+
+RANKS = 4  # of a model of layers that is exported
 
 _FORMATS = ("chakra", "goal")
 
 
 def is_graph(name: str) -> bool:
     """Return whether a name is that of a graph of work, rather than of a model's layers."""
-    return name in (*PRESETS, *PATTERNS) or name.endswith((".et", ".goal", ".csv"))
+    return name in (*PRESETS, *PATTERNS) or kind_of_workload(name) is not None
 
 
 def given_for(name: str, typed: Mapping[str, str]) -> dict[str, Any]:
@@ -52,14 +55,18 @@ def given_for(name: str, typed: Mapping[str, str]) -> dict[str, Any]:
     Raises:
         ConfigError: If there is no such workload.
     """
-    if name.endswith((".et", ".goal", ".csv")):
-        folder = file_name(Path(name).name.partition(".")[0])
-        kind = FLOWS if name.endswith(".csv") else TRACE
-        return {WORKLOAD: kind, "files": name, "out": str(Path("runs") / folder), **typed}
-    if name in PATTERNS:
-        return {WORKLOAD: FLOWS, "pattern": name, "out": str(Path("runs") / name), **typed}
-    choose("workload", "name", name, (*PRESETS, *PATTERNS))
-    return {WORKLOAD: LLM, "preset": name, **typed}
+    options = named(name) if is_graph(name) else {}
+    if not options:
+        choose("workload", "workload", name, (*PRESETS, *PATTERNS), FILES)
+    if options[WORKLOAD] != LLM:
+        folder = Path(name).name.partition(".")[0] if "files" in options else name
+        options["out"] = str(Path("runs") / file_name(folder))
+    return {**options, **typed}
+
+
+def with_ranks(typed: Mapping[str, str], ranks: int | None) -> Mapping[str, str]:
+    """Return typed options with the number of ranks, if there is one."""
+    return typed if ranks is None else {**typed, "ranks": str(ranks)}
 
 
 def run_command(typed: Mapping[str, str], name: Name, debug: Debug = False) -> None:
@@ -68,7 +75,15 @@ def run_command(typed: Mapping[str, str], name: Name, debug: Debug = False) -> N
     from ringleaf.experiments.checks import check
 
     given = given_for(name, typed)
-    check(resolve_workload(given))
+    cases = [{**given, "cc": cc.strip()} for cc in typed.get("cc", "").split(",") if cc.strip()]
+    for case in cases or [given]:
+        check(resolve_workload(case))
+    if len(cases) > 1:
+        from ringleaf.experiments import sweep
+
+        if not sweep.run(cases, name=file_name(name), emit=say):
+            raise typer.Exit(FAILURE)
+        return
     with drawer() or nullcontext() as beside:
         from ringleaf.experiments.work import session  # imports the network meanwhile
 
@@ -80,7 +95,10 @@ def run_command(typed: Mapping[str, str], name: Name, debug: Debug = False) -> N
 def export_command(
     typed: Mapping[str, str],
     name: Name,
-    ranks: Annotated[int, typer.Option("--ranks", min=1, help="Ranks, for a model of layers.")] = 4,
+    ranks: Annotated[
+        int | None,
+        typer.Option("--ranks", min=1, help="Ranks; 4 by default, for a model of layers."),
+    ] = None,
     iterations: Annotated[
         int, typer.Option("--iterations", min=1, help="Iterations, for a model of layers.")
     ] = 2,
@@ -96,9 +114,11 @@ def export_command(
 
     choose("workload export: format", "format", form, _FORMATS)
     if is_graph(name):
+        typed = with_ranks(typed, ranks)
         spec = fit(resolve_workload({**given_for(name, typed), "out": typed.get("out", ".")}))
         matched = load(spec)
     else:
+        ranks = ranks or RANKS
         plain = {WORKLOAD: TRACE, "files": "job.goal", "hosts": str(max(ranks, 2)), "out": "."}
         spec = resolve_workload({**plain, **typed})
         matched = match(_job(name, ranks, iterations))
@@ -135,23 +155,24 @@ def lowered(spec: WorkloadSpec, matched: Matched) -> Graph:
     return lower(matched, elements_of, scheduling.schedule, ITEM_BYTES)
 
 
-def describe(name: str) -> Iterator[str]:
+def describe(name: str, ranks: int | None = None) -> Iterator[str]:
     """Yield lines on a workload: its ranks and groups, and a row per kind of node."""
     from ringleaf.experiments.graph import load
 
-    spec = resolve_workload(given_for(name, {}))
+    spec = resolve_workload(given_for(name, with_ranks({}, ranks)))
     matched = load(spec)
     graph = matched.graph
     yield (
         f"# {graph.name}: {len(graph.ranks)} ranks, {len(graph.groups)} groups, "
         f"{sum(len(work.nodes) for work in graph.ranks)} nodes, {len(matched.meetings)} meetings"
     )
+    yield from (f"# {note}" for note in graph.notes)
     if spec.workload == LLM:
         yield from _formulas(spec)
     yield "#"
     yield f"#{'traffic':>9} {'what':>14} {'ranks':>5} {'size':>12} {'nodes':>9} {'total':>11}"
     yield f"#{'':>9} {'':>14} {'':>5} {'(B)':>12} {'':>9} {'':>11}"
-    rows: Counter[tuple[str, str, int, int]] = Counter()
+    rows: Counter[tuple[str, str, int, float]] = Counter()
     for _, node in graph.nodes():
         if node.kind is Kind.COMPUTE:
             rows["-", "compute", 1, 0] += 1
@@ -159,9 +180,25 @@ def describe(name: str) -> Iterator[str]:
         members = len(graph.groups[node.group].ranks) if node.call else 2
         what = node.call.value if node.call else node.kind.value
         rows[graph.label_of(node), what, members, node.size_bytes] += 1
-    for (label, what, members, size), count in rows.items():
-        total = format_size(size * count).replace(" ", "")
-        yield f"{label:>10} {what:>14} {members:>5} {size:>12} {count:>9} {total:>11}"
+    for (label, what, members, size), count in _few(rows).items():
+        total = format_size(round(size * count)).replace(" ", "")
+        yield f"{label:>10} {what:>14} {members:>5} {size:>12.10g} {count:>9} {total:>11}"
+
+
+Rows = Mapping[tuple[str, str, int, float], int]
+"""Numbers of nodes by traffic, what they do, ranks and size."""
+
+
+def _few(rows: Rows) -> Rows:
+    """Return the rows, or those of mean sizes if there are many sizes."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    counts: Counter[tuple[str, str, int]] = Counter()
+    totals: Counter[tuple[str, str, int]] = Counter()
+    for (*kind, size), count in rows.items():
+        counts[tuple(kind)] += count  # type: ignore[index]
+        totals[tuple(kind)] += round(size) * count  # type: ignore[index]
+    return {(*kind, totals[kind] / count): count for kind, count in counts.items()}
 
 
 def _formulas(spec: WorkloadSpec) -> Iterator[str]:

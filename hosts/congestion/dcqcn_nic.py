@@ -28,6 +28,7 @@ from ringleaf.hosts.congestion.control import (
     Controller,
 )
 from ringleaf.marking import Marking
+from ringleaf.products import scaled
 from ringleaf.units import FOREVER_PS, PS_PER_US
 
 CURRENT_BPS = OWN
@@ -115,7 +116,7 @@ def cut(words: Words, at: int, now_ps: int) -> None:
     line_bps, rate_bps = words[at + LINE_BPS], words[at + CURRENT_BPS]
     if words[at + CLAMP] or words[at + STAGE] > 0:
         words[at + TARGET_BPS] = rate_bps
-    rate_bps -= rate_bps * words[at + ALPHA] // (2 * ONE)
+    rate_bps -= scaled(rate_bps, words[at + ALPHA], 2 * ONE)
     rate_bps = min(max(rate_bps, LEAST_BPS), line_bps)
     words[at + CURRENT_BPS] = words[at + RATE_BPS] = rate_bps
     words[at + STAGE] = 0

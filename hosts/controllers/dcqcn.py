@@ -26,6 +26,7 @@ from ringleaf.hosts.congestion.control import (
     Controller,
 )
 from ringleaf.marking import Marking
+from ringleaf.products import scaled
 from ringleaf.units import FOREVER_PS, PS_PER_US
 
 CURRENT_BPS = OWN
@@ -109,7 +110,7 @@ def on_cnp(arena: Arena, at: int, _argument: int, now_ps: int) -> int:
     decay(words, at, now_ps)
     current = words[at + CURRENT_BPS]
     words[at + TARGET_BPS] = current
-    cut = current * words[at + ALPHA] // (2 * ONE)
+    cut = scaled(current, words[at + ALPHA], 2 * ONE)
     words[at + ALPHA] += (ONE - words[at + ALPHA]) >> GAIN_SHIFT
     words[at + TIMER_STEPS] = words[at + COUNTER_STEPS] = words[at + COUNTED] = 0
     words[at + TIMER_AT_PS] = now_ps + step_ps(words, at)

@@ -41,6 +41,7 @@ from ringleaf.hosts.congestion.telemetry import (
     passed,
     word_of,
 )
+from ringleaf.products import scaled
 from ringleaf.units import PS_PER_S, PS_PER_US
 
 CURRENT_BPS = OWN  # Rc: the rate that lasts
@@ -70,7 +71,7 @@ def set_rate(words: Words, at: int, rate_bps: int) -> None:
     """Pace at a rate, with a window of what it sends in a round trip."""
     line_bps = words[at + LINE_BPS]
     bits = 8 * words[at + PACKET_BYTES]
-    packets = -(-(rate_bps // bits * words[at + RTT_PS]) // PS_PER_S)
+    packets = -scaled(-(rate_bps // bits), words[at + RTT_PS], PS_PER_S)
     words[at + WINDOW] = min(max(packets, 1), words[at + MOST_WINDOW])
     words[at + RATE_BPS] = 0 if rate_bps >= line_bps else rate_bps
 

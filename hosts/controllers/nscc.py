@@ -38,6 +38,7 @@ from ringleaf.hosts.congestion.control import (
 )
 from ringleaf.hosts.congestion.windows import ONE_PACKET, set_window
 from ringleaf.marking import Marking
+from ringleaf.products import scaled
 from ringleaf.units import PS_PER_S, PS_PER_US
 
 CWND = OWN  # in units of 2**-20 packets, like the following three
@@ -156,7 +157,7 @@ def decrease(words: Words, at: int, now_ps: int) -> None:
 def adjust(words: Words, at: int, now_ps: int) -> None:
     """Add the increases that were summed up, and a little for fairness each round trip."""
     cwnd = words[at + CWND]
-    cwnd += words[at + INCREASE] * ONE_PACKET // cwnd
+    cwnd += scaled(words[at + INCREASE], ONE_PACKET, cwnd)
     if now_ps - words[at + ADJUSTED_PS] >= words[at + RTT_PS]:
         cwnd += int(ETA * words[at + SCALE])
         words[at + ADJUSTED_PS] = now_ps

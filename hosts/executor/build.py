@@ -96,6 +96,10 @@ class Executors:
         """Return the address of a node's executor."""
         return self.at + self._places.executors + node * x.EXECUTOR_WORDS
 
+    def node_of(self, executor: int) -> int:
+        """Return the node whose executor has this address."""
+        return (executor - self.at - self._places.executors) // x.EXECUTOR_WORDS
+
     def connect(self, agents: Sequence[int], queue_pairs: Sequence[int]) -> None:
         """Say which agents carry the messages.
 

@@ -18,6 +18,7 @@ FAILED = 10  # a callback has raised an exception
 OWN_CHUNKS = 11  # chunks of the tensor; further ones are in scratch memory
 OPEN = 12  # callbacks with a lease: its chunk is about to be read, added to or overwritten
 CLOSE = 13  # nobody will read what its chunk has, or change it
+HEAR = 14  # a node here has done its part, or its message has left; 0: nobody wants to know
 OPERATION_WORDS = 16  # threads have a block each, in a line of the cache of its own
 
 # A wait: whoever waits for a chunk is in its list. It begins streams, slots, and executors, whose

@@ -3,9 +3,9 @@
 UDP port 4791 and the base transport header (InfiniBand Architecture vol. 1, 9.2 and annex
 A17), so that scapy and Wireshark can dissect it. A queue pair (QP) delivers messages in order,
 each into the receive that was posted next. Acknowledgements carry credits, the receives that
-are posted (9.7.7.2); a sender without credit waits for some. A packet for which no receive is
-posted all the same is refused (RNR NAK). After a timeout a sender asks by a probe, an opcode of our
-own.
+are posted (9.7.7.2); a sender without credit waits for some, unless its QP is eager. A packet for
+which no receive is posted all the same is refused (RNR NAK). After a timeout a sender asks by a
+probe, an opcode of our own.
 The ICRC is sent as zero.
 
 Packet sequence numbers (PSN) are 64-bit counters here and 24 bits on the wire.
@@ -16,6 +16,7 @@ from ringleaf.hosts.rc.landing import COPY
 from ringleaf.hosts.rc.receiver import post_receive
 from ringleaf.hosts.rc.sender import post_send
 from ringleaf.hosts.rc.state import (
+    LEFT,
     MTU,
     OVERRUN,
     RECEIVED,
@@ -42,6 +43,7 @@ __all__ = [
     "COPY",
     "DEFAULT_PARTITION",
     "FULL_MEMBER",
+    "LEFT",
     "MTU",
     "OVERRUN",
     "PACKET_OVERHEAD_BYTES",

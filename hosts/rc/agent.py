@@ -42,7 +42,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
         qp = open_qp(arena, at, number)
         qp.state[IN_SENDERS] = 0
         if sendable(qp, now_ps):
-            packet = make_data(arena, at, qp, now_ps)
+            packet = make_data(arena, at, number, qp, now_ps)
             offer(arena, at, number, qp, now_ps)
             if qp.state[RATE_BPS] > 0:
                 words[at + TURN] = number + 1

@@ -20,6 +20,7 @@ from ringleaf.hosts.rc.state import (
     CONTROL_AT,
     CUT_PSN,
     CUTS,
+    EAGER,
     EXPECTED_PSN,
     GAP_REPORTED,
     HAS_DATA,
@@ -86,7 +87,8 @@ def post_receive(
     state[RECEIVES_END] += 1
     posted = state[RECEIVES_END] - state[RECEIVES_FIRST]
     known = state[ADVERTISED] - state[RECEIVES_FIRST]
-    if known <= max(1, posted // 2):  # or the peer would send only that many per round trip
+    heeded = state[EAGER] == 0 or state[GAP_REPORTED] == 1  # else the peer goes without credit
+    if heeded and known <= max(1, posted // 2):  # or it would send only that many per round trip
         owe(arena, at, number, qp, ACK)
     return True
 

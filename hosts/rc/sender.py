@@ -39,7 +39,9 @@ from ringleaf.hosts.rc.state import (
     ACKED_PSN,
     CONTROL_AT,
     DEADLINE_PS,
+    EAGER,
     HOLD_UNTIL_PS,
+    LEFT,
     LIMIT,
     MIN_TIMEOUT_PS,
     MTU,
@@ -146,7 +148,17 @@ def write_head(arena: Arena, qp: Qp, packet: int, opcode: int, psn: int, extra: 
 
 
 @inline
-def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
+def note_first_time(qp: Qp, psn: int, is_asking: bool, now_ps: int) -> None:
+    """Note that a packet is sent for the first time; time it if its answer tells of it."""
+    state = qp.state
+    state[SENT_PSN] = psn + 1
+    if is_asking and state[TIMED_PSN] < 0:
+        state[TIMED_PSN] = psn
+        state[TIMED_FROM_PS] = now_ps
+
+
+@inline
+def make_data(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> int:
     """Return the QP's next data packet, and advance."""
     state = qp.state
     words = arena.words
@@ -184,10 +196,9 @@ def make_data(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
     if psn < state[SENT_PSN]:
         words[at + RETRANSMISSIONS] += 1
     else:
-        state[SENT_PSN] = psn + 1
-        if state[TIMED_PSN] < 0 and head[ACK_REQUEST_AT]:
-            state[TIMED_PSN] = psn
-            state[TIMED_FROM_PS] = now_ps
+        note_first_time(qp, psn, bool(head[ACK_REQUEST_AT]), now_ps)
+        if is_last and state[EAGER]:
+            complete(arena, at, LEFT, number, qp.sends[row + 2], now_ps)
     if state[DEADLINE_PS] == FOREVER_PS:
         await_answer(arena, at, qp, now_ps)
     return packet

@@ -39,6 +39,7 @@ from ringleaf.views import window
 SENT = 1  # a: QP, b: tag; the peer has the whole message
 RECEIVED = 2  # a: QP, b: tag of the receive it went into, c: bytes that came
 OVERRUN = 3  # a: QP, b: tag; the message was longer than the receive
+LEFT = 4  # a: QP, b: tag; the last packet has gone to the line, of a QP that is eager
 
 # The agent's words.
 QPS_AT = AGENT_WORDS
@@ -98,13 +99,15 @@ UNANSWERED = 37  # probes sent since the last answer of any kind
 CUT_PSN = 38  # the first packet that came without its data; below EXPECTED_PSN: none is missing
 CUTS = 39  # packets that came so and that the sender is yet to be told of
 WANTS_CUT = 40  # 1: the sender is yet to be asked for CUT_PSN
-QP_WORDS = 41
+EAGER = 41  # 1: messages leave without credit, and it is reported when they have left
+QP_WORDS = 42
 
 RING = 256  # work requests per QP and direction
 REQUEST_WORDS = 4  # address, length, tag; of a send the first PSN, of a receive how it lands
 TEMPLATE_BYTES = -(-HEAD_BYTES // 64) * 64
 MOST_WINDOW = (1 << 23) - 1
 MAX_BACKOFF = 256  # times the least timeout
+NO_LIMIT = 1 << 62
 
 
 class Qp(NamedTuple):
@@ -188,7 +191,7 @@ class QpEnd(NamedTuple):
 
     Queue pairs are numbered from 0 here and from 1 on the wire. ECMP tells connections apart by the
     UDP source port; switches may tell jobs apart by the partition key. At most `window` packets are
-    in flight, if it is less than the agent's.
+    in flight, if it is less than the agent's. An `eager` one sends messages without credit.
     """
 
     agent: int  # the agent's block
@@ -199,6 +202,7 @@ class QpEnd(NamedTuple):
     source_port: int
     partition: int = DEFAULT_PARTITION
     window: int = MOST_WINDOW
+    eager: bool = False
 
 
 def connect_qps(store: Store, ends: Sequence[QpEnd]) -> None:
@@ -219,7 +223,8 @@ def connect_qps(store: Store, ends: Sequence[QpEnd]) -> None:
     states[:, [SYNDROME, TIMED_PSN, NAKED_PSN, CUT_PSN]] = -1
     states[:, DEADLINE_PS] = FOREVER_PS
     states[:, TIMEOUT_PS] = 2 * words[agents + MIN_TIMEOUT_PS]
-    states[:, LIMIT] = 1  # before anything is known
+    states[:, EAGER] = [end.eager for end in ends]
+    states[:, LIMIT] = np.where(states[:, EAGER], NO_LIMIT, 1)  # before anything is known
     states[:, ALLOWED] = np.minimum(windows, words[agents + WINDOW])
     states[:, ACK_EVERY] = np.maximum(1, states[:, ALLOWED] // 4)
     rows = words[agents + QPS_AT] + number * QP_WORDS

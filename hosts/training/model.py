@@ -91,7 +91,7 @@ def load_model(name: str, where: str = "model") -> Model:
     """
     if name.endswith((".yaml", ".yml")):
         return read_model(Path(name))
-    choose(where, "model", name, names())
+    choose(where, "model", name, names(), "*.yaml")
     return read_model(_ELSEWHERE[name] if name in _ELSEWHERE else MODELS / f"{name}.yaml")
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ringleaf.errors import ConfigError, choose
+from ringleaf.hosts.workload.flow_sizes import DISTRIBUTIONS, Distribution
 from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork, check_ranks
 
 LABEL = "flow"
@@ -31,6 +32,21 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
+class FlowFile:
+    """The flows of a file.
+
+    Attributes:
+        flows: The flows.
+        ranks: The number of ranks; None: those that send or receive, and those before them.
+        notes: Lines on parts of the file that are not used.
+    """
+
+    flows: Sequence[Flow]
+    ranks: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Traffic:
     """The sizes of a pattern.
 
@@ -42,6 +58,8 @@ class Traffic:
         flows: The number of flows of `random`.
         interval_ps: The mean time between two starts of `random`.
         seed: Of all that is random.
+        drawn: The distribution of sizes, which are drawn from it then; None: they are
+            `sizes_bytes`.
     """
 
     pattern: str
@@ -50,6 +68,7 @@ class Traffic:
     flows: int
     interval_ps: int
     seed: int
+    drawn: Distribution | None = None
 
 
 Pairs = list[tuple[int, int]]
@@ -98,7 +117,11 @@ PATTERNS: dict[str, Callable[[Traffic, random.Random], Pairs]] = {
     "all-to-all": all_to_all,
     RING: neighbours,
     RANDOM: anywhere,
+    **dict.fromkeys(DISTRIBUTIONS, anywhere),
 }
+
+AT_RANDOM = (RANDOM, *DISTRIBUTIONS)
+"""The patterns whose flows start at random times, and may be given by a load."""
 
 
 def make_flows(traffic: Traffic) -> list[Flow]:
@@ -112,26 +135,38 @@ def make_flows(traffic: Traffic) -> list[Flow]:
         raise ConfigError(f"ranks: flows need 2 ranks at least, got {traffic.ranks}")
     rng = random.Random(f"{traffic.pattern} {traffic.seed}")
     pairs = PATTERNS[traffic.pattern](traffic, rng)
-    given = traffic.sizes_bytes[:1] if traffic.pattern == RING else traffic.sizes_bytes
-    sizes = [given[number % len(given)] for number in range(len(pairs))]
-    rng.shuffle(sizes)
+    if traffic.drawn is not None:
+        sizes = [traffic.drawn.draw(rng) for _ in pairs]
+    else:
+        given = traffic.sizes_bytes[:1] if traffic.pattern == RING else traffic.sizes_bytes
+        sizes = [given[number % len(given)] for number in range(len(pairs))]
+        rng.shuffle(sizes)
     flows, start_ps = [], 0
     for (source, target), size in zip(pairs, sizes, strict=True):
-        if traffic.pattern == RANDOM:
+        if traffic.pattern in AT_RANDOM:
             start_ps += round(rng.expovariate(1) * traffic.interval_ps)
         flows.append(Flow(source, target, size, start_ps))
     return flows
 
 
-def graph_of(name: str, flows: Sequence[Flow], *, in_turn: bool = False) -> Graph:
-    """Return the graph of work of flows, whose ranks are those that send or receive.
+def graph_of(
+    name: str,
+    flows: Sequence[Flow],
+    *,
+    ranks: int | None = None,
+    notes: tuple[str, ...] = (),
+    in_turn: bool = False,
+) -> Graph:
+    """Return the graph of work of flows.
 
     Args:
         name: The graph's name.
         flows: The flows. Each has a tag of its own, so that none waits for another.
+        ranks: The number of ranks; None: up to the last one that sends or receives.
+        notes: Lines on where the flows are from.
         in_turn: Whether a rank's n-th message waits for the one before it that it receives.
     """
-    ranks = 1 + max(max(flow.source, flow.target) for flow in flows)
+    ranks = ranks or 1 + max(max(flow.source, flow.target) for flow in flows)
     nodes: list[list[Node]] = [[] for _ in range(ranks)]
     received: list[list[int]] = [[] for _ in range(ranks)]
     sent = [0] * ranks
@@ -151,4 +186,4 @@ def graph_of(name: str, flows: Sequence[Flow], *, in_turn: bool = False) -> Grap
         about = {"size_bytes": flow.size_bytes, "tag": tag, "label": LABEL}
         add(flow.source, Kind.SEND, peer=flow.target, after=after, **about)
         received[flow.target].append(add(flow.target, Kind.RECEIVE, peer=flow.source, **about))
-    return Graph(name, tuple(RankWork(tuple(each)) for each in nodes))
+    return Graph(name, tuple(RankWork(tuple(each)) for each in nodes), notes=notes)

@@ -102,11 +102,12 @@ class CallGroup:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The work of all ranks, from rank 0 on."""
+    """The work of all ranks, from rank 0 on; `notes` are lines on what its files have besides."""
 
     name: str
     ranks: tuple[RankWork, ...]
     groups: tuple[CallGroup, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def place(self, rank: int, node: Node) -> str:
         """Return where a node is, for messages: file, rank and node."""

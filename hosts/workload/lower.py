@@ -9,7 +9,7 @@ from ringleaf.collectives.rows import AGGREGATE
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork
-from ringleaf.hosts.workload.meetings import Matched, Meeting
+from ringleaf.hosts.workload.matched import Matched, Meeting
 
 JOIN_STREAM = 255
 """The stream of the computations that stand for the end of a collective, and take no time."""

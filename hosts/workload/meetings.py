@@ -3,16 +3,20 @@
 Collectives of a group meet in program order: the first call of each of its ranks, the second, and
 so on, as MPI and NCCL have it. Messages meet by sender, receiver and tag, in program order. So all
 meetings are known before anything runs, and a graph that could wait forever is refused.
+
+An eager message leaves when its sender has reached it, and waits for its receiver where it arrives;
+a longer one leaves when both have reached it (a rendezvous).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.graph import ROOTED, Call, Graph, Kind, Node
+from ringleaf.hosts.workload.matched import Matched, Meeting
+from ringleaf.hosts.workload.order import check_order
 
 MOST_BYTES = 1 << 36
 """The most bytes that a rank brings to a meeting; a network would send more for days."""
@@ -20,65 +24,13 @@ MOST_BYTES = 1 << 36
 MOST_PS = 10**18
 """The longest time of all computations together, 11 days: times fit into 64 bits."""
 
-SHOWN = 6
-"""The most nodes of a cycle that a message names."""
 
-
-@dataclass(frozen=True, slots=True)
-class Meeting:
-    """A collective, or a message from the first of two ranks to the second.
-
-    Attributes:
-        call: The collective; None: a message.
-        ranks: The ranks that take part, in the order of their group.
-        places: By rank that takes part, the place of its node among its rank's nodes.
-        size_bytes: Bytes that each rank brings in; the message's length.
-        root: The place of the root among `ranks`.
-        group: The place of its group among the graph's; -1: a message.
-        label: The traffic that it belongs to.
-        name: The first rank's name of it.
-    """
-
-    call: Call | None
-    ranks: tuple[int, ...]
-    places: tuple[int, ...]
-    size_bytes: int
-    root: int = 0
-    group: int = -1
-    label: str = ""
-    name: str = ""
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether there is nobody to exchange anything with."""
-        return len(self.ranks) == 1
-
-
-Places = tuple[tuple[tuple[int, ...], ...], ...]
-"""By rank and place of a node, the places of others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Matched:
-    """A graph whose nodes are matched; none of them would wait forever.
-
-    Attributes:
-        graph: The graph.
-        meetings: All collectives and messages.
-        meeting_of: By rank and place of a node, the number of its meeting; -1: it computes.
-        after: By rank and place of a node, the places of the nodes that must have ended before it.
-        begun: Likewise, of those that must have begun.
-    """
-
-    graph: Graph
-    meetings: tuple[Meeting, ...]
-    meeting_of: tuple[tuple[int, ...], ...]
-    after: Places
-    begun: Places
-
-
-def match(graph: Graph) -> Matched:
+def match(graph: Graph, eager_bytes: int | None = None) -> Matched:
     """Match the nodes of all ranks.
+
+    Args:
+        graph: The graph.
+        eager_bytes: The longest message that is eager; None: all are.
 
     Raises:
         ConfigError: If a node is used twice or missing, names a rank or group that there is not,
@@ -87,14 +39,15 @@ def match(graph: Graph) -> Matched:
     """
     places = [_places(graph, rank) for rank in range(len(graph.ranks))]
     _check_nodes(graph)
-    meetings = (*_collectives(graph), *_messages(graph))
+    most = MOST_BYTES if eager_bytes is None else eager_bytes
+    meetings = (*_collectives(graph), *_messages(graph, most))
     of = [[-1] * len(work.nodes) for work in graph.ranks]
     for number, meeting in enumerate(meetings):
         for rank, place in zip(meeting.ranks, meeting.places, strict=True):
             of[rank][place] = number
     after, begun = (tuple(each[kind] for each in places) for kind in (0, 1))
     matched = Matched(graph, meetings, tuple(map(tuple, of)), after, begun)
-    _check_order(matched)
+    check_order(matched)
     return matched
 
 
@@ -234,7 +187,7 @@ def _of_file(graph: Graph, rank: int) -> str:
     return f" ({source})" if source else ""
 
 
-def _messages(graph: Graph) -> Iterator[Meeting]:
+def _messages(graph: Graph, eager_bytes: int) -> Iterator[Meeting]:
     """Yield all messages: by sender, receiver and tag, in program order."""
     ends: dict[tuple[int, int, int], tuple[list[int], list[int]]] = {}
     for rank, work in enumerate(graph.ranks):
@@ -245,7 +198,7 @@ def _messages(graph: Graph) -> Iterator[Meeting]:
                 ends.setdefault((node.peer, rank, node.tag), ([], []))[1].append(place)
     for (source, target, tag), (sends, receives) in ends.items():
         for places in zip(sends, receives, strict=False):
-            yield _message(graph, (source, target), places)
+            yield _message(graph, (source, target), places, eager_bytes)
         for rank, more, fewer in ((source, sends, receives), (target, receives, sends)):
             if len(more) > len(fewer):
                 node = graph.ranks[rank].nodes[more[len(fewer)]]
@@ -257,7 +210,9 @@ def _messages(graph: Graph) -> Iterator[Meeting]:
                 )
 
 
-def _message(graph: Graph, ranks: tuple[int, int], places: tuple[int, int]) -> Meeting:
+def _message(
+    graph: Graph, ranks: tuple[int, int], places: tuple[int, int], eager_bytes: int
+) -> Meeting:
     send, receive = (
         graph.ranks[rank].nodes[place] for rank, place in zip(ranks, places, strict=True)
     )
@@ -267,77 +222,9 @@ def _message(graph: Graph, ranks: tuple[int, int], places: tuple[int, int]) -> M
             f"{send.size_bytes} bytes of {graph.place(ranks[0], send)}, got {receive.size_bytes}"
         )
     label = graph.label_of(send)
-    return Meeting(None, ranks, places, send.size_bytes, label=label, name=send.name)
-
-
-def _vertices(matched: Matched) -> list[list[int]]:
-    """Return, by rank and place, the number of each node; those that meet have one together."""
-    total = len(matched.meetings)
-    found: list[list[int]] = []
-    for meetings in matched.meeting_of:
-        numbers = range(total, total + len(meetings))
-        total += len(meetings)
-        found.append([own if met < 0 else met for own, met in zip(numbers, meetings, strict=True)])
-    return found
-
-
-def _needs(matched: Matched) -> Places:
-    """Return the places of all nodes that each node waits for in any way."""
-    if not any(map(any, matched.begun)):
-        return matched.after
-    return tuple(
-        tuple(ended + begun for ended, begun in zip(*ranks, strict=True))
-        for ranks in zip(matched.after, matched.begun, strict=True)
-    )
-
-
-def _check_order(matched: Matched) -> None:
-    """Check that no node waits for itself, through nodes of any rank.
-
-    A node that waits for another's begin is taken to wait for its end, so that a few graphs are
-    refused which would end.
-    """
-    numbers = _vertices(matched)
-    count = len(matched.meetings) + sum(map(len, numbers))
-    before = [0] * count
-    then: list[list[int]] = [[] for _ in range(count)]
-    for own, all_after in zip(numbers, _needs(matched), strict=True):
-        for here, after in zip(own, all_after, strict=True):
-            before[here] += len(after)
-            for each in after:
-                then[own[each]].append(here)
-    ready = [number for number, left in enumerate(before) if not left]
-    while ready:
-        for number in then[ready.pop()]:
-            before[number] -= 1
-            if not before[number]:
-                ready.append(number)
-    if any(before):
-        _refuse_circle(matched, numbers, before)
-
-
-def _refuse_circle(matched: Matched, numbers: list[list[int]], before: Sequence[int]) -> None:
-    """Name the nodes of a circle: follow what waits to what it waits for, until one comes again."""
-    graph = matched.graph
-    waits: dict[int, tuple[int, int, int]] = {}  # number -> its rank and place; what it waits for
-    for rank, (own, all_after) in enumerate(zip(numbers, _needs(matched), strict=True)):
-        for place, after in enumerate(all_after):
-            for each in after:
-                if before[own[each]]:
-                    waits.setdefault(own[place], (rank, place, own[each]))
-    here = next(iter(waits))
-    seen: dict[int, int] = {}
-    while here not in seen:
-        seen[here] = len(seen)
-        here = waits[here][2]
-    circle = [number for number, turn in seen.items() if turn >= seen[here]]
-    ends = [(waits[each][0], graph.ranks[waits[each][0]].nodes[waits[each][1]]) for each in circle]
-    others = "; ".join(f"rank {rank}, node {node.id}" for rank, node in ends[1:SHOWN]) or "itself"
-    more = f" and {len(ends) - SHOWN} more" if len(ends) > SHOWN else ""
-    raise ConfigError(
-        f"{graph.place(*ends[0])}: nodes must not wait for each other in a circle, got it "
-        f"waiting for {others}{more}; remove a dependency"
-    )
+    size = send.size_bytes
+    is_eager = size <= eager_bytes
+    return Meeting(None, ranks, places, size, label=label, name=send.name, is_eager=is_eager)
 
 
 def _few(ranks: Sequence[int]) -> str:

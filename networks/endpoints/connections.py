@@ -186,13 +186,21 @@ class Connections:
             rc.set_rate(arena, at, numbers, rate_bps)
             self._paced[group, channel, host] = numbers
 
-    def connect(self, group: int, channel: int, streams: Iterable[tuple[int, Stream]]) -> None:
+    def connect(
+        self,
+        group: int,
+        channel: int,
+        streams: Iterable[tuple[int, Stream]],
+        *,
+        eager: bool = False,
+    ) -> None:
         """Make the queue pairs that nodes lack for these streams.
 
         Args:
             group: The nodes' group.
             channel: The channel.
             streams: Nodes, and streams as they see them.
+            eager: Whether messages leave without credit, and it is reported when they have left.
         """
         new: list[tuple[int, Flow, int, Flow]] = []
         for node, stream in streams:
@@ -207,7 +215,7 @@ class Connections:
         counts = Counter(host for host, *_ in new)
         for host, count in counts.items():
             rc.add_qps(self._store, self.agents[host], count)
-        rc.connect_qps(self._store, [self._end(*each) for each in new])
+        rc.connect_qps(self._store, [self._end(*each)._replace(eager=eager) for each in new])
         if not self._controller.is_open:
             for host, flow, peer, _ in new:
                 self._control(host, self._qps[host][flow], peer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.networks.endpoints.operation import Combine, Operation
@@ -28,6 +28,34 @@ class Director(Protocol):
 
         The network says so at the end of a window of time, which is no longer than a link's delay.
         """
+
+
+class Stage(Protocol):
+    """What a director may have done at once, by the host that it has just heard of."""
+
+    def begin(self, operation: Operation, node: int, now_ps: int) -> None:
+        """Start a node of an operation; the network asks for the operation before the others."""
+
+    def alarm(self, host: int, at_ps: int) -> None:
+        """Have `ring` called at a time."""
+
+
+@runtime_checkable
+class Reacts(Protocol):
+    """A director that acts when something happens on a host, not only between windows of time.
+
+    Hosts that different threads simulate are told of at the same time, each by its own thread. So
+    all that it does then is the host's own, and nothing of the arena is allocated.
+    """
+
+    events: int
+    """The most alarms, and messages begun at once, that there may be at a time."""
+
+    def join(self, stage: Stage) -> None:
+        """Take note of who carries out what it decides at once; before the start."""
+
+    def ring(self, host: int, now_ps: int) -> bool:
+        """Take note that an alarm's time has come; return whether there is more to start."""
 
 
 class Planner(Director, Protocol):

@@ -18,7 +18,7 @@ from ringleaf.hosts.plan import RECEIVE, SEND, SUM
 from ringleaf.hosts.rc.landing import ASKED
 from ringleaf.hosts.rc.receiver import post_receive
 from ringleaf.hosts.rc.sender import post_send
-from ringleaf.hosts.rc.state import OVERRUN
+from ringleaf.hosts.rc.state import LEFT, OVERRUN
 from ringleaf.units import FOREVER_PS
 
 # The driver's block.
@@ -37,7 +37,9 @@ OVERLONG = 11  # the part whose message was too long; 0: none
 JOURNAL_AT = 12  # block of a journal; 0: nothing is noted
 REPORTS = 13  # taken so far
 DRIVE = 14  # address of `drive`
-WOKEN = 15  # agents to wake, MOST_WOKEN of them
+ALARM = 15  # callback: a host wanted to be called
+WANTED = 16  # a callback wants Python to look at the network at the end of the window
+WOKEN = 17  # agents to wake, MOST_WOKEN of them
 MOST_WOKEN = 4  # one for messages, and one for sums; there is room for more
 DRIVER_WORDS = WOKEN + MOST_WOKEN
 
@@ -54,6 +56,11 @@ DISPATCH = 0  # what `drive` does, if it is not to begin with an executor
 ACT = -1
 
 POST = 1  # in a calendar's event, beside the part: it is to be posted; else it has come
+AT_HOST = 1 << 31  # likewise, beside a host's number: it wanted to be called
+
+# What is heard of a node, beside its executor.
+DONE = 0
+HAS_LEFT = 1
 
 
 @inline
@@ -65,7 +72,9 @@ def is_pending(words: Words, at: int) -> bool:
 @inline
 def is_noteworthy(words: Words, at: int) -> bool:
     """Return whether Python must look: an operation is done, or something has failed."""
-    return bool(words[at + FIRST_DONE] or words[at + FAILED] or words[at + OVERLONG])
+    return bool(
+        words[at + FIRST_DONE] or words[at + FAILED] or words[at + OVERLONG] or words[at + WANTED]
+    )
 
 
 @inline
@@ -83,6 +92,7 @@ def engage(words: Words, at: int, part: int, event: int, now_ps: int) -> None:
     agent = words[walk.executor_of(words, part) + x.AGENT]
     done_ps = max(now_ps, words[agent + HOST_FREE_PS]) + words[at + OVERHEAD_PS]
     words[agent + HOST_FREE_PS] = done_ps
+    assert event < AT_HOST
     push_event(words, words[at + CALENDAR_AT], done_ps, event, 0)
 
 
@@ -145,11 +155,29 @@ def post_all(arena: Arena, at: int) -> int:
 
 
 @inline
+def hear(words: Words, at: int, executor: int, what: int) -> None:
+    """Tell Python at once of a node, if somebody wants to know."""
+    callback = words[words[executor + x.OPERATION] + x.HEAR]
+    if callback:
+        heed(words, at, call_back(callback, 2 * executor + what))
+
+
+@inline
+def heed(words: Words, at: int, answer: int) -> None:
+    """Note what Python answers: it has failed, or wants to look when the window has ended."""
+    if answer < 0:
+        words[at + FAILED] = 1
+    elif answer > 0:
+        words[at + WANTED] = 1
+
+
+@inline
 def end_if_done(words: Words, at: int, executor: int) -> None:
     """Note that a node, and maybe its operation, is done."""
     if words[executor + x.LEFT] > 0 or not words[executor + x.IS_UNDER_WAY]:
         return
     words[executor + x.IS_UNDER_WAY] = 0
+    hear(words, at, executor, DONE)
     operation = words[executor + x.OPERATION]
     words[operation + x.LEFT_NODES] -= 1
     if words[operation + x.LEFT_NODES] == 0:
@@ -248,6 +276,10 @@ def dispatch(arena: Arena, at: int) -> int:
         kind = walk.kind_of(words, part)
         if kind != SUM and words[report + 1] == OVERRUN:
             words[at + OVERLONG] = part
+        elif kind == SEND and words[report + 1] == LEFT:
+            executor = walk.executor_of(words, part)
+            words[executor + x.NOW_PS] = now_ps
+            hear(words, at, executor, HAS_LEFT)
         elif words[at + OVERHEAD_PS] and kind != SEND:
             words[part + x.SIZE_BYTES] = words[report + 5]
             engage(words, at, part, 2 * part, now_ps)
@@ -269,7 +301,10 @@ def act(arena: Arena, at: int) -> int:
     while pause == 0 and due_ps(words, at) <= now_ps:
         event = pop_event(words, calendar)
         part = event >> 1
-        if event & POST:
+        if event & AT_HOST:
+            heed(words, at, call_back(words[at + ALARM], event ^ AT_HOST))
+            pause = post_all(arena, at)
+        elif event & POST:
             post(arena, at, part, now_ps)
             pause = wake_all(arena, at, now_ps)
         else:

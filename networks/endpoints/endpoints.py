@@ -203,9 +203,14 @@ class Endpoints:
         self._end_lease = partial(job.lease, ())
         return leases
 
-    def connect(self, parts: Plans, *, group: int = 0, channel: int = 0) -> None:
-        """Make the queue pairs that these plans need, if there are none yet."""
-        self.connections.connect(group, channel, parts.ends)
+    def connect(
+        self, parts: Plans, *, group: int = 0, channel: int = 0, eager: bool = False
+    ) -> None:
+        """Make the queue pairs that these plans need, if there are none yet.
+
+        On eager ones messages leave without credit, and it is reported when they have left.
+        """
+        self.connections.connect(group, channel, parts.ends, eager=eager)
 
     def staging(self, parts: Plans, dtype: ElementType) -> Staging:
         """Return the buffers that executors of these plans need."""

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Store
+from ringleaf.callbacks import Callback
 from ringleaf.errors import BackendError
-from ringleaf.heap import CAPACITY, grow_heap, make_heap
+from ringleaf.heap import CAPACITY, COUNT, grow_heap, make_heap, push_event
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.plan import SEND
 from ringleaf.networks.endpoints import driver as d
+from ringleaf.networks.endpoints.director import Reacts
 from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.endpoints.operation import Operation
 
@@ -46,6 +51,9 @@ class Execution:
         self._endpoints = endpoints
         self._store = store
         self._active: dict[int, Operation] = {}  # by its blocks
+        self._overhead_ps = overhead_ps
+        self._alarms: Callback | None = None
+        self._reserve = 0  # events for what directors start at once
         self.drivers = [store.allocate("words", d.DRIVER_WORDS) for _ in networks]
         """The blocks of the drivers, one for each region."""
         self._calendars = [make_heap(store, 1) if overhead_ps else 0 for _ in networks]
@@ -86,6 +94,28 @@ class Execution:
         for at, block in zip(self.drivers, blocks, strict=True):
             self._store.arena.words[at + d.JOURNAL_AT] = block
 
+    def open_stage(self, director: Reacts) -> None:
+        """Be the stage of a director that reacts."""
+        self._reserve = director.events
+        self._calendars = [each or make_heap(self._store, 1) for each in self._calendars]
+        self._make_room()
+        self._alarms = Callback(partial(self._ring, director), failed=-1)
+        for at, calendar in zip(self.drivers, self._calendars, strict=True):
+            words = self._store.arena.words
+            words[at + d.CALENDAR_AT], words[at + d.ALARM] = calendar, self._alarms.address
+        director.join(self)
+
+    def alarm(self, host: int, at_ps: int) -> None:
+        """Have the director called at a time, for a host."""
+        calendar = self._calendars[self._endpoints.region(host)]
+        words = self._store.arena.words
+        assert words[calendar + COUNT] < words[calendar + CAPACITY]
+        push_event(words, calendar, at_ps, d.AT_HOST | host, 0)
+
+    def _ring(self, director: Reacts, host: int) -> int:
+        driver = self.drivers[self._endpoints.region(host)]
+        return int(director.ring(host, int(self._store.arena.words[driver + d.NOW_PS])))
+
     def check_idle(self) -> None:
         """Check that nothing is under way, before a run begins.
 
@@ -102,14 +132,17 @@ class Execution:
     def start(self, operation: Operation, now_ps: int) -> None:
         """Start an operation's executors; the driver's next `dispatch` posts their requests."""
         executors = operation.executors
-        assert not self._active.keys() & executors.blocks
+        assert all(self._active.get(at) in (None, operation) for at in executors.blocks)
         place = operation.group, operation.channel
         self._active |= dict.fromkeys(executors.blocks, operation)
         self._make_room()
         connections = self._endpoints.connections
+        words = self._store.arena.words
         for at in self.drivers:
-            self._store.arena.words[at + d.NOW_PS] = now_ps
+            words[at + d.NOW_PS] = now_ps
         for node in operation.nodes:
+            if words[executors.executor(node) + x.IS_UNDER_WAY]:
+                continue  # the director has begun it
             connections.prioritise(*place, node, operation.priority, marks=operation.marks)
             connections.encourage(*place, node, operation.gain)
             paced = executors.plans.streams_of(node, SEND) if operation.rate_bps else []
@@ -118,6 +151,13 @@ class Execution:
             d.drive(self._store.arena, driver, executors.executor(node), now_ps)
         if not operation.left:
             self._forget(operation)
+
+    def begin(self, operation: Operation, node: int, now_ps: int) -> None:
+        """Start one node of an operation, while its region's events are handled."""
+        executors = operation.executors
+        self._active |= dict.fromkeys(executors.blocks, operation)
+        driver = self.drivers[executors.region(node)]
+        d.drive(self._store.arena, driver, executors.executor(node), now_ps)
 
     def _forget(self, operation: Operation) -> None:
         for block in operation.executors.blocks:
@@ -134,8 +174,11 @@ class Execution:
             BackendError: If a message was longer than what its schedule says.
         """
         words = self._store.arena.words
-        for operation in set(self._active.values()) if self._most(d.FAILED) else ():
-            operation.check()
+        if self._most(d.FAILED):
+            if self._alarms is not None:
+                self._alarms.check()
+            for operation in set(self._active.values()):
+                operation.check()
         if part := self._most(d.OVERLONG):
             peer, message = words[words[part + x.STREAM] + x.PEER], words[part + x.MESSAGE]
             node = words[walk.executor_of(words, part) + x.NODE]
@@ -154,10 +197,17 @@ class Execution:
                 at = int(words[at + x.NEXT_DONE])
         return done
 
+    def take_asked(self) -> bool:
+        """Return whether the director has more to start, once."""
+        words, at = self._store.arena.words, np.array(self.drivers) + d.WANTED
+        is_asked = bool(words[at].any())
+        words[at] = 0
+        return is_asked
+
     def _make_room(self) -> None:
-        """Make room in the calendars for all messages under way."""
+        """Make room in the calendars for all messages under way, and what directors may add."""
         for calendar in filter(None, self._calendars):
-            operations = set(self._active.values())
-            wanted = sum(each.executors.plans.count for each in operations)
+            operations = set(self._active.values()) if self._overhead_ps else ()
+            wanted = self._reserve + sum(each.executors.plans.count for each in operations)
             if wanted > self._store.arena.words[calendar + CAPACITY]:
                 grow_heap(self._store, calendar, 2 * wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -47,6 +47,9 @@ class Kit(Generic[Key]):
         dtype: Type of the elements.
         channels: The number of collectives that it runs at a time.
         kept: The number of pieces that have memory at a time; None: as many as run.
+        shares: Whether all channels share the queue pairs of the first one, on which messages leave
+            without credit.
+        used: The channels of each collective; None: all.
 
     Raises:
         ConfigError: If the group lacks the servers or the system that a schedule needs.
@@ -62,16 +65,20 @@ class Kit(Generic[Key]):
         *,
         channels: int,
         kept: int | None = None,
+        shares: bool = False,
+        used: Mapping[Key, Sequence[int]] | None = None,
     ) -> None:
         self._endpoints, self._group = endpoints, group
         self._dtype, self._channels = dtype, channels
         self.courses = courses
+        self._shares = shares
+        self._used = used or dict.fromkeys(courses, range(channels))
         members = endpoints.groups[group]
         self._staging_bytes = [0] * len(members.nodes)
         for course in courses.values():
             endpoints.check_group(course.schedule, group=group)
-            for channel in range(channels):
-                endpoints.connect(course.plans, group=group, channel=channel)
+            for channel in range(1 if self._shares else channels):
+                endpoints.connect(course.plans, group=group, channel=channel, eager=shares)
             wanted = endpoints.staging(course.plans, dtype)
             for node, size in enumerate(wanted.nodes.tolist()):
                 self._staging_bytes[node] = max(self._staging_bytes[node], size)
@@ -99,8 +106,11 @@ class Kit(Generic[Key]):
 
     def build(self) -> list[tuple[Executors, Combine]]:
         """Make all executors that there may be; return them as `Planner.build` does."""
-        channels = range(self._channels)
-        return [(self._executors_for(key, each), add) for key in self.courses for each in channels]
+        return [
+            (self._executors_for(key, channel), add)
+            for key in self.courses
+            for channel in self._used[key]
+        ]
 
     def operate(
         self,
@@ -145,6 +155,10 @@ class Kit(Generic[Key]):
             parts = self.courses[key].plans
             staging = self._endpoints.staging(parts, self._dtype)
             self._executors[place] = self._endpoints.executors(
-                parts, staging, self._dtype, group=self._group, channel=channel
+                parts,
+                staging,
+                self._dtype,
+                group=self._group,
+                channel=0 if self._shares else channel,
             )
         return self._executors[place]

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 _BYTES = np.dtype(np.uint8)
 
+Hear = Callable[["Operation", int, bool, int], bool]
+"""A function that is told at once of an operation's node: whether only its message has left, but it
+has not done its part yet; and the time. It returns whether there is more to start."""
+
 Combine = Callable[[Array, Array], None]
 """A function that reduces the second array, elementwise, into the first."""
 
@@ -87,6 +91,27 @@ class Operation:
         self._call(x.ENCODE, weakly(self._encode))
         self._call(x.APPLY, weakly(self._apply))
         self._call(x.AGGREGATE, weakly(self._aggregate))
+        self._hear: Hear | None = None
+        self._store.arena.words[np.array(executors.blocks) + x.HEAR] = 0
+
+    def listen(self, hear: Hear) -> None:
+        """Have a function told at once of nodes here; before the start."""
+        self._hear = hear
+        self._call(x.HEAR, weakly(self._heard))
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether somebody wants to know of nodes at once."""
+        return self._hear is not None
+
+    def _heard(self, what: int) -> int:
+        executor, has_left = divmod(what, 2)
+        node = self.executors.node_of(executor)
+        now_ps = int(self._store.arena.words[executor + x.NOW_PS])
+        return int(self._pass_on(node, bool(has_left), now_ps))
+
+    def _pass_on(self, node: int, has_left: bool, now_ps: int) -> bool:
+        return self._hear is not None and self._hear(self, node, has_left, now_ps)
 
     def lease(self, leases: ChunkLeases | SegmentLeases) -> None:
         """Have memory for pieces of tensors only while they need it; before the start."""
@@ -128,6 +153,11 @@ class Operation:
         """Note that a node has done its part, in a process of its own."""
         words = self._store.arena.words
         words[self.executors.executor(node) + np.array([x.NOW_PS, x.FINISH_PS])] = now_ps
+        self._pass_on(node, False, now_ps)
+
+    def leave(self, node: int, now_ps: int) -> None:
+        """Note that a node's message has left, in a process of its own."""
+        self._pass_on(node, True, now_ps)
 
     @property
     def addresses(self) -> list[int]:

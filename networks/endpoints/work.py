@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from operator import itemgetter
+from threading import Lock
+from typing import Protocol
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.hosts.executor.build import Executors
-from ringleaf.hosts.workload.meetings import Matched, Meeting
 from ringleaf.hosts.workload.replay import Replay
+from ringleaf.networks.endpoints.desks import (
+    Desk,
+    Key,
+    Score,
+    channels_of,
+    find_teams,
+    make_desks,
+    team_of,
+)
+from ringleaf.networks.endpoints.director import Stage
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.kit import Course, Kit
 from ringleaf.networks.endpoints.operation import Combine, Operation
-from ringleaf.tensors import Array, ElementType
+from ringleaf.tensors import Array
+from ringleaf.topologies.graph import index
 
 Tell = Callable[[float, int, int], None]
-
-
-class Team(NamedTuple):
-    """Ranks that meet again and again, each time after the last one has ended."""
-
-    group: int  # of the graph; -1: the second of two ranks receives from the first
-    ranks: tuple[int, ...]
 
 
 class MeetingLedger(Protocol):
@@ -36,55 +38,16 @@ class MeetingLedger(Protocol):
         """Check each rank's result of a meeting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The way in which a matched graph is played.
-
-    Args:
-        matched: The graph.
-        elements_of: Returns the elements of each rank's tensor in a meeting, at least 1.
-        schedule_for: Returns the schedule of a meeting for so many elements.
-        dtype: Type of the elements.
-        abreast: The most messages between two ranks, in one direction, that are under way at a
-            time, each on a queue pair of its own. Collectives of a group run one by one.
-    """
-
-    matched: Matched
-    elements_of: Callable[[Meeting], int]
-    schedule_for: Callable[[Meeting, int], Schedule]
-    dtype: ElementType
-    abreast: int = 1
-
-
-def find_teams(matched: Matched) -> list[Team]:
-    """Return the teams of all meetings; a network needs a group for each, in this order."""
-    return list(dict.fromkeys(_team(each) for each in matched.meetings if not each.is_alone))
-
-
-def _team(meeting: Meeting) -> Team:
-    return Team(meeting.group, meeting.ranks)
-
-
-_Key = tuple[object, ...]
-
-
-@dataclass(slots=True)
-class _Desk:
-    """A team's queue of meetings, and its kit."""
-
-    kit: Kit[_Key]
-    free: list[int]  # channels
-    waiting: deque[int] = field(default_factory=deque)
-    under_way: dict[int, tuple[int, list[Array]]] = field(default_factory=dict)
-    """By channel, the number and the tensors of a meeting."""
-
-
 class WorkDirector:
     """A `Director` that replays a graph; each of the network's groups is one of its teams.
 
-    The meetings of a team run one after the other, as those of a communicator do, unless the score
-    lets messages run abreast. A meeting starts as soon as the network hears that its last rank has
-    arrived, which is at most a link's delay later.
+    The collectives of a team run one after the other, as those of a communicator do. One starts as
+    soon as the network hears that its last rank has arrived, which is at most a link's delay later.
+
+    Messages are heard of at once (`Reacts`). A receive ends when the last byte is there; the send
+    of an eager message when its last packet has left for the first time, another when it is
+    acknowledged. An eager message that follows from that, or from computations that do, leaves at
+    that time; its receiver's host is told when the window of time is over, before it arrives.
 
     Args:
         endpoints: The network's hosts, idle.
@@ -102,8 +65,8 @@ class WorkDirector:
         tell: Tell = lambda share, done, wanted: None,
     ) -> None:
         self.replay = Replay(score.matched)
-        self._score = score
         self._ledger = ledger
+        self._until_acked = score.until_acked
         self._tell = tell
         self._now_ps = 0
         self._meetings = score.matched.meetings
@@ -112,8 +75,23 @@ class WorkDirector:
         self._done = self._done_elements = 0
         teams = find_teams(score.matched)
         self._place = {team: place for place, team in enumerate(teams)}
-        self._desks = self._prepare(endpoints, teams)
+        keys = [self._key(number) for number in range(len(self._meetings))]
+        about = list(zip(keys, self._elements, strict=True))
+        self._desks = make_desks(endpoints, score, teams, about)
         self._changed: dict[int, None] = {}  # desks that may start something, in order
+        self._host_of = {
+            rank: index(host)
+            for place, team in enumerate(teams)
+            for rank, host in zip(team.ranks, endpoints.groups[place].hosts, strict=True)
+        }
+        self._rank_of = {host: rank for rank, host in self._host_of.items()}
+        self._stage: Stage | None = None
+        self._lock = Lock()  # for threads that hear of their hosts at the same time
+        self._begun: list[tuple[int, int, Operation]] = []  # by their senders; time and group
+        self._later: list[tuple[int, int]] = []  # arrival and number of meetings that may begin
+        streams = {(rank, node.stream) for rank, node in score.matched.graph.nodes()}
+        channels = sum(len(channels_of(desk.free.values())) for desk in self._desks)
+        self.events = 2 * channels + len(streams)
 
     def build(self) -> list[tuple[Executors, Combine]]:
         return [built for desk in self._desks for built in desk.kit.build()]
@@ -135,30 +113,35 @@ class WorkDirector:
         self._now_ps = now_ps
         desk = self._desks[operation.group]
         number, tensors = desk.under_way.pop(operation.channel)
-        desk.free.append(operation.channel)
-        elements = self._elements[number]
-        schedule = desk.kit.courses[self._key(number)].schedule
+        key, elements = self._key(number), self._elements[number]
+        desk.free[key].append(operation.channel)
+        schedule = desk.kit.courses[key].schedule
         self._ledger.check(number, schedule, [each[:elements] for each in tensors])
         desk.kit.stock.give_back(elements, tensors)
         self._changed[operation.group] = None
         self._done += 1
         self._done_elements += elements
-        self.replay.finish(number, operation.end_ps)
+        is_there = self._meetings[number].call is None and not self._until_acked
+        self.replay.finish(number, operation.finish_ps(1) if is_there else operation.end_ps)
         self._collect()
         self._tell(self._done_elements / self._total, self._done, len(self._meetings))
 
     def take_operations(self) -> list[Operation]:
+        self._collect()
         changed, self._changed = self._changed, {}
-        launched = []
+        launched = [operation for _, _, operation in sorted(self._begun, key=itemgetter(0, 1))]
+        self._begun = []
         for place in changed:
             desk = self._desks[place]
-            while desk.free and desk.waiting:
-                launched.append(self._launch(desk))
+            while desk.waiting and desk.has_room(self._key(desk.waiting[0])):
+                launched.append(self._launch(desk, desk.waiting.popleft(), self._now_ps))
         return launched
 
     def _collect(self) -> None:
         """Queue the meetings that may begin; those of one rank are over at once."""
-        while ready := self.replay.take_ready():
+        later, self._later = [number for _, number in sorted(self._later)], []
+        while ready := later + self._take_ready():
+            later = []
             for number in ready:
                 meeting = self._meetings[number]
                 if meeting.is_alone:
@@ -167,53 +150,95 @@ class WorkDirector:
                     self.replay.finish(number, at_ps)
                     self._done += 1
                     continue
-                place = self._place[_team(meeting)]
+                place = self._place[team_of(meeting)]
                 self._desks[place].waiting.append(number)
                 self._changed[place] = None
+        self.replay.take_computing()  # the network asks for the time of the first end
 
-    def _launch(self, desk: _Desk) -> Operation:
-        number, channel = desk.waiting.popleft(), desk.free.pop()
-        elements = self._elements[number]
-        taken = desk.kit.stock.take(elements)
+    def _take_ready(self) -> list[int]:
+        """Return the meetings that may begin: a rank's eager messages last, in program order."""
+        ready = self.replay.take_ready()
+        eager = [number for number in ready if self._meetings[number].is_eager]
+        others = [number for number in ready if not self._meetings[number].is_eager]
+        return others + sorted(eager, key=self._turn)
+
+    def _turn(self, number: int) -> tuple[int, int, int]:
+        meeting = self._meetings[number]
+        return self.replay.arrival_ps(number), meeting.ranks[0], meeting.places[0]
+
+    def _launch(self, desk: Desk, number: int, now_ps: int) -> Operation:
+        key, elements = self._key(number), self._elements[number]
+        channel, taken = desk.free[key].pop(), desk.kit.stock.take(elements)
         desk.under_way[channel] = number, taken
         tensors = [each[:elements] for each in taken]
         self._ledger.fill(number, tensors)
-        self.replay.begin(number, self._now_ps)
-        return desk.kit.operate(self._key(number), channel, tensors)
+        self.replay.begin(number, now_ps)
+        operation = desk.kit.operate(key, channel, tensors)
+        if self._meetings[number].call is None:
+            operation.listen(self._hear)
+        return operation
 
-    def _key(self, number: int) -> _Key:
+    def _key(self, number: int) -> Key:
         meeting = self._meetings[number]
         return meeting.call, len(meeting.ranks), meeting.root, self._elements[number]
 
-    def _prepare(self, endpoints: Endpoints, teams: Sequence[Team]) -> list[_Desk]:
-        """Make the queue pairs and the memory of all meetings; alike ones share schedules."""
-        known: dict[_Key, Course] = {}
-        courses: list[dict[_Key, Course]] = [{} for _ in teams]
-        pieces: list[list[int]] = [[] for _ in teams]
-        for number, meeting in enumerate(self._meetings):
-            if meeting.is_alone:
-                continue
-            place, key, elements = (
-                self._place[_team(meeting)],
-                self._key(number),
-                self._elements[number],
-            )
-            if key not in known:
-                known[key] = Course.of(self._score.schedule_for(meeting, elements), elements)
-            courses[place][key] = known[key]
-            pieces[place].append(elements)
-        channels = [
-            1 if team.group >= 0 else min(self._score.abreast, len(sizes))
-            for team, sizes in zip(teams, pieces, strict=True)
-        ]
-        kits = [
-            Kit(endpoints, place, courses[place], pieces[place], self._score.dtype, channels=count)
-            for place, count in enumerate(channels)
-        ]
-        endpoints.memory.make_room(sum(kit.total_bytes for kit in kits))
-        for kit in kits:
-            kit.settle()
-        return [
-            _Desk(kit, list(reversed(range(count))))
-            for kit, count in zip(kits, channels, strict=True)
-        ]
+    # What happens at once, on one host.
+
+    def join(self, stage: Stage) -> None:
+        if not self._reacts:
+            return
+        for team, place in self._place.items():
+            if team.group < 0:
+                self._desks[place].kit.build()  # nothing may be allocated later
+        self._stage = stage
+
+    @property
+    def _reacts(self) -> bool:
+        """Whether any node waits for a message."""
+        matched = self.replay.matched
+        return any(
+            numbers[each] >= 0 and self._meetings[numbers[each]].call is None
+            for places in (matched.after, matched.begun)
+            for numbers, needs in zip(matched.meeting_of, places, strict=True)
+            for needed in needs
+            for each in needed
+        )
+
+    def ring(self, host: int, now_ps: int) -> bool:
+        with self._lock:
+            return self._go_on(self._rank_of[host], now_ps)
+
+    def _hear(self, operation: Operation, node: int, has_left: bool, now_ps: int) -> bool:
+        """Take note that a message has left, or is over for its sender (0) or receiver (1)."""
+        with self._lock:
+            self._now_ps = max(self._now_ps, now_ps)
+            number, _ = self._desks[operation.group].under_way[operation.channel]
+            meeting = self._meetings[number]
+            if node == 0 and has_left != meeting.is_eager:
+                return False
+            self.replay.end_for(number, node, now_ps)
+            return self._go_on(meeting.ranks[node], now_ps)
+
+    def _go_on(self, rank: int, now_ps: int) -> bool:
+        """Let a rank's eager messages leave that may; return whether the network has to ask."""
+        if self._stage is None:
+            return False
+        self.replay.reach_on(rank, now_ps)
+        for number in self._take_ready():
+            meeting = self._meetings[number]
+            if meeting.is_eager and self._can_leave(number):
+                desk = self._desks[self._place[team_of(meeting)]]
+                operation = self._launch(desk, number, now_ps)
+                self._begun.append((now_ps, operation.group, operation))
+                self._stage.begin(operation, 0, now_ps)
+            else:
+                self._later.append((self.replay.arrival_ps(number), number))
+        for each, end_ps in self.replay.take_computing():
+            if end_ps > now_ps:
+                self._stage.alarm(self._host_of[each], end_ps)
+        return bool(self._begun or self._later)
+
+    def _can_leave(self, number: int) -> bool:
+        """Return whether a message may leave before others that wait."""
+        desk = self._desks[self._place[team_of(self._meetings[number])]]
+        return not desk.waiting and desk.has_room(self._key(number))

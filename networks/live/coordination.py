@@ -25,7 +25,7 @@ from ringleaf.networks.endpoints.endpoints import Door, Endpoints
 from ringleaf.networks.live.coordinator import Coordinator, Lateness
 from ringleaf.networks.live.led_host import await_the_end
 from ringleaf.networks.live.members import Member, listen, say
-from ringleaf.networks.live.orders import Done
+from ringleaf.networks.live.orders import Done, Left
 from ringleaf.networks.live.processes import hurry
 from ringleaf.networks.live.stalls import stalled
 from ringleaf.topologies.graph import index
@@ -187,13 +187,22 @@ class Coordination:
                 self._stood_ns -= max(next_ps - self._now_ps, 0) // PS_PER_NS + 1
             left_s = (next_ps - self._now_ps) / PS_PER_S if next_ps < FOREVER_PS else LOOK_S
             for number, said in self._hear(min(left_s, LOOK_S)):
-                done = Done(**said["done"]).earlier(self._stood_ns * PS_PER_NS)
                 with self._asking():
-                    coordinator.hear(number, done, self._now_ps)
+                    self._pass_on(number, said)
             if self._now_ps >= next_ps:
                 with self._asking():
                     coordinator.reach(self._now_ps)
             self._check_progress()
+
+    def _pass_on(self, number: int, said: dict[str, Any]) -> None:
+        """Have the coordinator hear of what a host has under way."""
+        stood_ps = self._stood_ns * PS_PER_NS
+        if "left" in said:
+            left = Left(**said["left"]).earlier(stood_ps)
+            self._coordinator.hear_left(number, left, self._now_ps)
+        else:
+            done = Done(**said["done"]).earlier(stood_ps)
+            self._coordinator.hear(number, done, self._now_ps)
 
     @property
     def _now_ps(self) -> int:

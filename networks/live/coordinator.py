@@ -12,7 +12,7 @@ from ringleaf.ina.holdings import Holding
 from ringleaf.networks.endpoints.director import Director
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.operation import Operation
-from ringleaf.networks.live.orders import Begin, Done, Move, Order, Raise
+from ringleaf.networks.live.orders import Begin, Done, Left, Move, Order, Raise
 from ringleaf.topologies.graph import index
 from ringleaf.units import FOREVER_PS
 
@@ -91,11 +91,18 @@ class Coordinator:
         operation = found.operation
         operation.end(found.left.pop(host), done.end_ps)
         self.lateness.note(done.begin_ps - found.begin_ps)
-        if found.left:
-            return
-        del self._under_way[place]
-        self.end_ps = max(self.end_ps, operation.end_ps)
-        self._director.finish(operation, max(now_ps, operation.end_ps))
+        if not found.left:
+            del self._under_way[place]
+            self.end_ps = max(self.end_ps, operation.end_ps)
+            self._director.finish(operation, max(now_ps, operation.end_ps))
+        if operation.is_heard or not found.left:
+            self._decide(now_ps)
+
+    def hear_left(self, host: int, left: Left, now_ps: int) -> None:
+        """Take note that a host's message of an operation has left."""
+        self.was_idle = False
+        found = self._under_way[left.group, left.channel]
+        found.operation.leave(found.left[host], left.left_ps)
         self._decide(now_ps)
 
     def take_orders(self) -> list[tuple[list[int], Order]]:

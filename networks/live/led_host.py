@@ -15,14 +15,14 @@ from ringleaf.ina.holdings import Holding
 from ringleaf.networks.endpoints.operation import Combine, Operation
 from ringleaf.networks.live.host_process import TURN_PS, Host, HostTask, LivePlace
 from ringleaf.networks.live.members import MESSAGE_BYTES, say
-from ringleaf.networks.live.orders import Begin, Done, Move, Raise
+from ringleaf.networks.live.orders import Begin, Done, Left, Move, Raise
 
 
 class LedHost(Host):
     """A host that does what the orders of a coordinator say (`orders.py`).
 
     Besides, it receives {"start"}, {"explain"} and {"stop"}, and sends {"ready"}, {"waits"} and
-    {"counters"}.
+    {"counters"}; and of what is under way, {"left"} and {"done"}.
 
     Args:
         place: Its place on the machine.
@@ -83,12 +83,21 @@ class LedHost(Host):
     def _begin(self, order: Begin) -> None:
         operation = order.take_up(self.task.endpoints, self._executors)
         operation.nodes = [self.task.endpoints.node_of(order.group, self.number)]
+        if order.tells:
+            operation.listen(self._tell_left)
         now_ps = self.engine.now_ps
         self._begun[operation.at] = now_ps - self._start_ps
         self.execution.start(operation, now_ps)
         self.dispatch()
         if not operation.left and operation not in self.execution.operations:
             self._finish(operation)  # there was nothing to do
+
+    def _tell_left(self, operation: Operation, node: int, has_left: bool, now_ps: int) -> bool:
+        """Tell the coordinator at once of a message that has left."""
+        if has_left:
+            left_ps = now_ps - self._start_ps
+            say(self.control, Left(operation.group, operation.channel, left_ps).message())
+        return False
 
     def _raise(self, order: Raise) -> None:
         endpoints = self.task.endpoints

@@ -26,6 +26,7 @@ class Begin:
         rate_bps: Rate of each host's messages; 0: as fast as possible.
         gain: Factor on the growth of windows.
         marks: Whether packets carry the priority.
+        tells: Whether to tell when a message has left.
     """
 
     group: int
@@ -38,6 +39,7 @@ class Begin:
     rate_bps: int
     gain: float
     marks: bool
+    tells: bool
 
     @classmethod
     def of(cls, operation: Operation) -> Begin:
@@ -53,6 +55,7 @@ class Begin:
             operation.rate_bps,
             operation.gain,
             operation.marks,
+            operation.is_heard,
         )
 
     def take_up(
@@ -123,9 +126,26 @@ class Done:
         return {"done": _plain(self)}
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """From a host: its message of an operation has left; the time since the common start."""
+
+    group: int
+    channel: int
+    left_ps: int
+
+    def earlier(self, by_ps: int) -> Left:
+        """Return the same with an earlier time."""
+        return replace(self, left_ps=self.left_ps - by_ps)
+
+    def message(self) -> dict[str, Any]:
+        """Return it as a message."""
+        return {"left": _plain(self)}
+
+
 Order = Begin | Raise | Move
 
 
-def _plain(order: Order | Done) -> dict[str, Any]:
+def _plain(order: Order | Done | Left) -> dict[str, Any]:
     """Return its fields, which `asdict` would copy item by item."""
     return {name: getattr(order, name) for name in order.__slots__}

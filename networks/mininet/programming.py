@@ -62,12 +62,12 @@ class Door:
         Raises:
             BackendError: If one doesn't answer or refuses something; the message names it.
         """
-        from finsy import P4Schema
+        from ringleaf.switches.p4runtime.finsy_entities import make_schema, read_p4info
 
         for name, entities in updates.items():
             p4info = self._targets[name].p4info
             if p4info not in self._schemas:
-                self._schemas[p4info] = P4Schema(p4info)
+                self._schemas[p4info] = make_schema(read_p4info(p4info))
             self._controller(name).write(entities, self._schemas[p4info])
 
     def _controller(self, name: str) -> Any:
@@ -116,9 +116,10 @@ def _work(work: Callable[[], None], writing: int) -> None:
 
 
 def _program_all(targets: Sequence[Target]) -> None:
-    from finsy import P4Schema
+    from ringleaf.switches.p4runtime.finsy_entities import make_schema, read_p4info
 
-    schemas = {path: P4Schema(path) for path in dict.fromkeys(each.p4info for each in targets)}
+    paths = dict.fromkeys(each.p4info for each in targets)
+    schemas = {path: make_schema(read_p4info(path)) for path in paths}
     first = {target.program: target for target in reversed(targets)}
     for target in first.values():  # alone: the daemon compiles its program, for all others too
         _program(target, schemas[target.p4info])

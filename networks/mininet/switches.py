@@ -28,6 +28,7 @@ from ringleaf.networks.mininet.programming import Target, program_switches
 from ringleaf.networks.mininet.recording import EmbeddedRecording, Recording
 from ringleaf.networks.mininet.runtime import Runtime
 from ringleaf.networks.mininet.shaping import disciplines, netem_options
+from ringleaf.switches.p4runtime.derived import p4info_file
 
 
 class P4Switch(Switch):
@@ -78,7 +79,7 @@ class P4Switch(Switch):
             return None
         assert self.runtime is not None, "not started"
         address, _, device = self.runtime.record.switches[self.name].rpartition("/")
-        info = Path(p4info) if p4info else Path(program).with_suffix(".p4info.txtpb")
+        info = p4info_file(Path(program), Path(p4info) if p4info else None)
         return Target(
             self.name, address, int(device), Path(program), info, entities, self._leftovers
         )

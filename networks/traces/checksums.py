@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.manifest import is_inside
+from ringleaf.networks.traces.sizes import check_sizes
 
 NAME = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-f]{64})  (\S.*)")
@@ -24,8 +25,9 @@ def changed_files(folder: Path) -> list[str]:
     """Return the sorted names of files that have changed; none if the trace has no checksums.
 
     Raises:
-        ConfigError: If the list itself is damaged.
+        ConfigError: If the list itself is damaged, or a file is too large.
     """
+    check_sizes(folder)
     path = folder / NAME
     if not path.is_file():
         return []

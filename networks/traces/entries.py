@@ -13,8 +13,8 @@ from finsy.proto import p4r
 from google.protobuf import text_format  # type: ignore[import-untyped]
 
 from ringleaf.errors import ConfigError
-from ringleaf.shipped import P4INFO_SUFFIX
-from ringleaf.switches.p4runtime.finsy_entities import UNREADABLE
+from ringleaf.switches.p4runtime.derived import p4info_file
+from ringleaf.switches.p4runtime.finsy_entities import UNREADABLE, make_schema, read_p4info
 
 
 def write_entries(path: Path, entities: Iterable[Any], schema: P4Schema) -> None:
@@ -26,16 +26,14 @@ def write_entries(path: Path, entities: Iterable[Any], schema: P4Schema) -> None
 def load_schema(program: Path, p4info: Path | None) -> P4Schema:
     """Return a program's P4Info; if none is named, that of the file beside it, named as by p4c.
 
+    Without such a file, it is what the program's JSON says.
+
     Raises:
-        ConfigError: If there is none, or it is not P4Info.
+        ConfigError: If the file can't be read, or is not P4Info.
     """
-    path = p4info or program.with_name(program.stem + P4INFO_SUFFIX)
+    path = p4info_file(program, p4info)
     try:
-        return P4Schema(path)
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: can't be read: {error.strerror}; a program needs its P4Info"
-        ) from error
+        return make_schema(read_p4info(path))
     except (*UNREADABLE, KeyError, TypeError) as error:
         raise ConfigError(f"{path}: not P4Info as text, got {_one_line(error)}") from error
 

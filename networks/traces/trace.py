@@ -19,6 +19,7 @@ from ringleaf.arena import Words
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.manifest import Manifest, is_inside, read_manifest
 from ringleaf.networks.traces.pcap_read import PacketFile, read_packets
+from ringleaf.networks.traces.sizes import check_sizes
 from ringleaf.units import FOREVER_PS, PS_PER_NS
 
 TIME_PS, PORT, ORDER = 0, 1, 2
@@ -43,8 +44,9 @@ def open_trace(folder: Path, *, with_expected: bool = True) -> Trace:
     """Open a trace, and find all its packets.
 
     Raises:
-        ConfigError: If a file is missing or damaged, or they don't fit one another.
+        ConfigError: If a file is missing, damaged or too large, or they don't fit one another.
     """
+    check_sizes(folder)
     manifest = read_manifest(folder)
     numbers = range(1, len(manifest.ports) + 1)
     for name in ("in", "out"):

@@ -33,19 +33,35 @@ def count_bin(words: Words, at: int, port: int, owner: int, now_ps: int, size: i
 
 
 @inline
+def held_at(words: Words, first: int) -> int:
+    """Return what a port's classes hold together; `first` is the place of class 0."""
+    held = 0
+    for level in range(CLASSES):
+        held += words[first + level]
+    return held
+
+
+@inline
 def note_queues(words: Words, at: int, port: int, now_ps: int) -> None:
-    """Keep the most that each class of a port's queues has held in the current bin."""
+    """Keep what each class of a port held when the port held most in the current bin.
+
+    So the classes of a bin are of one moment, and their sum is a depth that the queue had.
+    """
     bins, rows = words[at + s.BINS], words[at + s.PORTS] * CLASSES
     since_ps = now_ps - words[at + s.BINS_FROM_PS]
     start = words[at + s.QUEUE_BINS_AT]
     while since_ps >= bins * words[at + s.QUEUE_BIN_PS]:
-        for to in range(start, start + bins // 2 * rows):
+        for to in range(start, start + bins // 2 * rows, CLASSES):
             one = to + (to - start) // rows * rows
-            words[to] = max(words[one], words[one + rows])
+            if held_at(words, one + rows) > held_at(words, one):
+                one += rows
+            for level in range(CLASSES):
+                words[to + level] = words[one + level]
         for to in range(start + bins // 2 * rows, start + bins * rows):
             words[to] = 0
         words[at + s.QUEUE_BIN_PS] *= 2
     held = words[port_row(words, at, port) + s.QUEUES_AT] + CLASS_BYTES
     cell = start + since_ps // words[at + s.QUEUE_BIN_PS] * rows + port * CLASSES
-    for level in range(CLASSES):
-        words[cell + level] = max(words[cell + level], words[held + level])
+    if held_at(words, held) > held_at(words, cell):
+        for level in range(CLASSES):
+            words[cell + level] = words[held + level]

@@ -34,6 +34,7 @@ from ringleaf.switches.engine.layout import (
     PORT_COUNT,
     PRIORITY,
     ROUND,
+    ROUND_PORT,
     SEND,
     STANDARD_FIELDS,
 )
@@ -74,11 +75,30 @@ def split_off(arena: Arena, at: int, port: int, packet: int, flags: int, now_ps:
     if flags & SEND:
         send(arena, at, port, packet, now_ps)
         return True
+    stay(arena, at, node, packet, flags, now_ps)
+    return False
+
+
+@inline
+def stay(arena: Arena, at: int, node: int, packet: int, flags: int, now_ps: int) -> None:
+    """Let a packet that egress does not send go round, or else end."""
+    words = arena.words
     if flags & ROUND and may_pass(arena, words[node + s.BLOCK_AT], packet):
         arrive_again(words, at, node, packet, now_ps)
     else:
         free_packet(arena, packet)
-    return False
+
+
+@inline
+def go_round(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None:
+    """Run egress at once on a packet for PSA's port of recirculation, which has no queue."""
+    words = arena.words
+    port = find_port(words, node, words[row_of(words, packet) + IN_PORT])
+    arena.fields[fields_of(words, packet) + EGRESS_PORT] = np.uint64(ROUND_PORT)
+    flags = handler_at(words[node + s.EGRESS])(arena, words[node + s.BLOCK_AT], packet, now_ps)
+    if flags & CLONE:
+        push_packet(words, at, now_ps, CLONED, port, words[row_of(words, packet) + TWIN])
+    stay(arena, at, node, packet, flags, now_ps)
 
 
 @inline
@@ -166,6 +186,8 @@ def forward(arena: Arena, at: int, node: int, count: int, now_ps: int) -> None:
             enqueue(arena, at, port, packet, now_ps)
         elif out == AGAIN_PORT:
             arrive_again(words, at, node, packet, now_ps)
+        elif out == ROUND_PORT:
+            go_round(arena, at, node, packet, now_ps)
         else:
             free_packet(arena, packet)  # as BMv2: no such port, no packet
 

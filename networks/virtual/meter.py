@@ -89,6 +89,11 @@ class Meter:
             if net.ports[i, s.QUEUES_AT] > 0
         }
 
+    def _queue_peaks(self, net: NetworkState) -> dict[Direction, int]:
+        ports = np.flatnonzero(net.ports[:, s.QUEUES_AT] > 0).tolist()
+        peaks = self._queues(net)[:, PEAK_BYTES].tolist()
+        return {self._links[port]: peak for port, peak in zip(ports, peaks, strict=True)}
+
     def _drops(self, nets: Sequence[NetworkState]) -> list[Drop]:
         """Return the drops of queues since the start, with the names of nodes."""
         found, net = [], nets[0]
@@ -116,7 +121,7 @@ class Meter:
         net, now = nets[0], self._counters(nets)
         bins, bin_ps = join_bins([(each.bins, int(each.state[s.BIN_PS])) for each in nets], np.add)
         queue_bins, queue_bin_ps = join_bins(
-            [(each.queue_bins, int(each.state[s.QUEUE_BIN_PS])) for each in nets], np.maximum
+            [(each.queue_bins, int(each.state[s.QUEUE_BIN_PS])) for each in nets], fuller
         )
         sent = net.ports[:, s.TX_BYTES] - self._bytes_before
         hosts = net.nodes[-self._hosts :, s.FIRST_PORT]
@@ -137,6 +142,7 @@ class Meter:
             peak_class_bytes=self._queues(net)[:, CLASS_PEAKS : CLASS_PEAKS + CLASSES]
             .max(axis=0, initial=0)
             .tolist(),
+            queue_peaks=self._queue_peaks(net),
             queue_bin_ps=queue_bin_ps,
             queue_series=self._queue_series(net, queue_bins),
             drop_counts=self._drops(nets),
@@ -147,12 +153,21 @@ class Meter:
 Table = npt.NDArray[np.int64]
 
 
-def join_bins(regions: Sequence[tuple[Table, int]], join: np.ufunc) -> tuple[Table, int]:
+def fuller(one: Table, other: Table) -> Table:
+    """Return of each port and bin the classes of the table in which they hold more together."""
+    both = [each.reshape(-1, CLASSES, each.shape[1]) for each in (one, other)]
+    less = both[0].sum(axis=1) < both[1].sum(axis=1)
+    return np.where(less[:, None], both[1], both[0]).reshape(one.shape)
+
+
+def join_bins(
+    regions: Sequence[tuple[Table, int]], join: Callable[[Table, Table], Table]
+) -> tuple[Table, int]:
     """Return all regions' bins as one table, with the width of the widest.
 
     Args:
         regions: By region, its bins (rows, bins) and their width.
-        join: How two values of a bin become one.
+        join: How two tables become one: those of neighbouring bins, or of two regions.
     """
     widest = max(width for _, width in regions)
     whole: Table | None = None

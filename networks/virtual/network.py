@@ -17,7 +17,7 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.hosts.agent import make_ring, take_completions
 from ringleaf.ina.registry import program_of
-from ringleaf.networks.endpoints.director import Director
+from ringleaf.networks.endpoints.director import Director, Reacts
 from ringleaf.networks.endpoints.endpoints import RING_ROWS, Endpoints
 from ringleaf.networks.endpoints.execution import Execution
 from ringleaf.networks.endpoints.journal import Journal
@@ -348,7 +348,8 @@ class VirtualNetwork(GivesTensors):
 
         The director hears of collectives that are done at the end of the window of time that they
         end in, which is no longer than a link's delay; or earlier, if it wants to be called. So
-        its decisions don't depend on the number of threads.
+        its decisions don't depend on the number of threads. One that `Reacts` hears of hosts at
+        once.
 
         `tell` and `disturbances` are as for `run`.
 
@@ -364,6 +365,8 @@ class VirtualNetwork(GivesTensors):
         if self.options.watch_memory:
             self._occupancy = watch(self.switches, self.endpoints, self.now_ps)
         end_ps = self.now_ps
+        if isinstance(director, Reacts):
+            self._execution.open_stage(director)
         director.start(self.now_ps)
         while True:
             for operation in director.take_operations():
@@ -423,16 +426,18 @@ class VirtualNetwork(GivesTensors):
         return self._execution.take_done()
 
     def _advance_together(self, next_ps: int, deadline_ps: int) -> list[Operation]:
-        """Let time run until operations are done, to the end of the window, or to the two times.
+        """Let time run until operations are done, or the director has more to start, to the end of
+        the window, or to the two times.
 
         Return the operations then done, in the order in which they ended.
         """
         if next_ps <= self.now_ps:
             return []
         done = self._advance(min(next_ps, deadline_ps))
-        if done:
+        if self._execution.take_asked() or done:
             self._end_window(next_ps)
             done += self._execution.take_done()
+            self._execution.take_asked()
         return sorted(done, key=lambda each: (each.end_ps, each.group, each.channel))
 
     def _go_on(self, reason: int) -> None:

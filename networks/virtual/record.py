@@ -20,9 +20,9 @@ from ringleaf.networks.traces.program import write_program
 from ringleaf.networks.traces.writer import TraceWriter
 from ringleaf.networks.virtual.fabric import PortPlace
 from ringleaf.networks.virtual.state import Rows, open_network
-from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.engine.queues import CAPACITY_BYTES
 from ringleaf.switches.engine.schedulers import scheduler_of
+from ringleaf.switches.p4runtime.derived import p4info_file
 from ringleaf.switches.p4runtime.table_rows import Item, entities_of
 from ringleaf.switches.program import Program
 
@@ -75,7 +75,7 @@ class TraceRecorder:
         ports, nodes = net.ports, net.nodes
         for number, (name, writer) in enumerate(self._writers.items()):
             source = self._programs[name].source.path
-            p4info = source.with_name(source.stem + P4INFO_SUFFIX)
+            p4info = p4info_file(source)
             if source not in schemas:
                 schemas[source] = load_schema(source, p4info)
             write_program(writer.folder, source.read_text(), p4info.read_text())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches.source import V1MODEL, Source
 
 BINARY = "simple_switch_grpc"
 COMMAND_LINE = "simple_switch_CLI"
@@ -13,6 +14,19 @@ COMMAND_LINE = "simple_switch_CLI"
 def is_there() -> bool:
     """Return whether BMv2 is on the PATH, with P4Runtime and its command line."""
     return shutil.which(BINARY) is not None and shutil.which(COMMAND_LINE) is not None
+
+
+def need_v1model(source: Source, where: str) -> None:
+    """Check that a program is one that BMv2's `simple_switch` runs.
+
+    Raises:
+        ConfigError: If it is written for another architecture.
+    """
+    if source.architecture is not V1MODEL:
+        raise ConfigError(
+            f"{where}: BMv2's {BINARY} runs programs for v1model, "
+            f"got one for {source.architecture.name}; run it on embedded switches"
+        )
 
 
 def need_bmv2(where: str) -> None:

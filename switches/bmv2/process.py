@@ -17,7 +17,6 @@ from types import TracebackType
 from typing import Any, Self
 
 import grpc  # type: ignore[import-untyped]
-from finsy import P4Schema
 from google.protobuf import (  # type: ignore[import-untyped]
     descriptor_pb2,
     descriptor_pool,
@@ -26,6 +25,7 @@ from google.protobuf import (  # type: ignore[import-untyped]
 
 from ringleaf.errors import BackendError
 from ringleaf.switches.bmv2.binaries import BINARY, COMMAND_LINE
+from ringleaf.switches.p4runtime.finsy_entities import make_schema, read_p4info
 from ringleaf.switches.server.client import Controller
 
 CHUNK = 30  # packets at a time: a port's queue holds 64, and silently drops any more
@@ -81,7 +81,7 @@ class Bmv2:
         files_after_s: int = 0,
     ) -> None:
         self._path = Path(path)
-        self._schema = None if p4info is None else P4Schema(Path(p4info))
+        self._schema = None if p4info is None else make_schema(read_p4info(Path(p4info)))
         self._files = files
         self._files_after_s = files_after_s
 

@@ -20,7 +20,7 @@ from ringleaf.switches.control.externs import Externs
 from ringleaf.switches.control.installed import InstalledTables
 from ringleaf.switches.control.replicas import Replicas, name_ports
 from ringleaf.switches.engine.digests import Digests
-from ringleaf.switches.engine.layout import LOOPED, PORT_COUNT
+from ringleaf.switches.engine.layout import LOOPED, PORT_COUNT, ROUND_PORT
 from ringleaf.switches.engine.meters import check_rates, configure, rates_of
 from ringleaf.switches.engine.updates import (
     CloneUpdate,
@@ -47,6 +47,7 @@ from ringleaf.switches.generate.state import TABLES_AT
 from ringleaf.switches.p4runtime.entities import Entities
 from ringleaf.switches.p4runtime.table_rows import TableRows, entities_of
 from ringleaf.switches.program import Program
+from ringleaf.switches.source import PSA
 
 
 class ControlPlane:
@@ -74,7 +75,8 @@ class ControlPlane:
         self._set(PORT_COUNT, ports)
         links = range(first_port, ports + 1)
         self._ports = links if cpu_port is None or cpu_port in links else (*links, cpu_port)
-        self._replicas = Replicas(store, self.at, name, self._ports)
+        rounds = (ROUND_PORT,) if program.source.architecture is PSA else ()
+        self._replicas = Replicas(store, self.at, name, (*self._ports, *rounds))
         self._externs = Externs(store, self.at, program, name)
         self._value_sets = ValueSets(program.source.value_sets, name)
         self.commit()

@@ -8,7 +8,13 @@ from typing import Any
 
 from ringleaf.arena import Store
 from ringleaf.errors import Code, ConfigError
-from ringleaf.switches.engine.layout import CLONE_COUNT, CLONES_AT, GROUP_COUNT, GROUPS_AT
+from ringleaf.switches.engine.layout import (
+    CLASSES,
+    CLONE_COUNT,
+    CLONES_AT,
+    GROUP_COUNT,
+    GROUPS_AT,
+)
 from ringleaf.switches.engine.replication import CLONE_COLUMNS, LONGEST_GROUP, LONGEST_SESSION
 from ringleaf.switches.engine.updates import (
     DELETE,
@@ -95,9 +101,9 @@ class Replicas:
         self._write(GROUPS_AT, GROUP_COUNT, rows)
 
     def _write_clones(self) -> None:
-        """Lay out all sessions: per session place and number of its replicas, and the length."""
+        """Lay out all sessions: place and number of the replicas, the length, the class."""
         rows = {
-            number: (session.replicas, session.length_bytes)
+            number: (session.replicas, session.length_bytes, class_of(session.class_of_service))
             for number, session in self._clones.items()
         }
         self._write(CLONES_AT, CLONE_COUNT, rows)
@@ -125,6 +131,11 @@ class Replicas:
         at = self._get(column)
         self._store.arena.words[at : at + len(values)] = values
         return at
+
+
+def class_of(class_of_service: int) -> int:
+    """Return the queue of a class of service; those that there are not count as 0 (PSA, 6.2)."""
+    return class_of_service if 0 <= class_of_service < CLASSES else 0
 
 
 def _check_presence(where: str, verb: str, present: bool) -> None:

@@ -30,7 +30,10 @@ STANDARD_FIELDS = 24  # a program's own fields start here
 
 # Bits of REQUESTS.
 CLONE_BITS = 0xFFFF  # 0: none; else session id + 1
+TWINNED = 1 << 16  # PSA: the clone is in the packet's row; it has its session's class of service
 RESUBMIT_SHIFT = 48  # 0: no; else the field list to keep
+
+CLASSES = 8  # of service, of a port's queues
 
 DROP_PORT = 511  # the value that mark_to_drop writes to egress_spec in BMv2
 
@@ -39,7 +42,7 @@ PORT_COUNT = 0  # ports are 1 .. PORT_COUNT
 FIRST_PORT = 1  # the network's number of port 1
 GROUPS_AT = 2  # per multicast group: offset of its members, their count
 GROUP_COUNT = 3  # group ids are below this; members are pairs (port, egress_rid)
-CLONES_AT = 4  # per clone session: offset of its replicas, their count, bytes to keep (0: all)
+CLONES_AT = 4  # per clone session: place and count of replicas, bytes to keep (0: all), class
 CLONE_COUNT = 5
 RANDOM_AT = 6  # offset in arena.fields of this switch's random state
 DIGESTS_AT = 7  # offset in arena.fields of its digests' queue
@@ -60,4 +63,5 @@ REPLICATION = 5
 RESUBMITTED = 6
 
 AGAIN_PORT = -1  # in the outbox: the packet goes to ingress again
+ROUND_PORT = 0xFFFFFFFA  # likewise: to egress, whose flags say what follows (PSA_PORT_RECIRCULATE)
 MOST_PASSES = 512  # a packet that comes round more often is dropped, and counted in LOOPED

@@ -1,4 +1,6 @@
-"""The end of a v1model pipeline: a packet is cloned, copied, queued or dropped.
+"""The end of an ingress pipeline: a packet is cloned, copied, queued or dropped.
+
+This is v1model's. Programs for PSA leave the same fields, so that it serves them, too.
 
 Source: behavioral-model `targets/simple_switch/simple_switch.cpp`, `ingress_thread` and
 `egress_thread`.
@@ -16,6 +18,7 @@ from ringleaf.packets import (
     OUTBOX_ROWS,
     PASSES,
     POOL_FREE,
+    TWIN,
     copy_packet,
     fields_of,
     free_packet,
@@ -38,20 +41,23 @@ from ringleaf.switches.engine.layout import (
     MCAST_GRP,
     MOST_PASSES,
     NORMAL,
+    PRIORITY,
     REPLICATION,
     REQUESTS,
     RESUBMIT_SHIFT,
     RESUBMITTED,
     STANDARD_FIELDS,
     TRUNCATE_LEN,
+    TWINNED,
 )
 from ringleaf.views import window
 
-CLONE_COLUMNS = 3  # of a clone session: offset of its replicas, their count, bytes to keep
+CLONE_COLUMNS = 4  # of a clone session: its replicas' offset and count, bytes to keep, class
 
 _U0 = np.uint64(0)
 _U1 = np.uint64(1)
 _CLONE_BITS = np.uint64(CLONE_BITS)
+_TWINNED = np.uint64(TWINNED)
 _RESUBMIT_SHIFT = np.uint64(RESUBMIT_SHIFT)
 _NORMAL = np.uint64(NORMAL)
 _INGRESS_CLONE = np.uint64(INGRESS_CLONE)
@@ -96,6 +102,8 @@ def send_clone(
     fields = window(arena.fields, fields_of(arena.words, twin), STANDARD_FIELDS)
     keep = np.uint64(words[entry + 2])
     fields[INSTANCE_TYPE] = instance_type
+    if fields[REQUESTS] & _TWINNED != _U0:
+        fields[PRIORITY] = np.uint64(words[entry + 3])
     fields[REQUESTS] = _U0
     fields[TRUNCATE_LEN] = keep + _U1 if keep != _U0 else _U0
     return spread(arena, twin, words[entry], size, count)
@@ -171,7 +179,10 @@ def replicate(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         fields[REQUESTS] = _U0
         session = signed(requests & _CLONE_BITS) - 1
         if session >= 0:
-            twin = copy_packet(arena, packet)
+            if requests & _TWINNED != _U0:
+                twin = arena.words[row_of(arena.words, packet) + TWIN]
+            else:
+                twin = copy_packet(arena, packet)
             count = send_clone(arena, at, twin, session, _INGRESS_CLONE, count)
         field_list = signed(requests >> _RESUBMIT_SHIFT)
         if field_list != 0:

@@ -101,6 +101,7 @@ class CloneUpdate:
     session: int
     replicas: tuple[tuple[int, int], ...]  # (port, egress_rid)
     length_bytes: int = 0  # to keep of the packet; 0: all
+    class_of_service: int = 0  # of the clones of a PSA program; v1model has none
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,12 @@ registers their places; `paths` finds the places where headers can lie. `parser`
 `select`), `statements`, `loops`, `calculations` and `deparser` write code, with `expressions` for
 values;
 `primitives` has one line per primitive, after `lower` has made plain ones of those on whole stacks,
-unions and elements at an index. `module` puts it together.
+unions and elements at an index. `handlers` puts it together: `module` for v1model, `psa` for PSA.
 
 The written module can be read: it lies in the cache folder, and `Program.module.text` has it.
 """
 
-from ringleaf.switches.generate.module import Module, generate
+from ringleaf.switches.generate.handlers import Module
+from ringleaf.switches.generate.module import generate
 
 __all__ = ["Module", "generate"]

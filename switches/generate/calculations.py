@@ -5,6 +5,7 @@ The input is one string of bits, padded with zeros to whole bytes (BMv2's `BufBu
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 
 from ringleaf.switches.engine.hashing import CRCS, WIDTHS, XORS
@@ -90,8 +91,32 @@ def _condition(code: Code, checksum: Checksum) -> str | None:
     return None if condition is None else code.expressions.condition(condition)
 
 
+def ones_sum(code: Code, name: str, where: str, *, inverted: bool = False) -> str:
+    """Return code of the ones' complement sum of an input's 16-bit words.
+
+    If they are `inverted`, it is the sum of their ones' complements.
+    """
+    calculation = code.source.calculations[name]
+    pieces, bits = pieces_of(code, calculation)
+    if any(piece.varbit for piece in pieces):
+        raise code.source.refuse("an InternetChecksum of a varbit is not supported", name, where)
+    if inverted:
+        pieces = [
+            replace(piece, code=f"({piece.code} ^ {code.u((1 << piece.width) - 1)})")
+            for piece in pieces
+        ]
+    _add_up(code, calculation, pieces, bits)
+    return "fold16(total)"
+
+
 def _sum16(code: Code, calculation: Calculation, pieces: list[Piece], bits: int) -> str:
-    """Return code of the ones' complement of the ones' complement sum of 16-bit words (RFC 1071).
+    """Return code of the ones' complement of the words' ones' complement sum (RFC 1071)."""
+    _add_up(code, calculation, pieces, bits)
+    return f"(fold16(total) ^ {code.u(0xFFFF)})"
+
+
+def _add_up(code: Code, calculation: Calculation, pieces: list[Piece], bits: int) -> None:
+    """Write code that sets `total` to a sum of 16-bit words, which has to be folded.
 
     2^16 is 1 modulo 65535, so each piece counts by its place in its word alone, and all are
     added up before folding.
@@ -114,7 +139,6 @@ def _sum16(code: Code, calculation: Calculation, pieces: list[Piece], bits: int)
             _sum_of_some(code, pieces)
     if calculation.with_payload:
         code.add("total += sum_from(arena, row, head, parsed, I(offset))")
-    return f"(fold16(total) ^ {code.u(0xFFFF)})"
 
 
 def _is_whole(own: list[Piece], end: int) -> bool:

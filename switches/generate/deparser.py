@@ -10,10 +10,11 @@ from __future__ import annotations
 from ringleaf.switches.generate.bits import lanes_call, write_bits
 from ringleaf.switches.generate.code import Code
 from ringleaf.switches.generate.extract import placed_fields
+from ringleaf.switches.generate.jumps import deparser_body
 from ringleaf.switches.generate.labels import HEADER
 from ringleaf.switches.generate.paths import Paths
 from ringleaf.switches.generate.storage import position, valid
-from ringleaf.switches.generate.straight import write_straight
+from ringleaf.switches.generate.straight import write_body
 from ringleaf.switches.generate.usage import Usage
 from ringleaf.switches.source import Field, Header, HeaderField
 
@@ -28,7 +29,7 @@ class DeparserWriter:
 
     def write(self) -> None:
         code = self._code
-        write_straight(code, code.source.deparser)
+        write_body(code, deparser_body(code.source))
         if not self._stays:
             self._lay_out()
         for number, header in self._headers:

@@ -26,46 +26,82 @@ from ringleaf.switches.generate.storage import (
     RECIRCULATE,
     RESUBMIT,
 )
-from ringleaf.switches.source import STACKS, STANDARD, Constant, Expression, Field, Source
+from ringleaf.switches.source import (
+    STACKS,
+    STANDARD,
+    Constant,
+    Expression,
+    Field,
+    Primitive,
+    Source,
+)
 
 INSTANCE_TYPE = Field(STANDARD, "instance_type")
+
+SET_BETWEEN = {
+    Field(STANDARD, name): bits
+    for name, bits in {
+        "egress_port": 9,
+        "instance_type": 32,
+        "enq_timestamp": 32,
+        "enq_qdepth": 19,
+        "deq_timedelta": 32,
+        "deq_qdepth": 19,
+        "egress_rid": 16,
+    }.items()
+}
+"""Fields that the traffic manager sets between ingress and egress, with v1model's bits.
+
+A program of P4_14 may have fewer, and then keeps the low ones.
+"""
 
 
 def begin_again(code: Code) -> None:
     """Write code that restores the metadata of a packet that comes round again.
 
-    The packet's row has the instance type, and the number of the field list that was kept.
+    The packet's row has the instance type, and the number of the field list that was kept. The
+    type is set last, as in BMv2: a list that has it does not keep the former one.
     """
     code.add("again = row[AGAIN]")
     with code.block("if again == 0:"):
         code.add("row[PASSES] = 0")
     with code.block("else:"):
         code.add("row[AGAIN] = 0")
-        code.set(INSTANCE_TYPE, ["U(again & 0xFF)"])
         for number, fields in sorted(code.source.field_lists.items()):
             with code.block(f"if again >> 8 == {number}:"):
                 for field in fields:
                     load(code, field)
+        code.set(INSTANCE_TYPE, ["U(again & 0xFF)"])
 
 
 def send_digests(code: Code) -> None:
     """Put the struct that the packet's last `digest` named into the switch's queue."""
-    words = digest_words(code.source)
-    row = code.u(message_words(words.values()))
-    for index, digest in enumerate(code.source.digests.values()):
-        with code.block(f"if {code.read(LEARN)} == {code.u(digest.number)}:"):
-            code.add(
-                "message = begin_message"
-                f"(state, U(block[DIGESTS_AT]), {code.u(index)}, {row}, now_ps)"
-            )
-            with code.block(f"if message != {code.u(0)}:"):
-                values = [
-                    word
-                    for element, count in zip(digest.elements, words[digest.name], strict=True)
-                    for word in _words(code, element, count)
-                ]
-                for i, value in enumerate(values):
-                    code.add(f"state[message + {code.u(i)}] = {value}")
+    for number in code.source.digests:
+        with code.block(f"if {code.read(LEARN)} == {code.u(number)}:"):
+            _send(code, number)
+
+
+def pack(code: Code, primitive: Primitive) -> None:
+    """Put a struct into the switch's queue as it is now; PSA's digests do not wait."""
+    (digest,) = primitive.parameters
+    assert isinstance(digest, Constant)
+    _send(code, digest.value)
+
+
+def _send(code: Code, number: int) -> None:
+    digest, words = code.source.digests[number], digest_words(code.source)
+    row, index = code.u(message_words(words.values())), list(code.source.digests).index(number)
+    code.add(
+        f"message = begin_message(state, U(block[DIGESTS_AT]), {code.u(index)}, {row}, now_ps)"
+    )
+    with code.block(f"if message != {code.u(0)}:"):
+        values = [
+            word
+            for element, count in zip(digest.elements, words[digest.name], strict=True)
+            for word in _words(code, element, count)
+        ]
+        for i, value in enumerate(values):
+            code.add(f"state[message + {code.u(i)}] = {value}")
 
 
 def digest_words(source: Source) -> dict[str, tuple[int, ...]]:
@@ -114,6 +150,9 @@ def load(code: Code, field: Field) -> None:
     """Write code that loads a field from its slot; a field without a slot is never written."""
     slot = code.storage.slots.get(field)
     if code.storage.lane(field) is None and slot is not None:
+        if code.storage.shape(field).width < SET_BETWEEN.get(field, 0):
+            code.set_word(field, f"fields[{slot}]", SET_BETWEEN[field])
+            return
         for i, name in enumerate(code.storage.names(field)):
             code.add(f"{name} = fields[{slot + i}]")
 

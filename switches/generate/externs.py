@@ -1,6 +1,6 @@
 """Code of primitives that use a program's registers, counters, meters, hashes and random numbers.
 
-Source: behavioral-model `targets/simple_switch/primitives.cpp`.
+Source: behavioral-model `targets/simple_switch/primitives.cpp`, `targets/psa_switch/externs`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ringleaf.switches.engine.meters import METER_WORDS
-from ringleaf.switches.generate.calculations import calculate
+from ringleaf.switches.generate.calculations import calculate, ones_sum
 from ringleaf.switches.generate.code import OUTSIDE, Code
 from ringleaf.switches.generate.metering import COLOR_BITS, color
 from ringleaf.switches.generate.observing import OUTSIDE as AWAY
@@ -127,6 +127,29 @@ def hash_fields(code: Code, primitive: Primitive) -> None:
     if base != Constant(0):
         value = f"({value} + {code.expressions.unsigned(base)})"
     code.set_word(target, value)
+
+
+def get_hash(code: Code, primitive: Primitive) -> None:
+    target, calculation = primitive.parameters
+    assert isinstance(target, Field)
+    value, width = calculate(code, named_by(calculation), primitive.where)
+    code.set_word(target, value, width)
+
+
+def add_to_sum(code: Code, primitive: Primitive) -> None:
+    _change_sum(code, primitive, inverted=False)
+
+
+def subtract_from_sum(code: Code, primitive: Primitive) -> None:
+    """Write code that adds the ones' complement of each word (RFC 1624)."""
+    _change_sum(code, primitive, inverted=True)
+
+
+def _change_sum(code: Code, primitive: Primitive, *, inverted: bool) -> None:
+    total, calculation = primitive.parameters
+    assert isinstance(total, Field)
+    added = ones_sum(code, named_by(calculation), primitive.where, inverted=inverted)
+    code.set(total, [f"fold16({code.read(total)} + {added})"])
 
 
 def draw_random(code: Code, primitive: Primitive) -> None:

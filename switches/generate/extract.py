@@ -16,20 +16,11 @@ from ringleaf.switches.generate.storage import position, valid, varbits
 from ringleaf.switches.generate.usage import PARSER_ERROR, Usage
 from ringleaf.switches.source import Field, Header, HeaderField
 
-# BMv2's own errors; it numbers those that p4c left out after all others (`ErrorCodeMap`).
-CORE_ERRORS = (
-    *("NoError", "PacketTooShort", "NoMatch", "StackOutOfBounds", "HeaderTooShort"),
-    *("ParserTimeout", "ParserInvalidArgument"),
-)
-
 
 def fail(code: Code, error: str, mark: Mark | None = None) -> None:
     """Write code that ends the parser with one of BMv2's own errors."""
-    numbers = dict(code.source.errors)
-    for name in CORE_ERRORS:
-        numbers.setdefault(name, max(numbers.values(), default=-1) + 1)
     with code.marked(mark or Mark(TOO_SHORT, where=error)):
-        code.set(PARSER_ERROR, [code.u(numbers[error])])
+        code.set(PARSER_ERROR, [code.u(code.source.errors[error])])
 
 
 class ExtractWriter:

@@ -31,6 +31,11 @@ def action_body(source: Source, action: Action) -> Body:
     return _Stretch(source, steps, ends, 0, len(steps), in_loop=False).body()
 
 
+def deparser_body(source: Source) -> Body:
+    """Return a deparser's primitives as `action_body` does those of an action."""
+    return action_body(source, Action(0, "deparser", (), source.deparser))
+
+
 class _Stretch:
     """A whole action, or one turn of a loop: primitives `start` to, but without, `end`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringleaf.switches.generate.code import Code
-from ringleaf.switches.source import MeterArray
+from ringleaf.switches.source import PSA, MeterArray
 
 COLOR_BITS = 2
 
@@ -11,4 +11,7 @@ COLOR_BITS = 2
 def color(code: Code, meter: MeterArray, at: str) -> str:
     """Return code that runs the meter at `at` on the packet, and is its colour."""
     size = "U(length)" if meter.by_bytes else code.u(1)
-    return f"meter_color(state, {at}, {size}, U(now_ps))"
+    found = f"meter_color(state, {at}, {size}, U(now_ps))"
+    if code.source.architecture is PSA:  # which numbers red, green, yellow; v1model from green
+        return f"({found} + {code.u(1)}) % {code.u(3)}"
+    return found

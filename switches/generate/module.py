@@ -2,57 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-from ringleaf.switches.engine.layout import DROP_PORT, INGRESS_CLONE, INSTANCE_TYPE, SEND
+from ringleaf.switches.engine.layout import DROP_PORT, INGRESS_CLONE, INSTANCE_TYPE, PRIORITY, SEND
 from ringleaf.switches.engine.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
-from ringleaf.switches.engine.shapes import Shape, shape_table
 from ringleaf.switches.generate.calculations import update_checksum, verify_checksum
 from ringleaf.switches.generate.code import EGRESS, INGRESS, Code
 from ringleaf.switches.generate.deparser import DeparserWriter
 from ringleaf.switches.generate.endings import (
+    SET_BETWEEN,
     begin_again,
     clone_egress,
-    digest_words,
     leave_requests,
     load,
     recirculate,
     send_digests,
 )
-from ringleaf.switches.generate.flow import Apply, Body, may_exit, walk
-from ringleaf.switches.generate.inputs import longest_input
+from ringleaf.switches.generate.handlers import Handlers, Module, Side
 from ringleaf.switches.generate.lanes import Roller
-from ringleaf.switches.generate.leftovers import Leftovers
-from ringleaf.switches.generate.marks import DEPARSE, DROPPED, TRUNCATE, Mark, marked_lines
-from ringleaf.switches.generate.observing import Observer, Variant
+from ringleaf.switches.generate.marks import DEPARSE, DROPPED, TRUNCATE, Mark
+from ringleaf.switches.generate.observing import Variant
 from ringleaf.switches.generate.parser import ParserWriter
 from ringleaf.switches.generate.paths import Paths
-from ringleaf.switches.generate.prelude import HEADER, OPEN
-from ringleaf.switches.generate.state import TABLES_AT, State
-from ringleaf.switches.generate.statements import StatementWriter
+from ringleaf.switches.generate.psa import PsaHandlers
 from ringleaf.switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
-    FIXED_SLOTS,
     LEARN,
     LENGTH,
     PARSED_LEN,
     RESUBMIT,
     TRUNCATE_LEN,
-    Storage,
     position,
     valid,
 )
 from ringleaf.switches.generate.structure import pipeline_body
-from ringleaf.switches.generate.text import Constants, TooLargeError
+from ringleaf.switches.generate.text import TooLargeError
 from ringleaf.switches.generate.usage import CHECKSUM_ERROR, PACKET_LENGTH, PARSER_ERROR, Usage
-from ringleaf.switches.source import STACKS, STANDARD, Field, Source
+from ringleaf.switches.source import PSA, STACKS, STANDARD, V1MODEL, Field, Source
 
 _TIMESTAMPS = {
     "ingress": Field(STANDARD, "ingress_global_timestamp"),
     "egress": Field(STANDARD, "egress_global_timestamp"),
 }
+
+QUEUE = Field(STANDARD, "qid")  # of P4_14's queueing_metadata; v1model has none
+
+TIME_BITS = 48  # of a time in v1model; programs of P4_14 may have fewer
 
 # Fields that ingress leaves in the packet's row for code that knows no program.
 _LEFT_BY_INGRESS = (
@@ -70,46 +64,11 @@ _LEFT_BY_INGRESS = (
     PARSED_LEN,
 )
 
-# Fields that the traffic manager sets between ingress and egress.
-_SET_BETWEEN = (
-    "egress_port",
-    "instance_type",
-    "enq_timestamp",
-    "enq_qdepth",
-    "deq_timedelta",
-    "deq_qdepth",
-    "egress_rid",
-)
-
-
-USUAL_HEAD = 128  # bytes that hosts, and other switches, may have put in a head
-MOST_ROOM = 1 << 20  # bytes of a packet's head, words of its fields, lanes
-MOST_ROW = 1 << 16  # words of an entry, or of digests
-MORE_HEAD = 512  # bytes that a packet may grow by on its rounds, as in BMv2 (`receive_`)
-
 
 ORDINARY = Variant()
 
 _CONTRADICTIONS = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """The errors in the generator if names are undefined, or refer to objects of another kind."""
-
-
-@dataclass(frozen=True, slots=True)
-class Module:
-    """Generated source, and the layout of the program's state for a switch."""
-
-    text: str
-    names: Mapping[str, str]  # the program's names of the labels t3, f12, ...
-    marks: Mapping[int, Mark]  # of the text's lines, numbered from 1
-    storage: Storage
-    state: State
-    shapes: tuple[Shape, ...]  # in the order of the switch's words
-    field_count: int
-    lane_count: int
-    parsed_bytes: int  # the most that the parser takes
-    head_bytes: int  # room that a packet's head needs
-    scratch_bytes: int  # room that calculations need
-    observer: Observer | None = None  # counts the points that packets reach
 
 
 def generate(source: Source, variant: Variant = ORDINARY) -> Module:
@@ -119,7 +78,7 @@ def generate(source: Source, variant: Variant = ORDINARY) -> Module:
         ConfigError: If the program does what is not supported.
     """
     try:
-        return _Generator(source, variant).module()
+        return _HANDLERS[source.architecture.name](source, variant).module()
     except (TooLargeError, RecursionError, MemoryError) as exc:
         raise source.refuse("the program is too large, or nested too deeply", str(exc)) from exc
     except _CONTRADICTIONS as exc:
@@ -129,98 +88,28 @@ def generate(source: Source, variant: Variant = ORDINARY) -> Module:
         ) from exc
 
 
-class _Generator:
+class _V1modelHandlers(Handlers):
     def __init__(self, source: Source, variant: Variant) -> None:
-        self._source = source
         pipelines = source.ingress, source.egress
         bodies = [pipeline_body(source, line, calls=variant.observed) for line in pipelines]
         self._paths = Paths(source)
         self._usage = Usage(source, *bodies)
-        self._storage = Storage(source)
-        self._state = State(source)
-        self._state.check(source)
-        self._observer = Observer(self._state.words) if variant.observed else None
+        self._sides = [Side(source, self._usage, self._paths)]
+        super().__init__(source, variant)
         roller = Roller(source, self._storage, self._state)
         self._ingress, self._egress = roller.roll(bodies, self._usage.elsewhere())
         self._patterns = roller.patterns
-        self._leftovers = Leftovers(source, self._storage, variant.leftovers)
-        self._constants = Constants()
-        self._globals: dict[str, str] = {}
-        everything = walk((*self._ingress, *self._egress))
-        tables = [item.table for item in everything if isinstance(item, Apply)]
-        self._shapes = [shape_table(source, table) for table in tables]
+        self._shape_tables(self._ingress, self._egress)
         moving = self._paths.moving()
         self._kept = sorted(self._usage.kept(moving), key=lambda f: (f.header, f.name))
         self._storage.give_slots(self._kept)
 
-    def module(self) -> Module:
-        bodies = [self._ingress_lines(), self._egress_lines()]
-        if self._observer is not None:
-            self._state.words += self._observer.words
-        parts = [
-            HEADER,
-            "\n".join(self._constants.lines()),
-            "\n".join(f"{name} = {code}" for name, code in self._globals.items()),
-            *("\n".join(lines) for lines in bodies),
-        ]
-        headers = self._source.headers
-        emitted = self._source.emitted
-        again = [name for i, name in enumerate(emitted) if name in emitted[:i]]
-        added = sum(headers[name].size_bytes for name in (*self._usage.added, *again))
-        if self._usage.recirculates:
-            added += MORE_HEAD
-        text = "\n\n".join(part for part in parts if part) + "\n"
-        return self._fitting(
-            Module(
-                text=text,
-                names=self._storage.labels.names,
-                marks=marked_lines(text, bodies),
-                storage=self._storage,
-                state=self._state,
-                shapes=tuple(self._shapes),
-                field_count=self._storage.field_count,
-                lane_count=self._storage.lane_count,
-                parsed_bytes=self._paths.deepest,
-                head_bytes=max(self._paths.room(), USUAL_HEAD) + added,
-                scratch_bytes=longest_input(self._source),
-                observer=self._observer,
-            )
-        )
-
-    def _fitting(self, module: Module) -> Module:
-        """Return the module, unless a packet or an entry of it needs too much room."""
-        digests = sum(sum(words) for words in digest_words(self._source).values())
-        needs = {
-            "bytes of a packet's head": (module.head_bytes, MOST_ROOM),
-            "words of a packet's fields": (module.field_count, MOST_ROOM),
-            "lanes of a packet": (module.lane_count, MOST_ROOM),
-            "bytes of a calculation's input": (module.scratch_bytes, MOST_ROOM),
-            "words of an entry": (max((s.row_words for s in self._shapes), default=0), MOST_ROW),
-            "words of digests": (digests, MOST_ROW),
-        }
-        for what, (need, most) in needs.items():
-            if need > most:
-                raise self._source.refuse(f"{what} are at most {most}", need)
-        return module
-
-    def _code(self, stage: str) -> Code:
-        parts = self._source, self._storage, self._state, self._constants, self._globals
-        code = Code(*parts, stage, self._observer)
-        if stage == INGRESS:
-            code.add("take_phv(arena, packet)")
-        for line in OPEN.format(size=TABLES_AT + len(self._shapes)).splitlines():
-            code.add(line)
-        return code
-
-    def _statements(self, code: Code, body: Body) -> None:
-        if any(may_exit(statement) for statement in body):
-            code.add("exited = False")
-        numbers = {shape.table.name: i for i, shape in enumerate(self._shapes)}
-        shapes = {shape.table.name: shape for shape in self._shapes}
-        StatementWriter(code, shapes, numbers, self._patterns).write(body)
+    @property
+    def _comes_round(self) -> bool:
+        return self._usage.recirculates
 
     def _ingress_lines(self) -> list[str]:
-        code, usage = self._code(INGRESS), self._usage
+        code, usage = self._code(INGRESS, self._sides[0]), self._usage
         parts = (usage.parser, usage.verify, usage.ingress)
         used = set().union(*(part.all for part in parts)) | set(self._kept)
         headers = [h.name for h in self._source.headers.values() if not h.metadata]
@@ -255,7 +144,7 @@ class _Generator:
         return ["@handler", "def ingress(arena, at, packet, now_ps):", *code.lines.lines]
 
     def _egress_lines(self) -> list[str]:
-        code, usage = self._code(EGRESS), self._usage
+        code, usage = self._code(EGRESS, self._sides[0]), self._usage
         used = usage.egress.all | usage.update.all | usage.deparser.all | set(self._kept)
         used |= {Field(STANDARD, "egress_spec"), TRUNCATE_LEN, LENGTH, PARSED_LEN}
         self._start(code, used - set(self._kept))
@@ -271,6 +160,8 @@ class _Generator:
         if PACKET_LENGTH in used and usage.length_needed:
             code.set(PACKET_LENGTH, [code.read(LENGTH)])
         code.set(Field(STANDARD, "egress_spec"), [code.u(0)])
+        if QUEUE in used:
+            code.set_word(QUEUE, f"fields[{PRIORITY}]")
         self._take_time(code, "egress", used)
         flags = usage.mirrors or usage.recirculates
         if flags:
@@ -320,7 +211,12 @@ class _Generator:
         ParserWriter(code, self._usage, self._paths).write()
         forgotten = {Field(STANDARD, "ingress_port"), *metadata}
         self._start(code, forgotten | set(filter(self._is_metadata, parsed)))
-        left = [*filter(_is_set_between, metadata), PACKET_LENGTH, CLONE_FIELDS, TRUNCATE_LEN]
+        left = [
+            *(f for f in metadata if f in SET_BETWEEN),
+            PACKET_LENGTH,
+            CLONE_FIELDS,
+            TRUNCATE_LEN,
+        ]
         for field in left:
             load(code, field)
         for number, fields in sorted(self._source.field_lists.items()):
@@ -333,43 +229,20 @@ class _Generator:
         header = self._source.headers.get(field.header)
         return header is not None and header.metadata and field.header != STACKS
 
-    def _start(self, code: Code, fields: set[Field], *, with_metadata: bool = False) -> None:
-        """Write code that zeroes fields, as BMv2 does with metadata; P4 leaves headers open."""
-        unused = self._later_names()
-        for field in sorted(fields - unused, key=lambda f: (f.header, f.name)):
-            if not self._storage.lane(field):
-                first, *others = self._storage.names(field)
-                value = self._leftovers.first(field, with_metadata=with_metadata)
-                code.add(f"{first} = {code.u(value)}")
-                for name in others:
-                    code.add(f"{name} = {code.u(0)}")
-
-    def _later_names(self) -> set[Field]:
-        """Return the temporaries of later turns of loops: those of the first turn serve for all."""
-        return {
-            name
-            for pattern in self._patterns
-            for names in pattern.temporaries.values()
-            for name in names[1:]
-        }
-
     def _take_time(self, code: Code, stage: str, used: set[Field]) -> None:
         if _TIMESTAMPS[stage] in used:
-            code.set(_TIMESTAMPS[stage], ["U(now_ps // PS_PER_US)"])
+            code.set_word(_TIMESTAMPS[stage], "U(now_ps // PS_PER_US)", TIME_BITS)
 
     def _leave(self, code: Code, fields: list[Field]) -> None:
         """Write code that puts fields for egress and the traffic manager into the packet's row."""
         for field in dict.fromkeys(fields):
             if self._storage.lane(field):
                 continue
-            if _is_set_between(field) and field not in _LEFT_BY_INGRESS:
+            if field in SET_BETWEEN and field not in _LEFT_BY_INGRESS:
                 continue
             slot = self._storage.slots[field]
             for i, name in enumerate(self._storage.names(field)):
                 code.add(f"fields[{slot + i}] = {name}")
 
 
-def _is_set_between(field: Field) -> bool:
-    if field not in FIXED_SLOTS:
-        return False
-    return field.header == STANDARD and field.name in _SET_BETWEEN
+_HANDLERS: dict[str, type[Handlers]] = {V1MODEL.name: _V1modelHandlers, PSA.name: PsaHandlers}

@@ -54,6 +54,9 @@ class ParserWriter:
         first = code.source.first_state
         code.add("have = row[HEAD_LEN]")
         code.add("parsed = 0")
+        sound = code.source.errors["NoError"]
+        if sound:  # parser_error is 0 before
+            code.set(PARSER_ERROR, [code.u(sound)])
         if first is None:
             return
         code.add(f"step = {self._numbers[first]}")

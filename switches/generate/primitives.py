@@ -10,14 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.endings import pack
 from ringleaf.switches.generate.externs import (
+    add_to_sum,
     count,
     draw_random,
     execute_meter,
+    get_hash,
     hash_fields,
     named_by,
     register_read,
     register_write,
+    subtract_from_sum,
 )
 from ringleaf.switches.generate.flow import leaves
 from ringleaf.switches.generate.headers import (
@@ -221,6 +225,7 @@ def _log(code: Code, primitive: Primitive) -> None:
 PRIMITIVES = {
     "assign": Kind(_assign, (WRITTEN, READ)),
     "modify_field": Kind(_assign, (WRITTEN, READ)),
+    "set": Kind(_assign, (WRITTEN, READ)),  # p4c's, of a constant in a deparser
     "register_read": Kind(register_read, (WRITTEN, OBJECT, READ)),
     "register_write": Kind(register_write, (OBJECT, READ, READ)),
     "count": Kind(count, (OBJECT, READ)),
@@ -246,4 +251,9 @@ PRIMITIVES = {
     "exit": Kind(_exit, ()),
     "no_op": Kind(_nothing, ()),
     "log_msg": Kind(_log, (OBJECT, READ)),
+    # PSA's, as `json/psa.py` reads its methods.
+    "get_hash": Kind(get_hash, (WRITTEN, HASHED)),
+    "add_to_sum": Kind(add_to_sum, (WRITTEN, HASHED)),
+    "subtract_from_sum": Kind(subtract_from_sum, (WRITTEN, HASHED)),
+    "pack": Kind(pack, (TOLD,)),
 }

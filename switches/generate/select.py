@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from itertools import accumulate
 
 from ringleaf.switches.generate.code import Code
 from ringleaf.switches.generate.lookahead import look
@@ -57,7 +58,7 @@ class SelectWriter:
 
     def _test(self, state: ParserState, transition: Transition, keys: list[list[str]]) -> str:
         if transition.value_set is not None:
-            return self._membership(transition, keys)
+            return self._membership(state, transition, keys)
         code = self._code
         tests = []
         for width, words, value, mask in zip(
@@ -72,13 +73,32 @@ class SelectWriter:
                 tests.append(f"{masked} == {code.u((value & mask) >> 64 * i & full)}")
         return " and ".join(tests) or "True"
 
-    def _membership(self, transition: Transition, keys: list[list[str]]) -> str:
+    def _membership(self, state: ParserState, transition: Transition, keys: list[list[str]]) -> str:
         """Return code that tests whether the key is in a value set; all masks of p4c are full."""
         code = self._code
         assert transition.value_set is not None
         start = code.state.value_sets[transition.value_set]
-        words = tuple_of([word for words in keys for word in words])
-        return f"is_member(state, state_at + {code.u(start)}, {words})"
+        widths = code.source.value_sets[transition.value_set].widths
+        words = [word for words in keys for word in words]
+        if widths != state.widths:
+            words = self._cut_again(words, state.widths, widths)
+        return f"is_member(state, state_at + {code.u(start)}, {tuple_of(words)})"
+
+    def _cut_again(
+        self, words: list[str], widths: tuple[int, ...], wanted: tuple[int, ...]
+    ) -> list[str]:
+        """Return the words of a key of at most 64 bits in all, cut into parts of other widths."""
+        code = self._code
+        ends = accumulate(reversed(widths[1:]), initial=0)
+        whole = " | ".join(
+            f"({word} << {code.u(end)})" for word, end in zip(reversed(words), ends, strict=True)
+        )
+        ends = accumulate(reversed(wanted[1:]), initial=0)
+        parts = [
+            f"((({whole}) >> {code.u(end)}) & {code.u((1 << width) - 1)})"
+            for width, end in zip(reversed(wanted), ends, strict=True)
+        ]
+        return parts[::-1]
 
 
 def _label(state: ParserState, transition: Transition) -> str:

@@ -104,10 +104,8 @@ def assertion_label(primitive: Primitive) -> str:
 
 
 def _assertions(source: Source) -> dict[str, int]:
-    primitives = [item for action in source.actions.values() for item in action.primitives]
-    primitives += [item for state in source.states.values() for item in state.ops]
-    primitives += source.deparser
-    return {assertion_label(item): 0 for item in primitives if item.op in ("assert", "assume")}
+    found = (item for item in source.primitives() if item.op in ("assert", "assume"))
+    return {assertion_label(item): 0 for item in found}
 
 
 def _numbered_alike(source: Source) -> list[list[str]]:

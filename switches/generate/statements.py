@@ -32,7 +32,7 @@ from ringleaf.switches.generate.observing import CALL, HIT, MISS, action_name
 from ringleaf.switches.generate.primitives import write_primitive
 from ringleaf.switches.generate.state import TABLES_AT
 from ringleaf.switches.generate.text import tuple_of
-from ringleaf.switches.source import Action, Primitive, Table
+from ringleaf.switches.source import NO_ACTION, Action, Primitive, Table
 
 
 class StatementWriter:
@@ -192,7 +192,8 @@ class StatementWriter:
         wanted = [c for c in choices if c.body or c.following or code.observer]
         if not wanted:
             return
-        if len(choices) == 1 and not shape.table.profile:  # else it may be none
+        none = shape.table.profile or shape.table.default_action == NO_ACTION
+        if len(choices) == 1 and not none:
             self._choice(shape, choices[0])
             return
         code.add(f"action = state[{self._chosen(shape)} + {code.u(ACTION)}]")

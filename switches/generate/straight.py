@@ -15,13 +15,14 @@ from ringleaf.switches.source import Primitive
 
 def write_straight(code: Code, primitives: Iterable[Primitive]) -> None:
     for primitive in primitives:
-        _write(code, lower(code.source, primitive))
+        write_body(code, lower(code.source, primitive))
 
 
-def _write(code: Code, body: Body) -> None:
+def write_body(code: Code, body: Body) -> None:
+    """Write primitives, some of them under conditions."""
     for statement in body:
         if isinstance(statement, If):
-            write_if(code, statement, partial(_write, code))
+            write_if(code, statement, partial(write_body, code))
         else:
             assert isinstance(statement, Primitive)
             write_primitive(code, statement)

@@ -24,6 +24,7 @@ from ringleaf.switches.generate.flow import (
 from ringleaf.switches.generate.jumps import action_body
 from ringleaf.switches.generate.text import TooLargeError
 from ringleaf.switches.source import (
+    NO_ACTION,
     Action,
     ActionCall,
     Argument,
@@ -71,7 +72,8 @@ class _Shaper:
             case Table() if node.by_hit:
                 return [node.next_hit, node.next_miss]
             case Table():
-                return list(node.next_by_action.values())
+                without = [node.next_none] if node.default_action == NO_ACTION else []
+                return [*node.next_by_action.values(), *without]
 
     def _successors_first(self) -> list[str]:
         """Return the reachable nodes, each after all its successors."""
@@ -163,7 +165,13 @@ class _Shaper:
         if table.by_hit:
             hit = _unless(exits, self._build(table.next_hit, join))
             miss = _unless(exits, self._build(table.next_miss, join))
+        elif table.default_action == NO_ACTION and table.next_none != join:
+            choices.append(Choice(_NOTHING, (), self._build(table.next_none, join)))
         return Apply(table, tuple(choices), hit, miss)
+
+
+_NOTHING = Action(NO_ACTION, "no action", (), ())
+"""The action after a miss in a table without a default."""
 
 
 def _exits(body: Body) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ringleaf.switches.generate.extraction import extraction_of
 from ringleaf.switches.generate.flow import Apply, Body, If, walk
 from ringleaf.switches.generate.inputs import inputs_of
+from ringleaf.switches.generate.jumps import deparser_body
 from ringleaf.switches.generate.lower import lower
 from ringleaf.switches.generate.primitives import changes_headers, effects, fields_in, headers_made
 from ringleaf.switches.generate.storage import (
@@ -93,7 +94,7 @@ class Usage:
         self.lengths = {varbits(h.name) for h in source.headers.values() if h.varbit}
         self.added: set[str] = set()  # headers that a primitive can make valid
         self.parser = self._parser()
-        self.deparser = self._primitives(source.deparser)
+        self.deparser = self._body(deparser_body(source))
         self.ingress = body_usage(source, ingress)
         self.egress = body_usage(source, egress)
         self.verify = checksum_usage(source, (sum_ for sum_ in source.checksums if sum_.verify))
@@ -155,7 +156,9 @@ class Usage:
             touched.reads |= fields_in(extraction.bits)
 
     def _primitives(self, primitives: Iterable[Primitive]) -> Touched:
-        body = tuple(part for step in primitives for part in lower(self._source, step))
+        return self._body(tuple(part for step in primitives for part in lower(self._source, step)))
+
+    def _body(self, body: Body) -> Touched:
         self._look_for_changes(body)
         return body_usage(self._source, body)
 

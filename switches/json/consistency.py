@@ -6,11 +6,10 @@ program's declarations. p4c's programs keep these rules; a program from elsewher
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ringleaf.switches.source import (
     NO_ACTION,
-    STANDARD,
     VALID,
     Action,
     Constant,
@@ -28,13 +27,6 @@ MOST_FIELDS = 200_000  # of all headers; each is a variable, or a lane
 MOST_HEADER_BYTES = 1 << 20  # of all headers together: a packet's head may need room for them
 MOST_ELEMENTS = 4096  # of a stack
 
-_STANDARD_BITS = {
-    **dict.fromkeys(("ingress_port", "egress_spec", "egress_port"), 9),
-    **dict.fromkeys(("mcast_grp", "egress_rid"), 16),
-    "priority": 3,
-}
-"""The most bits of fields that the traffic manager takes as indices; other fields have up to 64."""
-
 
 def check_source(source: Source) -> None:
     """Check that a program keeps the rules above.
@@ -45,10 +37,11 @@ def check_source(source: Source) -> None:
     """
     _check_headers(source)
     _check_stacks(source)
-    _check_packet(source)
+    for side in source.sides():
+        _check_packet(side)
     for table in _tables(source):
         _check_table(source, table)
-    for primitive in _primitives(source):
+    for primitive in source.primitives():
         _check_primitive(source, primitive)
     for meter in source.meters.values():
         if meter.target is not None:
@@ -72,12 +65,13 @@ def _check_headers(source: Source) -> None:
         names = {item.name for item in header.fields}
         if len(names) < len(header.fields):
             raise source.refuse("a header's fields must have names of their own", header.name)
-    for item in source.headers[STANDARD].fields:
-        most = _STANDARD_BITS.get(item.name, 64)
-        if item.width > most or item.signed or item.varbit:
-            raise source.refuse(
-                f"{STANDARD}.{item.name} is an unsigned number of at most {most} bits", item.width
-            )
+    for struct, bits in source.architecture.structs.items():
+        for item in source.headers[struct].fields:
+            most = bits.get(item.name, 64)
+            if item.width > most or item.signed or item.varbit:
+                raise source.refuse(
+                    f"{struct}.{item.name} is an unsigned number of at most {most} bits", item.width
+                )
 
 
 def _check_stacks(source: Source) -> None:
@@ -114,7 +108,7 @@ def _check_in_packet(source: Source, name: str, where: str = "") -> None:
 
 
 def _check_packet(source: Source) -> None:
-    """Check that the parser and the deparser name headers that can be in a packet."""
+    """Check that a parser and its deparser name headers that can be in a packet."""
     for name in source.emitted:
         _check_in_packet(source, name)
     if source.first_state is not None:
@@ -179,14 +173,6 @@ def _check_call(source: Source, table: Table, number: int, arguments: tuple[int,
 def _width(source: Source, field: Field) -> int:
     item: HeaderField = source.field_of(field)
     return item.width
-
-
-def _primitives(source: Source) -> Iterator[Primitive]:
-    for action in source.actions.values():
-        yield from action.primitives
-    for state in source.states.values():
-        yield from state.ops
-    yield from source.deparser
 
 
 _TARGETS = {  # primitives that write a field, and which parameter that is

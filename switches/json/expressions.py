@@ -11,12 +11,14 @@ from ringleaf.switches.json.stacks import StackReader, selected_headers, value_o
 from ringleaf.switches.source import (
     Argument,
     Boolean,
+    Calculation,
     Constant,
     Expression,
     Field,
     Instances,
     Listed,
     LookAhead,
+    MeterArray,
     Named,
     Operation,
     Primitive,
@@ -38,7 +40,7 @@ def where_of(item: Json | None) -> str:
     if not info:
         return ""
     fragment = info.get("source_fragment", "")
-    return Where(info["filename"], info["line"], info.get("column", 0), fragment)
+    return Where(info.get("filename", ""), info.get("line", 0), info.get("column", 0), fragment)
 
 
 _NAMED = (
@@ -83,6 +85,13 @@ class ExpressionReader:
         self._path = path
         self._stacks = StackReader(instances, self.expression)
         self._sizes = Sizes()
+        self.calculations: dict[str, Calculation] = {}  # that primitives name, and no section has
+        self.meters: dict[str, MeterArray] = {}  # likewise
+
+    def check_externs(self, items: list[Json]) -> None:
+        """Refuse extern instances, of which v1model has none."""
+        for item in items:
+            raise self.refuse("extern instances are not supported", item["name"], item)
 
     def refuse(self, what: str, got: object, item: Json | None = None) -> ConfigError:
         return refusal(self._path, what, got, where_of(item))

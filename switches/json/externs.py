@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 def read_meters(data: Json) -> dict[str, MeterArray]:
     """Return all meters, direct ones too, by their names."""
-    return {item["name"]: _meter(item) for item in data.get("meter_arrays", [])}
+    return {item["name"]: _meter(item) for item in data["meter_arrays"]}
 
 
 def _meter(item: Json) -> MeterArray:
@@ -54,7 +54,7 @@ def read_digests(data: Json, expressions: ExpressionReader) -> dict[int, Digest]
             item["name"],
             tuple(expressions.expression(element) for element in item["elements"]),
         )
-        for item in data.get("learn_lists", [])
+        for item in data["learn_lists"]
     }
 
 
@@ -64,4 +64,4 @@ def _selector(item: Json) -> str:
 
 def _profiles(data: Json) -> Iterator[Json]:
     for pipeline in data["pipelines"]:
-        yield from pipeline.get("action_profiles", [])
+        yield from pipeline["action_profiles"]

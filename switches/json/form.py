@@ -147,10 +147,10 @@ def _is_member(value: Any) -> bool:
 
 
 def _is_declared(value: Any) -> bool:
-    """Return whether this declares a header's fields: [name, bits, signed] or [name, "*"]."""
+    """Return whether this declares fields: [name, bits, signed, saturating] or [name, "*"]."""
     return isinstance(value, list) and all(
         isinstance(item, list)
-        and 2 <= len(item) <= 3
+        and 2 <= len(item) <= 4
         and _is_name(item[0])
         and (_is_width(item[1]) or item[1] == "*")
         and all(map(_is_flag, item[2:]))
@@ -226,7 +226,7 @@ _RULES: dict[str, Rule] = {
         _BOOLEAN,
     ),
     **dict.fromkeys(("mask", "start", "end"), _or_none(_HEXSTR)),
-    "key": _either(_HEXSTR, _LIST),
+    "key": _either(_HEXSTR, _LIST, _BOOLEAN),  # true or false: of a key of kind `valid`
     "action_data": _each(_HEXSTR),
     **dict.fromkeys(("action_ids", "header_ids", "header_union_ids", "version"), _each(_NUMBER)),
     "order": _each(_NAME),
@@ -236,7 +236,8 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("source_info", "if_cond", "length_exp", "cond", "left"), _or_none(_OBJECT)),
     "right": _either(_OBJECT, _INDEX),
     **dict.fromkeys(("expression", "default_entry", "selector", "next_tables"), _OBJECT),
-    **dict.fromkeys(("parameters", "primitives", "transitions", "parser_ops"), _each(_OBJECT)),
+    "parameters": _each(_either(_OBJECT, _NUMBER)),  # a number: of an older parser's operation
+    **dict.fromkeys(("primitives", "transitions", "parser_ops"), _each(_OBJECT)),
     **dict.fromkeys(("transition_key", "tables", "conditionals", "action_calls"), _each(_OBJECT)),
     **dict.fromkeys(("elements", "runtime_data", "input", "match_key"), _each(_OBJECT)),
     **dict.fromkeys(("parse_states", "action_profiles"), _each(_OBJECT)),
@@ -245,7 +246,7 @@ _RULES: dict[str, Rule] = {
 
 _VALUES: dict[str, Rule] = {
     "field": _FIELD,
-    "hexstr": _either(_HEXSTR, (lambda value: value == "default", "default")),
+    "hexstr": _either(_HEXSTR, (lambda value: value == "default", "default"), _NUMBER),
     "bool": _BOOLEAN,
     **dict.fromkeys(("runtime_data", "local"), _INDEX),
     "lookahead": _each((_is_whole(0, MOST_BITS), f"from 0 to {MOST_BITS} bits")),
@@ -259,6 +260,7 @@ _VALUES: dict[str, Rule] = {
         (
             *("regular", "header", "header_stack", "header_union", "header_union_stack", "stack"),
             *("register_array", "counter_array", "meter_array", "calculation", "parse_vset"),
+            "extern",
         ),
         _NAME,
     ),

@@ -19,18 +19,16 @@ class HeaderReader:
         data = self._data
         types = {item["name"]: self._fields(item) for item in data["header_types"]}
         headers = {item["id"]: self._header(item, types) for item in data["headers"]}
-        if len({header.name for header in headers.values()}) < len(data["headers"]):
-            raise refusal(self._path, "headers must have names and numbers of their own", "two")
         names = {number: header.name for number, header in headers.items()}
-        unions, union_stacks = data.get("header_unions", []), data.get("header_union_stacks", [])
+        unions, union_stacks = data["header_unions"], data["header_union_stacks"]
         union_names = {item["id"]: item["name"] for item in unions}
         union_types = {
             item["name"]: tuple(name for name, _ in item["headers"])
-            for item in data.get("header_union_types", [])
+            for item in data["header_union_types"]
         }
         stacks = {
             item["name"]: tuple(names[number] for number in item["header_ids"])
-            for item in data.get("header_stacks", [])
+            for item in data["header_stacks"]
         }
         stacks_of_unions = {
             item["name"]: tuple(union_names[number] for number in item["header_union_ids"])
@@ -50,13 +48,11 @@ class HeaderReader:
 
     def _header(self, item: Json, types: dict[str, tuple[HeaderField, ...]]) -> Header:
         header = Header(item["name"], types[item["header_type"]], item["metadata"])
-        if sum(f.width for f in header.fields) % 8:
+        if not header.metadata and sum(f.width for f in header.fields) % 8:
             raise self._refuse("header must be whole bytes", header.name, item)
         return header
 
     def _fields(self, item: Json) -> tuple[HeaderField, ...]:
-        if item.get("length_exp") is not None:
-            raise self._refuse("a header's length_exp is not supported", item["name"], item)
         fields = []
         offset = 0
         for name, width, *signed in item["fields"]:

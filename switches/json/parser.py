@@ -17,6 +17,8 @@ from ringleaf.switches.source import (
     ValueSet,
 )
 
+WORD = 64  # bits of a key that may be cut in more than one way
+
 _SELECT_KEYS = ("field", "stack_field", "union_stack_field", "lookahead")
 
 
@@ -88,13 +90,18 @@ class ParserReader:
             return Transition((), (), target)
         if kind not in ("hexstr", "parse_vset"):
             raise self._expressions.refuse("unsupported kind of transition", kind, item)
-        full = "f" * 2 * sum(-(-width // 8) for width in widths)
+        size = sum(-(-width // 8) for width in widths)
+        for text in (item["value"], item["mask"]) if kind == "hexstr" else ():
+            if text is not None and -(-len(text.removeprefix("0x")) // 2) != size:
+                what = f"a select value or mask must have {size} bytes, as its key"
+                raise self._expressions.refuse(what, text, item)
+        full = "f" * 2 * size
         mask = _split_key(item["mask"] or full, widths)
         if kind == "parse_vset":
             if item["mask"] is not None:
                 raise self._expressions.refuse("a mask of a value set", item["mask"], item)
             known = self._set_widths.setdefault(item["value"], tuple(widths))
-            if known != tuple(widths):
+            if known != tuple(widths) and not sum(known) == sum(widths) <= WORD:
                 raise self._expressions.refuse("a value set with two kinds of key", widths, item)
             return Transition((), mask, target, item["value"])
         return Transition(_split_key(item["value"], widths), mask, target)

@@ -14,9 +14,12 @@ from ringleaf.switches.json.expressions import ExpressionReader, Json, number_of
 from ringleaf.switches.json.externs import read_digests, read_meters, read_profiles, selectors
 from ringleaf.switches.json.form import read_json
 from ringleaf.switches.json.headers import HeaderReader
+from ringleaf.switches.json.older import complete
 from ringleaf.switches.json.parser import ParserReader
+from ringleaf.switches.json.psa import PsaExpressions, add_structs, architecture_of
 from ringleaf.switches.source import (
     NO_ACTION,
+    PSA,
     VALID,
     Action,
     ActionCall,
@@ -31,6 +34,7 @@ from ringleaf.switches.source import (
     Node,
     Pipeline,
     RegisterArray,
+    Side,
     Source,
     Table,
 )
@@ -55,8 +59,13 @@ def parse_source(text: bytes, path: Path) -> Source:
     """Check BMv2 JSON and return its program, as `load_source`; errors call it `path`."""
     data = read_json(text, path)
     try:
-        source = _Reader(path, data).read()
+        source = _Reader(path, complete(data, path)).read()
         check_source(source)
+    except KeyError as exc:
+        raise ConfigError(
+            f"{path}: not BMv2 JSON: a name or part that it refers to is not there, got {exc};"
+            " compile with p4c-bm2-ss"
+        ) from exc
     except (LookupError, TypeError, ValueError, AttributeError, AssertionError) as exc:
         raise ConfigError(
             f"{path}: not BMv2 JSON, got {type(exc).__name__} {exc}; compile with p4c-bm2-ss"
@@ -64,12 +73,6 @@ def parse_source(text: bytes, path: Path) -> Source:
     except RecursionError as exc:
         raise ConfigError(f"{path}: the program is nested too deeply, got {exc}") from exc
     return source
-
-
-# Sections that must be empty, and the error if they are not.
-_UNSUPPORTED = {
-    "extern_instances": "extern instances are not supported",
-}
 
 
 _NO_DEFAULT: Json = {"action_id": NO_ACTION, "action_data": []}
@@ -82,32 +85,33 @@ class _Reader:
     def __init__(self, path: Path, data: Json) -> None:
         self._path = path
         self._data = data
+        self._architecture = architecture_of(data, path)
         self._instances = HeaderReader(path, data).read()
         self._expressions = ExpressionReader(path, self._instances)
+        if self._architecture is PSA:
+            self._instances = add_structs(self._instances, data)
+            self._expressions = PsaExpressions(path, self._instances, data)
 
     def read(self) -> Source:
         self._check_version()
         data = self._data
-        for section, why in _UNSUPPORTED.items():
-            for item in data.get(section, []):
-                raise self._refuse(why, item["name"], item)
+        self._expressions.check_externs(data["extern_instances"])
         actions = {item["id"]: self._action(item) for item in data["actions"]}
-        parser = data["parsers"][0]
         reader = ParserReader(self._expressions, self._instances)
-        states = reader.states(parser)
-        pipelines = {item["name"]: self._pipeline(item, actions) for item in data["pipelines"]}
+        side, *others = [self._side(reader, name) for name in self._architecture.sides]
+        ingress, egress = (
+            self._pipeline(self._named("pipelines", name), actions)
+            for name in ("ingress", "egress")
+        )
         return Source(
             path=self._path,
             instances=self._instances,
             errors=dict(data["errors"]),
-            first_state=parser["init_state"],
-            states=states,
-            value_sets=reader.value_sets(data.get("parse_vsets", [])),
-            emitted=tuple(data["deparsers"][0]["order"]),
-            deparser=tuple(
-                self._expressions.primitive(item)
-                for item in data["deparsers"][0].get("primitives", [])
-            ),
+            first_state=side.first_state,
+            states=side.states,
+            value_sets=reader.value_sets(data["parse_vsets"]),
+            emitted=side.emitted,
+            deparser=side.deparser,
             registers={item["name"]: self._register(item) for item in data["register_arrays"]},
             counters={
                 item["name"]: CounterArray(item["name"], item["size"])
@@ -117,33 +121,60 @@ class _Reader:
             calculations={
                 **{item["name"]: self._calculation(item) for item in data["calculations"]},
                 **selectors(data, self._calculation),
+                **self._expressions.calculations,
             },
             checksums=tuple(self._checksum(item) for item in data["checksums"]),
             actions=actions,
-            ingress=pipelines["ingress"],
-            egress=pipelines["egress"],
+            ingress=ingress,
+            egress=egress,
             field_lists={
-                item["id"]: tuple(Field(*element["value"]) for element in item["elements"])
+                item["id"]: tuple(
+                    Field(*element["value"])
+                    for element in item["elements"]
+                    if element["type"] != "hexstr"  # a constant has no place to be copied to
+                )
                 for item in data["field_lists"]
             },
-            deparser_where=where_of(data["deparsers"][0]),
+            deparser_where=side.deparser_where,
             direct_counters={
                 item["name"]: item["binding"]
                 for item in data["counter_arrays"]
                 if item["is_direct"]
             },
-            meters=read_meters(data),
+            meters=read_meters(data) | self._expressions.meters,
             profiles=read_profiles(data),
             digests=read_digests(data, self._expressions),
+            architecture=self._architecture,
+            egress_side=others[0] if others else None,
+        )
+
+    def _side(self, reader: ParserReader, name: str) -> Side:
+        parser = self._named("parsers", f"{name}parser")
+        deparser = self._named("deparsers", f"{name}deparser")
+        return Side(
+            first_state=parser["init_state"],
+            states=reader.states(parser),
+            emitted=tuple(deparser["order"]),
+            deparser=tuple(
+                self._expressions.primitive(item) for item in deparser.get("primitives", [])
+            ),
+            deparser_where=where_of(deparser),
         )
 
     def _refuse(self, what: str, got: object, item: Json | None = None) -> ConfigError:
         return self._expressions.refuse(what, got, item)
 
     def _check_version(self) -> None:
-        version = self._data["__meta__"]["version"]
+        version = self._data.get("__meta__", {}).get("version", [FORMAT_MAJOR, 0])
         if version[0] != FORMAT_MAJOR:
             raise self._refuse(f"BMv2 JSON format {FORMAT_MAJOR} is needed", version)
+
+    def _named(self, section: str, name: str) -> Json:
+        """Return the parser, deparser or pipeline that `simple_switch` takes: by its name."""
+        named: dict[str, Json] = {item["name"]: item for item in self._data[section]}
+        if name not in named:
+            raise self._refuse(f"{section} must have one named {name!r}", sorted(named))
+        return named[name]
 
     def _register(self, item: Json) -> RegisterArray:
         return RegisterArray(item["name"], item["size"], item["bitwidth"])
@@ -236,6 +267,7 @@ class _Reader:
             profile=item.get("action_profile", ""),
             meter=item.get("direct_meters") or "",
             timed=item.get("support_timeout", False),
+            next_none=base,
         )
 
     def _match_key(self, item: Json) -> MatchKey:

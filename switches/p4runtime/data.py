@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from finsy.proto import p4d
+from finsy.proto import p4d, p4t
 
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.p4runtime.bytestrings import (
@@ -14,6 +14,8 @@ from ringleaf.switches.p4runtime.bytestrings import (
     encode_signed,
     encode_unsigned,
 )
+
+_PSA = "p4.org/psa/"  # types of PSA's own, whose numbers are the same on both sides
 
 
 class Types:
@@ -89,6 +91,9 @@ class Types:
     def _resolve(self, spec: Any) -> Any:
         while spec.WhichOneof("type_spec") == "new_type":
             new = self._info.new_types[spec.new_type.name]
+            translated = new.translated_type
+            if translated.uri.startswith(_PSA):
+                return _unsigned(translated.sdn_bitwidth)
             if new.WhichOneof("representation") != "original_type":
                 raise ConfigError(
                     f"translated types are not supported, got {spec.new_type.name}",
@@ -96,6 +101,12 @@ class Types:
                 )
             spec = new.original_type
         return spec
+
+
+def _unsigned(width: int) -> Any:
+    spec = p4t.P4DataTypeSpec()
+    spec.bitstring.bit.bitwidth = width
+    return spec
 
 
 def _shape(bitstring: Any) -> tuple[int, bool]:

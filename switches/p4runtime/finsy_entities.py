@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +44,7 @@ class Encoder:
 
     def __init__(self, p4info: Any, where: str) -> None:
         try:
-            self._schema = P4Schema(p4info)
+            self._schema = make_schema(p4info)
         except (ValueError, KeyError, TypeError) as exc:
             raise ConfigError(f"{where}: not P4Info that p4c writes, got {exc}") from exc
         self._where = where
@@ -81,6 +82,30 @@ class Encoder:
             )
         except ValueError:  # as finsy says it of all unknown names
             return None
+
+
+CLOSED = ":"
+"""Takes the place of the last dot in names of keys, where finsy would confuse two of them."""
+
+
+def make_schema(p4info: Any) -> P4Schema:
+    """Return P4Info as finsy has it.
+
+    For finsy, the part of a key's name behind the last dot is another name of the key, and it
+    refuses a table of which two keys share it, like `hdr.ethernet.src` and `hdr.ipv4.src`.
+
+    Raises:
+        ValueError: If the P4Info is inconsistent; KeyError and TypeError likewise.
+    """
+    renamed = p4i.P4Info()
+    renamed.CopyFrom(p4info)
+    for table in renamed.tables:
+        parts = [field.name.rpartition(".") for field in table.match_fields]
+        ends = Counter(end for *_, end in parts)
+        for field, (holder, dot, end) in zip(table.match_fields, parts, strict=True):
+            if dot and ends[end] > 1:
+                field.name = f"{holder}{CLOSED}{end}"
+    return P4Schema(renamed)
 
 
 def read_p4info(path: Path) -> Any:

@@ -63,7 +63,8 @@ class Replication:
             got = message.packet_length_bytes
             raise plane.refuse(f"clone session {number}: length must not be negative, got {got}")
         replicas = self._replicas(f"clone session {number}", message.replicas)
-        plane.apply(CloneUpdate(verb, number, replicas, message.packet_length_bytes))
+        length, service = message.packet_length_bytes, message.class_of_service
+        plane.apply(CloneUpdate(verb, number, replicas, length, service))
         plane.notes.clone_sessions[number] = message
 
     def _read_groups(self, number: int) -> Iterator[Any]:
@@ -88,12 +89,17 @@ class Replication:
             )
         for session in sessions:
             note = self._plane.notes.clone_sessions.get(session.session)
-            said = note is not None and (_pairs(note.replicas), note.packet_length_bytes)
-            if said != (session.replicas, session.length_bytes):
+            said = note and (
+                _pairs(note.replicas),
+                note.packet_length_bytes,
+                note.class_of_service,
+            )
+            if said != (session.replicas, session.length_bytes, session.class_of_service):
                 note = p4r.CloneSessionEntry(
                     session_id=session.session,
                     replicas=_encode(session.replicas),
                     packet_length_bytes=session.length_bytes,
+                    class_of_service=session.class_of_service,
                 )
             yield _entity(clone_session_entry=note)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from ringleaf.errors import Code, ConfigError
 DETAILS = "grpc-status-details-bin"
 SPACE = "ringleaf-v1model"
 ROOM = 6000  # bytes: gRPC's clients take 8 KiB of metadata unless told otherwise
+
+LONGEST_FIRST = 200  # letters of a message in the status itself
 
 _BY_NUMBER = {status.value[0]: status for status in grpc.StatusCode}
 
@@ -44,17 +47,39 @@ def status_of(code: int) -> grpc.StatusCode:
 def batch_status(error: BatchError) -> Status:
     """Return the status of a batch: one p4.v1.Error per item, in order.
 
-    Messages are left out where they'd make it too long; codes never are.
+    Messages are left out where they'd make it too long. If the codes alone are, the first items
+    have their errors, with messages, and the status says how many: a client drops trailers that
+    are longer than it takes.
     """
-    packed = _pack(error, with_messages=True)
-    if len(packed) > ROOM:
-        packed = _pack(error, with_messages=False)
-    return Status(grpc.StatusCode.UNKNOWN, error.message, ((DETAILS, packed),))
+    items, summary = list(error.errors), _summary(error)
+    for message, with_messages in ((error.message, True), (summary, False), (error.message, False)):
+        packed = _pack(message, items, with_messages)
+        if len(packed) <= ROOM:
+            return Status(grpc.StatusCode.UNKNOWN, message, ((DETAILS, packed),))
+
+    def first(count: int) -> tuple[str, bytes]:
+        message = f"{summary}; details of the first {count}"
+        return message, _pack(message, items[:count], with_messages=True)
+
+    counts = range(len(items) + 1)
+    count = bisect_right(counts, ROOM, key=lambda count: len(first(count)[1])) - 1
+    message, packed = first(count)
+    return Status(grpc.StatusCode.UNKNOWN, message, ((DETAILS, packed),))
 
 
-def _pack(error: BatchError, *, with_messages: bool) -> bytes:
-    status = rpc_status.Status(code=Code.UNKNOWN, message=error.message)
-    for item in error.errors:
+def _summary(error: BatchError) -> str:
+    """Return how many items failed, and the first of them."""
+    failed = [(number, item) for number, item in enumerate(error.errors) if item is not None]
+    number, first = failed[0]
+    return (
+        f"{error.message}: {len(failed)} of {len(error.errors)}; "
+        f"the first is number {number}: {first!s:.{LONGEST_FIRST}}"
+    )
+
+
+def _pack(message: str, items: Sequence[ConfigError | None], with_messages: bool) -> bytes:
+    status = rpc_status.Status(code=Code.UNKNOWN, message=message)
+    for item in items:
         detail = any_pb2.Any()
         detail.Pack(_detail(item, with_messages))
         status.details.append(detail)

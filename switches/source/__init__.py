@@ -1,5 +1,10 @@
 """A P4 program as types: `switches/json` reads it, and the generator writes code for it."""
 
+from ringleaf.switches.source.architecture import (
+    PSA,
+    V1MODEL,
+    Architecture,
+)
 from ringleaf.switches.source.expressions import (
     Argument,
     Boolean,
@@ -49,18 +54,22 @@ from ringleaf.switches.source.pipelines import (
     ValueSet,
 )
 from ringleaf.switches.source.program import (
+    Side,
     Source,
     refusal,
 )
 
 __all__ = [
     "NO_ACTION",
+    "PSA",
     "STACKS",
     "STANDARD",
+    "V1MODEL",
     "VALID",
     "Action",
     "ActionCall",
     "ActionProfile",
+    "Architecture",
     "Argument",
     "Boolean",
     "Calculation",
@@ -88,6 +97,7 @@ __all__ = [
     "Primitive",
     "RegisterArray",
     "Selected",
+    "Side",
     "Source",
     "Table",
     "Transition",

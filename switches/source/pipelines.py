@@ -73,7 +73,8 @@ class ConstEntry:
 class Table:
     """A table of a pipeline.
 
-    `next_hit` or `next_miss` of None means that the action alone decides which node is next.
+    `next_hit` or `next_miss` of None means that the action alone decides which node is next;
+    `next_none` is next after a miss for which there is no default action.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Table:
     profile: str = ""  # the action profile whose members its entries name in place of actions
     meter: str = ""  # its direct meter
     timed: bool = False  # whether its entries may become idle
+    next_none: str | None = None
     where: str = field(default="", compare=False)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches.source.architecture import V1MODEL, Architecture
 from ringleaf.switches.source.expressions import Field, Primitive
 from ringleaf.switches.source.externs import (
     ActionProfile,
@@ -22,8 +24,22 @@ from ringleaf.switches.source.pipelines import Action, ParserState, Pipeline, Va
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """A parser, and a deparser with its primitives before it emits."""
+
+    first_state: str | None
+    states: dict[str, ParserState]
+    emitted: tuple[str, ...]
+    deparser: tuple[Primitive, ...]
+    deparser_where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
-    """A whole program as p4c wrote it."""
+    """A whole program as p4c wrote it.
+
+    Its parser and deparser are those of ingress where egress has its own (`egress_side`).
+    """
 
     path: Path
     instances: Instances
@@ -46,6 +62,8 @@ class Source:
     profiles: dict[str, ActionProfile] = field(default_factory=dict)
     digests: dict[int, Digest] = field(default_factory=dict)
     deparser_where: str = ""
+    architecture: Architecture = V1MODEL
+    egress_side: Side | None = None  # where egress has a parser and a deparser of its own
 
     @property
     def headers(self) -> dict[str, Header]:
@@ -57,6 +75,30 @@ class Source:
                 return item
         assert ref.name == VALID
         return HeaderField(VALID, 1, False, 0)
+
+    def sides(self) -> tuple[Source, ...]:
+        """Return a program per parser: ingress's, then egress's if it has its own."""
+        own = self.egress_side
+        if own is None:
+            return (self,)
+        egress = replace(
+            self,
+            first_state=own.first_state,
+            states=own.states,
+            emitted=own.emitted,
+            deparser=own.deparser,
+            deparser_where=own.deparser_where,
+        )
+        return self, egress
+
+    def primitives(self) -> Iterator[Primitive]:
+        """Yield the primitives of actions, parsers and deparsers."""
+        for action in self.actions.values():
+            yield from action.primitives
+        for side in self.sides():
+            for state in side.states.values():
+                yield from state.ops
+            yield from side.deparser
 
     def refuse(self, what: str, got: object, where: str = "") -> ConfigError:
         return refusal(self.path, what, got, where)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.switches.bmv2.binaries import BINARY, is_there
+from ringleaf.switches.bmv2.binaries import BINARY, is_there, need_v1model
 from ringleaf.switches.bmv2.process import Bmv2
 from ringleaf.switches.engine.shapes import Shape
 from ringleaf.switches.engine.updates import Count, Entry, TableUpdate
@@ -38,6 +38,7 @@ class Bmv2Testbed:
         self._path = path
         self._where = where
         self._program = Program.load(path)
+        need_v1model(self._program.source, where)
         self._shapes = {shape.table.name: shape for shape in self._program.module.shapes}
         self._entries = EntryTranslator(self._program)
         self._added: list[tuple[str, str]] = []  # table and BMv2's handle of each entry

@@ -5,7 +5,7 @@ Source: behavioral-model `tools/runtime_CLI.py` and `targets/simple_switch/sswit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ringleaf.errors import ConfigError, choose
@@ -173,7 +173,7 @@ class CommandLine:
     def _set_rates(
         self, where: str, name: str, indices: list[int], texts: tuple[str, ...]
     ) -> list[str]:
-        meter, rates = self._meter(where, name), _rates(where, texts)
+        meter, rates = self._meter(where, name), read_rates(where, texts)
         return self._apply(where, *(MeterUpdate(meter, index, rates) for index in indices))
 
     def _meter_get_rates(self, where: str, name: str, index: int) -> list[str]:
@@ -188,7 +188,7 @@ class CommandLine:
         return self._switch.program.source.meters
 
 
-def _rates(where: str, texts: tuple[str, ...]) -> Rates:
+def read_rates(where: str, texts: Sequence[str]) -> Rates:
     """Return the rates of two RATE:BURST; a rate is in units per microsecond, a burst in units."""
     pairs = [text.partition(":") for text in texts]
     try:
@@ -204,4 +204,4 @@ def whole(where: str, text: str) -> int:
     try:
         return int(text, 0) if not text.isdecimal() else int(text)
     except ValueError:
-        raise ConfigError(f"{where}: must be a number, got {text!r}") from None
+        raise ConfigError(f"{where}: must be a whole number, got {text!r}") from None

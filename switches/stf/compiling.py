@@ -12,11 +12,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
-from ringleaf.p4c import find_compiler
+from ringleaf.p4c import COMPILER, PSA_COMPILER, find_compiler
 from ringleaf.private import cache_folder
+from ringleaf.switches.source import PSA, V1MODEL
 
 TIMEOUT_S = 300
-V1MODEL = "v1model.p4"
+_PSA_OPTIONS = ("--target", "bmv2", "--arch", "psa")
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -32,7 +33,10 @@ def compile_program(source: Path, options: Sequence[str] = ()) -> Path:
         ConfigError: If p4c does not accept the program.
         BackendError: If there is no p4c here.
     """
-    compiler = find_compiler(str(source), "give its BMv2 JSON")
+    psa = architecture(source) == PSA.include
+    name, *own = (PSA_COMPILER, *_PSA_OPTIONS) if psa else (COMPILER, "--arch", "v1model")
+    compiler = find_compiler(str(source), "give its BMv2 JSON", name)
+    options = (*own, *options)
     folder = cache_folder() / "p4c" / _digest(source, Path(compiler), options)
     built = folder / f"{source.stem}.json"
     complaint = folder / "error.txt"
@@ -50,7 +54,7 @@ def _compile(compiler: str, source: Path, folder: Path, options: Sequence[str]) 
         made = Path(temporary, "made")
         made.mkdir()
         files = made / f"{source.stem}.json", made / f"{source.stem}.p4info.txtpb"
-        command = [compiler, "--arch", "v1model", *options, "-o", str(files[0])]
+        command = [compiler, *options, "-o", str(files[0])]
         command += ["--p4runtime-files", str(files[1]), str(source)]
         try:
             done = subprocess.run(
@@ -74,7 +78,7 @@ def architecture(source: Path) -> str:
     names = [Path(name).name for text in texts for _, name in _INCLUDE.findall(text)]
     ours = {"core.p4", *(path.name for path in own)}
     others = [name for name in names if name not in ours]
-    return V1MODEL if V1MODEL in names else (others or ["core.p4"])[0]
+    return V1MODEL.include if V1MODEL.include in names else (others or ["core.p4"])[0]
 
 
 def _digest(source: Path, compiler: Path, options: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from collections import Counter
 from functools import cache
 
 from ringleaf.switches.generate.storage import ENGINE
-from ringleaf.switches.source import STANDARD, VALID, Field
+from ringleaf.switches.source import PSA, STANDARD, VALID, Field
 
 _PATH = re.compile(r"\b[A-Za-z_]\w*(?:\[\w+\])?(?:\.[A-Za-z_]\w*(?:\[\w+\])?)+")
 
@@ -37,7 +37,7 @@ class Names:
         return f"{header}.isValid()" if field.name == VALID else f"{header}.{field.name}"
 
     def _header(self, name: str) -> str:
-        if name == STANDARD:
+        if name == STANDARD or name in PSA.structs:
             return name
         plain = re.sub(r"\[\d+\]", "", name).split(".")
         roots = Counter[str]()

@@ -29,7 +29,8 @@ class PacketReports:
     """A step per run of parser or deparser; None where a run is no step of its own."""
 
     def __init__(self, source: Source, sources: Sources, names: Names, views: Views) -> None:
-        self._source = source
+        self._sides = source.sides()
+        self._source = self._sides[0]
         self._sources = sources
         self._names = names
         self._views = views
@@ -43,17 +44,30 @@ class PacketReports:
 
     def begin(self, data: bytes) -> None:
         """Note that ingress begins with these bytes."""
+        self._source = self._sides[0]
+        self._begin(data)
+
+    def begin_egress(self, data: bytes) -> None:
+        """Note that egress begins; the bytes matter if it parses them, as PSA's does."""
+        self._source = self._sides[-1]
+        self._emitted = None
+        if len(self._sides) > 1:
+            self._begin(data)
+
+    def _begin(self, data: bytes) -> None:
         self._came = data
         self._parsed = 0
-        self._extracted.clear()
-
-    def begin_egress(self) -> None:
         self._emitted = None
+        self._extracted.clear()
 
     def entered(self, ended: Ended) -> Step:
         assert isinstance(ended.what, ParserState)
-        self._state = ended.what.name
-        return StateEntered(state=self._state, place=self._sources.state(self._state))
+        return self.enter(ended.what.name)
+
+    def enter(self, state: str) -> Step:
+        """Note that the parser is in a state."""
+        self._state = state
+        return StateEntered(state=state, place=self._sources.state(state))
 
     def extracted(self, ended: Ended) -> Step | None:
         start, end = (int(v["parsed"]) for v in (ended.run.variables, ended.variables))

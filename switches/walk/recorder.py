@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from types import FrameType
 
-from ringleaf.packets import IN_PORT, OUTBOX_AT, open_packet, read_packet
+from ringleaf.packets import AGAIN, IN_PORT, OUTBOX_AT, open_packet, read_packet
 from ringleaf.switches.engine.layout import (
     DROP_PORT,
     EGRESS_PORT,
@@ -17,10 +17,15 @@ from ringleaf.switches.engine.layout import (
     EGRESS_SPEC,
     INSTANCE_TYPE,
     MCAST_GRP,
+    REQUESTS,
+    RESUBMIT_SHIFT,
     ROUND,
     SEND,
 )
+from ringleaf.switches.generate import marks
 from ringleaf.switches.generate.marks import Mark
+from ringleaf.switches.generate.parser import LONGEST_WAY
+from ringleaf.switches.source import PSA, ParserState, Primitive
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.names import Names
 from ringleaf.switches.walk.reports import Reporter
@@ -33,6 +38,7 @@ from ringleaf.switches.walk.steps import (
     Managed,
     Received,
     Sent,
+    StatesSkipped,
     Step,
 )
 from ringleaf.switches.walk.views import Cells, Views
@@ -48,48 +54,98 @@ KINDS = {
 }
 
 
+MOST_IDLE = 64
+"""States in a row that take nothing of the packet and are shown; a loop may have no end."""
+
+_PARSER = (marks.STATE, marks.EXTRACT, marks.PARSER_OP, marks.SELECT, marks.TOO_SHORT)
+
+
 class StepRecorder:
     """Follows one packet; `steps` grow as it goes."""
 
     def __init__(self, switch: Switch, sources: Sources, names: Names) -> None:
         self.steps: list[Step] = []
         self._switch = switch
+        self._psa = switch.program.source.architecture is PSA
         self._marks = switch.program.module.marks
         self._views = Views(switch, names)
         self._cells = Cells(switch)
         self._reporter = Reporter(switch, sources, names, self._views)
         self._run: Run | None = None
         self._reason = ""
+        self._idle = 0  # states in a row that took nothing of the packet
+        self._parsed = 0  # bytes that the parser had taken at the last state
+        self._skip_to = 0  # the line with which following goes on
+        self._passed: list[ParserState] = []  # states that were not followed
 
     # A handler.
 
     def enter(self, frame: FrameType) -> None:
         self._cells = Cells(self._switch)
         self._run = None
+        self._idle = 0
         arena, packet = frame.f_locals["arena"], frame.f_locals["packet"]
         fields = open_packet(arena, packet).fields
         if frame.f_code.co_name == "egress":
-            self._reporter.packet.begin_egress()
+            self._reporter.packet.begin_egress(read_packet(arena, packet))
             self.steps.append(EgressStarted(copy=self._copy(packet, int(fields[EGRESS_PORT]))))
             return
         data = read_packet(arena, packet)
         self._reporter.packet.begin(data)
         port = int(open_packet(arena, packet).row[IN_PORT])
         kind = int(fields[INSTANCE_TYPE])
+        if self._psa:  # ingress has yet to set the instance type
+            kind = int(open_packet(arena, packet).row[AGAIN]) & 0xFF
         why = "arrived" if not self.steps else KINDS.get(kind, "again")
         self.steps.append(Received(port=port, data=data, why=why))
 
     def line(self, frame: FrameType) -> None:
         mark = self._marks.get(frame.f_lineno)
+        if self._skip_to and self._skips(frame, mark):
+            return
         run = self._run
         if run is not None and run.mark is mark:
             run.lines.add(frame.f_lineno)
             return
         self._end(frame, mark)
+        if mark is not None and mark.kind == marks.STATE and self._is_idle(frame):
+            self._skip_to = self._parser_end(frame)
+            assert isinstance(mark.what, ParserState)
+            self._passed = [mark.what]
+            return
         if mark is not None:
             variables = dict(frame.f_locals)
             values = self._views.values(variables)
             self._run = Run(mark, variables, values, {frame.f_lineno})
+
+    def _is_idle(self, frame: FrameType) -> bool:
+        """Count a state; return whether too many have taken nothing of the packet."""
+        parsed = int(frame.f_locals["parsed"])
+        self._idle = self._idle + 1 if parsed == self._parsed else 0
+        self._parsed = parsed
+        return self._idle > MOST_IDLE and "turns" in frame.f_locals
+
+    def _skips(self, frame: FrameType, mark: Mark | None) -> bool:
+        """Return whether a line is not followed; before it is, say what was not."""
+        takes = mark is not None and (
+            mark.kind == marks.EXTRACT
+            or (isinstance(mark.what, Primitive) and mark.what.op in ("advance", "shift"))
+        )
+        if frame.f_lineno < self._skip_to and not takes:
+            if mark is not None and isinstance(mark.what, ParserState):
+                self._passed.append(mark.what)
+            return True
+        self._skip_to = self._idle = 0
+        count = len(self._passed) - takes
+        self.steps.append(StatesSkipped(count=count, most=LONGEST_WAY))
+        if takes:
+            self.steps.append(self._reporter.packet.enter(self._passed[-1].name))
+        return False
+
+    def _parser_end(self, frame: FrameType) -> int:
+        """Return the last line of the parser in a handler: where its loop has gone on too long."""
+        lines = {line for *_, line in frame.f_code.co_lines()}
+        return max(n for n, mark in self._marks.items() if n in lines and mark.kind in _PARSER)
 
     def leave(self, frame: FrameType, result: int) -> None:
         self._end(frame, None)
@@ -129,6 +185,12 @@ class StepRecorder:
             return
         fields = open_packet(frame.f_locals["arena"], frame.f_locals["packet"]).fields
         group, spec = int(fields[MCAST_GRP]), int(fields[EGRESS_SPEC])
+        if self._psa:
+            again = int(fields[REQUESTS]) >> RESUBMIT_SHIFT
+            unicast = f"egress_port is {spec}" if spec != DROP_PORT else "drop is true"
+            normal = f"multicast_group is {group}" if group else unicast
+            self._reason = "resubmit is true" if again else normal
+            return
         dropped = ", the drop port" if spec == DROP_PORT else ""
         self._reason = f"mcast_grp is {group}" if group else f"egress_spec is {spec}{dropped}"
 

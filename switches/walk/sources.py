@@ -90,12 +90,10 @@ class Sources:
 
 def _places(source: Source) -> Iterator[Where]:
     nodes = [*source.ingress.nodes.values(), *source.egress.nodes.values()]
-    ops = [op for state in source.states.values() for op in state.ops]
-    steps = [step for action in source.actions.values() for step in action.primitives]
     known: Iterable[str] = (
-        source.deparser_where,
+        *(side.deparser_where for side in source.sides()),
         *(getattr(node, "where", "") for node in nodes),
-        *(item.where for item in (*steps, *ops)),
+        *(item.where for item in source.primitives()),
         *(checksum.where for checksum in source.checksums),
     )
     return (where for where in known if isinstance(where, Where))

@@ -78,6 +78,14 @@ class ParserFailed(Step):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StatesSkipped(Step):
+    """The parser went on through `count` states without a byte of the packet; none is shown."""
+
+    count: int
+    most: int  # rounds of a parser's loop; then it ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChecksumVerified(Step):
     target: str
     outcome: str  # right, wrong or skipped

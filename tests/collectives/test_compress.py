@@ -93,7 +93,7 @@ def test_without_feedback_the_rest_is_lost() -> None:
     [
         (
             "top",
-            "compress: unknown compressor, got 'top'; valid: .*; did you mean 'topk'",
+            "compress: unknown compressor, got 'top'; did you mean 'topk'. valid: ",
         ),
         ("topk", "compress: topk: not understood, got ''"),
         ("topk:0", "compress: topk: must be above 0, got '0'"),

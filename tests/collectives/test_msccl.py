@@ -315,7 +315,7 @@ def test_an_order_by_messages_is_no_race() -> None:
         ("", "a.xml: line 1: not XML: no element found"),
         ("<algo", "a.xml: line 1: not XML: "),
         (PAIR[:300], "a.xml: line 5: not XML: "),
-        (PAIR.replace("</gpu>", "", 1), "line 8: <gpu> must have <tb> inside, got <gpu>"),
+        (PAIR.replace("</gpu>", "", 1), "line 8: <gpu> must have <tb> or <copy> inside, got <gpu>"),
         ("<html/>", "a.xml: line 1: the file must have <algo> inside, got <html>"),
         ('<!DOCTYPE a [<!ENTITY b "c">]>' + PAIR, "line 1: document types are not allowed"),
         (PAIR.replace('coll="allreduce"', ""), "line 1: <algo> needs coll=, got none"),
@@ -505,3 +505,87 @@ def test_changed_numbers_are_followed_or_refused(text: str, data: st.DataObject)
         place = data.draw(st.sampled_from(places))
         parts[place] = data.draw(st.sampled_from(["-1", "0", "1", "2", "3", "i", "o", "s"]))
     assert problem_of('"'.join(parts)).startswith(OURS)
+
+
+def ring_of_three(*, copies: bool, attributes: str = "") -> str:
+    """TACCL's form of an all-gather: a rank's own chunk is said to be copied, beside its steps."""
+    ranks = []
+    for rank in range(3):
+        own, second = rank, (rank - 1) % 3
+        steps = [
+            step("s", "i0", f"o{own}"),
+            step("r", "i0", f"o{second}"),
+            step("s", f"o{second}", f"o{second}"),
+            step("r", "o0", f"o{(rank + 1) % 3}"),
+        ]
+        ranks.append([((rank + 1) % 3, (rank - 1) % 3, steps)])
+    text = program(*ranks, coll="allgather", chunks=3).replace(' name="test"', attributes)
+    for rank in range(3):
+        line = f'<gpu id="{rank}" s_chunks="0">'
+        text = text.replace(line, f'{line}<copy i_off="0" o_off="{rank}"/>' if copies else line)
+    return text
+
+
+def test_a_copy_in_place_changes_nothing() -> None:
+    """6 rows: each of 3 chunks goes to 2 ranks, one after the other."""
+    found = load(ring_of_three(copies=True))
+
+    assert rows_of(found) == rows_of(load(ring_of_three(copies=False)))
+    assert (len(found.rows), found.steps, found.ranks, found.chunks) == (6, 2, 3, 3)
+
+
+def all_to_all(copies: str) -> str:
+    """Two ranks that exchange chunks from their inputs to their outputs, and copy their own."""
+    text = program(
+        [(1, 1, [step("s", "i1", "o0"), step("r", "i1", "o1")])],
+        [(0, 0, [step("s", "i0", "o1"), step("r", "i0", "o0")])],
+        coll="alltoall",
+        chunks=2,
+        in_place=0,
+    )
+    for rank, line in enumerate(copies.split("|")):
+        gpu = f'<gpu id="{rank}" s_chunks="0">'
+        text = text.replace(gpu, gpu + line)
+    return text
+
+
+OWN = '<copy i_off="0" o_off="0"/>|<copy i_off="1" o_off="1"/>'
+
+
+def test_a_copy_brings_a_rank_s_own_chunk() -> None:
+    """In rotated order, chunk 1 of each rank is for the other; it leaves from scratch memory."""
+    assert sorted(rows_of(load(all_to_all(OWN)))) == [
+        *[(0, 0, 2, 1, "copy"), (0, 1, 3, 1, "copy")],
+        *[(1, 2, 1, 1, "copy"), (1, 3, 0, 1, "copy")],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (all_to_all("|"), r"a.xml: rank 0, o\[0\]: has no result; last written by no step"),
+        (all_to_all(OWN.replace('o_off="0"', 'o_off="2"')), r"<copy>: o has 2 chunks, got o\[2\]"),
+        (all_to_all(OWN.replace('i_off="1"', 'i_off="x"')), "i_off must be a whole number"),
+        (all_to_all(OWN.replace(' o_off="1"', "")), "<copy> needs o_off=, got none"),
+        (
+            all_to_all(OWN.replace('i_off="0"', 'i_off="1"')).replace('inplace="0"', 'inplace="1"'),
+            r"line 2: <copy> must leave the input as it is, got o\[0\], which is in place",
+        ),
+        (all_to_all("<paste/>|"), "<gpu> must have <tb> or <copy> inside, got <paste>"),
+    ],
+)
+def test_wrong_copies_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ScheduleError, match=message):
+        load(text)
+
+
+def test_attributes_without_effect_are_named_once() -> None:
+    """Those that MSCCL's runtime knows, and that are another's here, are not."""
+    known = ' minBytes="1" maxBytes="9" outofplace="0" redop="nop" proto="LL" nchannels="1"'
+    text = ring_of_three(copies=True, attributes=f'{known} window="4"')
+    text = text.replace('cnt="1"', 'cnt="1" prio="2"')
+
+    assert read(ring_of_three(copies=True, attributes=known), "a.xml").notes == ()
+    assert read(text, "a.xml").notes == (
+        "a.xml: not used: window= of <algo> (line 1), prio= of <step> (line 4)",
+    )

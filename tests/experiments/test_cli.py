@@ -46,7 +46,7 @@ def rows(output: str) -> list[list[str]]:
 def first_light(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """All six algorithms, for real, on a small network."""
     folder = tmp_path_factory.mktemp("first") / "light"
-    done = ringleaf("run", *SMALL, "--size", "4K,64K", "--out", folder)
+    done = ringleaf("run", *SMALL, "--size", "4K,64K", "--wide", "--out", folder)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return folder, done.stdout
@@ -91,6 +91,19 @@ def test_table_and_files_agree(first_light: tuple[Path, str]) -> None:
     assert (first_light[0] / "report.html").stat().st_size > 100_000
 
 
+def test_a_table_fits_a_hundred_letters_unless_it_may_be_wide(
+    first_light: tuple[Path, str], tmp_path: Path, undrawn: None
+) -> None:
+    done = typed("run", *SMALL, "--algo", "ring,halvingdoubling", "--out", tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("# report")]
+    assert max(map(len, lines)) <= 100
+    names = next(line for line in lines if line.split()[:2] == ["#", "algo"])[1:].split()
+    assert {len(row) for row in rows(done.stdout)} == {len(names)}
+    assert max(map(len, first_light[1].splitlines())) > 100
+
+
 def test_estimates_are_within_a_factor_of_two(first_light: tuple[Path, str]) -> None:
     spec = resolve({"topo": SMALL[1]})
     distance = 2 * 1 / 3 + 4 * 2 / 3  # links to one host of the own leaf, and to two of the other
@@ -124,7 +137,7 @@ def test_plot_draws_a_run_anew(first_light: tuple[Path, str]) -> None:
 def test_losses_cost_time_and_nothing_else(tmp_path: Path, undrawn: None) -> None:
     lossy = "--loss 2% --duplicate 1% --reorder 1% --seed 3 --size 64K --algo ring,switchml"
 
-    done = typed("run", *SMALL[:2], *lossy.split(), "--out", tmp_path)
+    done = typed("run", *SMALL[:2], *lossy.split(), "--wide", "--out", tmp_path)
 
     assert done.returncode == 0, done.stderr
     assert "loss 2 %, duplicate 1 %, reorder 1 %" in done.stdout
@@ -179,13 +192,16 @@ def test_json_in_place_of_the_table_and_a_capture_of_every_port(
         (("run", "--loss", "2"), "loss: must be in [0, 1), got '2'"),
         (("run", "--net", "pigeon"), "net: unknown network, got 'pigeon'"),
         (("run", "--spec", "no.yaml"), "spec: can't read, got 'no.yaml'"),
-        (("verify", "ringz"), "unknown algorithm, got 'ringz'; valid: a2tp"),
+        (("verify", "ringz"), "unknown algorithm, got 'ringz'; did you mean 'ring'? valid: a2tp"),
         (("verify", "ring", "--ranks", "0"), "ranks must be >= 1, got 0"),
         (("verify", "ring", "--hierarchy", "x"), "hierarchy: must be a whole number, got 'x'"),
-        (("topo", "show", "torus"), "unknown name, got 'torus'; valid: bcube"),
+        (
+            ("topo", "show", "torus"),
+            "unknown name, got 'torus'; did you mean 'torus3d'? valid: bcube",
+        ),
         (("topo", "show", "fattree", "-o", "x.gif"), "file must end in .png"),
         (("plot", "nowhere"), "run directory: no summary.json in it, got 'nowhere'"),
-        (("bench", "speed"), "bench: unknown section, got 'speed'; valid: "),
+        (("bench", "speed"), "bench: unknown section, got 'speed'; did you mean "),
         (("run", "--colour", "red"), "--colour"),
         (("run", "extra"), "extra"),
         (("run", "--size", "4Mb"), "size: must be in bytes, got '4Mb'"),

@@ -126,9 +126,9 @@ def test_all_maps_of_a_run_have_one_scale(tmp_path: Path, monkeypatch: pytest.Mo
     tasks = link_figures.map_tasks(tmp_path, graph, link_figures.largest(run))
     svgs = [task() for task in tasks]
 
-    assert tops == [(0, 3)] * 3  # MB: what the last of them sent over its first link
+    assert tops == [(0, 100)] * 3
     shades = [set(re.findall(r"stroke: var\((--c[0-9a-f]{6}),", svg)) for svg in svgs]
-    assert len({max(shade) for shade in shades}) > 1  # 1, 2 and 3 MB of 3 look different
+    assert len({max(shade) for shade in shades}) > 1  # 3, 4 and 5 % look different
 
 
 def test_the_page_sets_each_colour_of_a_map(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_the_page_sets_each_colour_of_a_map(tmp_path: Path) -> None:
     white = re.findall(r"(?:fill|stroke): #f+\b", "".join(drawn.topologies.values()))
     assert white == []
     assert sorted(path.name for path in (tmp_path / "figures").glob("*.png")) == [
-        "busbw.png", "bytes-ring.png", "bytes-tree.png", "links.png", "time.png",
+        "busbw.png", "links.png", "time.png", "utilisation-ring.png", "utilisation-tree.png",
     ]  # fmt: skip
 
 
@@ -167,7 +167,7 @@ def test_a_large_topology_has_one_figure_by_kind_of_link(
 
     drawn = draw_all(tmp_path, run, registry.build(run.topology))
 
-    assert sorted(drawn.svgs) == ["busbw", "bytes", "links", "time"]
+    assert sorted(drawn.svgs) == ["busbw", "links", "time", "utilisation"]
     assert drawn.topologies == {}
     assert list((tmp_path / "figures").iterdir()) == []
 

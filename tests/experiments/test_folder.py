@@ -89,7 +89,7 @@ def test_a_second_run_leaves_none_of_the_first_ones_figures(
         (out / "figures").mkdir(exist_ok=True)
         for algo in algos:
             for suffix in SUFFIXES:
-                (out / "figures" / f"bytes-{algo}{suffix}").touch()
+                (out / "figures" / f"utilisation-{algo}{suffix}").touch()
         return figures.Drawn({}, algos)
 
     monkeypatch.setattr(figures, "draw_all", draw_all)
@@ -98,7 +98,7 @@ def test_a_second_run_leaves_none_of_the_first_ones_figures(
         session.run(typed, emit=lambda _: None, connect=FakeConnect())
 
     drawn = sorted(path.name for path in (tmp_path / "figures").iterdir())
-    assert drawn == ["bytes-switchml.pdf", "bytes-switchml.png"]
+    assert drawn == ["utilisation-switchml.pdf", "utilisation-switchml.png"]
 
 
 def test_a_disk_that_fills_up_leaves_the_table(

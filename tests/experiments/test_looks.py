@@ -3,9 +3,11 @@
 from itertools import combinations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.figures.looks import look_of
+from ringleaf.experiments.figures.looks import look_of, looks_of
 
 # As published in figures so far: an algorithm keeps its look for good.
 LOOKS = {
@@ -60,3 +62,27 @@ def test_algorithms_that_are_not_known_have_looks_of_their_own_from_run_to_run()
     # CRC-32 is 0x69a8d393 and 0xd79a03bf; modulo 84 (12 markers for each of 7 colours): 67 and 47.
     assert (look_of("mine").color, look_of("mine").marker) == ("#4fa3a3", "*")
     assert (look_of("yours").color, look_of("yours").marker) == ("#c08a5a", "h")
+
+
+@given(algos=st.lists(st.sampled_from([*ALGORITHMS, "a.xml", "b.xml"]), max_size=9, unique=True))
+def test_no_two_colours_of_a_figure_are_one(algos: list[str]) -> None:
+    looks = looks_of(algos)
+    assert list(looks) == algos
+    for one, other in combinations(looks.values(), 2):
+        parts = zip(*(bytes.fromhex(each.color[1:]) for each in (one, other)), strict=True)
+        assert max(abs(a - b) for a, b in parts) >= 30
+    if algos:
+        assert looks[algos[0]] == look_of(algos[0])
+
+
+def test_a_colour_that_is_taken_is_replaced_and_the_marker_kept() -> None:
+    """SHARP's blue is that of BML, and dsar-split's red is that of SwitchML, to most eyes."""
+    for one, other in (("bml", "sharp"), ("switchml", "dsar-split")):
+        looks = looks_of([one, other])
+        assert looks[one] == look_of(one)
+        assert looks[other].marker == look_of(other).marker
+        assert looks[other].color != look_of(other).color
+    assert looks_of(LOOKS) | {"dsar-split": None} == {
+        **{algo: look_of(algo) for algo in LOOKS},
+        "dsar-split": None,
+    }

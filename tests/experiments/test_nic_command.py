@@ -25,7 +25,7 @@ FCSN_WORDS = ("--widths", "24,40,30,8", "--samples", "8", "--tile", "2,8", "--ho
 
 
 def test_an_exchange_from_the_command_line(tmp_path: Path) -> None:
-    done = typed("nic", "guo", *SMALL, *GUO_WORDS, "--iterations", "2", "--out", tmp_path)
+    done = typed("nic", "guo", *SMALL, *GUO_WORDS, "--iterations", "2", "--wide", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines() if not line.startswith("#")]
     assert [row[:4] for row in rows] == [

@@ -79,7 +79,8 @@ def test_memory_without_data_may_be_larger_than_the_machine() -> None:
 
 def test_the_table_and_files_say_that_nothing_was_checked(tmp_path: Path) -> None:
     lines: list[str] = []
-    done = run({**GIVEN, "algo": "ring", "data": "none", "out": str(tmp_path)}, emit=lines.append)
+    asked = {"algo": "ring", "data": "none", "wide": "yes", "out": str(tmp_path)}
+    done = run({**GIVEN, **asked}, emit=lines.append)
 
     assert done.wrong is None
     assert "# wrong values: not checked, as there was no data (data=none)" in lines

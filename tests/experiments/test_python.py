@@ -135,7 +135,7 @@ def test_a_result_nobody_asked_to_keep_is_removed() -> None:
     [
         ({"loss": [0, "1%"]}, "one value each, got 2 combinations; ringleaf.sweep"),
         ({"topo": 7}, "topo must be a name, a family or a graph"),
-        ({"tpoo": "fattree"}, "unknown option, got 'tpoo'; .* did you mean 'topo'"),
+        ({"tpoo": "fattree"}, "unknown option, got 'tpoo'; did you mean 'topo'"),
         ({"tensors": [torch.zeros(4), torch.zeros(5)]}, "must be of one type and shape"),
         ({"tensors": [torch.zeros(4, dtype=torch.float16)] * 2}, "must be of float32 or int32"),
         ({"tensors": [torch.zeros(4)] * 2, "size": "1K"}, "can't go with size"),

@@ -19,8 +19,9 @@ from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.replay.command import ReplayRequest, parse_window, replay
 from ringleaf.experiments.replay.masks import parse_masks
 from ringleaf.networks.replay.compare import Window
-from ringleaf.networks.traces.checksums import write_checksums
+from ringleaf.networks.traces.checksums import changed_files, write_checksums
 from ringleaf.networks.traces.find import find_traces
+from ringleaf.networks.traces.trace import open_trace
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "tests" / "traces"
@@ -253,7 +254,6 @@ def test_another_program_that_is_none_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = another_program(tmp_path)
-    (tmp_path / "alone.json").write_text(good.read_text())
     (tmp_path / "list.json").write_text("[" * 5000)
     for file in ("list", "text"):
         (tmp_path / f"{file}.p4info.txtpb").write_text("")
@@ -261,7 +261,7 @@ def test_another_program_that_is_none_is_refused(
     for arguments, message in (
         (["--program", tmp_path / "none.json"], "replay: no such file, got .*none.json"),
         (["--program", "forwrad"], "unknown program, got 'forwrad'.*did you mean 'forward'"),
-        (["--program", tmp_path / "alone.json"], "needs its P4Info, got no file .*alone.p4info"),
+        (["--p4info", "none", "--program", good], "no such file, got --p4info 'none'"),
         (["--program", tmp_path / "text.json"], "text.json: not .*JSON"),
         (["--program", tmp_path / "list.json"], "list.json: "),
         (["--p4info", good], "--p4info goes with --program"),
@@ -317,7 +317,7 @@ def test_one_byte_changed_anywhere_is_noticed(
     [
         ({"version": 2}, "version must be 1, got 2; record it anew"),
         ({"format": "pcap"}, "format must be 'ringleaf-trace', got 'pcap'"),
-        ({"sed": 1}, "unknown key, got 'sed'; valid: .*; did you mean 'seed'"),
+        ({"sed": 1}, "unknown key, got 'sed'; did you mean 'seed'. valid: "),
         ({"ports": {1: {}, 3: {}}}, "ports must be numbered from 1"),
         ({"ports": 0}, "ports must be numbered from 1, or their number"),
         ({"ports": {1: {"rate": "fast"}}}, "ports: 1: rate: not understood, got 'fast'"),
@@ -389,3 +389,23 @@ def test_windows_and_masks() -> None:
     assert mask(b"\xff" * 15) == b"\xff\0\0" + b"\xff" * 9 + b"\0\0\xff"
     assert mask(b"\xff") == b"\xff"
     assert parse_masks([]) is None
+
+
+def test_a_file_that_claims_too_much_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sparse file takes no room, and minutes to hash."""
+    folder = tmp_path / "trace"
+    shutil.copytree(TRACES / "l2l3", folder)
+    path = min((folder / "in").iterdir())
+    with path.open("r+b") as file:
+        file.truncate(20 << 30)
+    monkeypatch.setattr("hashlib.file_digest", None)
+    for read in (changed_files, open_trace):
+        with pytest.raises(
+            ConfigError, match=f"{path.name}: .* at most {4 << 30} bytes, got {20 << 30}"
+        ):
+            read(folder)
+    done = CliRunner().invoke(make_app(), ["replay", str(folder)])
+    assert done.exit_code == 2
+    assert "a file of a trace has at most" in " ".join(done.stderr.split())

@@ -80,4 +80,7 @@ def test_the_command_prints_them() -> None:
 def test_an_unknown_kind_is_named() -> None:
     done = typed("rows", "schedulers")
     assert done.returncode == 2
-    assert "unknown kind, got 'schedulers'; valid: system" in done.stdout + done.stderr
+    assert (
+        "unknown kind, got 'schedulers'; did you mean 'scheduler'? valid: system"
+        in done.stdout + done.stderr
+    )

@@ -29,7 +29,9 @@ def run(
 ) -> tuple[Run, list[str]]:
     lines: list[str] = []
     done = session.run(
-        {**given, "out": str(folder)}, emit=lines.append, connect=connect or FakeConnect()
+        {**given, "wide": "yes", "out": str(folder)},
+        emit=lines.append,
+        connect=connect or FakeConnect(),
     )
     return done, lines
 
@@ -167,11 +169,11 @@ def test_busiest_rank_and_counters_are_kept(finished: tuple[Path, Run, list[str]
 
 def test_files_of_a_run_are_all_there(finished: tuple[Path, Run, list[str]]) -> None:
     names = {path.relative_to(finished[0]).as_posix() for path in finished[0].rglob("*.*")}
-    figures = ("time", "busbw", "links", "bytes-ring", "bytes-switchml")
+    figures = ("time", "busbw", "links", "utilisation-ring", "utilisation-switchml")
 
     assert names == {
-        "config.json", "results.csv", "summary.json", "links.npz", "log.txt", "report.html",
-        "files.txt",
+        "config.json", "results.csv", "summary.json", "links.npz", "links.csv", "log.txt",
+        "report.html", "files.txt",
         *(f"figures/{name}.{suffix}" for name in figures for suffix in ("png", "pdf")),
     }  # fmt: skip
 
@@ -314,7 +316,10 @@ def test_different_collectives_are_not_compared(tmp_path: Path) -> None:
 
 
 def test_unknown_topologies_are_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="unknown name, got 'fatree'; valid: bcube, fattree"):
+    with pytest.raises(
+        ConfigError,
+        match=r"unknown name, got 'fatree'; did you mean 'fattree'. valid: bcube, fattree",
+    ):
         run(tmp_path / "run", {"topo": "fatree"})
     with pytest.raises(TopologyError, match="k must be even, got 3; try k=4"):
         run(tmp_path / "run", {"topo": "fattree,k=3"})

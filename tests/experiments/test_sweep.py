@@ -46,7 +46,7 @@ def test_lists_and_cases_multiply(tmp_path: Path) -> None:
     [
         ("cases: 3", "cases must be a list of mappings, got 3"),
         ("cases: []", r"cases must be a list of mappings, got \[\]"),
-        ("cases: [{host: 8}]", "unknown option, got 'host'; .* did you mean 'hosts'"),
+        ("cases: [{host: 8}]", "unknown option, got 'host'; did you mean 'hosts'"),
     ],
 )
 def test_other_cases_are_refused(tmp_path: Path, text: str, complaint: str) -> None:

@@ -23,7 +23,7 @@ from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.wires import Cabling
 from ringleaf.experiments.work.schedules import Scheduling
 from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.meetings import Meeting
+from ringleaf.hosts.workload.matched import Meeting
 from ringleaf.topologies.graph import hosts
 
 TORUS = "torus2d,x=3,y=3"
@@ -89,7 +89,10 @@ def test_an_interrupted_search_gives_the_best_so_far(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("tacoz", "--topo", TORUS), "synth: unknown synthesiser, got 'tacoz'; valid: blink"),
+        (
+            ("tacoz", "--topo", TORUS),
+            "synth: unknown synthesiser, got 'tacoz'; did you mean 'tacos'? valid: blink",
+        ),
         (("tacos", "--topo", TORUS, "--collective", "broadcast"), "unknown collective"),
         (("tacos", "--topo", TORUS, "--sketch", "a.yaml"), "tacos takes no sketch, got 'a.yaml'"),
         (("taccl", "--topo", TORUS, "--sketch", "no.yaml"), "sketch: can't read, got 'no.yaml'"),

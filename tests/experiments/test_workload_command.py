@@ -159,7 +159,7 @@ def test_models_are_listed_and_shown() -> None:
 def test_an_unknown_model_is_answered_with_the_valid() -> None:
     done = workload("show", "resnet5")
     assert done.exit_code == 2
-    assert "valid: bert-large, gpt2, resnet50, vgg16; did you mean 'resnet50'?" in done.stderr
+    assert "did you mean 'resnet50'? valid: bert-large, gpt2, resnet50, vgg16" in done.stderr
 
 
 def test_a_model_is_drawn(folder: Path) -> None:

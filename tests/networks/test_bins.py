@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
-from ringleaf.networks.virtual.bins import count_bin
+from ringleaf.networks.virtual.bins import count_bin, note_queues
+from ringleaf.switches.engine.queues import CLASS_BYTES, QUEUE_WORDS
 
 
 def test_bins_of_all_ports_become_wider_together() -> None:
@@ -25,3 +26,32 @@ def test_bins_of_all_ports_become_wider_together() -> None:
     assert bins[0].tolist() == [3, 0, 0, 0]
     assert bins[2].tolist() == [0, 0, 16, 0]
     assert bins[5].tolist() == [0, 12, 0, 0]
+
+
+def test_classes_of_a_bin_are_of_the_moment_when_the_queue_was_deepest() -> None:
+    """By hand: 100 + 0, then 60 + 90, then 0 + 120 bytes. The maxima of the classes add up to 220.
+
+    At 45 ps four bins of 10 ps become four of 20 ps: of 150 and 154 bytes, 154 are kept.
+    """
+    store = Store()
+    store.allocate("words", 64)
+    at = s.make_network(store, ports=1, nodes=1, agents=0, ring=0, bins=4, seed=1)
+    s.watch_queues(store, at)
+    queues = store.allocate("words", QUEUE_WORDS)
+    words = store.arena.words
+    words[s.port_row(words, at, 0) + s.QUEUES_AT] = queues
+    words[at + s.QUEUE_BIN_PS] = 10
+
+    def hold(now_ps: int, *held: int) -> None:
+        words[queues + CLASS_BYTES : queues + CLASS_BYTES + 2] = held
+        note_queues(words, at, 0, now_ps)
+
+    bins = s.open_network(store.arena, at).queue_bins
+    for now_ps, held in ((1, (100, 0)), (3, (60, 90)), (8, (0, 120)), (15, (9, 145))):
+        hold(now_ps, *held)
+    assert bins[:2].tolist() == [[60, 9, 0, 0], [90, 145, 0, 0]]
+
+    hold(45, 0, 7)
+
+    assert words[at + s.QUEUE_BIN_PS] == 20
+    assert bins[:2].tolist() == [[9, 0, 0, 0], [145, 0, 7, 0]]

@@ -27,13 +27,16 @@ from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.units import FOREVER_PS
 
-ROUNDS = Path(__file__).parents[1] / "switches" / "programs" / "rounds.json"
+SWITCHES = Path(__file__).parents[1] / "switches"
+ROUNDS, PSA_WAYS = SWITCHES / "programs" / "rounds.json", SWITCHES / "psa" / "ways.json"
 PORTS = 8
+ROUND_PORT = 0xFFFFFFFA  # PSA_PORT_RECIRCULATE
 UPDATES: list[Update] = [
     CloneUpdate(INSERT, 5, ((6, 0),)),
     CloneUpdate(INSERT, 7, ((1, 11), (4, 12), (4, 13))),
     GroupUpdate(INSERT, 5, ((1, 21), (3, 22))),
 ]
+PSA_UPDATES: list[Update] = [*UPDATES, CloneUpdate(INSERT, 8, ((ROUND_PORT, 0), (2, 1)))]
 
 
 @handler
@@ -47,8 +50,8 @@ def keep(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 class World:
     """A switch whose ports lead to as many of a node outside."""
 
-    def __init__(self) -> None:
-        program = Program.load(ROUNDS)
+    def __init__(self, path: Path, updates: list[Update]) -> None:
+        program = Program.load(path)
         self.store = Store()
         make_pool(
             self.store,
@@ -58,7 +61,7 @@ class World:
             lane_count=program.lane_count,
         )
         self.switch = Switch(program, self.store, ports=PORTS)
-        self.switch.apply(UPDATES)
+        self.switch.apply(updates)
         self.kept = self.store.allocate("words", 4096)
         queues = [make_queues(self.store, 1 << 20) for _ in range(PORTS)]
         self.at = make_network(
@@ -114,10 +117,38 @@ def op(op: int, rounds: int = 0, session: int = 0) -> bytes:
     ],
 )
 def test_loop_sends_what_process_does(data: bytes) -> None:
-    world = World()
+    check(ROUNDS, UPDATES, data)
+
+
+def ask(flags: int, session: int = 0, mirror_session: int = 0, group: int = 0) -> bytes:
+    """Return a packet for psa/ways.p4, of which the flags leave, again, ... are the upper bits."""
+    sessions = session.to_bytes(2, "big") + mirror_session.to_bytes(2, "big")
+    where = group.to_bytes(4, "big") + (4).to_bytes(4, "big")
+    return bytes([flags, 0]) + sessions + where + bytes(15) + b"payload!"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ask(0x80),  # leave
+        ask(0xC0),  # resubmit
+        ask(0xA0),  # recirculate
+        ask(0xE0),  # both
+        ask(0x10, 7),  # clone, and drop
+        ask(0x98, 7, 5),  # clone in ingress and in egress
+        ask(0xB8, 8, 8, 5),  # clones that are recirculated and clone again, of a group
+        ask(0xAC, 0, 7),  # clone of a packet that would be recirculated, but for a drop in egress
+    ],
+)
+def test_loop_sends_what_process_does_for_psa(data: bytes) -> None:
+    check(PSA_WAYS, PSA_UPDATES, data)
+
+
+def check(path: Path, updates: list[Update], data: bytes) -> None:
+    world = World(path, updates)
     sent = world.process(3, data)
     alone = Switch(world.switch.program, _pool(world.switch.program), ports=PORTS)
-    alone.apply(UPDATES)
+    alone.apply(updates)
     assert sorted(sent) == sorted(frame for _, frame in alone.process(3, data))
     assert world.switch.looped == alone.looped
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.networks.virtual.meter import join_bins
+from ringleaf.disciplines import CLASSES
+from ringleaf.networks.virtual.meter import fuller, join_bins
 
 
 def test_bins_are_brought_to_the_widest() -> None:
@@ -21,3 +22,15 @@ def test_one_region_s_bins_are_as_they_are() -> None:
     bins = np.array([[3, 1]])
     alone, width = join_bins([(bins, 5)], np.add)
     assert (alone.tolist(), width) == ([[3, 1]], 5)
+
+
+def test_of_two_bins_the_one_that_holds_more_is_kept_whole() -> None:
+    """By hand: a port's eight classes; bins with 5 + 3 and 1 + 8 bytes, then 2 + 2 and 4 + 0."""
+    bins = np.zeros((CLASSES, 4), np.int64)
+    bins[0], bins[7] = (5, 1, 2, 4), (3, 8, 2, 0)
+    wide = np.zeros((CLASSES, 4), np.int64)
+
+    joined, width = join_bins([(bins, 10), (wide, 20)], fuller)
+
+    assert width == 20
+    assert joined[[0, 7]].tolist() == [[1, 2, 0, 0], [8, 2, 0, 0]]

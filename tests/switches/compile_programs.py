@@ -6,12 +6,17 @@ What it writes is committed, without white space, so that only who changes a pro
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import tempfile
 from pathlib import Path
 
 PROGRAMS = Path(__file__).parent / "programs"
-COMPILER = "p4c-bm2-ss"
+PSA = Path(__file__).parent / "psa"
+COMPILERS = {
+    PROGRAMS: ("p4c-bm2-ss",),
+    PSA: ("p4c-bm2-psa", "--target", "bmv2", "--arch", "psa"),
+}
 
 
 def compile_program(source: Path) -> dict[str, str]:
@@ -19,9 +24,17 @@ def compile_program(source: Path) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         names = f"{source.stem}.json", f"{source.stem}.p4info.txtpb"
         files = [Path(folder, name) for name in names]
-        command = [COMPILER, "--p4runtime-files", str(files[1]), "-o", str(files[0]), source.name]
+        command = [
+            *COMPILERS[source.parent],
+            "--p4runtime-files",
+            str(files[1]),
+            "-o",
+            str(files[0]),
+            source.name,
+        ]
         subprocess.run(command, check=True, cwd=source.parent)
-        data = json.loads(files[0].read_text())
+        text = re.sub(r'"[^"]*/p4include/', '"', files[0].read_text())  # wherever that is
+        data = json.loads(text)
         return {
             names[0]: json.dumps(data, separators=(",", ":")) + "\n",
             names[1]: files[1].read_text(),
@@ -29,9 +42,10 @@ def compile_program(source: Path) -> dict[str, str]:
 
 
 def main() -> None:
-    for source in sorted(PROGRAMS.glob("*.p4")):
-        for name, text in compile_program(source).items():
-            (PROGRAMS / name).write_text(text)
+    for folder in COMPILERS:
+        for source in sorted(folder.glob("*.p4")):
+            for name, text in compile_program(source).items():
+                (folder / name).write_text(text)
 
 
 if __name__ == "__main__":

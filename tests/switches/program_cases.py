@@ -22,6 +22,7 @@ from ringleaf.switches.switch import Switch
 
 HERE = Path(__file__).parent
 PROGRAMS = HERE / "programs"
+PSA = HERE / "psa"
 TRACES = HERE / "traces"
 BUILT = HERE.parent.parent / "p4" / "build"
 

@@ -103,11 +103,13 @@ def set_varbits(data: Json) -> None:
 
 
 def set_length(data: Json) -> None:
-    header_type(data, "tunnel_t")["length_exp"] = {"type": "hexstr", "value": "0x1"}
+    kind = header_type(data, "tunnel_t")
+    kind["fields"].insert(0, ["options", "*"])
+    kind |= {"max_length": 64, "length_exp": {"type": "local", "value": 1}}
 
 
 def set_odd_header(data: Json) -> None:
-    data["header_types"][2]["fields"][0][1] += 1
+    data["header_types"][3]["fields"][0][1] += 1
 
 
 def add_primitive(op: str, parameters: list[Json]) -> Callable[[Json], None]:
@@ -172,7 +174,7 @@ FIELD_N = {"type": "field", "value": ["i", "n"]}
         ),
         (set_table("type", "cuckoo"), r"table type is not supported: \w+, got 'cuckoo'"),
         (set_varbits, "a header with two varbit fields, got 'tunnel_t'"),
-        (set_length, "a header's length_exp is not supported, got 'tunnel_t'"),
+        (set_length, "a length must depend on fields before it, got 'tunnel_t'"),
         (set_odd_header, "header must be whole bytes"),
         (
             add_primitive("my_extern", []),

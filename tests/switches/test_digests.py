@@ -54,7 +54,10 @@ def test_queue_is_bounded_and_counts_what_it_drops(switch: Switch) -> None:
 
 
 def test_unknown_digest_is_refused(switch: Switch) -> None:
-    with pytest.raises(ConfigError, match="unknown digest, got 'learned'; valid: learned_t"):
+    with pytest.raises(
+        ConfigError,
+        match=r"unknown digest, got 'learned'; did you mean 'learned_t'. valid: learned_t",
+    ):
         switch.apply([DigestUpdate(INSERT, "learned")])
     with pytest.raises(ConfigError, match="digest is not enabled, got a delete of 'learned_t'"):
         switch.apply([DigestUpdate(DELETE, DIGEST)])

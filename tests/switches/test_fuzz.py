@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Sequence
@@ -129,7 +130,8 @@ def test_packets_that_draw_random_numbers_are_kept_away() -> None:
 def test_time_is_named(tmp_path: Path) -> None:
     late = tmp_path / "late.json"
     text = (BUILT / "forward.json").read_text()
-    late.write_text(re.sub(r'("standard_metadata",\s*)"enq_qdepth"', r'\1"deq_timedelta"', text))
+    data = json.loads(re.sub(r'("standard_metadata",\s*)"enq_qdepth"', r'\1"deq_timedelta"', text))
+    late.write_text(json.dumps(data | {"field_aliases": json.loads(text)["field_aliases"]}))
 
     (first, *_) = incomparable(Program.load(late).source)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from program_cases import BUILT, PROGRAMS
+from program_cases import BUILT, PROGRAMS, PSA
 
 from ringleaf.errors import ConfigError
 from ringleaf.switches.generate import generate
@@ -13,7 +13,7 @@ from ringleaf.switches.generate.check import MOST_LETTERS, compile_checked
 from ringleaf.switches.json.program import load_source
 from ringleaf.switches.program import Program
 
-PATHS = sorted([*PROGRAMS.glob("*.json"), *BUILT.glob("*.json")])
+PATHS = sorted([*PROGRAMS.glob("*.json"), *PSA.glob("*.json"), *BUILT.glob("*.json")])
 TEXT = generate(load_source(BUILT / "forward.json")).text
 LAST = " return 0\n"
 

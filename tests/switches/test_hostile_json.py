@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from program_cases import BUILT, PROGRAMS
+from program_cases import BUILT, PROGRAMS, PSA
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.soak.inputs.mutators import NUMBERS, OTHERS, OWNED, TEXTS, leaf_places
@@ -21,6 +21,7 @@ from ringleaf.switches.program import Program
 
 NAMES = ("l2l3", "stacks", "unions", "varbits", "controller", "externs", "hashes", "rounds")
 TEXTS_OF = {name: (PROGRAMS / f"{name}.json").read_bytes() for name in NAMES}
+TEXTS_OF["ways"] = (PSA / "ways.json").read_bytes()
 TEXTS_OF["forward"] = (BUILT / "forward.json").read_bytes()
 
 Json = dict[str, Any]
@@ -136,7 +137,12 @@ def nested(depth: int) -> Callable[[Json], None]:
         (standard("egress_spec", 649), "egress_spec is an unsigned number of at most 9 bits"),
         (standard("priority", 11), "priority is an unsigned number of at most 3 bits, got 11"),
         (lambda d: d["deparsers"][0]["order"].append("scalars"), "metadata is never in a packet"),
-        (extra_op(assign(["ipv4", "$valid$"])), "validity is set by setValid alone"),
+        (
+            lambda d: d["field_lists"].append(
+                {"id": 1, "elements": [{"type": "field", "value": ["ipv4", "$valid$"]}]}
+            ),
+            "validity is set by setValid alone",
+        ),
         (extra_op(assign(["$engine", "parsed_len"])), "none of the engine's own"),
         (extra_op(assign(["ipv4", "$position"])), "none of the engine's own"),
         (
@@ -158,7 +164,7 @@ def nested(depth: int) -> Callable[[Json], None]:
         ),
         (
             lambda d: d["pipelines"][1]["tables"].append(d["pipelines"][0]["tables"][0]),
-            "tables must have names of their own",
+            "two tables or conditions have one name",
         ),
         (
             lambda d: first(d, "header_types", name="standard_metadata")["fields"].append(
@@ -166,8 +172,8 @@ def nested(depth: int) -> Callable[[Json], None]:
             ),
             "fields must have names of their own",
         ),
-        (lambda d: d["headers"].append(d["headers"][0]), "names and numbers of their own"),
-        (lambda d: d["parsers"][0].update(init_state="no"), "not BMv2 JSON, got KeyError 'no'"),
+        (lambda d: d["headers"].append(d["headers"][0]), "two headers have one number"),
+        (lambda d: d["parsers"][0].update(init_state="no"), "refers to is not there, got 'no'"),
     ],
 )
 def test_what_memory_depends_on_is_checked(

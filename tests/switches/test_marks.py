@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from program_cases import BUILT, PROGRAMS
+from program_cases import BUILT, PROGRAMS, PSA
 
 from ringleaf.switches.generate.marks import (
     CONDITION,
@@ -20,7 +20,7 @@ from ringleaf.switches.generate.text import Lines
 from ringleaf.switches.program import Program
 from ringleaf.switches.source import Conditional, ParserState, Primitive, Source, Table
 
-PATHS = sorted([*PROGRAMS.glob("*.json"), *BUILT.glob("*.json")])
+PATHS = sorted([*PROGRAMS.glob("*.json"), *PSA.glob("*.json"), *BUILT.glob("*.json")])
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)

@@ -183,6 +183,13 @@ def test_batches_say_what_was_wrong_with_each_update(client: Client) -> None:
     assert client.write_codes(*updates) == [0, Code.ALREADY_EXISTS, Code.INVALID_ARGUMENT]
     many = [(INSERT, entry(9))] * 100  # their messages would be more than gRPC takes
     assert client.write_codes(*many) == [Code.ALREADY_EXISTS] * 100
+    with pytest.raises(
+        grpc.RpcError, match=r"300 of 300; the first is number 0: .*; details of the"
+    ):
+        client.write(*[(INSERT, entry(9))] * 300)
+    first = client.write_codes(*[(INSERT, entry(9))] * 300)  # trailers that are longer are dropped
+    assert first == [Code.ALREADY_EXISTS] * len(first)
+    assert first
     assert client.read_codes(EVERY_ENTRY, p4r.Entity()) == [0, Code.INVALID_ARGUMENT]
 
 

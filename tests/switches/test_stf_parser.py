@@ -50,7 +50,7 @@ def test_a_meters_rates_are_one_word_each() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("adds t a()", r"x:1: unknown STF statement, got 'adds'; valid: add, .*mean 'add'"),
+        ("adds t a()", r"x:1: unknown STF statement, got 'adds'; did you mean 'add'. valid: add, "),
         ("add t key:1", r"x:1: add: a key or an action is expected, got the end"),
         (f"add t {'9' * 5000} key:1 act()", r"x:1: add: a priority is expected, got '9999"),
         ("add t key: act()", r"x:1: add: a value is expected, got 'act'"),

@@ -63,7 +63,7 @@ def test_a_suffix_names_a_table_if_it_is_the_only_one() -> None:
     assert find_name("x", "table", "E.acl", tables) == "E.acl"
     with pytest.raises(ConfigError, match=r"x: ambiguous table, got 'acl' for I\.acl, E\.acl"):
         find_name("x", "table", "acl", tables)
-    with pytest.raises(ConfigError, match=r"x: unknown table, got 'root'; valid: .*mean"):
+    with pytest.raises(ConfigError, match=r"x: unknown table, got 'root'; did you mean .*valid: "):
         find_name("x", "table", "root", [*tables, "roo"])
 
 

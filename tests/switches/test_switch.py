@@ -163,7 +163,9 @@ def test_constant_default_is_refused(tables: Switch) -> None:
 
 def test_table_that_is_never_applied_is_refused(tmp_path: Path) -> None:
     switch = make_switch(BY_NAME["forward"])
-    text = switch.program._p4info.read_text().replace('"Forwarding.ipv4_lpm"', '"Forwarding.gone"')
+    text = (
+        BY_NAME["forward"].p4info.read_text().replace('"Forwarding.ipv4_lpm"', '"Forwarding.gone"')
+    )
     p4info = tmp_path / "other.txtpb"
     p4info.write_text(text)
     shutil.copy(switch.program.source.path, tmp_path / "forward.json")
@@ -205,9 +207,9 @@ def test_replication_that_does_not_fit_is_refused(
         stateful.write(entity)
 
 
-def test_missing_p4info_is_refused_when_it_is_needed(tmp_path: Path) -> None:
+def test_p4info_that_is_named_and_missing_is_refused_when_it_is_needed(tmp_path: Path) -> None:
     path = shutil.copy(PROGRAMS / "stateful.json", tmp_path)
-    program = Program.load(path)
+    program = Program.load(path, tmp_path / "stateful.p4info.txtpb")
     store = Store()
     make_pool(store, size=4, head_bytes=128, field_count=program.field_count, lane_count=0)
     switch = Switch(program, store, ports=1)

@@ -8,17 +8,23 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from functools import cache
+from pathlib import Path
 from typing import TypeVar
 
 import numba
 import pytest
-from program_cases import CASES, Case, make_switch
+from hand_json import B, do, expression, field, metadata, program, standard, state, value, write
+from program_cases import CASES, PSA, Case, make_switch
 from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches.engine.updates import INSERT, CloneUpdate
+from ringleaf.switches.generate.parser import LONGEST_WAY
+from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk import Step, Walk, walk
 from ringleaf.switches.walk import steps as kinds
+from ringleaf.switches.walk.recorder import MOST_IDLE
 from ringleaf.switches.walk.steps import (
     Deparsed,
     EgressDropped,
@@ -86,10 +92,10 @@ def check_values(switch: Switch, seen: Walk) -> None:
                 emitted = step.headers
             case Sent():
                 check_headers(switch, step.data, emitted, known)
-        for write in step.writes:
-            expected = known.get(write.name, write.old)
-            assert write.old == expected or write.name.startswith("standard_metadata"), write
-            known[write.name] = write.new
+        for change in step.writes:
+            expected = known.get(change.name, change.old)
+            assert change.old == expected or change.name.startswith("standard_metadata"), change
+            known[change.name] = change.new
 
 
 def check_headers(
@@ -180,6 +186,32 @@ def test_conditions_lead_where_they_say() -> None:
 
 
 @uncompiled
+def test_a_walk_through_psa_says_why_a_packet_comes_again() -> None:
+    """The packet is resubmitted and then recirculated, and a clone is made on the first pass."""
+    switch = Switch.alone(Program.load(PSA / "ways.json"), 8)
+    switch.apply([CloneUpdate(INSERT, 5, ((6, 1),))])
+    asks = bytes([0b11110000, 0, 0, 5]) + bytes(6) + (3).to_bytes(4, "big")
+    seen = walk(switch, 2, asks + bytes(15))
+
+    received = of_kind(seen.steps, kinds.Received)
+    assert [step.why for step in received] == [
+        *("arrived", "resubmitted", "recirculated", "resubmitted")
+    ]
+    managed = of_kind(seen.steps, Managed)
+    assert [step.reason for step in managed] == [
+        *("resubmit is true", "egress_port is 4294967290"),
+        *("resubmit is true", "egress_port is 3"),
+    ]
+    assert [(c.kind, c.port, c.rid) for c in managed[1].copies] == [
+        *(("ingress clone", 6, 1), ("unicast", 0xFFFFFFFA, 0))
+    ]
+    assert [port for port, _ in seen.out].count(3) == 1
+    assert list(seen.out) == switch.process(2, asks + bytes(15))
+    last = of_kind(seen.steps, Sent)[-1]
+    assert {14 <= at < 29 for at in last.changed} == {True}  # of the header `seen` alone
+
+
+@uncompiled
 def test_a_tracer_that_was_there_stays() -> None:
     before = sys.gettrace()
     walk(make_switch(CASES[0]), 1, bytes(60))
@@ -190,6 +222,52 @@ def test_a_tracer_that_was_there_stays() -> None:
 def test_compiled_handlers_are_refused() -> None:
     with pytest.raises(ConfigError, match="handlers must run uncompiled"):
         walks(CASES[0])
+
+
+@uncompiled
+def test_a_parser_that_never_ends_is_followed_for_a_while(tmp_path: Path) -> None:
+    """BMv2 goes on for ever; the engine ends it with an error, and the walk says so."""
+    data = program(do("assign", B, field("standard_metadata", "parser_error")))
+    standard(data, ["parser_error", 32, False])
+    state(data)["transitions"] = [{"type": "default", "value": None, "next_state": "start"}]
+    state(data)["parser_ops"] = []
+    program_ = Program.load(write(tmp_path, data))
+
+    seen = walk(Switch.alone(program_, 4, "s0", first_port=0), 1, b"\1\2")
+
+    assert len(of_kind(seen.steps, StateEntered)) == MOST_IDLE
+    assert of_kind(seen.steps, kinds.StatesSkipped) == [
+        kinds.StatesSkipped(count=LONGEST_WAY - MOST_IDLE, most=LONGEST_WAY)
+    ]
+    assert [step.error for step in of_kind(seen.steps, kinds.ParserFailed)] == ["ParserTimeout"]
+    assert [port for port, _ in seen.out] == [1]
+
+
+@uncompiled
+def test_a_parser_that_comes_to_its_end_is_followed_to_it(tmp_path: Path) -> None:
+    data = program()
+    metadata(data, "meta", ["left", 8])
+    left = field("meta", "left")
+    step = {"type": "expression", "value": expression("+", left, value(1))}
+    state(data).update(
+        parser_ops=[do("set", left, step)],
+        transition_key=[left],
+        transitions=[
+            {"type": "hexstr", "value": "0x63", "mask": None, "next_state": "end"},  # 99
+            {"type": "default", "value": None, "next_state": "start"},
+        ],
+    )
+    extract = do("extract", {"type": "regular", "value": "op"})
+    data["parsers"][0]["parse_states"].append({"name": "end", "id": 1, "parser_ops": [extract]})
+
+    seen = walk(Switch.alone(Program.load(write(tmp_path, data)), 4, "s0"), 1, b"\1\2")
+
+    # 99 rounds, of which the first 64 are shown; then the state that extracts
+    assert [step.count for step in of_kind(seen.steps, kinds.StatesSkipped)] == [35]
+    assert [step.state for step in of_kind(seen.steps, StateEntered)] == ["start"] * 64 + ["end"]
+    assert len(of_kind(seen.steps, Extracted)) == 1
+    assert not of_kind(seen.steps, kinds.ParserFailed)
+    assert [data for _, data in seen.out] == [b"\1\2"]
 
 
 @starts_uncompiled

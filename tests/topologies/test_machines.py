@@ -216,7 +216,10 @@ def test_a_text_says_what_it_wants() -> None:
     ("text", "message"),
     [
         ("fattree,gpudirect=no", "gpudirect is for machines, got none; add node=8xh100"),
-        ("fattree,node=8xh10", "node: unknown machine, got 'h10'; valid: dgx1, h100, pcie"),
+        (
+            "fattree,node=8xh10",
+            "node: unknown machine, got 'h10'; did you mean 'h100'. valid: dgx1, h100, pcie",
+        ),
         ("fattree,node=8", "node: must be a machine like 8xh100 or dgx1, got '8'"),
         ("fattree,node=0xh100", "node: must have 1 to 64 GPUs, got '0xh100'"),
         ("fattree,node=4xdgx1", "node: dgx1 has 8 GPUs, got '4xdgx1'; write node=dgx1"),

@@ -213,7 +213,10 @@ def test_an_unknown_routing_names_the_valid_ones() -> None:
     graph = build("fattree")
     graph.graph["routing"] = "shortst"
 
-    with pytest.raises(ConfigError, match="unknown routing, got 'shortst'; valid: shortest, dim"):
+    with pytest.raises(
+        ConfigError,
+        match=r"unknown routing, got 'shortst'; did you mean 'shortest'. valid: shortest, dim",
+    ):
         routes(graph)
 
 

@@ -87,6 +87,34 @@ edges:
     assert link(graph, "h0", "s0").delay_ps == 2_500_000
 
 
+def test_infragraph_links_without_rates_are_added_too(tmp_path: Path) -> None:
+    """One host has two cables of the usual rate, the other two, of which one has 25 Gbit/s."""
+    (tmp_path / "n.yaml").write_text(
+        """
+devices:
+- name: server
+  components: [{name: cpu, choice: cpu, count: 1}, {name: nic, choice: nic, count: 2}]
+  links: [{name: pcie}]
+  edges:
+  - {ep1: {component: cpu}, ep2: {component: nic}, scheme: many2many, link: pcie}
+- {name: switch, components: [{name: port, choice: port, count: 4}]}
+links:
+- {name: plain}
+- {name: slow, physical: {bandwidth: {gigabits_per_second: 25}}}
+instances: [{name: node, device: server, count: 2}, {name: tor, device: switch, count: 1}]
+edges:
+- {ep1: {instance: "node[0]", component: nic}, ep2: {instance: tor, component: "port[0:2]"},
+   scheme: one2one, link: plain}
+- {ep1: {instance: "node[1]", component: "nic[0]"}, ep2: {instance: tor, component: "port[2]"},
+   scheme: one2one, link: plain}
+- {ep1: {instance: "node[1]", component: "nic[1]"}, ep2: {instance: tor, component: "port[3]"},
+   scheme: one2one, link: slow}
+"""
+    )
+    graph = build(str(tmp_path / "n.yaml"), rate_bps=10**11)
+    assert rates(graph) == {frozenset(("node.0", "tor")): 200, frozenset(("node.1", "tor")): 125}
+
+
 def test_nccl_rates_are_nccls() -> None:
     """PCIe 4.0 has 12 Gbit/s a lane, an NVLink of compute capability 8.0 20 GB/s, AMD 16 GB/s."""
     graph = build(str(EXAMPLES / "four_gpus.xml"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from topology_specs import ANY_SPEC, SPECS
 
 from ringleaf.topologies.files.export import rows_of
-from ringleaf.topologies.files.format import FORMATS
+from ringleaf.topologies.files.format import FORMATS, written
 from ringleaf.topologies.graph import (
     Link,
     directions,
@@ -28,12 +28,13 @@ from ringleaf.topologies.routing import dealt, longest_rtt_ps, routes
 from ringleaf.topologies.trees import aggregation_tree
 
 EXAMPLES = Path("examples/topologies")
-ALL = tuple(FORMATS)
+ALL = tuple(written())
 RATES = ("", ",rate=50G,delay=2us", ",host_rate=25G,host_delay=300ns")
 
 
 def write(graph: nx.Graph[str], name: str, folder: Path) -> Path:
     form = FORMATS[name]
+    assert form.write is not None
     path = folder / f"net{form.endings[0]}"
     path.write_text(form.write(rows_of(graph)))
     return path

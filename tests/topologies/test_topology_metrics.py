@@ -6,13 +6,14 @@ from hypothesis import strategies as st
 from topology_specs import ANY_SPEC
 
 from ringleaf.errors import TopologyError
+from ringleaf.topologies.bisection import bisection
 from ringleaf.topologies.graph import Link, hosts
-from ringleaf.topologies.metrics import bisection_bps, diameter, link_count, max_flow_bps
+from ringleaf.topologies.metrics import diameter, link_count, max_flow_bps
 from ringleaf.topologies.registry import build
 
 
 def bisection_links(spec: str) -> float:
-    return bisection_bps(build(spec, rate_bps=1000)) / 1000
+    return bisection(build(spec, rate_bps=1000)).bps / 1000
 
 
 @pytest.mark.parametrize("k", [2, 4, 6, 8, 12])
@@ -74,14 +75,14 @@ def test_no_other_way_to_halve_the_hosts_is_worse(spec: str) -> None:
     first, *rest = hosts(graph)
     halves = [(first, *others) for others in combinations(rest, len(rest) // 2)]
 
-    assert bisection_bps(graph) == min(max_flow_bps(graph, half) for half in halves)
+    assert bisection(graph).bps == min(max_flow_bps(graph, half) for half in halves)
 
 
 def test_bisection_follows_the_rates_of_links() -> None:
     graph = build("leafspine,leaves=2,spines=1,hosts=4", rate_bps=1000)
     graph.edges["s0", "s2"]["link"] = Link(300, 0)
 
-    assert bisection_bps(graph) == 300
+    assert bisection(graph).bps == 300
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_links_are_counted(spec: str, own: int, between: int) -> None:
 def test_one_host_has_no_way_and_no_half(spec: str) -> None:
     graph = build(spec)
 
-    assert (bisection_bps(graph) == 0) == (len(hosts(graph)) == 1)
+    assert (bisection(graph).bps == 0) == (len(hosts(graph)) == 1)
     assert diameter(graph) >= 0
 
 

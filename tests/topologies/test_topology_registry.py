@@ -18,7 +18,7 @@ def test_a_spec_is_a_name_and_options() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("fatree", "unknown name, got 'fatree'; valid: bcube, .*; did you mean 'fattree'"),
+        ("fatree", "unknown name, got 'fatree'; did you mean 'fattree'. valid: bcube, "),
         ("", "topology: unknown name, got ''; valid: bcube, fattree"),
         ("fattree,q=4", "topology fattree: unknown key, got 'q'; valid: k, rate, delay"),
         ("fattree,k", "topology fattree: option must be key=value, got 'k'"),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.topologies.files.description import Way
@@ -14,7 +15,10 @@ HOST, SERVER, SWITCH = ROLES = ("host", "server", "switch")
 ROUTINGS = ("shortest", "dimension_order")
 LAYOUTS = ("tiers", "grid")
 
-OF_FILE = ("hierarchy", "routing", "shape", "layout", "machine")
+HOSTS, RATE_UNIT, DELAY_UNIT = READING = ("hosts", "rate_unit", "delay_unit")
+"""Attributes of a file that say how it is read; its name may have them, too: `a.gml,hosts=each`."""
+
+OF_FILE = ("hierarchy", "routing", "shape", "layout", "machine", *READING)
 OF_NODE = ("role", "rank", "tier", "label", "kind", "x", "y", "inner_rate", "inner_delay")
 _OF_WAY = ("rate", "delay", "loss", "buffer")
 BACK = "_back"
@@ -30,7 +34,7 @@ FARTHEST = 1e6  # coordinate
 
 
 def check_names(
-    values: Mapping[str, str], known: Sequence[str], where: str, *, is_strict: bool
+    values: Mapping[str, str], known: tuple[str, ...], where: str, *, is_strict: bool
 ) -> None:
     """Refuse attributes that nobody knows, if the format is ours, or that are almost one of ours.
 
@@ -42,8 +46,14 @@ def check_names(
             continue
         if is_strict:
             choose(where, "attribute", name, known)
-        if near := get_close_matches(name, known, n=1, cutoff=0.8):
-            raise ConfigError(f"{where}: no attribute {name!r}; did you mean {near[0]!r}?")
+        if near := nearest(name, known):
+            raise ConfigError(f"{where}: no attribute {name!r}; did you mean {near!r}?")
+
+
+@lru_cache(maxsize=1024)  # files have the same names again and again
+def nearest(name: str, known: tuple[str, ...]) -> str:
+    """Return the known attribute that a name is almost; "" if there is none."""
+    return next(iter(get_close_matches(name, known, n=1, cutoff=0.8)), "")
 
 
 def check_name(name: str, where: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ringleaf.errors import TopologyError
 from ringleaf.topologies.files.description import Cable, Description, Node, Way
 from ringleaf.topologies.graph import (
     Link,
@@ -19,6 +20,7 @@ from ringleaf.topologies.graph import (
 )
 from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.topologies.hierarchy import find_hierarchy
+from ringleaf.units import MOST_BPS
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -93,8 +95,15 @@ def kind_of(label: str) -> str:
 
 def _links(cable: Cable, usual: Link) -> tuple[Link, Link]:
     def filled(way: Way) -> Link:
+        rate_bps = usual.rate_bps if way.rate_bps is None else way.rate_bps
+        rate_bps += way.beside * usual.rate_bps
+        if rate_bps > MOST_BPS:
+            raise TopologyError(
+                f"topology line {cable.line}: link {cable.a}-{cable.b}: at most {MOST_BPS} bit/s, "
+                f"got {rate_bps} of links side by side"
+            )
         return Link(
-            usual.rate_bps if way.rate_bps is None else way.rate_bps,
+            rate_bps,
             usual.delay_ps if way.delay_ps is None else way.delay_ps,
             way.loss,
             way.buffer_bytes,

@@ -2,51 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 
 from ringleaf.errors import TopologyError
 from ringleaf.topologies.files.attributes import BACK, OF_LINK, check_names, read_way
-from ringleaf.topologies.files.description import Cable
+from ringleaf.topologies.files.description import Cable, Way
 from ringleaf.topologies.files.rows import LinkRow, Rows
 
+MOST_SHOWN = 3
+"""Links that a note names."""
 
-def read_cables(rows: Rows, where: str) -> tuple[Cable, ...]:
-    """Return the links in the order of the file.
+
+def read_cables(rows: Rows, where: str) -> tuple[tuple[Cable, ...], tuple[str, ...]]:
+    """Return the links in the order of the file, and notes on those that became one.
+
+    Links side by side are one, with their rates and queues added, and the longest delay and the
+    highest loss among them.
 
     Raises:
         ConfigError: If an attribute is wrong; the message names the line and the link.
-        TopologyError: If a link has no such end, is there twice, or lacks a direction.
+        TopologyError: If a link has no such end, or lacks a direction.
     """
     names = {node.name for node in rows.nodes}
-    found: dict[tuple[str, str], Cable] = {}
-    half: set[tuple[str, str]] = set()  # those whose way back is still missing
+    ways: dict[tuple[str, str], tuple[int, list[Way], list[Way]]] = {}
     for link in rows.links:
         place = f"{where} line {link.row.line}: link {link.a}-{link.b}"
         check_names(link.row.values, OF_LINK, place, is_strict=rows.strict)
         _check_ends(link, names, place)
-        ends, back = (link.a, link.b), (link.b, link.a)
-        there = read_way(link.row.values, place)
-        if back in half:
-            half.remove(back)
-            found[back] = replace(found[back], back=there)
-            continue
-        if ends in found or back in found:
-            line = found[ends if ends in found else back].line
+        forward, backward = (read_way(v, place) for v in (link.row.values, _back(link.row.values)))
+        is_turned = (link.b, link.a) in ways
+        ends = (link.b, link.a) if is_turned else (link.a, link.b)
+        _, there, back = ways.setdefault(ends, (link.row.line, [], []))
+        own, other = (back, there) if is_turned else (there, back)
+        own.append(forward)
+        if not rows.is_directed:
+            other.append(backward)
+    for (a, b), (line, _, back) in ways.items():
+        if not back:
             raise TopologyError(
-                f"{place}: they are joined already, got another link on line {line}; "
-                "give one link with both rates added"
-            )
-        found[ends] = Cable(*ends, link.row.line, there, read_way(_back(link.row.values), place))
-        if rows.is_directed:
-            half.add(ends)
-    for ends, cable in found.items():
-        if ends in half:
-            raise TopologyError(
-                f"{where} line {cable.line}: link {cable.a}-{cable.b}: must have a link back, as "
+                f"{where} line {line}: link {a}-{b}: must have a link back, as "
                 "the file's links are directed, got none"
             )
-    return tuple(found.values())
+    cables = (
+        Cable(*ends, line, _joined(there), _joined(back))
+        for ends, (line, there, back) in ways.items()
+    )
+    label = {node.name: node.row.values.get("label", node.name) for node in rows.nodes}
+    several = {
+        f"{label[a]}-{label[b]}": there + back
+        for (a, b), (_, there, back) in ways.items()
+        if max(len(there), len(back)) > 1
+    }
+    return tuple(cables), tuple(_notes(several))
+
+
+def _joined(ways: Sequence[Way]) -> Way:
+    """Return links side by side, one direction of each, as one."""
+    if len(ways) == 1:
+        return ways[0]
+    rates = [way.rate_bps for way in ways if way.rate_bps is not None]
+    buffers = [way.buffer_bytes for way in ways if way.buffer_bytes is not None]
+    return Way(
+        sum(rates) if rates else None,
+        max((way.delay_ps for way in ways if way.delay_ps is not None), default=None),
+        max((way.loss for way in ways if way.loss is not None), default=None),
+        sum(buffers) if buffers else None,
+        beside=len(ways) - len(rates or ways[:1]),
+    )
+
+
+def _notes(several: Mapping[str, Sequence[Way]]) -> Iterator[str]:
+    """Yield a note on links that are several side by side; both directions are in one sequence."""
+    if several:
+        shown = ", ".join([*several][:MOST_SHOWN])
+        more = f" and {len(several) - MOST_SHOWN} more" if len(several) > MOST_SHOWN else ""
+        is_mixed = any(len({way.delay_ps for way in ways}) > 1 for ways in several.values())
+        delay = " and the longest delay" if is_mixed else ""
+        yield f"links side by side are one, with their rates added{delay}: {shown}{more}"
 
 
 def _check_ends(link: LinkRow, names: set[str], place: str) -> None:

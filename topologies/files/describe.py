@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
 from ringleaf.errors import ConfigError, TopologyError, choose
@@ -16,6 +16,8 @@ from ringleaf.topologies.files.attributes import (
 )
 from ringleaf.topologies.files.cables import read_cables
 from ringleaf.topologies.files.description import Cable, Description, Node
+from ringleaf.topologies.files.foreign import translate
+from ringleaf.topologies.files.maps import MOST_SHOWN, with_hosts
 from ringleaf.topologies.files.nodes import read_nodes
 from ringleaf.topologies.files.rows import Rows
 
@@ -38,13 +40,14 @@ def describe(rows: Rows, source: str) -> Description:
             ports.
     """
     where = f"topology {source}"
+    rows = translate(with_hosts(rows, where), where)
     for what, count, most in (
         ("nodes", len(rows.nodes), MOST_NODES),
         ("links", len(rows.links), MOST_LINKS),
     ):
         if count > most:
             raise TopologyError(f"{where}: at most {most} {what}, got {count}")
-    cables = read_cables(rows, where)
+    cables, notes = read_cables(rows, where)
     hosts, switches = read_nodes(rows, cables, where)
     about = rows.about.values
     place = f"{where} line {rows.about.line}"
@@ -59,11 +62,23 @@ def describe(rows: Rows, source: str) -> Description:
         read_sizes(about["shape"], f"{place}: shape") if "shape" in about else (),
         choose(place, "layout", about["layout"], LAYOUTS) if "layout" in about else "",
         read_sizes(about["machine"], f"{place}: machine") if "machine" in about else (),
+        (*rows.notes, *notes, *_guess(rows, hosts)),
     )
     _check_connected(found, where)
     _check_ports(found, where)
     _check_whole(found, place)
     return found
+
+
+def _guess(rows: Rows, hosts: Sequence[Node]) -> Iterator[str]:
+    """Yield a note if the file did not say which nodes are hosts."""
+    if not any("role" in each.row.values for each in rows.nodes):
+        shown = ", ".join(each.label for each in hosts[:MOST_SHOWN])
+        more = ", ..." if len(hosts) > MOST_SHOWN else ""
+        yield (
+            f"no node has a role, so the {len(hosts)} with one link are hosts ({shown}{more}); "
+            "hosts=each puts a host at every node"
+        )
 
 
 def _check_connected(found: Description, where: str) -> None:

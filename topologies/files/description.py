@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
     """One direction of a link; None: as the experiment has it for all links.
 
-    `buffer_bytes` is the queue of the switch that sends.
+    `buffer_bytes` is the queue of the switch that sends. `beside` is the number of links of the
+    experiment's rate that are part of it, beside one of `rate_bps`.
     """
 
     rate_bps: int | None = None
     delay_ps: int | None = None
     loss: float | None = None
     buffer_bytes: int | None = None
+    beside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Description:
 
     Empty `hierarchy`, `routing` and `layout` are found by looking at the network. `machine` is
     the number of GPUs of each machine, and that of tiers of switches in it; empty: hosts are not
-    parts of machines.
+    parts of machines. `notes` are lines for people: what is not used, or was assumed.
     """
 
     source: str
@@ -67,4 +69,4 @@ class Description:
     shape: tuple[int, ...] = ()
     layout: str = ""
     machine: tuple[int, ...] = ()
-    names: dict[str, str] = field(default_factory=dict)  # in the file -> in Ringleaf
+    notes: tuple[str, ...] = ()

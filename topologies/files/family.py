@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-def file_family(name: str) -> Family:
-    """Return the family of a file.
+def file_family(name: str, reading: Mapping[str, str]) -> Family:
+    """Return the family of a file, read with some of `attributes.READING`.
 
     Raises:
         ConfigError: If the file can't be read, or is wrong; the message names it and the line.
         TopologyError: If there can be no such network.
     """
-    found = read_description(name)
+    found = read_description(name, reading)
 
     def generate(*, link: Link, host_link: Link | None = None) -> nx.Graph[str]:
         from ringleaf.topologies.files.building import build
@@ -45,8 +45,8 @@ def _count(found: Description) -> Counts:
     return Counts(len(found.hosts), servers + len(found.switches), servers + len(found.cables))
 
 
-def has_rates(name: str) -> bool:
+def has_rates(name: str, reading: Mapping[str, str]) -> bool:
     """Return whether any link of a file has a rate of its own."""
-    found = read_description(name)
+    found = read_description(name, reading)
     ways = (way for cable in found.cables for way in (cable.there, cable.back))
     return any(way.rate_bps is not None for way in ways)

@@ -5,12 +5,14 @@ A new format is a file in `formats` with a `Format` called FORMAT.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
 from ringleaf.registry import Registry
+from ringleaf.topologies.files.others import looks_like
 from ringleaf.topologies.files.rows import Rows
 
 
@@ -20,54 +22,77 @@ class Format:
 
     `read(text, where)` returns what a file holds; `where` is how its messages begin. It raises
     ConfigError if the text is not in this format. `write` returns the text of a file, and raises
-    TopologyError if the format can't say it.
+    TopologyError if the format can't say it; None: the format is only read.
     """
 
     summary: str
     endings: tuple[str, ...]  # of files' names, with the dot; the first is its own
-    mark: str  # a text in its files that tells them from others of an ending that is not its own
+    mark: str  # a pattern of its files' text alone, by which they are known by other endings, too
     read: Callable[[str, str], Rows]
-    write: Callable[[Rows], str]
+    write: Callable[[Rows], str] | None = None
 
 
 FORMATS: Registry[Format] = Registry(
     "topology_formats", "format", "topologies/files/formats", "FORMAT", kind=Format
 )
 
-ENDINGS = (".graphml", ".json", ".edges", ".yaml", ".yml", ".xml")
+ENDINGS = (
+    *(".graphml", ".gml", ".json", ".edges", ".edgelist", ".topo"),
+    *(".yaml", ".yml", ".xml"),
+)
 """The endings of all formats' files: those of packages, too, which may add formats to them."""
-
-
-def is_file(name: str) -> bool:
-    """Return whether the name of a topology is that of a file: it has a `/`, or a known ending."""
-    return "/" in name or Path(name).suffix.lower() in ENDINGS
 
 
 def find_format(name: str, text: str) -> Format:
     """Return the format of a file with this name and text.
 
+    The text decides, if it has a format's mark; then the ending.
+
     Raises:
-        ConfigError: If no format has this ending.
+        ConfigError: If no format has this ending, or the text is something else; the message says
+            which files are read.
     """
     ending = Path(name).suffix.lower()
     able = [each for each in FORMATS.values() if ending in each.endings]
-    if not able:
-        raise ConfigError(
-            f"topology {name}: the ending says the format, got {ending!r}; "
-            f"valid: {', '.join(ENDINGS)}"
-        )
-    marked = [each for each in able if each.mark and each.mark in text]
-    return next(iter([*marked, *(each for each in able if each.endings[0] == ending)]), able[0])
+    marked = [
+        each for each in (*able, *FORMATS.values()) if each.mark and re.search(each.mark, text)
+    ]
+    if not marked and (other := looks_like(text)):
+        raise ConfigError(f"topology {name}: must be a topology, got {other}; {_kinds()}")
+    own = [each for each in able if each.endings[0] == ending]
+    if found := [*marked, *own, *able]:
+        return found[0]
+    raise ConfigError(
+        f"topology {name}: neither the text nor the ending says the format, got {ending!r}; "
+        f"{_kinds()}"
+    )
+
+
+def _kinds() -> str:
+    kinds = (f"{each.summary} ({each.endings[0]})" for each in FORMATS.values())
+    return f"these are read: {', '.join(kinds)}"
 
 
 def choose_format(name: str, path: Path | None) -> Format:
-    """Return the format of this name; without a name, that of the path's ending.
+    """Return the format to write, of this name; without a name, that of the path's ending.
 
     Raises:
-        ConfigError: If there is none.
+        ConfigError: If there is none, or it is only read.
     """
     if name:
-        return FORMATS.find(name, "format")
-    if path is None:
-        raise ConfigError(f"format: needs a name, got none; valid: {', '.join(FORMATS)}")
-    return find_format(str(path), "")
+        found = FORMATS.find(name, "format")
+    elif path is None:
+        raise ConfigError(f"format: needs a name, got none; valid: {', '.join(written())}")
+    else:
+        found = find_format(str(path), "")
+    if found.write is None:
+        raise ConfigError(
+            f"format: {found.summary} are only read, got {name or str(path)!r}; "
+            f"valid: {', '.join(written())}"
+        )
+    return found
+
+
+def written() -> list[str]:
+    """Return the names of the formats in which files are written, and not only read."""
+    return [name for name, each in FORMATS.items() if each.write is not None]

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import (
     HOST,
+    HOSTS,
     OF_NODE,
     ROLES,
     SERVER,
@@ -46,8 +47,14 @@ def read_nodes(
         else:
             switches.append(node)
     if len(hosts) < 2:
-        raise TopologyError(f"{where}: must have two hosts at least, got {len(hosts)}")
+        is_told = HOSTS in rows.about.values or any("role" in n.row.values for n in rows.nodes)
+        remedy = "" if is_told else _remedy(where)
+        raise TopologyError(f"{where}: must have two hosts at least, got {len(hosts)}{remedy}")
     return _in_rank_order(hosts, places), tuple(switches)
+
+
+def _remedy(where: str) -> str:
+    return f"; for a host at every node, write {where.removeprefix('topology ')},{HOSTS}=each"
 
 
 def _places(nodes: Sequence[NodeRow], where: str) -> dict[str, str]:
@@ -85,9 +92,10 @@ def _roles(
         other = HOST if set(given.values()) == {SWITCH} else SWITCH
         others = {each.name: other for each in nodes}
     roles = others | given
-    if not given and HOST not in others.values():
+    if nodes and not given and HOST not in others.values():
         raise TopologyError(
             f"{where}: must say which nodes are hosts, got no role and no node with one link"
+            f"{_remedy(where)}"
         )
     joined = {
         end

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,22 +12,27 @@ from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.describe import describe
 from ringleaf.topologies.files.description import Description
 from ringleaf.topologies.files.format import find_format
+from ringleaf.topologies.files.rows import Row
 
 MOST_BYTES = 16 << 20
 
 
-def read_description(name: str) -> Description:
+def read_description(name: str, reading: Mapping[str, str]) -> Description:
     """Return the network that a file describes.
+
+    Args:
+        name: The file.
+        reading: Some of `attributes.READING`, in place of the file's own.
 
     Raises:
         ConfigError: If the file can't be read, or is wrong; the message names it and the line.
         TopologyError: If there can be no such network.
     """
-    return _read(name, read_bytes(name))
+    return _read(name, read_bytes(name), tuple(reading.items()))
 
 
 @lru_cache(maxsize=8)
-def _read(name: str, data: bytes) -> Description:
+def _read(name: str, data: bytes, reading: tuple[tuple[str, str], ...]) -> Description:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -33,7 +40,10 @@ def _read(name: str, data: bytes) -> Description:
         raise ConfigError(
             f"topology {name} line {line}: must be UTF-8, got {data[error.start : error.end]!r}"
         ) from error
-    return describe(find_format(name, text).read(text, f"topology {name}"), name)
+    rows = find_format(name, text).read(text, f"topology {name}")
+    about = Row(rows.about.line, {**rows.about.values, **dict(reading)})
+    source = ",".join([name, *(f"{key}={value}" for key, value in reading)])
+    return describe(replace(rows, about=about), source)
 
 
 def read_bytes(name: str) -> bytes:

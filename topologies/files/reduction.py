@@ -76,7 +76,10 @@ class Parts:
                 waiting += [end for end in (first.b, second.b) if end not in keep]
 
     def links(self) -> tuple[LinkRow, ...]:
-        """Return the links in their order, those side by side with their rates added."""
+        """Return the links in their order, those side by side with their rates added.
+
+        Those of which a rate is not known stay links of their own.
+        """
         together: dict[frozenset[str], list[Edge]] = {}
         whole = sorted(
             (each for name, mine in self.edges.items() for each in mine if each.a == name),
@@ -84,7 +87,11 @@ class Parts:
         )
         for each in whole:
             together.setdefault(frozenset((each.a, each.b)), []).append(each)
-        return tuple(_row(edges) for edges in together.values())
+        rows = []
+        for edges in together.values():
+            is_known = all("rate" in way for each in edges for way in (each.there, each.back))
+            rows += [_row(edges)] if is_known else [_row([each]) for each in edges]
+        return tuple(rows)
 
     def _add(self, edge: Edge) -> None:
         if edge.a != edge.b:
@@ -132,7 +139,7 @@ def _in_line(first: Terms, second: Terms) -> Terms:
 
 
 def _row(edges: list[Edge]) -> LinkRow:
-    """Return links side by side as one, whose rate is that of all if all are known."""
+    """Return links side by side, whose rates are known, as one."""
     first = edges[0]
     same = [each.leaving(first.a) for each in edges]
     there = _side_by_side([each.there for each in same])
@@ -143,8 +150,7 @@ def _row(edges: list[Edge]) -> LinkRow:
 
 
 def _side_by_side(terms: list[Terms]) -> dict[str, str]:
-    found = dict(terms[0])
-    rates = [parse_rate(each["rate"]) for each in terms if "rate" in each]
-    if len(rates) == len(terms) > 1:
-        found["rate"] = exact_rate(sum(rates))
-    return found
+    if len(terms) == 1:
+        return dict(terms[0])
+    rates = [parse_rate(each["rate"]) for each in terms]
+    return {**terms[0], "rate": exact_rate(sum(rates))}

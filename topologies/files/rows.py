@@ -46,6 +46,7 @@ class Rows:
 
     `is_directed` says that a link is one direction, and that there must be another one back.
     `strict` says that the format is our own, so that attributes with unknown names are errors.
+    `notes` are lines for people: what is not used, or was assumed.
     """
 
     nodes: tuple[NodeRow, ...]
@@ -53,6 +54,7 @@ class Rows:
     about: Row
     is_directed: bool = False
     strict: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def as_text(value: Any) -> str:

@@ -44,6 +44,8 @@ class Buffers:
         chunks: Number of logical chunks.
         in_place: Whether input and output share memory.
         scratch: By rank, the chunks of its scratch buffer.
+        copies: By rank, places in its input whose chunks are in its output at first, too, and
+            their places there.
     """
 
     collective: Collective
@@ -51,13 +53,15 @@ class Buffers:
     chunks: int
     in_place: bool
     scratch: tuple[int, ...]
+    copies: tuple[tuple[tuple[int, int], ...], ...]
 
     @classmethod
     def of(cls, program: Program) -> Buffers:
         """Return a program's buffers.
 
         Raises:
-            ScheduleError: If its collective is unknown, or chunks can't be dealt to ranks.
+            ScheduleError: If its collective is unknown, chunks can't be dealt to ranks, or a copy
+                does not fit.
         """
         if program.collective not in NAMES:
             valid = ", ".join(NAMES)
@@ -71,13 +75,28 @@ class Buffers:
             program.chunks,
             program.in_place,
             tuple(gpu.chunks["s"] for gpu in program.gpus),
+            tuple(tuple((i, o) for i, o, _ in gpu.copies) for gpu in program.gpus),
         )
         if found.collective in SHARED and program.chunks % program.ranks:
             raise ScheduleError(
                 f"{program.where}: nchunksperloop must be a multiple of {program.ranks} ranks for "
                 f"{program.collective}, got {program.chunks}"
             )
+        found._check_copies(program)
         return found
+
+    def _check_copies(self, program: Program) -> None:
+        """Check that copies are within buffers, and write over no other part of the input."""
+        for gpu in program.gpus:
+            own = dict(self._own(gpu.id))
+            for source, target, line in gpu.copies:
+                at = f"{program.where}: line {line}: <copy>"
+                (here,) = self.places(gpu.id, Range("i", source, 1), at)
+                (there,) = self.places(gpu.id, Range("o", target, 1), at)
+                if own.get(there, own[here]) != own[here]:
+                    raise ScheduleError(
+                        f"{at} must leave the input as it is, got o[{target}], which is in place"
+                    )
 
     @property
     def share(self) -> int:
@@ -116,6 +135,11 @@ class Buffers:
 
     def inputs(self, rank: int) -> Iterator[tuple[Place, int]]:
         """Yield where a rank has its data at first, and the logical chunk of each place."""
+        yield from self._own(rank)
+        for source, target in self.copies[rank]:
+            yield self.place(rank, "o", target), self._chunk_in(rank, source)
+
+    def _own(self, rank: int) -> Iterator[tuple[Place, int]]:
         for offset in range(self.size(rank, "i")):
             yield self.place(rank, "i", offset), self._chunk_in(rank, offset)
 

@@ -2,6 +2,7 @@
 
 algo name proto nchannels nchunksperloop ngpus coll inplace
 gpu id i_chunks o_chunks s_chunks
+copy i_off o_off
 tb id send recv chan
 step s type srcbuf srcoff dstbuf dstoff cnt depid deps hasdep
 """
@@ -106,17 +107,23 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One rank: the sizes of its buffers in chunks, and its thread blocks by id."""
+    """One rank: the sizes of its buffers in chunks, and its thread blocks by id.
+
+    Attributes:
+        copies: Chunks of the input that are in the output at first: their places in both, and the
+            line that says so.
+    """
 
     line: int
     id: int
     chunks: Mapping[str, int]
     blocks: dict[int, Block] = field(default_factory=dict)
+    copies: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A whole program; `where` is the file's name."""
+    """A whole program; `where` is the file's name, and `unused` what it has that has no meaning."""
 
     where: str
     name: str
@@ -124,6 +131,7 @@ class Program:
     in_place: bool
     chunks: int
     gpus: list[Gpu] = field(default_factory=list)
+    unused: dict[str, int] = field(default_factory=dict)  # the first line of each
 
     @property
     def ranks(self) -> int:

@@ -76,6 +76,11 @@ class _Reader:
             raise self._error(f"{inside} must have {wanted} inside, got <{name[:MOST_SHOWN]}>")
         self._open.append(name)
         _START[name](self, _Given(given, self._error, name))
+        assert self.program is not None
+        for key in given:
+            if key not in _KNOWN[name]:
+                told = f"{_shown(key)}= of <{name}>"
+                self.program.unused.setdefault(told, self.parser.CurrentLineNumber)
 
     def algo(self, given: _Given) -> None:
         self.told = given.number("ngpus", 1, MOST_RANKS)
@@ -91,6 +96,12 @@ class _Reader:
                 f"ngpus x nchunksperloop must be at most {MOST_PLACES}, got {self.told} x "
                 f"{self.program.chunks}"
             )
+
+    def copy(self, given: _Given) -> None:
+        assert self.program is not None
+        source, target = (given.number(key, 0, MOST_CELLS) for key in ("i_off", "o_off"))
+        line = self.parser.CurrentLineNumber
+        self.program.gpus[-1].copies.append((source, target, line))
 
     def gpu(self, given: _Given) -> None:
         assert self.program is not None
@@ -167,10 +178,26 @@ def _shown(name: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in name[:MOST_SHOWN])
 
 
-_NESTED = {"": ("algo",), "algo": ("gpu",), "gpu": ("tb",), "tb": ("step", "op")}
+_NESTED = {"": ("algo",), "algo": ("gpu",), "gpu": ("tb", "copy"), "tb": ("step", "op")}
+_STEP = ("type", "cnt", "depid", "deps", "hasdep")
+_RANGES = ("srcbuf", "srcoff", "dstbuf", "dstoff")
+_KNOWN = {
+    "algo": {
+        *("name", "ngpus", "coll", "inplace", "nchunksperloop"),
+        *("proto", "nchannels", "outofplace", "minBytes", "maxBytes", "redop"),
+    },
+    "gpu": {"id", "i_chunks", "o_chunks", "s_chunks"},
+    "copy": {"i_off", "o_off"},
+    "tb": {"id", "send", "recv", "chan"},
+    "step": {"s", *_STEP, *_RANGES},
+    "op": {"step", "buf", "off", *_STEP, *_RANGES},
+}
+"""By element, the attributes that are used or, like the size of an input, have no effect here."""
+
 _START = {
     "algo": _Reader.algo,
     "gpu": _Reader.gpu,
+    "copy": _Reader.copy,
     "tb": _Reader.tb,
     "step": _Reader.step,
     "op": _Reader.step,

@@ -1,10 +1,10 @@
-"""Chakra execution traces, read into graphs of work and written from them.
+"""Chakra execution traces: their terms, and files written from graphs of work.
 
 A trace has a file per rank: a `GlobalMetadata`, then `Node`s, each after its length. Groups are in
 a JSON file beside it, as ASTRA-sim has them: names of process groups, and their ranks.
 
 What a node needs beyond the schema is in attributes that other tools pass over: `duration_ps`,
-`stream`, `label` and `root_rank`. Control and data dependencies mean the same.
+`stream`, `label` and `root_rank`. `chakra_reading` has the way back.
 
 Source:
     MLCommons Chakra, schema 1.0, and the attributes of its generator and feeder.
@@ -13,31 +13,19 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats import schema
-from ringleaf.hosts.workload.formats.framing import frame, read_frames
-from ringleaf.hosts.workload.graph import (
-    LONGEST_NAME,
-    ROOTED,
-    Call,
-    CallGroup,
-    Graph,
-    Kind,
-    Node,
-    RankWork,
-)
+from ringleaf.hosts.workload.formats.framing import frame
+from ringleaf.hosts.workload.graph import ROOTED, Call, CallGroup, Graph, Kind, Node
 from ringleaf.hosts.workload.replay import Times
-from ringleaf.units import PS_PER_S, PS_PER_US
+from ringleaf.units import PS_PER_US
 
 VERSION = "1.0.0"
 
-METADATA, LOAD, STORE, COMPUTE, SEND, RECEIVE, COLLECTIVE = range(1, 8)
-"""The types of nodes; 0 is invalid."""
+INVALID, METADATA, LOAD, STORE, COMPUTE, SEND, RECEIVE, COLLECTIVE = range(8)
+"""The types of nodes; an invalid one does nothing, as ASTRA-sim has it."""
 
 CALLS = (
     *(Call.ALLREDUCE, Call.REDUCE, Call.ALL_GATHER, Call.GATHER, Call.SCATTER, Call.BROADCAST),
@@ -47,147 +35,12 @@ CALLS = (
 
 CPU_STREAM = -1
 MEMORY_STREAM = -2
-"""The streams of nodes on the host's processor, and of those that load or store."""
+NOTHING_STREAM = -3
+"""The streams of nodes on the host's processor, of those that load or store, and of those that do
+nothing."""
 
 EVERYBODY = "world"
 """The name of the group of all ranks, which collectives without `pg_name` call."""
-
-_KINDS = {SEND: Kind.SEND, RECEIVE: Kind.RECEIVE, COLLECTIVE: Kind.COLLECTIVE}
-
-
-def read_rank(
-    path: Path, rank: int, groups: Mapping[str, int], flops: float | None = None
-) -> RankWork:
-    """Return the nodes of one rank's file.
-
-    Args:
-        path: The file.
-        rank: Its rank.
-        groups: The place of each group among the graph's, by name; `EVERYBODY` among them.
-        flops: Operations per second, for computations with `num_ops` and no duration; None: such
-            take no time.
-
-    Raises:
-        ConfigError: If the file can't be read, is no trace, or a node lacks something.
-    """
-    frames = read_frames(path)
-    first = next(frames, None)
-    if first is None:
-        raise ConfigError(f"{path}: must begin with its metadata, got an empty file")
-    version = _parse(schema.GlobalMetadata, path, *first).version
-    if version and version.partition(".")[0] not in ("0", "1"):
-        raise ConfigError(f"{path}: must be of schema 1.0, got {version!r}")
-    reader = _Reader(path, rank, groups, flops)
-    return RankWork(
-        tuple(reader.node(_parse(schema.Node, path, at, data)) for at, data in frames), str(path)
-    )
-
-
-def _parse(kind: Any, path: Path, at: int, data: bytes) -> Any:
-    found = kind()
-    try:
-        found.ParseFromString(data)
-    except DecodeError as error:
-        name = kind.DESCRIPTOR.name
-        raise ConfigError(
-            f"{path}: byte {at}: must be a {name} of {len(data)} bytes, got something else; the "
-            "file is damaged, or is no Chakra trace"
-        ) from error
-    return found
-
-
-class _Reader:
-    """Turns a rank's messages into nodes."""
-
-    def __init__(
-        self, path: Path, rank: int, groups: Mapping[str, int], flops: float | None
-    ) -> None:
-        self._path, self._rank, self._groups, self._flops = path, rank, groups, flops
-
-    def node(self, given: Any) -> Node:
-        """Return the node of a message."""
-        name = f" {given.name[:LONGEST_NAME]!r}" if given.name else ""
-        where = f"{self._path}: rank {self._rank}, node {given.id}{name}"
-        attributes = {each.name: _value(each) for each in given.attr}
-        more: dict[str, Any] = {
-            "after": tuple(dict.fromkeys((*given.data_deps, *given.ctrl_deps))),
-            "label": str(attributes.get("label", "")),
-        }
-        if given.type in _KINDS:
-            make = self._call if given.type == COLLECTIVE else self._message
-            more |= make(given.type, attributes, where)
-        elif METADATA <= given.type <= COMPUTE:
-            more |= self._computation(given, attributes, where)
-        else:
-            raise ConfigError(f"{where}: must have a type from 1 to 7, got {given.type}")
-        return Node(given.id, _KINDS.get(given.type, Kind.COMPUTE), given.name, **more)
-
-    def _computation(self, given: Any, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
-        micros, operations = given.duration_micros, attributes.get("num_ops", 0)
-        time_ps = micros * PS_PER_US
-        if "duration_ps" in attributes:
-            time_ps = _whole(attributes, "duration_ps", where)
-        elif not micros and self._flops and isinstance(operations, int) and operations > 0:
-            time_ps = round(operations / self._flops * PS_PER_S)
-        if given.type in (LOAD, STORE):
-            stream = MEMORY_STREAM
-        elif attributes.get("is_cpu_op", False):
-            stream = CPU_STREAM
-        else:
-            stream = _whole(attributes, "stream", where) if "stream" in attributes else 0
-        return {"duration_ps": time_ps, "stream": stream}
-
-    def _message(self, kind: int, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
-        own, other = ("comm_src", "comm_dst") if kind == SEND else ("comm_dst", "comm_src")
-        if attributes.get(own, self._rank) != self._rank:
-            raise ConfigError(f"{where}: {own} must be its rank, got {attributes[own]!r}")
-        size = "comm_size" if "comm_size" in attributes else "tensor_size"
-        return {
-            "peer": _whole(attributes, other, where),
-            "size_bytes": _whole(attributes, size, where),
-            "tag": _whole(attributes, "comm_tag", where) if "comm_tag" in attributes else 0,
-        }
-
-    def _call(self, kind: int, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
-        number = _whole(attributes, "comm_type", where)
-        if number not in range(len(CALLS)):
-            raise ConfigError(
-                f"{where}: comm_type must be from 0 to {len(CALLS) - 1}, got {number}"
-            )
-        name = str(attributes.get("pg_name", EVERYBODY))
-        if name not in self._groups:
-            known = ", ".join([*self._groups][:8])
-            raise ConfigError(
-                f"{where}: pg_name must be a known group, got {name!r}; known: {known}; give the "
-                "file of groups"
-            )
-        dimensions = attributes.get("involved_dim")
-        if "pg_name" not in attributes and isinstance(dimensions, list) and not all(dimensions):
-            raise ConfigError(
-                f"{where}: must name its group by pg_name, got involved_dim {dimensions} alone"
-            )
-        call = CALLS[number]
-        size = _whole(attributes, "comm_size", where) if call is not Call.BARRIER else 0
-        rooted = call in ROOTED and "root_rank" in attributes
-        root = _whole(attributes, "root_rank", where) if rooted else 0
-        return {"call": call, "group": self._groups[name], "size_bytes": size, "root": root}
-
-
-def _value(attribute: Any) -> Any:
-    """Return an attribute's value; of a list, its values."""
-    which = attribute.WhichOneof("value")
-    if which is None:
-        return None
-    found = getattr(attribute, which)
-    return list(found.values) if which.endswith("_list") else found
-
-
-def _whole(attributes: Mapping[str, Any], name: str, where: str) -> int:
-    value = attributes.get(name)
-    if not isinstance(value, int) or isinstance(value, bool):
-        got = "none" if value is None else repr(value)
-        raise ConfigError(f"{where}: must have a whole number {name}, got {got:.80}")
-    return value
 
 
 def write_rank(graph: Graph, rank: int, times: Sequence[Times] | None = None) -> Iterator[bytes]:

@@ -9,7 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError
+from ringleaf.files import (
+    ASTRA_WORKLOAD,
+    CHAKRA_JSON,
+    CHAKRA_PRINTED,
+    GOAL_TEXT,
+    find_file,
+    kind_of,
+    tell_file,
+)
 from ringleaf.hosts.workload.formats import chakra
+from ringleaf.hosts.workload.formats.astra_text import read_astra_text
+from ringleaf.hosts.workload.formats.chakra_reading import (
+    Passed,
+    called_groups,
+    named_groups,
+    read_messages,
+    read_rank,
+)
 from ringleaf.hosts.workload.formats.framing import read_bytes
 from ringleaf.hosts.workload.formats.goal import read_goal, write_goal
 from ringleaf.hosts.workload.graph import Graph, check_ranks
@@ -21,20 +38,24 @@ SUFFIX = ".et"
 GROUPS_SUFFIX = ".groups.json"
 """The end of the name of our files of groups; ASTRA-sim's `comm_group.json` is read as well."""
 
+KINDS = (
+    "files that are read: NAME.goal, 'NAME.*.et' and 'NAME.*.json' of Chakra, and ASTRA-sim 1.0's "
+    "and SimAI's text"
+)
+"""The kinds of files with traces, for messages."""
+
 _OTHER_GROUPS = "comm_group.json"
 
 
-def is_trace(text: str) -> bool:
-    """Return whether a text names files of a trace rather than something else."""
-    return text.endswith((SUFFIX, ".goal"))
-
-
-def read_trace(files: str, groups: str = "", flops: float | None = None) -> Graph:
+def read_trace(
+    files: str, groups: str = "", flops: float | None = None, ranks: int | None = None
+) -> Graph:
     """Return the graph of a trace's files.
 
     Args:
-        files: A GOAL file, `NAME.goal`, or Chakra's, `NAME.*.et`, in which `*` stands for the
-            rank.
+        files: A GOAL file, `NAME.goal`; Chakra's, `NAME.*.et` or `NAME.*.json`, in which `*` stands
+            for the rank; or a workload of ASTRA-sim 1.0 or SimAI.
+        ranks: The number of ranks, if the file says nothing of it.
         groups: Chakra's file of groups, JSON like `{"tp0": [0, 1]}`; "": `NAME.groups.json` or
             `comm_group.json` beside the trace, if there is one.
         flops: Operations per second, for computations that have no duration.
@@ -42,29 +63,63 @@ def read_trace(files: str, groups: str = "", flops: float | None = None) -> Grap
     Raises:
         ConfigError: If a file can't be read or is wrong; the message names file, rank and node.
     """
-    path = Path(files)
-    if path.suffix == ".goal":
+    path, kind = Path(files), kind_of(find_file(files) or Path(files))
+    if kind == ASTRA_WORKLOAD:
+        graph = read_astra_text(path, ranks)
+    elif ranks:
+        raise ConfigError(f"ranks: the trace says how many there are, got {ranks}; leave it out")
+    elif path.suffix == ".goal" or kind == GOAL_TEXT:
         graph = read_goal(path)
-    elif path.suffix == SUFFIX:
+    elif is_chakra(files) or kind in (CHAKRA_JSON, CHAKRA_PRINTED):
         graph = _read_chakra(path, groups, flops)
     else:
-        raise ConfigError(f"files: must be NAME.goal or NAME.*{SUFFIX}, got {files!r}")
+        got = tell_file(files) or repr(files)
+        raise ConfigError(f"files: must be of a kind that is read, got {got}; {KINDS}")
     if not any(work.nodes for work in graph.ranks):
         raise ConfigError(f"{files}: must have work to do, got no nodes")
     return graph
 
 
+def is_chakra(files: str) -> bool:
+    """Return whether a text names Chakra's files, by their suffix."""
+    return files.endswith((SUFFIX, f"{SUFFIX}.gz", ".json"))
+
+
 def _read_chakra(pattern: Path, groups: str, flops: float | None) -> Graph:
     paths = find_ranks(pattern)
-    name = pattern.name.partition(".*")[0].removesuffix(SUFFIX)
-    named = _read_groups(pattern, name, groups)
+    name = pattern.name.partition(".*")[0].removesuffix(".gz").removesuffix(SUFFIX)
+    messages = [read_messages(path) for path in paths]
+    named = _groups_in(paths, messages) | _read_groups(pattern, name, groups)
     known = chakra.groups_of(named, len(paths))
     places = {group.name: place for place, group in enumerate(known)}
-    ranks = tuple(chakra.read_rank(path, rank, places, flops) for rank, path in enumerate(paths))
+    passed = Passed()
+    ranks = tuple(
+        read_rank(path, rank, own, places, passed, flops)
+        for rank, (path, own) in enumerate(zip(paths, messages, strict=True))
+    )
     used = {node.group for work in ranks for node in work.nodes}
     if places[chakra.EVERYBODY] not in used and chakra.EVERYBODY not in named:
         known = known[:-1]
-    return Graph(name, ranks, known)
+    return Graph(name, ranks, known, passed.notes())
+
+
+def _groups_in(
+    paths: Sequence[Path], messages: Sequence[Sequence[Any]]
+) -> dict[str, Sequence[int]]:
+    """Return the groups that files tell of and call, on which all must agree."""
+    called = {name for own in messages for name in called_groups(own)}
+    found: dict[str, Sequence[int]] = {}
+    for path, own in zip(paths, messages, strict=True):
+        for name, ranks in named_groups(own).items():
+            if name not in called:
+                continue
+            members = ranks or range(len(paths))
+            if list(found.setdefault(name, members)) != list(members):
+                raise ConfigError(
+                    f"{path}: group {name!r} must have the same ranks in all files, got "
+                    f"{[*members][:8]}; give a file of groups"
+                )
+    return found
 
 
 def find_ranks(pattern: Path) -> list[Path]:

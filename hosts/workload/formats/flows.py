@@ -1,4 +1,4 @@
-"""Flows from CSV files.
+"""Flows from files: our CSV files, and text files of other simulators (`flow_text`).
 
     source,target,size,start
     0,1,64KiB,0
@@ -14,26 +14,37 @@ import csv
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.workload.flows import Flow
-from ringleaf.hosts.workload.formats.framing import read_bytes
+from ringleaf.files import HTSIM, NS3_FLOWS, kind_of
+from ringleaf.hosts.workload.flows import Flow, FlowFile
+from ringleaf.hosts.workload.formats.flow_text import read_htsim_flows, read_ns3_flows
+from ringleaf.hosts.workload.formats.framing import read_text
 from ringleaf.hosts.workload.graph import check_ranks
 from ringleaf.units import parse_size, parse_time
 
 COLUMNS = ("source", "target", "size", "start")
 
 
-def read_flows(path: Path) -> list[Flow]:
-    """Return the flows of a CSV file with a header and the columns `COLUMNS`, in any order.
+OTHERS = {NS3_FLOWS: read_ns3_flows, HTSIM: read_htsim_flows}
+"""The readers of other kinds of files, which are told by their contents."""
+
+
+def read_flows(path: Path) -> FlowFile:
+    """Return the flows of a file.
 
     Raises:
         ConfigError: If it can't be read or a line is wrong; the message names the line.
     """
-    try:
-        text = read_bytes(path).decode()
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path}: must be text, got byte {error.object[error.start]:#x}"
-        ) from error
+    kind = kind_of(path)
+    if kind in OTHERS:
+        return OTHERS[kind](path)
+    if kind:
+        raise ConfigError(f"{path}: must be flows, got {kind}")
+    return FlowFile(_read_csv(path))
+
+
+def _read_csv(path: Path) -> list[Flow]:
+    """Return the flows of a CSV file with a header and the columns `COLUMNS`, in any order."""
+    text = read_text(path)
     reader = csv.DictReader(text.splitlines(), strict=True)
     flows = []
     try:

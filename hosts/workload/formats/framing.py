@@ -1,23 +1,28 @@
-"""Messages in a file, each after its length: the form that Chakra's tools read and write."""
+"""Bytes and text of files, and messages, each after its length, as Chakra's tools have them."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
+from ringleaf.files import kind_of
+
+GZIP = b"\x1f\x8b"
+"""How a file that is compressed by gzip begins."""
 
 MOST_FILE_BYTES = 1 << 30
 MOST_LENGTH_BYTES = 5  # of a length, which is below 2^32
 
 
 def read_frames(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield each message's first byte in the file, and its bytes.
+    """Yield each message's first byte in the file, and its bytes; gzip is taken off before.
 
     Raises:
         ConfigError: If the file can't be read, is too long, or ends within a message.
     """
-    data = read_bytes(path)
+    data = _unzipped(path, read_bytes(path))
     at = 0
     while at < len(data):
         start, size = _length(path, data, at)
@@ -44,6 +49,36 @@ def read_bytes(path: Path) -> bytes:
     if len(data) > MOST_FILE_BYTES:
         raise ConfigError(f"{path}: at most {MOST_FILE_BYTES} bytes, got more")
     return data
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text, in UTF-8, with or without a mark at its begin.
+
+    Raises:
+        ConfigError: If it can't be read, is too long, or is no text.
+    """
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        what = kind_of(path) or f"byte {error.object[error.start]:#x}"
+        raise ConfigError(f"{path}: must be text, got {what}") from error
+
+
+def _unzipped(path: Path, data: bytes) -> bytes:
+    if not data.startswith(GZIP):
+        return data
+    unzip = zlib.decompressobj(zlib.MAX_WBITS | 16)  # 16: with the header of gzip
+    try:
+        plain = unzip.decompress(data, MOST_FILE_BYTES + 1)
+    except zlib.error as error:
+        raise ConfigError(f"{path}: must be compressed by gzip, got {error}") from error
+    if len(plain) > MOST_FILE_BYTES:
+        raise ConfigError(f"{path}: at most {MOST_FILE_BYTES} bytes without gzip, got more")
+    if not unzip.eof:
+        raise ConfigError(
+            f"{path}: must be a whole gzip file, got {len(data)} bytes; it is cut off"
+        )
+    return plain
 
 
 def _length(path: Path, data: bytes, at: int) -> tuple[int, int]:

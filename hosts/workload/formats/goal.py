@@ -12,7 +12,7 @@
 
 Times are in nanoseconds. `requires` waits for the end of a node, `irequires` for its begin.
 Messages meet by sender, receiver and tag; a receive from any sender, or of any tag, is refused, as
-its sender would depend on the network. `cpu` is a stream of computations; `nic` is ignored.
+its sender would depend on the network. `cpu` is a stream of computations; `nic` is not used.
 
 Source:
     Hoefler, Schneider and Lumsdaine, "LogGOPSim", LSAP 2010; the grammar is that of its txt2bin.
@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.workload.formats.framing import read_bytes
+from ringleaf.hosts.workload.formats.framing import read_text
 from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork, check_ranks
 from ringleaf.units import PS_PER_NS
 
@@ -44,6 +44,7 @@ _OPERATION = re.compile(
 _DEPENDENCY = re.compile(rf"({_LABEL})\s+(i?requires)\s+({_LABEL})", re.ASCII)
 _RANKS = re.compile(rf"num_ranks\s+({_NUMBER})", re.ASCII)
 _BEGIN = re.compile(rf"rank\s+({_NUMBER})\s*{{", re.ASCII)
+_NIC = re.compile(rf"\snic\s+(?!0\b){_NUMBER}", re.ASCII)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
@@ -53,12 +54,7 @@ def read_goal(path: Path) -> Graph:
     Raises:
         ConfigError: If it can't be read or is not understood; the message names the line.
     """
-    try:
-        text = read_bytes(path).decode()
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path}: must be text, got byte {error.object[error.start]:#x}"
-        ) from error
+    text = read_text(path)
     bare = _COMMENT.sub(lambda found: "\n" * found[0].count("\n") or " ", text)
     lines = (
         (number, line.strip()) for number, line in enumerate(bare.split("\n"), 1) if line.strip()
@@ -78,7 +74,9 @@ def read_goal(path: Path) -> Graph:
             )
         works[int(begin[1])] = _read_rank(path, number, lines)
     empty = RankWork((), str(path))
-    return Graph(path.stem, tuple(works.get(rank, empty) for rank in range(count)))
+    notes = (f"{path}: numbers of NICs are not used",) if _NIC.search(bare) else ()
+    ranks = tuple(works.get(rank, empty) for rank in range(count))
+    return Graph(path.stem, ranks, notes=notes)
 
 
 def _read_rank(path: Path, start: int, lines: Iterator[tuple[int, str]]) -> RankWork:

@@ -11,7 +11,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena
 from ringleaf.compiled import handler_at, inline, signed
 from ringleaf.networks.virtual.bins import note_queues
-from ringleaf.networks.virtual.crossing import arrive_again, find_port, leave_switch
+from ringleaf.networks.virtual.crossing import arrive_again, find_port, go_round, leave_switch
 from ringleaf.networks.virtual.drops import note_drop
 from ringleaf.networks.virtual.lines import await_idle
 from ringleaf.networks.virtual.pfc.charges import (
@@ -36,7 +36,7 @@ from ringleaf.packets import (
     row_bytes,
     row_of,
 )
-from ringleaf.switches.engine.layout import AGAIN_PORT, PRIORITY
+from ringleaf.switches.engine.layout import AGAIN_PORT, PRIORITY, ROUND_PORT
 from ringleaf.switches.engine.queues import DROPPED, LENGTHS, push
 from ringleaf.switches.engine.replication import replicate
 
@@ -99,6 +99,8 @@ def forward(arena: Arena, at: int, node: int, count: int, now_ps: int) -> None:
                 copy = packet
         elif out == AGAIN_PORT:
             arrive_again(words, at, node, packet, now_ps)
+        elif out == ROUND_PORT:
+            go_round(arena, at, node, packet, now_ps)
         else:
             free_packet(arena, packet)
 

@@ -155,7 +155,8 @@ def test_a_wrong_collective_of_jobs_is_seen(
     monkeypatch.setitem(ALGORITHMS.added, "mine", mine)
     monkeypatch.setattr(figures, "draw_all", lambda folder, cases: {})
     spec.write_text(
-        spec.read_text().replace("[ring, switchml]", "mine").replace("[1, 2]", "1") + "check: no\n"
+        spec.read_text().replace("[ring, switchml]", "mine").replace("[1, 2]", "1")
+        + "check: no\nwide: yes\n"
     )
     _, text = run(spec, tmp_path / "out")
     assert "# wrong values: 22000 FAILED" in text

@@ -121,6 +121,8 @@ def test_switches_see_no_priorities_of_mercury(tmp_path: Path, order: str) -> No
     assert case.queue_series is not None
     used = {level for level, row in enumerate(case.queue_series) if row.any()}
     assert (used == {0}) == (order == "mercury")
+    depths = case.queue_series.sum(axis=0)
+    assert depths.max() == case.rows[0].peak_queue_bytes
 
 
 def test_traces_of_split_collectives_have_each_once(tmp_path: Path) -> None:

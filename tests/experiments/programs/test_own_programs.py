@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples" / "p4"
 BASIC = EXAMPLES / "build" / "basic.json"
 CONTROL = EXAMPLES / "basic_control.py"
+PSA_ROUTER = ROOT / "tests" / "switches" / "psa" / "router.json"
 SUM = EXAMPLES / "build" / "sum.json"
 TOPO = "leafspine,leaves=2,spines=1,hosts=2"
 
@@ -44,11 +45,16 @@ def rows(text: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
-def test_a_router_of_ones_own_carries_a_ring(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return run(tmp_path_factory.mktemp("ours"))
+
+
+@pytest.mark.parametrize("router", [BASIC, PSA_ROUTER], ids=["v1model", "psa"])
+def test_a_router_of_ones_own_carries_a_ring(router: Path, ours: str, tmp_path: Path) -> None:
     """It routes as ours does, so packets take the same times."""
-    ours = run(tmp_path / "ours")
-    own = run(tmp_path / "own", "--program", str(BASIC), "--control", str(CONTROL))
-    assert f"# switches run {BASIC}" in own
+    own = run(tmp_path / "own", "--program", str(router), "--control", str(CONTROL))
+    assert f"# switches run {router}" in own
     assert "# wrong values: 0 OK" in own
     assert rows(own) == rows(ours)
 

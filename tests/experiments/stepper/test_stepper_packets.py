@@ -98,6 +98,8 @@ def test_losses_are_shown_and_nothing_is_added_twice(stormy: Story) -> None:
 
     assert len(lost) >= 3
     assert all(not frame.buffers and not frame.entries for frame in lost)
+    times = [frame.time_ps or 0 for frame in stormy.frames]
+    assert times == sorted(times), "a loss is told when the packet was due"
     held = [c.after.who for frame in stormy.frames for c in frame.buffers]
     assert all(len(set(who)) == len(who) for who in held)
     assert any("counted as" in frame.text for frame in stormy.frames)

@@ -117,6 +117,28 @@ def test_connections_are_made_while_others_are_at_work_on_lossy_links() -> None:
         assert set(rank.result(1, "uint8")) == {10 * ((rank.rank - 1) % 4) + 1}
 
 
+def test_a_rank_passes_on_what_it_has_received_without_a_round_trip() -> None:
+    """Two links of 1 us, four to the other rack, and two; a packet has 90 bytes on the line.
+
+    The network hears of an end when its window is over, a link's time later at most.
+    """
+
+    def script(rank: Rank) -> Steps:
+        if rank.rank:
+            yield [rank.call(Call("recv", "int32", count=2, root=rank.rank - 1), room=8)]
+        if rank.rank < 3:
+            values = np.full(2, 7, np.int32)
+            yield [rank.call(Call("send", "int32", count=2, root=rank.rank + 1), values)]
+
+    wires = Wires([script] * 4).run()
+
+    link_ps = PS_PER_US + serialize_ps(90, 100_000_000_000)
+    assert 8 * link_ps <= wires.ends_ps[3] <= 10 * link_ps
+    assert wires.ends_ps[3] < wires.ends_ps[2], "its sender has the acknowledgement later"
+    assert wires.ranks[3].result(0, "int32") == [7, 7]
+    assert [each.wrong for each in wires.carried] == [0] * 3
+
+
 @pytest.mark.parametrize("dtype", ["float64", "int64", "uint8"])
 @pytest.mark.parametrize("op", ["product", "min"])
 def test_other_reductions_are_carried_by_hosts(dtype: str, op: str) -> None:

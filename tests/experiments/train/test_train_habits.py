@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from commanding import ROOT, SCRIPTS, train
 
+from ringleaf.experiments.train.launch import version_hint
 from ringleaf.experiments.train.on_cpu import hint
 from ringleaf.experiments.train.processes import _free_port
 from ringleaf.experiments.train.spawning import rank_of
@@ -75,6 +76,22 @@ def test_what_cuda_alone_can_do_is_said_in_a_line(tmp_path: Path) -> None:
     assert hint(RuntimeError("shapes differ"), {}) == ""
 
 
+@pytest.mark.parametrize(
+    ("version", "line"),
+    [
+        ("2.13.0+cpu", ""),
+        ("2.14.1+cu130", ""),
+        ("2.1.0", "known to run with PyTorch 2.13 and 2.14, got 2.1.0; if the error is not"),
+        ("2.99.0", "known to run with PyTorch 2.13 and 2.14, got 2.99.0; if the error is not"),
+    ],
+)
+def test_errors_name_the_releases_that_are_known_to_work(version: str, line: str) -> None:
+    found = version_hint(version)
+
+    assert line in found
+    assert bool(found) == bool(line)
+
+
 def test_a_rank_that_fails_leaves_one_traceback(tmp_path: Path) -> None:
     done = train(tmp_path, SCRIPTS / "broken.py", "raises", ranks=4)
 
@@ -100,7 +117,7 @@ def test_an_interrupt_leaves_no_traceback_no_rank_and_no_memory(tmp_path: Path) 
         start_new_session=True,
     )  # fmt: skip
     assert process.stdout is not None
-    left = []
+    left: list[Path] = []
     while len(left) < 4:
         line = process.stdout.readline()
         assert line, "it has ended"

@@ -86,7 +86,7 @@ def test_a_sweep_has_percentiles_of_each_run(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("incast", "--ranks", "1"), "ranks: flows need 2 ranks at least, got 1"),
-        (("star",), "workload: unknown name, got 'star'"),
+        (("star",), "workload: unknown workload, got 'star'"),
         (("incast", "--flow-sizes", "0"), "flow_sizes: sizes must be 1 B or more, got '0'"),
         (("none.csv",), "none.csv"),
         (("gpt13b", "--ranks", "8"), "ranks: is of flows, got 8 for workload: llm"),
@@ -116,3 +116,124 @@ def test_nothing_is_said_of_no_messages() -> None:
     none = Messages(np.zeros((0, 5), np.int64))
     assert none.percentiles_ps() == []
     assert none.fairness() is None
+
+
+def test_drawn_flows_have_slowdowns_by_size(tmp_path: Path) -> None:
+    """30 % of 8 links on average: the table, a file, a figure and the page have them."""
+    code, output = typed(
+        *("workload", "run", "hadoop", "--ranks", "8", "--flows", "300", "--out", str(tmp_path))
+    )
+    assert code == 0, output
+    table = [line.split() for line in output.splitlines() if line.startswith("# ")]
+    start = next(at for at, words in enumerate(table) if words[1:3] == ["slowdown", "by"])
+    shown = [words[1:] for words in table[start + 2 : start + 12]]
+    with (tmp_path / "slowdown.csv").open(newline="") as file:
+        bins = list(csv.DictReader(file))
+    assert [[row["most_bytes"], row["count"], f"{float(row['p99']):.2f}"] for row in bins] == [
+        [words[0], words[1], words[4]] for words in shown
+    ]
+    assert sum(int(row["count"]) for row in bins) == 300
+    assert all(1 <= float(row["p50"]) <= float(row["p95"]) <= float(row["p99"]) for row in bins)
+    with (tmp_path / "results.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) <= 10  # sizes share rows, of which there would be 300
+    most = [int(row["size_bytes"]) for row in rows]
+    assert most == sorted(set(most)) == [int(row["most_bytes"]) for row in bins]
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert sum(int(row["count"]) for row in rows) == 300
+    sizes = sum(int(row["total_bytes"]) for row in rows)
+    with (tmp_path / "messages.csv").open(newline="") as file:
+        messages = list(csv.DictReader(file))
+    assert sizes == sum(int(row["size_bytes"]) for row in messages)
+    last_ps = max(int(row["start_ps"]) for row in messages)
+    assert 0.1 < sizes * 8 * 10**12 / last_ps / (8 * 100e9) < 0.9  # 0.3, but for the few flows
+    assert summary["config"]["load"] is None
+    assert "Slowdown of flows" in (tmp_path / "report.html").read_text()
+    before = (tmp_path / "figures" / "slowdown.png").read_bytes()
+    code, output = typed("plot", str(tmp_path))
+    assert code == 0, output
+    assert (tmp_path / "figures" / "slowdown.png").read_bytes() == before
+
+
+def test_a_spec_names_a_workload_as_the_command_does(tmp_path: Path) -> None:
+    words = ["--ranks", "4", "--topo", "leafspine,leaves=2,spines=1,hosts=2"]
+    run(tmp_path / "command", "incast", *words)
+    spec = tmp_path / "incast.yaml"
+    spec.write_text("workload: incast\nranks: 4\ntopo: leafspine,leaves=2,spines=1,hosts=2\n")
+    code, output = typed("run", "--spec", str(spec), "--out", str(tmp_path / "spec"))
+    assert code == 0, output
+    for name in ("messages.csv", "slowdown.csv", "results.csv"):
+        assert (tmp_path / "spec" / name).read_bytes() == (tmp_path / "command" / name).read_bytes()
+
+
+def test_controls_are_a_list_in_the_command_and_in_specs(tmp_path: Path) -> None:
+    words = ("--ranks", "4", "--topo", "leafspine,leaves=2,spines=1,hosts=2")
+    out = tmp_path / "command"
+    code, output = typed("workload", "run", "incast", *words, "--cc", "fixed,swift", "--out", out)  # type: ignore[arg-type]
+    assert code == 0, output
+    spec = tmp_path / "incast.yaml"
+    spec.write_text(
+        "workload: [incast, permutation]\nranks: 4\ncc: [fixed, swift]\n"
+        "topo: leafspine,leaves=2,spines=1,hosts=2\n"
+    )
+    code, output = typed("run", "--spec", str(spec), "--out", str(tmp_path / "spec"))
+    assert code == 0, output
+    with (out / "sweep.csv").open(newline="") as file:
+        two = list(csv.DictReader(file))
+    with (tmp_path / "spec" / "sweep.csv").open(newline="") as file:
+        four = list(csv.DictReader(file))
+    assert [row["cc"] for row in two] == ["fixed", "swift"]
+    assert [(row["workload"], row["cc"]) for row in four] == [
+        (name, cc) for name in ("incast", "permutation") for cc in ("fixed", "swift")
+    ]
+    assert [row["p99_ps"] for row in two] == [row["p99_ps"] for row in four[:2]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("incats",), "workload: unknown workload, got 'incats'; did you mean 'incast'? valid: g"),
+        (("incast", "--load", "30%"), "load: is of flows that start at random, got 0.3 for patte"),
+        (("random", "--load", "0"), "load: must be above 0, got '0'; write it like 30%"),
+        (("random", "--load", "120%"), "load: must be in [0, 1), got '120%'"),
+        (("random", "--flow-sizes", "websurch"), "flow_sizes: not understood, got 'websurch'"),
+        (("incast", "--cc", "fixed,swfit"), "got 'swfit'; did you mean 'swift'? valid: dcqcn"),
+    ],
+)
+def test_wrong_names_and_loads_are_refused(arguments: tuple[str, ...], message: str) -> None:
+    code, output = typed("workload", "run", *arguments)
+    assert code == 2
+    assert message in " ".join(output.split())
+
+
+PLAN = '{"name": "a", "collective": "allreduce", "gpus": [{"id": 0}]}'
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "message"),
+    [
+        (("workload", "run"), PLAN, "an execution plan of MSCCL++; files that are read: NAME.goal"),
+        (("workload", "show"), "66 1 65\n0\n", "a topology of HPCC's ns-3; files that are read: *"),
+        (
+            ("workload", "run"),
+            "\x7f\x10\0\0\0\0\0\0",
+            "in LogGOPSim's binary form; files that are ",
+        ),
+        (("verify",), PLAN, "algo: can't be the algorithm, got the file 'ring'"),
+        (("run", "--algo"), PLAN, "MSCCL++; files that are read: *.csv, *.xml; names: a2tp"),
+        (("run", "--compress"), PLAN, "compress: can't be the compressor, got the file 'ring'"),
+    ],
+)
+def test_a_file_is_never_a_name(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    text: str,
+    message: str,
+) -> None:
+    """Not even if it is called almost as something is."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ringz").write_text(text)
+    code, output = typed(*words, "ringz")
+    assert code == 2
+    assert message.replace("'ring'", "'ringz'") in " ".join(output.split())

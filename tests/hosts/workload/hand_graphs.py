@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, Kind, Node, RankWork
-from ringleaf.hosts.workload.meetings import Matched, Meeting
+from ringleaf.hosts.workload.matched import Matched, Meeting
 from ringleaf.hosts.workload.replay import Replay
 from ringleaf.units import FOREVER_PS
 

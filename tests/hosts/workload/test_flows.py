@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.workload.flows import Flow, Traffic, graph_of, make_flows
+from ringleaf.hosts.workload.flows import Flow, FlowFile, Traffic, graph_of, make_flows
 from ringleaf.hosts.workload.formats.flows import read_flows
 from ringleaf.hosts.workload.graph import Kind
 from ringleaf.hosts.workload.meetings import match
@@ -105,7 +105,7 @@ def test_flows_start_at_their_times_and_beside_one_another() -> None:
 def test_reads_a_file(tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
     path.write_text("start,source,target,size\n0,0,1,64KiB\n1.5us,3,2,100\n")
-    assert read_flows(path) == [Flow(0, 1, 65536, 0), Flow(3, 2, 100, 1_500_000)]
+    assert read_flows(path) == FlowFile([Flow(0, 1, 65536, 0), Flow(3, 2, 100, 1_500_000)])
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ from ringleaf.hosts.workload.formats.files import read_trace, write_trace
 from ringleaf.hosts.workload.formats.goal import write_goal
 from ringleaf.hosts.workload.graph import Call, Graph, Kind, Node
 from ringleaf.hosts.workload.lower import lower
-from ringleaf.hosts.workload.meetings import Meeting, match
+from ringleaf.hosts.workload.matched import Meeting
+from ringleaf.hosts.workload.meetings import match
 
 ours = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hand_graphs import call, compute, graph, graphs, play, receive, send
 from hypothesis import given
@@ -109,6 +111,77 @@ BROKEN: list[tuple[Graph, str]] = [
 @pytest.mark.parametrize(("made", "message"), BROKEN)
 def test_a_graph_that_would_wait_forever_is_refused(made: Graph, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
+        match(made)
+
+
+RING = range(4)
+
+SENDS_FIRST = graph(
+    *([send(0, (rank + 1) % 4, 8), receive(1, (rank + 3) % 4, 8, 0)] for rank in RING)
+)
+
+LEGAL: list[Graph] = [
+    SENDS_FIRST,
+    graph(  # MPI_Irecv, MPI_Send on all ranks
+        *(
+            [receive(0, (rank + 3) % 4, 8), replace(send(1, (rank + 1) % 4, 8), begun=(0,))]
+            for rank in RING
+        )
+    ),
+    graph(  # the second message is received first
+        [send(0, 1, 8, tag=1), send(1, 1, 8, 0, tag=2)],
+        [receive(0, 0, 8, tag=2), receive(1, 0, 8, 0, tag=1)],
+    ),
+    graph(  # a computation on each side, which waits for the other one's message by way of a third
+        [send(0, 1, 8), receive(1, 2, 8, 0), compute(2, 5, 1)],
+        [send(0, 2, 8), receive(1, 0, 8, 0)],
+        [send(0, 0, 8), receive(1, 1, 8, 0)],
+    ),
+    graph(  # a collective between the send and its receive
+        [send(0, 1, 8), call(1, Call.ALLREDUCE, 8, 0)],
+        [call(0, Call.ALLREDUCE, 8), receive(1, 0, 8, 0)],
+        groups=[(0, 1)],
+    ),
+]
+
+
+@pytest.mark.parametrize("made", LEGAL)
+def test_a_send_does_not_wait_for_its_receive(made: Graph) -> None:
+    assert not play(match(made)).left
+
+
+@pytest.mark.parametrize("made", [*LEGAL[:1], *LEGAL[2:]])
+def test_a_message_beyond_the_limit_waits_for_its_receive(made: Graph) -> None:
+    match(made, 8)
+    with pytest.raises(ConfigError, match=r"in a circle.*; remove a dependency, or make"):
+        match(made, 7)
+
+
+def test_a_receive_that_has_begun_lets_others_begin_whatever_the_limit() -> None:
+    """The begin of a node is not its end: a rank that only waits for begins is in no circle."""
+    assert not play(match(LEGAL[1], 0)).left
+
+
+CIRCLES: list[Graph] = [
+    graph(  # all receive first
+        *([receive(0, (rank + 3) % 4, 8), send(1, (rank + 1) % 4, 8, 0)] for rank in RING)
+    ),
+    graph(  # by way of a computation, and of its begin
+        [receive(0, 1, 8), compute(1, 5, 0), replace(send(2, 1, 8), begun=(1,))],
+        [receive(0, 0, 8), send(1, 0, 8, 0)],
+    ),
+    graph(  # the message after the collective would have to be there before it
+        [call(0, Call.ALLREDUCE, 8), send(1, 1, 8, 0)],
+        [receive(0, 0, 8), call(1, Call.ALLREDUCE, 8, 0)],
+        groups=[(0, 1)],
+    ),
+    graph([receive(0, 1, 8, 1), replace(compute(1, 5), begun=(0,))], [send(0, 0, 8)]),
+]
+
+
+@pytest.mark.parametrize("made", CIRCLES)
+def test_true_circles_are_refused(made: Graph) -> None:
+    with pytest.raises(ConfigError, match=r"in a circle, .*; remove a dependency$"):
         match(made)
 
 

@@ -9,12 +9,18 @@ leaf0 spine0 rate=400G rate_back=200G loss=0.1% buffer=1MiB
 
 from __future__ import annotations
 
+import ast
+import re
 import shlex
 from collections.abc import Mapping
 
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.files.format import Format
-from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows, as_text
+
+LONGEST_DATA = 4096
+_MARK = r"\A(?:\s*#[^\n]*\n)*\S+[ \t]+\S+[ \t]+\{[^\n]*\}[ \t\r]*(?:\n|\Z)"
+"""NetworkX's lists, which end each line with data; ours are known by their ending alone."""
 
 
 def read(text: str, where: str) -> Rows:
@@ -23,11 +29,15 @@ def read(text: str, where: str) -> Rows:
     Raises:
         ConfigError: If a line has more than two names, or an attribute twice.
     """
+    is_ours = True
     about: dict[str, str] = {}
     nodes: dict[str, Row] = {}
     links = []
     for line, content in enumerate(text.splitlines(), start=1):
+        content, data = _without_data(content, f"{where} line {line}")
         names, values = _split(content, f"{where} line {line}")
+        is_ours = is_ours and not data
+        values |= data
         for name in names:
             nodes.setdefault(name, Row(line, {}))
         if len(names) == 2:
@@ -37,11 +47,25 @@ def read(text: str, where: str) -> Rows:
         else:
             about |= values
     found = tuple(NodeRow(name, row) for name, row in nodes.items())
-    return Rows(found, tuple(links), Row(1, about), strict=True)
+    return Rows(found, tuple(links), Row(1, about), strict=is_ours)
+
+
+def _without_data(content: str, where: str) -> tuple[str, dict[str, str]]:
+    """Return a line without the data in braces that NetworkX ends it with, and the data."""
+    match = re.fullmatch(r"([^{]*)(\{.*\})\s*", content)
+    if match is None:
+        return content, {}
+    try:
+        data = ast.literal_eval(match[2][:LONGEST_DATA])
+        return match[1], {str(name): as_text(value) for name, value in data.items()}
+    except (ValueError, SyntaxError, TypeError, AttributeError, MemoryError, RecursionError) as e:
+        raise ConfigError(
+            f"{where}: must be data like {{'rate': '10G'}}, got {match[2]!r:.60}"
+        ) from e
 
 
 def _split(content: str, where: str) -> tuple[list[str], dict[str, str]]:
-    """Return the names and the attributes of a line; NetworkX ends one with `{}`."""
+    """Return the names and the attributes of a line."""
     try:
         words = _words(content)
     except ValueError as error:
@@ -51,8 +75,7 @@ def _split(content: str, where: str) -> tuple[list[str], dict[str, str]]:
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
-            if word != "{}":
-                names.append(word)
+            names.append(word)
         elif key in values:
             raise ConfigError(f"{where}: {key} is there twice, got {content.strip()!r:.60}")
         else:
@@ -96,4 +119,4 @@ def _is_odd(word: str) -> bool:
     return any(letter in word for letter in " \t\"'\\#")
 
 
-FORMAT = Format("a plain edge list", (".edges",), "", read, write)
+FORMAT = Format("a plain edge list", (".edges", ".edgelist"), _MARK, read, write)

@@ -48,6 +48,7 @@ def read(text: str, where: str) -> Rows:
         for each in root.all("key")
     }
     [graph] = graphs
+    default = "true" if graph.attributes.get("edgedefault") == "directed" else "false"
     nodes, links = [], []
     for child in graph.children:
         if child.name in ("hyperedge", "graph") or list(child.all("graph")):
@@ -60,7 +61,12 @@ def read(text: str, where: str) -> Rows:
         elif child.name == "edge":
             ends = (_needed(child, "source", where), _needed(child, "target", where))
             links.append(LinkRow(*ends, _row(child, keys, where)))
-    is_directed = graph.attributes.get("edgedefault") == "directed"
+            if child.attributes.get("directed", default) != default:
+                raise ConfigError(
+                    f"{where} line {child.line}: edges must be like edgedefault, "
+                    f"got directed={child.attributes['directed']!r:.20}"
+                )
+    is_directed = default == "true"
     return Rows(tuple(nodes), tuple(links), _row(graph, keys, where), is_directed)
 
 
@@ -81,7 +87,8 @@ def _row(element: Element, keys: Mapping[str, _Key], where: str) -> Row:
         name = data.attributes.get("key", "")
         if name not in keys:
             raise ConfigError(f"{where} line {data.line}: no <key> has this id, got {name!r}")
-        values[keys[name].name] = data.text.strip()
+        if not data.children:  # those of yEd are about looks
+            values[keys[name].name] = data.text.strip()
     return Row(element.line, values)
 
 
@@ -126,5 +133,5 @@ def _data(
 
 
 FORMAT = Format(
-    "GraphML, of NetworkX, yEd and others", (".graphml", ".xml"), "<graphml", read, write
+    "GraphML, of NetworkX, yEd and others", (".graphml", ".xml"), r"<graphml\b", read, write
 )

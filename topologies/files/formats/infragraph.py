@@ -213,5 +213,5 @@ def _short(value: Decimal) -> int | float:
 
 
 FORMAT = Format(
-    "InfraGraph's infrastructures", (".yaml", ".yml", ".json"), '"instances"', read, write
+    "InfraGraph's infrastructures", (".yaml", ".yml", ".json"), r'\binstances"?\s*:', read, write
 )

@@ -1,20 +1,30 @@
-"""NCCL's topology of one machine, as NCCL_TOPO_DUMP_FILE writes it: CPUs, PCI switches and GPUs.
+"""NCCL's topology of machines, as NCCL_TOPO_DUMP_FILE writes it, and RCCL's, its twin of AMD.
 
 Source:
-    NVIDIA/nccl, src/graph/topo.cc and topo.h (commit 5067397c): a PCI link has its generation's
-    rate per lane, an NVLink that of the GPU's compute capability, CPUs are joined with one another
-    by a rate that depends on their kind, all NVSwitches are one, and there are no latencies.
+    NVIDIA/nccl, src/graph/topo.cc and topo.h (commit 5067397c); ROCm/rccl, the same files (commit
+    0cbce2a7): NVLinks, XGMI and NVLink-C2C join GPUs with one another, with the NVSwitch or with
+    their CPU, CPUs of a host are joined with one another, all NVSwitches are one, and there are no
+    latencies. Links to devices that are not in the file are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ringleaf.errors import ConfigError
+from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.files.attributes import HOST, SWITCH, read_way
 from ringleaf.topologies.files.format import Format
 from ringleaf.topologies.files.markup import Element, read_xml
+from ringleaf.topologies.files.nccl_rates import (
+    PCILINK_MBPS,
+    cpu_mbps,
+    nvlink_mbps,
+    pci_mbps,
+    whole,
+    xgmi_mbps,
+)
 from ringleaf.topologies.files.nccl_writing import LINK_NOTE, NOTE, write
 from ringleaf.topologies.files.notes import read_note
 from ringleaf.topologies.files.reduction import Edge, Parts, Terms, split
@@ -23,117 +33,163 @@ from ringleaf.units import exact_rate
 
 NVSWITCH = "nvswitch"
 NVLINK, PCI = "nvlink", "pci"
+"""The kinds of links: between GPUs (XGMI is one), and below CPUs."""
 
-_LANE_MBPS = {"2.5": 1500, "5": 3000, "8": 6000, "16": 12000, "32": 24000, "64": 48000}
-_OTHER_LANE_MBPS = 6000
-_NVLINK_MBPS = (
-    *((100, 320_800), (90, 164_800), (86, 96_000)),
-    *((80, 160_000), (70, 160_000), (60, 144_000)),
-)
-_OTHER_NVLINK_MBPS = 160_000
-_PCILINK_MBPS = 40_000_000
-_CPU_MBPS = {"ppc64": 256_000, "arm64": 48_000, "AuthenticAMD": 128_000}
-_INTEL_MBPS = ((0xCF, 320_000), (0x8F, 176_000), (0x55, 80_000), (0, 48_000))
-_OTHER_CPU_MBPS = 40_000_000
+CPU_CLASS, GPU_CLASSES = "0x068001", ("0x03", "0x12")
+
+INSIDE = {
+    "system": ("cpu",),
+    "cpu": ("pci", "nic"),
+    "pci": ("pci", "gpu", "nic", "pcilink"),
+    "gpu": ("nvlink", "xgmi", "c2c"),
+}
+"""The elements that are used, and `nic`, which leads outside; others are named in a note."""
 
 
 def read(text: str, where: str) -> Rows:
     """Return GPUs as hosts, in the order of their ranks, and what joins them as switches.
 
-    Where NVLinks join all GPUs, they are the network, and PCI is left out, as NCCL does not use it
-    between such GPUs. What leads to NICs only is left out.
+    Where NVLinks or XGMI join all GPUs, they are the network, and PCI is left out, as NCCL does
+    not use it between such GPUs. What leads to NICs only is left out. In a file without a `gpu`,
+    such as clouds give NCCL, devices of a GPU's PCI class are GPUs.
 
     Raises:
         ConfigError: If it is no such file, or has no GPU.
+        TopologyError: If nothing in it joins GPUs of several hosts.
     """
     root = read_xml(text, where)
     if root.name != "system":
         raise ConfigError(f"{where} line {root.line}: must be a <system>, got <{root.name}>")
-    machine = _Machine(where)
+    hashes = list(dict.fromkeys(cpu.attributes.get("host_hash", "") for cpu in root.all("cpu")))
+    unknown = Counter(_unknown(root))
+    machine = _Machine(where, is_template="gpu" not in _names(root))
     for cpu in root.all("cpu"):
-        machine.add_cpu(cpu)
+        number = hashes.index(cpu.attributes.get("host_hash", ""))
+        machine.add_cpu(cpu, f"host{number}." if len(hashes) > 1 else "")
     if not machine.gpus:
-        raise ConfigError(f"{where} line {root.line}: must have a <gpu>, got none")
+        raise ConfigError(
+            f"{where} line {root.line}: must have a <gpu>, or a <pci> of class 0x03, got none"
+        )
     machine.join()
     about = read_note(root.attributes.get(NOTE), f"{where} line {root.line}")
     chosen = machine.edges[NVLINK]
     if about or not machine.is_joined(chosen):
         chosen = [*chosen, *machine.edges[PCI]]
+    if len(hashes) > 1 and not machine.is_joined(chosen):
+        raise TopologyError(
+            f"{where}: GPUs of several hosts must be joined by NVLinks, got {len(hashes)} hosts "
+            "whose network the file does not tell; keep one host_hash, and write node= for more"
+        )
     network = Parts.of(machine.rows, chosen)
     network.reduce(machine.rows if about else machine.gpus, ())
     gpus = sorted(machine.gpus, key=machine.gpus.__getitem__)  # stable: equal ranks keep order
     others = sorted(machine.rows.keys() - gpus, key=machine.order.__getitem__)
     names = [name for name in (*gpus, *others) if name in network.edges]
     rows = (NodeRow(name, machine.rows[name]) for name in names)
-    return Rows(tuple(rows), network.links(), Row(root.line, about))
+    notes = [*machine.notes()]
+    if unknown:
+        notes.append(f"not used: {', '.join(f'<{name}>' for name in unknown)}")
+    return Rows(tuple(rows), network.links(), Row(root.line, about), notes=tuple(notes))
+
+
+def _names(element: Element) -> set[str]:
+    """Return the names of all elements inside one."""
+    return {child.name for child in element.children}.union(*map(_names, element.children))
+
+
+def _unknown(element: Element) -> Iterator[str]:
+    """Yield the names of elements that are not used, but those inside of NICs."""
+    for child in element.children:
+        if child.name in INSIDE.get(element.name, ()):
+            yield from _unknown(child) if child.name != "nic" else ()
+        else:
+            yield child.name
 
 
 @dataclass(slots=True)
 class _Machine:
     """The nodes of a machine, and its links, by their kind.
 
-    `gpus` has ranks by name, `order` the nodes' places, `names` their names by bus id, and
-    `one_way` the links that are told from each end.
+    `gpus` has ranks by name, `order` the nodes' places, `names` their names by host and bus id,
+    and `one_way` the links that are told from each end.
     """
 
     where: str
+    is_template: bool
     rows: dict[str, Row] = field(default_factory=dict)
     gpus: dict[str, int] = field(default_factory=dict)
     order: dict[str, int] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
+    names: dict[tuple[str, str], str] = field(default_factory=dict)
     edges: dict[str, list[Edge]] = field(default_factory=lambda: {NVLINK: [], PCI: []})
-    cpus: list[tuple[str, Element]] = field(default_factory=list)
-    one_way: list[tuple[str, str, Element, str, int]] = field(default_factory=list)
+    cpus: list[tuple[str, str, Element]] = field(default_factory=list)
+    one_way: list[tuple[str, str, str, Element, int]] = field(default_factory=list)
+    missing: Counter[str] = field(default_factory=Counter)
 
-    def add_cpu(self, cpu: Element) -> None:
-        """Add a CPU, the PCI devices below it, and what is below those."""
-        name = f"cpu{cpu.attributes.get('numaid', len(self.cpus))}"
+    def add_cpu(self, cpu: Element, host: str) -> None:
+        """Add a CPU, the PCI devices below it, and what is below those; `host` begins its names."""
+        name = f"{host}cpu{cpu.attributes.get('numaid', len(self.cpus))}"
         values = self._note(cpu, NOTE)
         parent = None
         if values.get("role") != "none":
             parent = self._add(name, cpu, {"role": SWITCH, "kind": "cpu"})
-            self.cpus.append((parent, cpu))
+            self.cpus.append((parent, host, cpu))
         for child in cpu.all("pci"):
-            self._add_pci(child, parent)
+            self._add_pci(child, parent, parent, host)
 
-    def _add_pci(self, pci: Element, parent: str | None) -> None:
+    def _add_pci(self, pci: Element, parent: str | None, cpu: str | None, host: str) -> None:
+        gpus = list(pci.all("gpu"))
+        if self.is_template and pci.attributes.get("class", "").startswith(GPU_CLASSES):
+            gpus = [Element("gpu", pci.line, {})]
+        if list(pci.all("nic")) and not gpus:
+            return
         bus = pci.attributes.get("busid", "")
-        if not bus or bus in self.names:
+        if not bus or (host, bus) in self.names:
             raise ConfigError(
                 f"{self._place(pci)}: <pci> must have a busid of its own, got {bus!r:.40}"
             )
-        gpus = list(pci.all("gpu"))
-        if list(pci.all("nic")) and not gpus:
-            return
+        has_own_way = False
         if gpus:
-            name = self._add_gpu(gpus[0])
+            name = self._add_gpu(gpus[0], host)
+            has_own_way = cpu is not None and self._join_cpu(name, gpus[0], cpu)
         else:
-            name = self._add(bus, pci, {"role": SWITCH, "kind": "pci"})
-        self.names[bus] = name
-        if parent is not None:
-            self._link(PCI, name, parent, pci, _pci_mbps(pci.attributes))
+            name = self._add(f"{host}{bus}", pci, {"role": SWITCH, "kind": "pci"})
+        self.names[host, bus] = name
+        if parent is not None and not has_own_way:
+            self._link(PCI, name, parent, pci, pci_mbps(pci.attributes))
         for child in pci.all("pci"):
-            self._add_pci(child, name)
+            self._add_pci(child, name, cpu, host)
         for child in pci.all("pcilink"):
-            target = child.attributes.get("target", "")
-            self.one_way.append((PCI, name, child, target, _PCILINK_MBPS))
+            self.one_way.append((PCI, host, name, child, PCILINK_MBPS))
 
-    def _add_gpu(self, gpu: Element) -> str:
-        name = self._add(f"gpu{gpu.attributes.get('dev', len(self.gpus))}", gpu, {"role": HOST})
-        self.gpus[name] = _whole(gpu.attributes.get("rank"), len(self.gpus))
-        capability = _whole(gpu.attributes.get("sm"), 0)
-        each_mbps = next(
-            (mbps for least, mbps in _NVLINK_MBPS if capability >= least), _OTHER_NVLINK_MBPS
-        )
-        for link in gpu.all("nvlink"):
-            mbps = each_mbps * _whole(link.attributes.get("count"), 1)
-            self.one_way.append((NVLINK, name, link, link.attributes.get("target", ""), mbps))
+    def _add_gpu(self, gpu: Element, host: str) -> str:
+        number = gpu.attributes.get("dev", len(self.gpus))
+        name = self._add(f"{host}gpu{number}", gpu, {"role": HOST})
+        self.gpus[name] = whole(gpu.attributes.get("rank"), len(self.gpus))
+        for link in gpu.all("nvlink", "xgmi"):
+            rate = xgmi_mbps if link.name == "xgmi" else nvlink_mbps
+            mbps = rate(gpu.attributes) * whole(link.attributes.get("count"), 1)
+            if link.attributes.get("tclass") != CPU_CLASS:
+                self.one_way.append((NVLINK, host, name, link, mbps))
         return name
+
+    def _join_cpu(self, name: str, gpu: Element, cpu: str) -> bool:
+        """Join a GPU with its CPU by NVLinks or C2C, and return whether it is; PCI is slower."""
+        rate = {"nvlink": nvlink_mbps, "xgmi": xgmi_mbps}
+        mbps = sum(
+            whole(link.attributes.get("count"), 1) * rate[link.name](gpu.attributes)
+            for link in gpu.all("nvlink", "xgmi")
+            if link.attributes.get("tclass") == CPU_CLASS
+        )
+        for link in gpu.all("c2c"):  # whose bw is in megabytes per second
+            mbps += whole(link.attributes.get("count"), 1) * whole(link.attributes.get("bw"), 0) * 8
+        if mbps:
+            self._link(PCI, name, cpu, gpu, mbps)
+        return bool(mbps)
 
     def _add(self, name: str, element: Element, values: Mapping[str, str]) -> str:
         note = self._note(element, NOTE)
         name = note.pop("name", name)
-        self.order[name] = _whole(note.pop("order", None), len(self.order))
+        self.order[name] = whole(note.pop("order", None), len(self.order))
         if name in self.rows:
             raise ConfigError(f"{self._place(element)}: two nodes are called {name!r}")
         named = {"role": values["role"]} if "label" in note else values
@@ -141,43 +197,59 @@ class _Machine:
         return name
 
     def join(self) -> None:
-        """Add the links that are told from their ends, and those between CPUs."""
-        pairs: dict[tuple[str, str], Edge] = {}
-        for kind, name, element, target, mbps in self.one_way:
-            other = self._target(element, target)
-            if other in self.gpus or kind == PCI:
-                back = pairs.pop((other, name), None)
-                there, _ = self._terms(element, mbps)
-                if (name, other) in pairs:
-                    raise ConfigError(
-                        f"{self._place(element)}: {name} has this link twice, got {target!r}"
-                    )
-                if back is None:
-                    order = self._order(element)
-                    pairs[name, other] = Edge(name, other, there, there, element.line, order)
-                else:
-                    whole = Edge(other, name, back.there, there, back.line, back.order)
-                    self.edges[kind].append(whole)
-            else:
+        """Add the links that are told from their ends, and those between CPUs of a host."""
+        pairs: dict[tuple[str, str, str], Edge] = {}
+        for (kind, name, other), (element, mbps) in self._together().items():
+            if other not in self.gpus and kind == NVLINK:
                 self._link(kind, name, other, element, mbps)
-        for edge in pairs.values():  # told from one end only
-            self.edges[NVLINK].append(edge)
-        for number, (name, cpu) in enumerate(self.cpus):
-            for other, _ in self.cpus[:number]:
-                self._link(PCI, name, other, cpu, _cpu_mbps(cpu.attributes))
+                continue
+            there, _ = self._terms(element, mbps)
+            back = pairs.pop((kind, other, name), None)
+            if back is None:
+                order = self._order(element)
+                pairs[kind, name, other] = Edge(name, other, there, there, element.line, order)
+            else:
+                both = Edge(other, name, back.there, there, back.line, back.order)
+                self.edges[kind].append(both)
+        for (kind, _, _), edge in pairs.items():  # told from one end only
+            self.edges[kind].append(edge)
+        for number, (name, host, cpu) in enumerate(self.cpus):
+            for other, other_host, _ in self.cpus[:number]:
+                if host == other_host:
+                    self._link(PCI, name, other, cpu, cpu_mbps(cpu.attributes))
 
-    def _target(self, element: Element, target: str) -> str:
-        """Return the node that a link leads to; an unknown one is the NVSwitch, or its CPU."""
-        if target in self.names:
-            return self.names[target]
-        kind = element.attributes.get("tclass", "")
-        if kind == "0x068001" and self.cpus:
-            return self.cpus[0][0]
-        if kind.startswith("0x03") or element.name == "pcilink":
-            raise ConfigError(f"{self._place(element)}: no device has this busid, got {target!r}")
+    def _together(self) -> dict[tuple[str, str, str], tuple[Element, int]]:
+        """Return the links that are told from one end, those between the same two as one."""
+        found: dict[tuple[str, str, str], tuple[Element, int]] = {}
+        for kind, host, name, element, mbps in self.one_way:
+            other = self._target(element, host)
+            if other:
+                first, before = found.get((kind, name, other), (element, 0))
+                found[kind, name, other] = first, before + mbps
+        return found
+
+    def _target(self, element: Element, host: str) -> str:
+        """Return the node that a link leads to: "" if there is none, or else the NVSwitch."""
+        target, kind = (element.attributes.get(name, "") for name in ("target", "tclass"))
+        if (host, target) in self.names:
+            return self.names[host, target]
+        if kind.startswith(GPU_CLASSES) or element.name == "pcilink":
+            self.missing[target] += 1
+            return ""
         if NVSWITCH not in self.rows:
             self._add(NVSWITCH, Element("", element.line, {}), {"role": SWITCH, "kind": NVSWITCH})
         return NVSWITCH
+
+    def notes(self) -> Iterator[str]:
+        """Yield lines on what is assumed and left out."""
+        if self.is_template:
+            yield (
+                "GPUs are known by their PCI class; the file has no NVLinks, which NCCL adds when "
+                "it runs: NCCL_TOPO_DUMP_FILE writes them"
+            )
+        if self.missing:
+            shown = ", ".join([*self.missing][:3]) + (", ..." if len(self.missing) > 3 else "")
+            yield f"left out: links to {shown}: no such device in the file"
 
     def _link(self, kind: str, a: str, b: str, element: Element, mbps: int) -> None:
         there, back = self._terms(element, mbps)
@@ -192,7 +264,7 @@ class _Machine:
 
     def _order(self, element: Element) -> int:
         """Return the place of a link among all: its own, or that of its line."""
-        return _whole(self._note(element, LINK_NOTE).get("order"), element.line)
+        return whole(self._note(element, LINK_NOTE).get("order"), element.line)
 
     def is_joined(self, edges: list[Edge]) -> bool:
         """Return whether these links join all GPUs."""
@@ -215,24 +287,4 @@ class _Machine:
         return f"{self.where} line {element.line}"
 
 
-def _whole(text: str | None, otherwise: int) -> int:
-    if text is None or not text.isascii() or not text.isdecimal() or len(text) > 9:
-        return otherwise
-    return int(text)
-
-
-def _pci_mbps(attributes: Mapping[str, str]) -> int:
-    speed = attributes.get("link_speed", "").partition(" ")[0].removesuffix(".0")
-    lanes = _whole(attributes.get("link_width"), 0) or 16
-    return lanes * _LANE_MBPS.get(speed, _OTHER_LANE_MBPS)
-
-
-def _cpu_mbps(attributes: Mapping[str, str]) -> int:
-    arch, vendor = attributes.get("arch", ""), attributes.get("vendor", "")
-    if vendor == "GenuineIntel":
-        model = _whole(attributes.get("modelid"), 0) if attributes.get("familyid") == "6" else 0
-        return next(mbps for least, mbps in _INTEL_MBPS if model >= least)
-    return _CPU_MBPS.get(arch, _CPU_MBPS.get(vendor, _OTHER_CPU_MBPS))
-
-
-FORMAT = Format("NCCL's topology of a machine", (".xml",), "", read, write)
+FORMAT = Format("NCCL's topology of a machine", (".xml",), r"<system\b", read, write)

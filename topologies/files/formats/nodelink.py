@@ -26,7 +26,10 @@ def read(text: str, where: str) -> Rows:
     if not isinstance(data, Located):
         raise ConfigError(f"{where}: must be an object with nodes and edges, got {data!r:.60}")
     edges = "links" if "links" in data else "edges"
-    nodes = [_part(each, where, "id") for each in _list(data, "nodes", where)]
+    items = _list(data, "nodes", where)
+    if not any(isinstance(each, Located) and "id" in each for each in items):
+        items = [_numbered(each, number) for number, each in enumerate(items)]
+    nodes = [_part(each, where, "id") for each in items]
     links = [_part(each, where, "source", "target") for each in _list(data, edges, where)]
     about = data.get("graph", {})
     return Rows(
@@ -35,6 +38,15 @@ def read(text: str, where: str) -> Rows:
         _row(about) if isinstance(about, Located) else Row(data.line, {}),
         data.get("directed") is True,
     )
+
+
+def _numbered(item: Any, number: int) -> Any:
+    """Return a node with its number as id, by which links without ids mean it, as in d3."""
+    if not isinstance(item, Located):
+        return item
+    found = Located(item, id=number)
+    found.line = item.line
+    return found
 
 
 def _list(data: Located, name: str, where: str) -> list[Any]:
@@ -50,20 +62,23 @@ def _part(item: Any, where: str, *needed: str) -> tuple[list[str], Row]:
         raise ConfigError(f"{where}: a node or edge must be an object, got {item!r:.60}")
     names = []
     for key in needed:
-        if not isinstance(item.get(key), (str, int)):
+        name = item.get(key)
+        if isinstance(name, list) and name:  # of grids, which NetworkX names by tuples
+            name = ",".join(map(str, name))
+        if not isinstance(name, (str, int)):
             raise ConfigError(
                 f"{where} line {item.line}: must have {key!r}, a text or whole number, "
                 f"got {item.get(key)!r:.60}"
             )
-        names.append(str(item[key]))
+        names.append(str(name))
     return names, _row(item, *needed)
 
 
 def _row(item: Located, *without: str) -> Row:
     values = {
-        name: as_text(value)
+        name: json.dumps(value) if isinstance(value, dict) else as_text(value)
         for name, value in item.items()
-        if name not in without and value is not None and not isinstance(value, dict)
+        if name not in without and value is not None
     }
     return Row(item.line, values)
 
@@ -88,4 +103,8 @@ def _lines(items: list[dict[str, str]]) -> str:
     return ",\n".join(f"  {json.dumps(each)}" for each in items)
 
 
-FORMAT = Format("node-link JSON, of NetworkX and d3", (".json",), "", read, write)
+_MARK = (
+    r'\A\s*\{(?![\s\S]*"elements"\s*:\s*\{)(?=[\s\S]*"nodes"\s*:\s*\[)[\s\S]*"(?:links|edges)"\s*:'
+)
+
+FORMAT = Format("node-link JSON, of NetworkX and d3", (".json",), _MARK, read, write)

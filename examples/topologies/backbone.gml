@@ -1,0 +1,15 @@
+graph [
+  label "three sites, with rates as in the Topology Zoo"
+  node [ id 0 label "Oslo" type "router" ]
+  node [ id 1 label "Bergen" type "router" ]
+  node [ id 2 label "Tromso" type "router" ]
+  node [ id 3 label "oslo-1" type "server" ]
+  node [ id 4 label "bergen-1" type "server" ]
+  node [ id 5 label "tromso-1" type "server" ]
+  edge [ source 0 target 1 LinkSpeedRaw 10000000000.0 length_km 300 ]
+  edge [ source 0 target 1 LinkSpeedRaw 10000000000.0 length_km 310 ]
+  edge [ source 1 target 2 LinkSpeedRaw 2500000000.0 length_km 1100 ]
+  edge [ source 0 target 3 LinkSpeedRaw 10000000000.0 length_km 1 ]
+  edge [ source 1 target 4 LinkSpeedRaw 10000000000.0 length_km 1 ]
+  edge [ source 2 target 5 LinkSpeedRaw 10000000000.0 length_km 1 ]
+]

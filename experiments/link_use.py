@@ -1,0 +1,168 @@
+"""The use of links: for the table, the report and `links.csv`.
+
+Each direction of a link has its rate, the bytes that it sent, the share of the time in which it was
+busy, the deepest that its queue was, and the packets that found that queue full.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import networkx as nx
+
+from ringleaf.shipped import PAGE
+from ringleaf.topologies.graph import link, natural
+from ringleaf.units import PS_PER_S, format_rate
+
+if TYPE_CHECKING:
+    from ringleaf.networks.outcome import RunResult
+
+FILE = "links.csv"
+MOST = 1000
+"""The most directions of a row in the file; those left out are the least busy."""
+SHOWN = 200  # of a row in the report
+
+Key = tuple[str, int]
+"""The key of a row: its algorithm, and the bytes of each rank's tensor."""
+
+_NAMES = (
+    *("algo", "of_bytes", "from", "to", "rate_bps", "sent_bytes", "utilisation_percent"),
+    *("peak_queue_bytes", "drops"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUse:
+    """The use of one direction of a link."""
+
+    source: str
+    target: str
+    rate_bps: int
+    sent_bytes: int  # line time: frame, preamble, FCS and gap
+    percent: float  # of the time until the last rank was done in which it was busy
+    peak_queue_bytes: int | None  # None: a host's, or not known
+    drops: int  # packets that found its queue full
+
+    @property
+    def name(self) -> str:
+        """Its ends, as the topology's drawing names them."""
+        return f"{self.source} to {self.target}"
+
+
+def uses_of(graph: nx.Graph[str], outcome: RunResult) -> list[LinkUse]:
+    """Return the use of all directions of links, the busiest first."""
+    drops: Counter[tuple[str, str]] = Counter()
+    for drop in outcome.drop_counts:
+        drops[drop.switch, drop.peer] += drop.packets
+    time_ps = max(outcome.time_ps, 1)
+    found = []
+    for ends, sent_bytes in outcome.link_bytes.items():
+        rate_bps = link(graph, *ends).rate_bps
+        busy_ps = int(sent_bytes) * 8 * PS_PER_S / rate_bps
+        percent = min(100 * busy_ps / time_ps, 100.0)  # acknowledgements may come after the end
+        peak = outcome.queue_peaks.get(ends)
+        found.append(LinkUse(*ends, rate_bps, int(sent_bytes), percent, peak, drops[ends]))
+    return sorted(found, key=lambda use: (-use.percent, natural(use.source), natural(use.target)))
+
+
+def tell(uses: Sequence[LinkUse]) -> str:
+    """Return the bottleneck as a phrase: `busiest link: s2 to s0, 100 % of the time`."""
+    if not uses or not uses[0].sent_bytes:
+        return ""
+    told = _percent(uses[0])
+    others = sum(_percent(use) == told for use in uses) - 1
+    more = f"; {others} more as busy" if others else ""
+    return f"busiest link: {uses[0].name}, {told} % of the time{more}"
+
+
+def _percent(use: LinkUse) -> str:
+    return f"{use.percent:.1f}".removesuffix(".0")
+
+
+def as_csv(uses: Mapping[Key, Sequence[LinkUse]]) -> str:
+    """Return the text of `links.csv`."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_NAMES)
+    for key, found in uses.items():
+        for use in found[:MOST]:
+            peak = "" if use.peak_queue_bytes is None else use.peak_queue_bytes
+            row = (*key, use.source, use.target, use.rate_bps, use.sent_bytes)
+            writer.writerow((*row, f"{use.percent:.4f}", peak, use.drops))
+    return text.getvalue()
+
+
+def from_csv(text: str) -> dict[Key, list[LinkUse]]:
+    """Return the uses from the text of `links.csv`."""
+    found: dict[Key, list[LinkUse]] = defaultdict(list)
+    for row in csv.DictReader(io.StringIO(text)):
+        algo, of_bytes, source, target, rate, sent, percent, peak, drops = map(row.get, _NAMES)
+        use = LinkUse(
+            *(str(source), str(target), int(str(rate)), int(str(sent)), float(str(percent))),
+            *(int(peak) if peak else None, int(str(drops))),
+        )
+        found[str(algo), int(str(of_bytes))].append(use)
+    return dict(found)
+
+
+def read(folder: Path) -> dict[Key, list[LinkUse]]:
+    """Return the uses that a run has left in its directory; an older one has none."""
+    path = folder / FILE
+    return from_csv(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def as_html(
+    uses: Mapping[Key, Sequence[LinkUse]], titles: Iterable[str], what: str
+) -> Iterator[str]:
+    """Yield the report's table of links, which a click on a column's name sorts.
+
+    Args:
+        uses: The uses of some rows.
+        titles: What each row is called.
+        what: The name of the column of titles.
+    """
+    if not any(uses.values()):
+        return
+    rows = list(zip(titles, uses.values(), strict=True))
+    yield "<h2>Links</h2>"
+    for title, found in rows:
+        if told := tell(found):
+            yield f"<p>{escape(title)}: {escape(told)}.</p>"
+    yield '<div class="scroll tall"><table class="sortable"><thead><tr>'
+    columns = (what, "from", "to", "rate", "bytes sent", "utilisation (%)", "queue (B)", "drops")
+    yield "".join(f'<th><button type="button">{name}</button></th>' for name in columns)
+    yield "</tr></thead><tbody>"
+    for title, found in rows:
+        for use in found[:SHOWN]:
+            yield _as_row(title, use)
+    yield "</tbody></table></div>"
+    yield (
+        '<p class="soft">Both directions of each link, busiest first: a click on a column sorts by '
+        "it. Bytes are line time: with headers, preambles and gaps. Queue: the most in it. "
+        f"{'The rest is' if any(len(found) > SHOWN for _, found in rows) else 'They are'} in "
+        f"{FILE}.</p>"
+    )
+    script = (PAGE / "sort.js").read_text(encoding="utf-8")
+    yield f"<script>{script}</script>"
+
+
+def _as_row(title: str, use: LinkUse) -> str:
+    peak = use.peak_queue_bytes
+    cells = (
+        (title, title), (use.source, use.source), (use.target, use.target),
+        (use.rate_bps, format_rate(use.rate_bps)), (use.sent_bytes, f"{use.sent_bytes:,}"),
+    )  # fmt: skip
+    told = "".join(f'<td data-of="{escape(str(of))}">{escape(text)}</td>' for of, text in cells)
+    share = f'<td class="share" style="--share:{use.percent:.1f}%" data-of="{use.percent:.4f}">'
+    tail = "".join(
+        f'<td data-of="{-1 if of is None else of}">{"" if of is None else f"{of:,}"}</td>'
+        for of in (peak, use.drops)
+    )
+    return f"<tr>{told}{share}{use.percent:.1f}</td>{tail}</tr>"

@@ -1,0 +1,142 @@
+"""Registers, counters, meters and value sets that commands write.
+
+    register_write REGISTER INDEX VALUE; counter_write COUNTER INDEX PACKETS BYTES
+    meter_set_rates METER INDEX RATE:BURST RATE:BURST; meter_array_set_rates METER ...
+    pvs_add SET VALUE
+
+BMv2's rates are in bytes or packets per microsecond, P4Runtime's per second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from finsy import (
+    P4CounterData,
+    P4CounterEntry,
+    P4MeterConfig,
+    P4MeterEntry,
+    P4RegisterEntry,
+    P4Schema,
+    P4ValueSetEntry,
+)
+from finsy.p4entity import P4ValueSetMember
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.programs.matching import full_name
+from ringleaf.experiments.programs.words import check_form, numbers
+from ringleaf.switches.stf.commands import read_rates
+
+
+class Arrays:
+    """What is written last counts: P4Runtime's entities, by what they write."""
+
+    def __init__(self, schema: P4Schema) -> None:
+        self._schema = schema
+        self._written: dict[tuple[str, str, int], Any] = {}  # kind, name, index
+        self._members: dict[str, list[int]] = {}  # of value sets
+
+    def commands(self) -> dict[str, Callable[[str, Sequence[str]], None]]:
+        return {
+            "register_write": self._write_register,
+            "register_reset": self._reset_register,
+            "counter_write": self._write_counter,
+            "meter_set_rates": self._set_rates,
+            "meter_array_set_rates": self._set_all_rates,
+            "pvs_add": self._add_to_set,
+            "pvs_remove": self._remove_from_set,
+            "pvs_clear": self._clear_set,
+        }
+
+    def _write_register(self, where: str, words: Sequence[str]) -> None:
+        check_form(where, words, 3, "register_write REGISTER INDEX VALUE")
+        found = self._find(where, "register", words[0], self._schema.registers)
+        index, value = numbers(where, words[1:], 2)
+        _check_index(where, found, index)
+        entry = P4RegisterEntry(found.name, index=index, data=value)
+        self._written["register", found.name, index] = entry
+
+    def _reset_register(self, where: str, words: Sequence[str]) -> None:
+        check_form(where, words, 1, "register_reset REGISTER")
+        found = self._find(where, "register", words[0], self._schema.registers)
+        kept = {
+            key: entry
+            for key, entry in self._written.items()
+            if key[:2] != ("register", found.name)
+        }
+        self._written = kept
+
+    def _write_counter(self, where: str, words: Sequence[str]) -> None:
+        check_form(where, words, 4, "counter_write COUNTER INDEX PACKETS BYTES")
+        found = self._find(where, "counter", words[0], self._schema.counters)
+        index, packets, size = numbers(where, words[1:], 3)
+        _check_index(where, found, index)
+        data = P4CounterData(packet_count=packets, byte_count=size)
+        self._written["counter", found.name, index] = P4CounterEntry(
+            found.name, index=index, data=data
+        )
+
+    def _set_rates(self, where: str, words: Sequence[str]) -> None:
+        check_form(where, words, 4, "meter_set_rates METER INDEX RATE:BURST RATE:BURST")
+        found = self._find(where, "meter", words[0], self._schema.meters)
+        (index,) = numbers(where, words[1:2], 1)
+        _check_index(where, found, index)
+        self._set(where, found.name, [index], words[2:])
+
+    def _set_all_rates(self, where: str, words: Sequence[str]) -> None:
+        check_form(where, words, 3, "meter_array_set_rates METER RATE:BURST RATE:BURST")
+        found = self._find(where, "meter", words[0], self._schema.meters)
+        self._set(where, found.name, range(found.size), words[1:])
+
+    def _set(self, where: str, name: str, indices: Sequence[int], words: Sequence[str]) -> None:
+        rates = read_rates(where, words)
+        config = P4MeterConfig(
+            cir=round(rates.committed),
+            cburst=rates.committed_burst,
+            pir=round(rates.peak),
+            pburst=rates.peak_burst,
+        )
+        for index in indices:
+            self._written["meter", name, index] = P4MeterEntry(name, index=index, config=config)
+
+    def _members_of(self, where: str, words: Sequence[str]) -> list[int]:
+        check_form(where, words, 1, "a command with the name of a value set")
+        found = self._find(where, "value set", words[0], self._schema.value_sets)
+        if len(list(found.match)) != 1:
+            raise ConfigError(f"{where}: value set must have keys of one part, got {words[0]!r}")
+        return self._members.setdefault(found.name, [])
+
+    def _add_to_set(self, where: str, words: Sequence[str]) -> None:
+        members = self._members_of(where, words)
+        (value,) = numbers(where, words[1:], 1)
+        if value not in members:
+            members.append(value)
+
+    def _remove_from_set(self, where: str, words: Sequence[str]) -> None:
+        members = self._members_of(where, words)
+        (value,) = numbers(where, words[1:], 1)
+        if value not in members:
+            raise ConfigError(f"{where}: value set must have the value, got {words[1]!r}")
+        members.remove(value)
+
+    def _clear_set(self, where: str, words: Sequence[str]) -> None:
+        self._members_of(where, words).clear()
+
+    def _find(self, where: str, what: str, name: str, known: Any) -> Any:
+        by_name: Mapping[str, Any] = {each.name: each for each in known}
+        if not by_name:
+            raise ConfigError(f"{where}: the program has no {what}s, got {name!r}")
+        return by_name[full_name(where, what, name, by_name)]
+
+    def entities(self) -> list[Any]:
+        sets = [
+            P4ValueSetEntry(name, members=[P4ValueSetMember(value) for value in members])
+            for name, members in self._members.items()
+        ]
+        return [*self._written.values(), *sets]
+
+
+def _check_index(where: str, found: Any, index: int) -> None:
+    if not 0 <= index < found.size:
+        raise ConfigError(f"{where}: {found.name} has indices 0 to {found.size - 1}, got {index}")

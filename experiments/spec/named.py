@@ -1,0 +1,61 @@
+"""Workloads by name: presets, patterns, and files, which are told by suffix or contents."""
+
+from __future__ import annotations
+
+from ringleaf.errors import choose
+from ringleaf.files import (
+    ASTRA_WORKLOAD,
+    CHAKRA_JSON,
+    CHAKRA_PRINTED,
+    GOAL_TEXT,
+    HTSIM,
+    NS3_FLOWS,
+    find_file,
+    kind_of,
+)
+from ringleaf.hosts.workload.flows import PATTERNS
+from ringleaf.hosts.workload.llm.presets import PRESETS
+
+LLM, TRACE, FLOWS = WORKLOADS = ("llm", "trace", "flows")
+
+NAMES = (*WORKLOADS, *PRESETS, *PATTERNS)
+"""Kinds of workloads, and the names of some."""
+
+FILES = (
+    "NAME.goal, Chakra's 'NAME.*.et' and 'NAME.*.json', ASTRA-sim 1.0's and SimAI's text; flows: "
+    "NAME.csv, HPCC's flow.txt, htsim's NAME.cm"
+)
+"""The files that are workloads, for messages."""
+
+
+def kind_of_workload(name: str) -> str | None:
+    """Return the kind of workload of a file, by its suffix or contents; None: it is none."""
+    if name.endswith((".et", ".et.gz", ".goal")):
+        return TRACE
+    if name.endswith(".csv"):
+        return FLOWS
+    path = find_file(name)
+    kind = kind_of(path) if path else ""
+    if kind in (GOAL_TEXT, ASTRA_WORKLOAD, CHAKRA_JSON, CHAKRA_PRINTED):
+        return TRACE
+    return FLOWS if kind in (HTSIM, NS3_FLOWS) else None
+
+
+def named(name: str, where: str = "") -> dict[str, str]:
+    """Return the options that a workload's name, or its file, stands for.
+
+    Raises:
+        ConfigError: If there is no such workload.
+    """
+    if kind := kind_of_workload(name):
+        return {"workload": kind, "files": name}
+    choose(f"{where}workload", "workload", name, NAMES, FILES)
+    if name in WORKLOADS:
+        return {"workload": name}
+    is_pattern = name in PATTERNS
+    return {"workload": FLOWS if is_pattern else LLM, "pattern" if is_pattern else "preset": name}
+
+
+def are_flows(name: str) -> bool:
+    """Return whether the workload of a name, or of a file, is flows."""
+    return named(name)["workload"] == FLOWS

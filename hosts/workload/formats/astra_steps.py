@@ -1,0 +1,204 @@
+"""Steps of a layer-by-layer workload of ASTRA-sim 1.0 or SimAI, as nodes of each rank.
+
+Source:
+    ASTRA-sim 1.0, workload/Workload.cc, whose state machines these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ringleaf.errors import ConfigError
+from ringleaf.hosts.workload.graph import Call, CallGroup, Kind, Node
+from ringleaf.units import PS_PER_NS
+
+MOST_NODES = 4_000_000  # of all ranks together
+
+UPDATE_STREAM = 1
+"""The first stream of the delays after collectives, which keep nobody from computing."""
+
+TP, DP, EP, DP_EP, ALL = "tp", "dp", "ep", "dp_ep", "world"
+"""The kinds of groups: of tensor and data parallelism; of experts, and replicas of experts."""
+
+
+class Inputs(Enum):
+    """When the collective of inputs' gradients is waited for."""
+
+    NEVER = "it has none"
+    AT_ONCE = "before weights' gradients are computed"
+    LATER = "after that"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a kind of parallelism does with layers.
+
+    Attributes:
+        forward: Whether collectives of the forward pass are called.
+        inputs: When those of inputs' gradients are waited for.
+        weights: Whether those of weights' gradients are called; nobody waits for them.
+        weights_first: Whether weights' gradients come before those of inputs.
+        backward: Whether there is a backward pass.
+        divided: Whether ranks are divided into groups.
+    """
+
+    forward: bool = True
+    inputs: Inputs = Inputs.NEVER
+    weights: bool = False
+    weights_first: bool = False
+    backward: bool = True
+    divided: bool = False
+
+
+_TRANSFORMER = Policy(inputs=Inputs.AT_ONCE, weights=True, divided=True)
+
+POLICIES = {
+    "MICRO": Policy(forward=False, weights=True),
+    "DATA": Policy(forward=False, weights=True, weights_first=True),
+    "MODEL": Policy(inputs=Inputs.LATER),
+    "DISTRIBUTED_INFERENCE": Policy(backward=False),
+    "HYBRID_TRANSFORMER": _TRANSFORMER,
+    "HYBRID_TRANSFORMER_FWD_IN_BCKWD": _TRANSFORMER,
+}
+"""The kinds that are read. Others divide ranks by the dimensions of a network, which the file does
+not have."""
+
+MICRO = "MICRO"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A computation (ns), and the collective after it, with the kind of its group; None: none."""
+
+    time_ns: int
+    call: Call | None = None
+    group: str = ALL
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A line of the file."""
+
+    name: str
+    forward: Part
+    inputs: Part
+    weights: Part
+    update_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line: the kind, sizes of groups, and layers whose forward pass runs again."""
+
+    kind: str
+    sizes: Mapping[str, int]
+    checkpoints: frozenset[int] = frozenset()
+    initiates: frozenset[int] = frozenset()
+
+    @property
+    def policy(self) -> Policy:
+        """What the kind does."""
+        return POLICIES[self.kind]
+
+    @property
+    def is_simai_s(self) -> bool:
+        """Whether sizes of all-gathers are those of the whole result, as SimAI has them."""
+        return TP in self.sizes
+
+
+@dataclass(slots=True)
+class Maker:
+    """The nodes of one rank, which does one thing after the other."""
+
+    header: Header
+    layers: Sequence[Layer]
+    groups: Sequence[CallGroup]
+    own: Mapping[str, int]  # by kind, the place of the rank's group
+    most: int  # nodes
+    nodes: list[Node] = field(default_factory=list)
+    last: tuple[int, ...] = ()
+
+    def run(self) -> list[Node]:
+        """Return all nodes.
+
+        Raises:
+            ConfigError: If there are too many.
+        """
+        policy = self.header.policy
+        if self.header.kind == MICRO:
+            for layer in self.layers:
+                self._call(layer, layer.weights, "weights")
+            return self.nodes
+        for layer in self.layers:
+            self._forward(layer)
+        if policy.backward:
+            for place in range(len(self.layers) - 1, -1, -1):
+                if place in self.header.initiates:
+                    self._forward_again(place)
+                self._backward(place)
+        return self.nodes
+
+    def _forward(self, layer: Layer) -> None:
+        self._compute(layer, layer.forward, "forward")
+        if self.header.policy.forward:
+            self.last = self._call(layer, layer.forward, "forward")
+
+    def _forward_again(self, place: int) -> None:
+        """Compute again what was not kept, from the last checkpoint on."""
+        start = max((each for each in self.header.checkpoints if each <= place), default=0)
+        for layer in self.layers[start:place]:
+            self._forward(layer)
+
+    def _backward(self, place: int) -> None:
+        layer, policy = self.layers[place], self.header.policy
+        if policy.weights_first:
+            self._weights(layer)
+            if place:
+                self._compute(layer, layer.inputs, "inputs")
+            return
+        self._compute(layer, layer.inputs, "inputs")
+        waits = self.last
+        if policy.inputs is Inputs.AT_ONCE:
+            self.last = waits = self._call(layer, layer.inputs, "inputs")
+        elif place:
+            waits = self._call(layer, layer.inputs, "inputs")
+        self._weights(layer)
+        self.last = tuple(dict.fromkeys((*self.last, *waits)))
+
+    def _weights(self, layer: Layer) -> None:
+        self._compute(layer, layer.weights, "weights")
+        if self.header.policy.weights:
+            self._call(layer, layer.weights, "weights")
+
+    def _compute(self, layer: Layer, part: Part, what: str) -> None:
+        if part.time_ns:
+            name = f"{layer.name} {what}"
+            self.last = (self._add(name, Kind.COMPUTE, duration_ps=part.time_ns * PS_PER_NS),)
+
+    def _call(self, layer: Layer, part: Part, what: str) -> tuple[int, ...]:
+        """Add a part's collective, and the delay after it; return what has its result."""
+        if part.call is None:
+            return self.last
+        name, group, size = f"{layer.name} {what}", self.own[part.group], part.size_bytes
+        ranks = self.groups[group].ranks
+        if part.call is Call.ALL_GATHER and self.header.is_simai_s:
+            size = -(-size // len(ranks))
+        about = {"size_bytes": size, "call": part.call, "group": group, "root": ranks[0]}
+        called = self._add(name, Kind.COLLECTIVE, **about)
+        if not layer.update_ns:
+            return (called,)
+        delay = {"duration_ps": layer.update_ns * PS_PER_NS, "stream": UPDATE_STREAM + called}
+        return (self._add(f"{name}, update", Kind.COMPUTE, after=(called,), **delay),)
+
+    def _add(self, name: str, kind: Kind, **more: object) -> int:
+        number = len(self.nodes)
+        if number == self.most:
+            raise ConfigError(
+                f"ranks: {len(self.layers)} layers must have {MOST_NODES} nodes at most, together "
+                f"on all ranks, got more; take fewer ranks"
+            )
+        self.nodes.append(Node(number, kind, name, **{"after": self.last} | more))  # type: ignore[arg-type]
+        return number

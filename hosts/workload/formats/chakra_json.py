@@ -1,0 +1,123 @@
+"""Chakra traces as JSON: the form that Chakra's feeder reads, and what its jsonizer prints.
+
+    {"workload_graph": [
+      {"Id": 1, "Name": "forward", "NodeType": 4, "data_deps": [], "runtime": 10,
+       "is_cpu_op": false},
+      {"Id": 2, "Name": "gradient", "NodeType": 7, "data_deps": [1], "comm_type": 0,
+       "comm_size": 65536, "is_cpu_op": false}]}
+
+Numbers are those of the protobuf schema; `runtime` is in microseconds. The jsonizer prints one
+object after another, the metadata first, with the names of protobuf's JSON.
+
+Source:
+    MLCommons Chakra, src/feeder/json_node.cpp and src/jsonizer/jsonizer.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.json_format import ParseDict, ParseError  # type: ignore[import-untyped]
+
+from ringleaf.errors import ConfigError
+from ringleaf.files import kind_of
+from ringleaf.hosts.workload.formats import schema
+from ringleaf.hosts.workload.formats.framing import read_text
+
+GRAPH = "workload_graph"
+
+_SPACE = re.compile(r"\s*")
+
+_TYPES = (
+    *("INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE"),
+    *("COMM_SEND_NODE", "COMM_RECV_NODE", "COMM_COLL_NODE"),
+)
+"""The types of nodes, as protobuf's JSON names them."""
+
+_FIELDS = {
+    "Id": "id",
+    "Name": "name",
+    "NodeType": "type",
+    "data_deps": "data_deps",
+    "ctrlDeps": "ctrl_deps",
+    "ctrl_deps": "ctrl_deps",
+    "runtime": "duration_micros",
+}
+"""The fields of a node by their keys; every other key is an attribute."""
+
+
+def read_messages(path: Path) -> list[Any]:
+    """Return the nodes of one rank's file, as protobuf has them.
+
+    Raises:
+        ConfigError: If the file can't be read, or is no such trace; the message names the node.
+    """
+    values = _values(path)
+    first = values[0]
+    if isinstance(first, dict) and isinstance(first.get(GRAPH), list):
+        return [_node(f"{path}: {GRAPH} {at}", each) for at, each in enumerate(first[GRAPH])]
+    if len(values) > 1 and all(isinstance(each, dict) for each in values):
+        return [_printed(f"{path}: object {at}", each) for at, each in enumerate(values[1:], 2)]
+    what = kind_of(path) or "something else"
+    raise ConfigError(f"{path}: must be a Chakra trace with a list {GRAPH}, got {what}")
+
+
+def _values(path: Path) -> list[Any]:
+    """Return all values of a file, one after another."""
+    text, decoder = read_text(path), json.JSONDecoder()
+    found: list[Any] = []
+    at = _skip(text, 0)
+    try:
+        while at < len(text) or not found:
+            value, at = decoder.raw_decode(text, at)
+            found.append(value)
+            at = _skip(text, at)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: must be JSON, got {str(error)!r:.80}") from error
+    return found
+
+
+def _skip(text: str, at: int) -> int:
+    """Return the place of the next letter that is no space."""
+    space = _SPACE.match(text, at)
+    assert space is not None
+    return space.end()
+
+
+def _node(where: str, given: Any) -> Any:
+    """Return a node of the feeder's form."""
+    if not isinstance(given, dict) or not {"Id", "NodeType"} <= given.keys():
+        raise ConfigError(f"{where}: must be a node with Id and NodeType, got {given!r:.80}")
+    fields = {_FIELDS[key]: value for key, value in given.items() if key in _FIELDS}
+    others = [each for each in given.items() if each[0] not in _FIELDS]
+    try:
+        return schema.Node(**fields, attr=[_attribute(*each) for each in others])
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"{where}: must be a node of the schema, got {str(error)!r:.120}"
+        ) from error
+
+
+def _attribute(name: str, value: Any) -> Any:
+    kinds = {bool: "bool_val", int: "int64_val", float: "double_val", str: "string_val"}
+    if type(value) in kinds:
+        return schema.AttributeProto(name=name, **{kinds[type(value)]: value})
+    if isinstance(value, list) and all(isinstance(each, bool) for each in value):
+        return schema.AttributeProto(name=name, bool_list={"values": value})
+    raise TypeError(f"{name} is {value!r:.40}")
+
+
+def _printed(where: str, given: dict[str, Any]) -> Any:
+    """Return a node that the jsonizer has printed."""
+    kind = given.get("type", _TYPES[0])
+    if kind not in _TYPES:
+        raise ConfigError(f"{where}: must have a type of a node, got {kind!r:.80}")
+    try:
+        return ParseDict({**given, "type": _TYPES.index(kind)}, schema.Node())
+    except ParseError as error:
+        raise ConfigError(
+            f"{where}: must be a node of the schema, got {str(error)!r:.120}"
+        ) from error

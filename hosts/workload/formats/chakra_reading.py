@@ -1,0 +1,305 @@
+"""Chakra execution traces, read into graphs of work.
+
+Data dependencies hold. Control dependencies hold, too, as far as they can: traces of PyTorch name
+callers by them, which the converter may have dropped, or which wait for what they call. Those are
+passed over, as Chakra's own feeder does with all of them, and counted.
+
+The host's call of a collective or message (`is_cpu_op`, and nothing about ranks or sizes) is a
+computation of the host; the kernel, a node of its own, communicates.
+
+Source:
+    MLCommons Chakra, schema 1.0; its feeder, and ASTRA-sim 2's workload layer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+from ringleaf.errors import ConfigError
+from ringleaf.files import CHAKRA_JSON, CHAKRA_PRINTED, GZIP, kind_of
+from ringleaf.hosts.workload.formats import chakra_json, schema
+from ringleaf.hosts.workload.formats.chakra import (
+    CALLS,
+    COLLECTIVE,
+    CPU_STREAM,
+    EVERYBODY,
+    INVALID,
+    LOAD,
+    MEMORY_STREAM,
+    METADATA,
+    NOTHING_STREAM,
+    RECEIVE,
+    SEND,
+    STORE,
+)
+from ringleaf.hosts.workload.formats.framing import read_frames
+from ringleaf.hosts.workload.graph import LONGEST_NAME, ROOTED, Call, Kind, Node, RankWork
+from ringleaf.units import PS_PER_S, PS_PER_US
+
+_KINDS = {SEND: Kind.SEND, RECEIVE: Kind.RECEIVE, COLLECTIVE: Kind.COLLECTIVE}
+
+_TELLING = {SEND: "comm_dst", RECEIVE: "comm_src", COLLECTIVE: "comm_type"}
+"""The attribute without which a node on the host's processor is a computation."""
+
+
+@dataclass(slots=True)
+class Passed:
+    """Counts of what is read otherwise than it stands, for one line to people.
+
+    Attributes:
+        missing: Control dependencies on nodes that are not there.
+        circles: Control dependencies that would have nodes wait for themselves.
+        calls: Calls by the host that are computations.
+        starts: Nodes that say when they started.
+    """
+
+    missing: int = 0
+    circles: int = 0
+    calls: int = 0
+    starts: int = 0
+
+    def notes(self) -> tuple[str, ...]:
+        """Return lines on what there is of it."""
+        told = (
+            (self.missing, "control dependencies on nodes that the trace lacks are passed over"),
+            (
+                self.circles,
+                "control dependencies by which nodes wait for themselves are passed over",
+            ),
+            (self.starts, "start times are not used: nodes begin when nothing keeps them"),
+            (self.calls, "calls of collectives or messages by hosts are computations of theirs"),
+        )
+        return tuple(f"{count} {what}" for count, what in told if count)
+
+
+def read_messages(path: Path) -> list[Any]:
+    """Return the nodes of one rank's file, as protobuf has them.
+
+    Raises:
+        ConfigError: If the file can't be read, or is no trace.
+    """
+    kind = kind_of(path)
+    if path.suffix == ".json" or kind in (CHAKRA_JSON, CHAKRA_PRINTED):
+        return chakra_json.read_messages(path)
+    if kind not in ("", GZIP):
+        raise ConfigError(f"{path}: must be a Chakra trace, got {kind}")
+    frames = read_frames(path)
+    first = next(frames, None)
+    if first is None:
+        raise ConfigError(f"{path}: must begin with its metadata, got an empty file")
+    version = _parse(schema.GlobalMetadata, path, *first).version
+    if version and version.partition(".")[0] not in ("0", "1"):
+        raise ConfigError(f"{path}: must be of schema 1.0, got {version!r}")
+    return [_parse(schema.Node, path, at, data) for at, data in frames]
+
+
+def called_groups(messages: Iterable[Any]) -> set[str]:
+    """Return the names of the groups that collectives are called in."""
+    return {
+        str(_value(each))
+        for message in messages
+        if message.type == COLLECTIVE
+        for each in message.attr
+        if each.name == "pg_name"
+    }
+
+
+def named_groups(messages: Iterable[Any]) -> dict[str, list[int]]:
+    """Return the process groups that metadata of PyTorch tell of; one without ranks has all."""
+    found: dict[str, list[int]] = {}
+    for message in messages:
+        if message.type != METADATA or '"pg_name"' not in message.inputs.values:
+            continue
+        try:  # a list of one text, as Python prints it: ['[{"pg_name": ...}]']
+            for each in json.loads(message.inputs.values[2:-2]):
+                found[str(each["pg_name"])] = [int(rank) for rank in each["ranks"]]
+        except (ValueError, LookupError, TypeError, RecursionError):
+            continue  # other tools' metadata: a group that is called and unknown is refused
+    return found
+
+
+def read_rank(
+    path: Path,
+    rank: int,
+    messages: Sequence[Any],
+    groups: Mapping[str, int],
+    passed: Passed,
+    flops: float | None = None,
+) -> RankWork:
+    """Return the nodes of one rank.
+
+    Args:
+        path: Its file.
+        rank: The rank.
+        messages: What `read_messages` returns for the file.
+        groups: The place of each group among the graph's, by name; `EVERYBODY` among them.
+        passed: Counts what is passed over.
+        flops: Operations per second, for computations with `num_ops` and no duration; None: such
+            take no time.
+
+    Raises:
+        ConfigError: If a node lacks something.
+    """
+    reader = _Reader(path, rank, groups, flops, passed)
+    after = _dependencies(messages, passed)
+    passed.starts += sum(message.start_time_micros > 0 for message in messages)
+    nodes = tuple(
+        reader.node(message, waits) for message, waits in zip(messages, after, strict=True)
+    )
+    return RankWork(nodes, str(path))
+
+
+def _dependencies(messages: Sequence[Any], passed: Passed) -> list[tuple[int, ...]]:
+    """Return, by node, the numbers of those that it waits for."""
+    known = {message.id for message in messages}
+    data = [tuple(dict.fromkeys(message.data_deps)) for message in messages]
+    both = []
+    for message, own in zip(messages, data, strict=True):
+        there = [each for each in message.ctrl_deps if each in known]
+        passed.missing += len(message.ctrl_deps) - len(there)
+        others = [each for each in there if each != message.id]
+        passed.circles += len(there) - len(others)
+        both.append(tuple(dict.fromkeys((*own, *others))))
+    ids = [message.id for message in messages]
+    if both != data and _is_circular(ids, both) and not _is_circular(ids, data):
+        passed.circles += sum(len(all_) - len(own) for all_, own in zip(both, data, strict=True))
+        return data
+    return both
+
+
+def _is_circular(ids: Sequence[int], after: Sequence[tuple[int, ...]]) -> bool:
+    try:
+        TopologicalSorter(dict(zip(ids, after, strict=True))).prepare()
+    except CycleError:
+        return True
+    return False
+
+
+def _parse(kind: Any, path: Path, at: int, data: bytes) -> Any:
+    found = kind()
+    try:
+        found.ParseFromString(data)
+    except DecodeError as error:
+        name = kind.DESCRIPTOR.name
+        raise ConfigError(
+            f"{path}: byte {at}: must be a {name} of {len(data)} bytes, got something else; the "
+            "file is damaged, or is no Chakra trace"
+        ) from error
+    return found
+
+
+class _Reader:
+    """Turns a rank's messages into nodes."""
+
+    def __init__(
+        self,
+        path: Path,
+        rank: int,
+        groups: Mapping[str, int],
+        flops: float | None,
+        passed: Passed,
+    ) -> None:
+        self._path, self._rank, self._groups, self._flops = path, rank, groups, flops
+        self._passed = passed
+
+    def node(self, given: Any, after: tuple[int, ...]) -> Node:
+        """Return the node of a message, which waits for others."""
+        name = f" {given.name[:LONGEST_NAME]!r}" if given.name else ""
+        where = f"{self._path}: rank {self._rank}, node {given.id}{name}"
+        attributes = {each.name: _value(each) for each in given.attr}
+        more: dict[str, Any] = {"after": after, "label": str(attributes.get("label", ""))}
+        kind = _KINDS.get(given.type, Kind.COMPUTE)
+        if kind is not Kind.COMPUTE and _is_host_s(given.type, attributes):
+            kind = Kind.COMPUTE
+            self._passed.calls += 1
+        if kind is not Kind.COMPUTE:
+            make = self._call if given.type == COLLECTIVE else self._message
+            more |= make(given.type, attributes, where)
+        elif given.type == INVALID:
+            more["stream"] = NOTHING_STREAM
+        elif METADATA <= given.type <= COLLECTIVE:
+            more |= self._computation(given, attributes, where)
+        else:
+            raise ConfigError(f"{where}: must have a type from 0 to 7, got {given.type}")
+        return Node(given.id, kind, given.name, **more)
+
+    def _computation(self, given: Any, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
+        micros, operations = given.duration_micros, attributes.get("num_ops", 0)
+        time_ps = micros * PS_PER_US
+        if "duration_ps" in attributes:
+            time_ps = _whole(attributes, "duration_ps", where)
+        elif not micros and self._flops and isinstance(operations, int) and operations > 0:
+            time_ps = round(operations / self._flops * PS_PER_S)
+        if given.type in (LOAD, STORE):
+            stream = MEMORY_STREAM
+        elif attributes.get("is_cpu_op", False):
+            stream = CPU_STREAM
+        else:
+            stream = _whole(attributes, "stream", where) if "stream" in attributes else 0
+        return {"duration_ps": time_ps, "stream": stream}
+
+    def _message(self, kind: int, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
+        own, other = ("comm_src", "comm_dst") if kind == SEND else ("comm_dst", "comm_src")
+        if attributes.get(own, self._rank) != self._rank:
+            raise ConfigError(f"{where}: {own} must be its rank, got {attributes[own]!r}")
+        size = "comm_size" if "comm_size" in attributes else "tensor_size"
+        return {
+            "peer": _whole(attributes, other, where),
+            "size_bytes": _whole(attributes, size, where),
+            "tag": _whole(attributes, "comm_tag", where) if "comm_tag" in attributes else 0,
+        }
+
+    def _call(self, kind: int, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
+        number = _whole(attributes, "comm_type", where)
+        if number not in range(len(CALLS)):
+            raise ConfigError(
+                f"{where}: comm_type must be from 0 to {len(CALLS) - 1}, got {number}"
+            )
+        name = str(attributes.get("pg_name", ""))
+        if name == "" or (name == "0" and name not in self._groups):
+            name = EVERYBODY  # ASTRA-sim's default group has the name 0, or none
+        if name not in self._groups:
+            known = ", ".join([*self._groups][:8])
+            raise ConfigError(
+                f"{where}: pg_name must be a known group, got {name!r}; known: {known}; give the "
+                "file of groups"
+            )
+        dimensions = attributes.get("involved_dim")
+        if "pg_name" not in attributes and isinstance(dimensions, list) and not all(dimensions):
+            raise ConfigError(
+                f"{where}: must name its group by pg_name, got involved_dim {dimensions} alone"
+            )
+        call = CALLS[number]
+        size = _whole(attributes, "comm_size", where) if call is not Call.BARRIER else 0
+        rooted = call in ROOTED and "root_rank" in attributes
+        root = _whole(attributes, "root_rank", where) if rooted else 0
+        return {"call": call, "group": self._groups[name], "size_bytes": size, "root": root}
+
+
+def _is_host_s(kind: int, attributes: Mapping[str, Any]) -> bool:
+    """Return whether a node that communicates is only the host's call of it."""
+    return bool(attributes.get("is_cpu_op", False)) and _TELLING[kind] not in attributes
+
+
+def _value(attribute: Any) -> Any:
+    """Return an attribute's value; of a list, its values."""
+    which = attribute.WhichOneof("value")
+    if which is None:
+        return None
+    found = getattr(attribute, which)
+    return list(found.values) if which.endswith("_list") else found
+
+
+def _whole(attributes: Mapping[str, Any], name: str, where: str) -> int:
+    value = attributes.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        got = "none" if value is None else repr(value)
+        raise ConfigError(f"{where}: must have a whole number {name}, got {got:.80}")
+    return value

@@ -1,0 +1,166 @@
+"""Desks: each team's queue of meetings, and all that it needs for them, made before time begins."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import NamedTuple
+
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.hosts.workload.matched import Matched, Meeting
+from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.kit import Course, Kit
+from ringleaf.tensors import Array, ElementType
+
+MOST_ABREAST = 128
+"""The most messages that one rank has under way to another on one queue pair; more wait."""
+
+ABREAST_BYTES = 64 << 20
+"""Of messages of one size, two or more are under way, but no more than this: each has memory."""
+
+Key = tuple[object, ...]
+"""All that the schedule of a meeting depends on."""
+
+
+class Team(NamedTuple):
+    """Ranks that meet again and again."""
+
+    group: int  # of the graph; -1: the second of two ranks receives from the first
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The way in which a matched graph is played.
+
+    Args:
+        matched: The graph.
+        elements_of: Returns the elements of each rank's tensor in a meeting, at least 1.
+        schedule_for: Returns the schedule of a meeting for so many elements.
+        dtype: Type of the elements.
+        queue_pairs: Queue pairs for the messages from one rank to another. On a single one they go
+            one after the other, without credit; else each that is under way has one of its own, and
+            others wait.
+        until_acked: Whether a message is on the wire until it is acknowledged, as a flow is; else
+            until its last byte is there.
+    """
+
+    matched: Matched
+    elements_of: Callable[[Meeting], int]
+    schedule_for: Callable[[Meeting, int], Schedule]
+    dtype: ElementType
+    queue_pairs: int = 1
+    until_acked: bool = False
+
+
+def find_teams(matched: Matched) -> list[Team]:
+    """Return the teams of all meetings; a network needs a group for each, in this order."""
+    return list(dict.fromkeys(team_of(each) for each in matched.meetings if not each.is_alone))
+
+
+def team_of(meeting: Meeting) -> Team:
+    """Return the team of a meeting."""
+    return Team(meeting.group, meeting.ranks)
+
+
+@dataclass(slots=True)
+class Desk:
+    """A team's queue of meetings, and its kit."""
+
+    kit: Kit[Key]
+    free: dict[Key, list[int]]
+    """The channels that a meeting may have; several keys may share a list."""
+    waiting: deque[int] = field(default_factory=deque)
+    under_way: dict[int, tuple[int, list[Array]]] = field(default_factory=dict)
+    """By channel, the number and the tensors of a meeting."""
+
+    def has_room(self, key: Key) -> bool:
+        """Return whether a meeting may be under way, too."""
+        return bool(self.free[key]) and len(self.under_way) < MOST_ABREAST
+
+
+def make_desks(
+    endpoints: Endpoints, score: Score, teams: Sequence[Team], meetings: Sequence[tuple[Key, int]]
+) -> list[Desk]:
+    """Make the queue pairs and the memory of all meetings; alike ones share schedules.
+
+    Args:
+        endpoints: The network's hosts, idle.
+        score: The graph, and the way in which it is played.
+        teams: All teams, each of which is a group of the network.
+        meetings: By the graph's meeting, its key and the elements of each rank's tensor.
+    """
+    desks = []
+    for place, (team, needs) in enumerate(_survey(score, teams, meetings).items()):
+        is_shared = team.group < 0 and score.queue_pairs == 1
+        wanted = Counter(key for key, _ in needs.pieces)
+        if is_shared:
+            free = _share(wanted, {key: needs.bytes_of(key, score.dtype) for key in wanted})
+        else:
+            free = _divide(wanted, score.queue_pairs if team.group < 0 else 1)
+        kit = Kit(
+            endpoints,
+            place,
+            needs.courses,
+            [elements for _, elements in needs.pieces],
+            score.dtype,
+            channels=len(channels_of(free.values())),
+            used={key: tuple(each) for key, each in free.items()},
+            shares=is_shared,
+        )
+        desks.append(Desk(kit, free))
+    endpoints.memory.make_room(sum(desk.kit.total_bytes for desk in desks))
+    for desk in desks:
+        desk.kit.settle()
+    return desks
+
+
+@dataclass(slots=True)
+class _Needs:
+    """The meetings of a team: their courses by key, and each one's key and elements."""
+
+    courses: dict[Key, Course] = field(default_factory=dict)
+    pieces: list[tuple[Key, int]] = field(default_factory=list)
+
+    def bytes_of(self, key: Key, dtype: ElementType) -> int:
+        return self.courses[key].elements * dtype.itemsize
+
+
+def _survey(
+    score: Score, teams: Sequence[Team], meetings: Sequence[tuple[Key, int]]
+) -> dict[Team, _Needs]:
+    """Return what each team needs, in their order."""
+    known: dict[Key, Course] = {}
+    found = {team: _Needs() for team in teams}
+    for meeting, (key, elements) in zip(score.matched.meetings, meetings, strict=True):
+        if meeting.is_alone:
+            continue
+        if key not in known:
+            known[key] = Course.of(score.schedule_for(meeting, elements), elements)
+        needs = found[team_of(meeting)]
+        needs.courses[key] = known[key]
+        needs.pieces.append((key, elements))
+    return found
+
+
+def channels_of(lists: Iterable[Sequence[int]]) -> set[int]:
+    """Return all channels of some lists."""
+    return {channel for each in lists for channel in each}
+
+
+def _share(wanted: Counter[Key], sizes_bytes: Mapping[Key, int]) -> dict[Key, list[int]]:
+    """Return channels for messages on one queue pair, each for messages of one key."""
+    numbers = count()
+    most = {key: max(2, ABREAST_BYTES // size) for key, size in sizes_bytes.items()}
+    return {
+        key: [next(numbers) for _ in range(min(number, MOST_ABREAST, most[key]))]
+        for key, number in wanted.items()
+    }
+
+
+def _divide(wanted: Counter[Key], queue_pairs: int) -> dict[Key, list[int]]:
+    """Return channels that each have a queue pair, for meetings of any key."""
+    every = list(reversed(range(min(queue_pairs, wanted.total()))))
+    return dict.fromkeys(wanted, every)

@@ -1,0 +1,23 @@
+"""Texts that are names of ours or of files: which of both they mean."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Collection, Container
+
+
+def is_file_name(name: str, ours: Container[str], endings: Collection[str] = ()) -> bool:
+    """Return whether a text means a file, and not a member of a registry.
+
+    It does if it has a `/` in it, ends as such files do, or if there is a file of that name. One of
+    our own names always means our own; a file beside it is `./NAME`.
+
+    Args:
+        name: What was typed.
+        ours: The names that mean members.
+        endings: The ends of names that mean files whether or not they are there, with their dots.
+    """
+    if name in ours:
+        return False
+    ending = os.path.splitext(name)[1].lower()
+    return "/" in name or ending in endings or os.path.isfile(name)

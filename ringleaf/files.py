@@ -1,0 +1,86 @@
+"""Files that people have, and what they are by their first bytes.
+
+A text that names a file is never taken for the name of something else, and an error about a file
+says what it is. Kinds are told by contents, as people's files have any suffix.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from pathlib import Path
+
+HEAD_BYTES = 1 << 16
+"""Bytes at a file's start by which its kind is told."""
+
+ASTRA_WORKLOAD = "a workload of ASTRA-sim 1.0 or SimAI"
+CHAKRA_JSON = "a Chakra trace as JSON"
+GZIP = "compressed by gzip"
+CHAKRA_PRINTED = "a Chakra trace as Chakra's jsonizer prints it"
+GOAL_TEXT = "a GOAL schedule"
+HTSIM = "a connection matrix of htsim"
+NS3_FLOWS = "flows of HPCC's ns-3"
+
+_XML = rb"\s*+(?:(?><!--.*?-->|<[?!][^>]*>)\s*+)*+"  # comments and the like; never tried twice
+
+_KINDS = tuple(
+    (title, re.compile(pattern, re.DOTALL))
+    for title, pattern in (
+        (GZIP, rb"\x1f\x8b"),
+        ("a GOAL schedule in LogGOPSim's binary form", rb"\x7f\x10\0{6}"),
+        (
+            "a capture of packets",
+            rb"\xa1\xb2[\xc3\x3c][\xd4\x4d]|[\xd4\x4d][\xc3\x3c]\xb2\xa1|\n\r\r\n",
+        ),
+        (CHAKRA_JSON, rb'\s*\{.*"workload_graph"\s*:'),
+        ("an execution plan of MSCCL++", rb'\s*\{.*"(?:gpus|threadblocks)"\s*:\s*\['),
+        (
+            "an execution trace of PyTorch's host",
+            rb'\s*\{(?=.*?"schema"\s*:)(?=.*?"nodes"\s*:\s*\[)',
+        ),
+        ("a Chrome trace", rb'\s*(?:\{.*"traceEvents"\s*:|\[\s*\{[^{}]*"ph"\s*:)'),
+        (CHAKRA_PRINTED, rb'\s*\{\s*(?:\}|"version"\s*:|"attr"\s*:).*\}\s*\{\s*"(?:id|name)"\s*:'),
+        ("an MSCCL program", _XML + rb"<algo\b"),
+        ("a topology of NCCL", _XML + rb"<system\b"),
+        ("graphs of NCCL", _XML + rb"<graphs\b"),
+        (GOAL_TEXT, rb"(?>\s+|//[^\n]*\n|/\*.*?\*/)*+num_ranks\s+\d"),
+        (
+            ASTRA_WORKLOAD,
+            rb"\s*(?:MICRO|DATA|MODEL|HYBRID_[A-Z_]+|DISTRIBUTED_INFERENCE)\b[^\n]*\n\s*\d+\s*(?:\n|$)",
+        ),
+        (
+            HTSIM,
+            rb"(?>\s+|#[^\n]*\n)*+Nodes[ \t]+\d+\s+(?:#[^\n]*\n\s*)*(?:Connections|Triggers)\b",
+        ),
+        (NS3_FLOWS, rb"\s*\d+[ \t]*\r?\n\s*(?:\d+[ \t]+){4,6}[\d.]+[ \t]*(?:\r?\n|$)"),
+        ("a topology of HPCC's ns-3", rb"\s*\d+[ \t]+\d+[ \t]+\d+[ \t]*\r?\n"),
+    )
+)
+
+
+def find_file(text: str) -> Path | None:
+    """Return the file that a text names, or the first of those that a pattern with `*` names."""
+    if "\0" in text or not text:
+        return None
+    found = [text] if os.path.isfile(text) else sorted(glob.glob(text)) if "*" in text else []
+    return Path(found[0]) if found and os.path.isfile(found[0]) else None
+
+
+def kind_of(path: Path) -> str:
+    """Return what a file is, by its contents; "": unknown, or it can't be read."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES).removeprefix(b"\xef\xbb\xbf")
+    except OSError:
+        return ""
+    return next((title for title, pattern in _KINDS if pattern.match(head)), "")
+
+
+def tell_file(text: str) -> str:
+    """Return `the file NAME (what it is)` for messages; "": the text names no file."""
+    path = find_file(text)
+    if path is None:
+        return ""
+    kind = kind_of(path)
+    return f"the file {text!r:.80}" + (f", {kind}" if kind else "")

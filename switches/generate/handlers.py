@@ -1,0 +1,185 @@
+"""The parts of a module that all architectures share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ringleaf.switches.engine.shapes import Shape, shape_table
+from ringleaf.switches.generate.code import INGRESS, Code
+from ringleaf.switches.generate.endings import digest_words
+from ringleaf.switches.generate.flow import Apply, Body, may_exit, walk
+from ringleaf.switches.generate.inputs import longest_input
+from ringleaf.switches.generate.lanes import Pattern
+from ringleaf.switches.generate.leftovers import Leftovers
+from ringleaf.switches.generate.marks import Mark, marked_lines
+from ringleaf.switches.generate.observing import Observer, Variant
+from ringleaf.switches.generate.paths import Paths
+from ringleaf.switches.generate.prelude import HEADER, OPEN
+from ringleaf.switches.generate.state import TABLES_AT, State
+from ringleaf.switches.generate.statements import StatementWriter
+from ringleaf.switches.generate.storage import Storage
+from ringleaf.switches.generate.text import Constants
+from ringleaf.switches.generate.usage import Usage
+from ringleaf.switches.source import Field, Source
+
+USUAL_HEAD = 128  # bytes that hosts, and other switches, may have put in a head
+MOST_ROOM = 1 << 20  # bytes of a packet's head, words of its fields, lanes
+MOST_ROW = 1 << 16  # words of an entry, or of digests
+MORE_HEAD = 512  # bytes that a packet may grow by on its rounds, as in BMv2 (`receive_`)
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """Generated source, and the layout of the program's state for a switch."""
+
+    text: str
+    names: Mapping[str, str]  # the program's names of the labels t3, f12, ...
+    marks: Mapping[int, Mark]  # of the text's lines, numbered from 1
+    storage: Storage
+    state: State
+    shapes: tuple[Shape, ...]  # in the order of the switch's words
+    field_count: int
+    lane_count: int
+    parsed_bytes: int  # the most that the parser takes
+    head_bytes: int  # room that a packet's head needs
+    scratch_bytes: int  # room that calculations need
+    observer: Observer | None = None  # counts the points that packets reach
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A parser and the deparser that belongs to it, with what is known about both."""
+
+    source: Source
+    usage: Usage
+    paths: Paths
+
+
+class Handlers(ABC):
+    """Writes a program's two handlers and what belongs to them.
+
+    Subclasses set `_sides`, one per parser, and `_shapes` of the tables, in the order of the
+    switch's words.
+    """
+
+    _sides: Sequence[Side]
+    _shapes: Sequence[Shape]
+
+    def __init__(self, source: Source, variant: Variant) -> None:
+        self._source = source
+        self._storage = Storage(source)
+        self._state = State(source)
+        self._state.check(source)
+        self._observer = Observer(self._state.words) if variant.observed else None
+        self._leftovers = Leftovers(source, self._storage, variant.leftovers)
+        self._constants = Constants()
+        self._globals: dict[str, str] = {}
+        self._patterns: list[Pattern] = []  # of loops, by number
+
+    @abstractmethod
+    def _ingress_lines(self) -> list[str]: ...
+
+    @abstractmethod
+    def _egress_lines(self) -> list[str]: ...
+
+    @property
+    @abstractmethod
+    def _comes_round(self) -> bool:
+        """Whether packets may come round, with the headers that they have been given."""
+
+    def module(self) -> Module:
+        bodies = [self._ingress_lines(), self._egress_lines()]
+        if self._observer is not None:
+            self._state.words += self._observer.words
+        parts = [
+            HEADER,
+            "\n".join(self._constants.lines()),
+            "\n".join(f"{name} = {code}" for name, code in self._globals.items()),
+            *("\n".join(lines) for lines in bodies),
+        ]
+        text = "\n\n".join(part for part in parts if part) + "\n"
+        return self._fitting(
+            Module(
+                text=text,
+                names=self._storage.labels.names,
+                marks=marked_lines(text, bodies),
+                storage=self._storage,
+                state=self._state,
+                shapes=tuple(self._shapes),
+                field_count=self._storage.field_count,
+                lane_count=self._storage.lane_count,
+                parsed_bytes=max(side.paths.deepest for side in self._sides),
+                head_bytes=self._head_bytes(),
+                scratch_bytes=longest_input(self._source),
+                observer=self._observer,
+            )
+        )
+
+    def _head_bytes(self) -> int:
+        """Return the room that a packet's head needs, with the headers that it can be given."""
+        added = MORE_HEAD if self._comes_round else 0
+        for side in self._sides:
+            emitted = side.source.emitted
+            again = [name for i, name in enumerate(emitted) if name in emitted[:i]]
+            names = (*side.usage.added, *again)
+            added += sum(self._source.headers[name].size_bytes for name in names)
+        return max(USUAL_HEAD, *(side.paths.room() for side in self._sides)) + added
+
+    def _fitting(self, module: Module) -> Module:
+        """Return the module, unless a packet or an entry of it needs too much room."""
+        digests = sum(sum(words) for words in digest_words(self._source).values())
+        needs = {
+            "bytes of a packet's head": (module.head_bytes, MOST_ROOM),
+            "words of a packet's fields": (module.field_count, MOST_ROOM),
+            "lanes of a packet": (module.lane_count, MOST_ROOM),
+            "bytes of a calculation's input": (module.scratch_bytes, MOST_ROOM),
+            "words of an entry": (max((s.row_words for s in self._shapes), default=0), MOST_ROW),
+            "words of digests": (digests, MOST_ROW),
+        }
+        for what, (need, most) in needs.items():
+            if need > most:
+                raise self._source.refuse(f"{what} are at most {most}", need)
+        return module
+
+    def _shape_tables(self, *bodies: Body) -> None:
+        statements = walk(tuple(statement for body in bodies for statement in body))
+        tables = [item.table for item in statements if isinstance(item, Apply)]
+        self._shapes = [shape_table(self._source, table) for table in tables]
+
+    def _code(self, stage: str, side: Side) -> Code:
+        parts = side.source, self._storage, self._state, self._constants, self._globals
+        code = Code(*parts, stage, self._observer)
+        if stage == INGRESS:
+            code.add("take_phv(arena, packet)")
+        for line in OPEN.format(size=TABLES_AT + len(self._shapes)).splitlines():
+            code.add(line)
+        return code
+
+    def _statements(self, code: Code, body: Body) -> None:
+        if any(may_exit(statement) for statement in body):
+            code.add("exited = False")
+        numbers = {shape.table.name: i for i, shape in enumerate(self._shapes)}
+        shapes = {shape.table.name: shape for shape in self._shapes}
+        StatementWriter(code, shapes, numbers, self._patterns).write(body)
+
+    def _start(self, code: Code, fields: set[Field], *, with_metadata: bool = False) -> None:
+        """Write code that zeroes fields, as BMv2 does with metadata; P4 leaves headers open."""
+        unused = self._later_names()
+        for field in sorted(fields - unused, key=lambda f: (f.header, f.name)):
+            if not self._storage.lane(field):
+                first, *others = self._storage.names(field)
+                value = self._leftovers.first(field, with_metadata=with_metadata)
+                code.add(f"{first} = {code.u(value)}")
+                for name in others:
+                    code.add(f"{name} = {code.u(0)}")
+
+    def _later_names(self) -> set[Field]:
+        """Return the temporaries of later turns of loops: those of the first turn serve for all."""
+        return {
+            name
+            for pattern in self._patterns
+            for names in pattern.temporaries.values()
+            for name in names[1:]
+        }

@@ -1,0 +1,308 @@
+"""BMv2's command files: what each command leaves, and which are not done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from finsy import (
+    P4ActionProfileGroup,
+    P4ActionProfileMember,
+    P4CloneSessionEntry,
+    P4CounterData,
+    P4CounterEntry,
+    P4IndirectAction,
+    P4Member,
+    P4MeterConfig,
+    P4MeterEntry,
+    P4MulticastGroupEntry,
+    P4RegisterEntry,
+    P4TableAction,
+    P4TableEntry,
+    P4TableMatch,
+    P4ValueSetEntry,
+)
+from finsy.p4entity import P4ValueSetMember
+from finsy.proto import p4i
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringleaf.errors import ConfigError, RingleafError
+from ringleaf.experiments.programs.arrays import Arrays
+from ringleaf.experiments.programs.commands import read
+from ringleaf.experiments.programs.entries import Entries
+from ringleaf.experiments.programs.replicas import Replicas
+from ringleaf.networks.traces.entries import load_schema
+from ringleaf.switches.p4runtime.finsy_entities import make_schema
+from ringleaf.switches.program import Program
+from ringleaf.switches.switch import Switch
+
+PROGRAMS = Path(__file__).parents[2] / "switches" / "programs"
+CONTROLLER = load_schema(PROGRAMS / "controller.json", None)
+STATEFUL = load_schema(PROGRAMS / "stateful.json", None)
+EXTERNS = load_schema(PROGRAMS / "externs.json", None)
+PARSERS = load_schema(PROGRAMS / "parsers.json", None)
+
+
+def encoded(entities: Any, schema: Any) -> list[str]:
+    return [str(entity.encode(schema)) for entity in entities]
+
+
+def same(text: str, schema: Any, *entities: Any) -> bool:
+    return encoded(read(text, "s0.txt", schema), schema) == encoded(entities, schema)
+
+
+def first(objects: Any) -> Any:
+    return next(iter(objects))
+
+
+def test_the_last_value_of_a_cell_counts() -> None:
+    register = first(STATEFUL.registers)
+    short = register.name.rpartition(".")[2]
+    text = f"""
+    register_write {short} 0 7
+    register_write {register.name} 1 0x10
+    register_write {short} 0 9
+    register_read {short} 0
+    """
+    assert same(
+        text,
+        STATEFUL,
+        P4RegisterEntry(register.name, index=0, data=9),
+        P4RegisterEntry(register.name, index=1, data=16),
+    )
+    assert same(f"{text}\nregister_reset {short}", STATEFUL)
+
+
+def test_registers_are_written_to_the_switch() -> None:
+    switch = Switch.alone(Program.load(PROGRAMS / "stateful.json"), 4, "s0")
+    register = first(STATEFUL.registers).name
+
+    switch.write(read(f"register_write {register} 2 5", "s0.txt", STATEFUL))
+
+    assert [switch.read_register(register, index) for index in (1, 2)] == [0, 5]
+
+
+def test_rates_are_per_microsecond() -> None:
+    """0.001 units per microsecond are 1000 per second."""
+    meter = first(EXTERNS.meters)
+    config = P4MeterConfig(cir=1000, cburst=100, pir=2000, pburst=200)
+    assert same(
+        f"meter_set_rates {meter.name} 1 0.001:100 0.002:200",
+        EXTERNS,
+        P4MeterEntry(meter.name, index=1, config=config),
+    )
+    assert same(
+        f"meter_array_set_rates {meter.name} 0.001:100 0.002:200",
+        EXTERNS,
+        *(P4MeterEntry(meter.name, index=i, config=config) for i in range(meter.size)),
+    )
+
+
+def test_counters_and_value_sets() -> None:
+    counter = first(STATEFUL.counters)
+    data = P4CounterData(packet_count=3, byte_count=192)
+    assert same(
+        f"counter_reset {counter.name}\ncounter_write {counter.name} 1 3 192",
+        STATEFUL,
+        P4CounterEntry(counter.name, index=1, data=data),
+    )
+    members = [P4ValueSetMember(value) for value in (7, 9)]
+    assert same(
+        "pvs_add ports 7\npvs_add ports 8\npvs_add ports 0x9\npvs_remove ports 8",
+        PARSERS,
+        P4ValueSetEntry("P.ports", members=members),
+    )
+    assert same("pvs_add ports 7\npvs_clear ports", PARSERS, P4ValueSetEntry("P.ports", members=[]))
+
+
+def test_groups_and_sessions() -> None:
+    text = """
+    mirroring_add_mc 5 1
+    mirroring_add 6 3
+    mirroring_add 7 1
+    mirroring_delete 7
+    mc_mgrp_create 1
+    mc_mgrp_create 2
+    mc_node_create 9 1 2 |
+    mc_node_create 8 3
+    mc_node_associate 1 0
+    mc_node_associate 1 1
+    mc_node_associate 2 1
+    mc_node_dissociate 2 1
+    mc_node_update 1 4
+    mc_mgrp_destroy 2
+    """
+    members = [(1, 9), (2, 9), (4, 8)]
+    assert same(
+        text,
+        CONTROLLER,
+        P4MulticastGroupEntry(1, replicas=members),
+        P4CloneSessionEntry(5, replicas=members),  # the group as it is in the end
+        P4CloneSessionEntry(6, replicas=[(3, 0)]),
+    )
+
+
+def profile_of(with_selector: bool) -> Any:
+    return next(p for p in CONTROLLER.action_profiles if p.with_selector == with_selector)
+
+
+def test_action_profiles() -> None:
+    """BMv2's members are numbered from 0; 0 is no number of P4Runtime."""
+    profile = profile_of(True)
+    table = next(t for t in CONTROLLER.tables if t.action_profile is profile)
+    (key,) = table.match_fields
+    text = f"""
+    act_prof_create_member {profile.name} forward 1
+    act_prof_create_member {profile.name} forward 2
+    act_prof_create_member {profile.name} forward 3
+    act_prof_create_group {profile.name}
+    act_prof_add_member_to_group {profile.name} 0 0
+    act_prof_add_member_to_group {profile.name} 1 0
+    act_prof_remove_member_from_group {profile.name} 0 0
+    act_prof_modify_member {profile.name} forward 1 4
+    act_prof_delete_member {profile.name} 2
+    table_indirect_add {table.name} 5 => 1
+    table_indirect_add_with_group {table.name} 6 => 0
+    """
+
+    def entry(value: int, action: P4IndirectAction) -> P4TableEntry:
+        return P4TableEntry(table.name, match=P4TableMatch({key.name: value}), action=action)
+
+    def member(number: int, port: int) -> P4ActionProfileMember:
+        action = P4TableAction("forward", port=port)
+        return P4ActionProfileMember(profile.name, member_id=number, action=action)
+
+    assert same(
+        text,
+        CONTROLLER,
+        member(1, 1),
+        member(2, 4),
+        P4ActionProfileGroup(profile.name, group_id=1, members=[P4Member(2, weight=1)]),
+        entry(5, P4IndirectAction(member_id=2)),
+        entry(6, P4IndirectAction(group_id=1)),
+    )
+    old = "\n".join(
+        line.replace("act_prof_", "table_indirect_").replace(profile.name, table.name)
+        for line in text.splitlines()
+    )
+    assert encoded(read(old, "", CONTROLLER), CONTROLLER) == encoded(
+        read(text, "", CONTROLLER), CONTROLLER
+    )
+    switch = Switch.alone(Program.load(PROGRAMS / "controller.json"), 4, "s0")
+    switch.write(read(text, "s0.txt", CONTROLLER))
+
+
+def test_entries_by_their_numbers() -> None:
+    text = """
+    table_add destinations forward 1 => 1
+    table_add destinations forward 2 => 2
+    table_add destinations forward 3 => 3
+    table_delete destinations 0
+    table_modify destinations forward 1 => 7
+    table_set_default destinations drop
+    table_reset_default destinations
+    """
+    table = CONTROLLER.tables["destinations"]
+    (key,) = [each.name for each in table.match_fields]
+
+    def entry(value: int, port: int) -> P4TableEntry:
+        action = P4TableAction("forward", port=port)
+        return P4TableEntry(table.name, match=P4TableMatch({key: value}), action=action)
+
+    assert same(text, CONTROLLER, entry(2, 7), entry(3, 3))
+
+
+def test_a_constant_default_may_be_said_once_more() -> None:
+    """It stays; BMv2's command line says that it is constant, and goes on."""
+    names = ("drop", "to")
+    actions = [
+        p4i.Action(preamble=p4i.Preamble(id=1 << 24 | number, name=name, alias=name))
+        for number, name in enumerate(names, start=1)
+    ]
+    table = p4i.Table(
+        preamble=p4i.Preamble(id=2 << 24 | 1, name="t", alias="t"),
+        action_refs=[p4i.ActionRef(id=action.preamble.id) for action in actions],
+        const_default_action_id=actions[0].preamble.id,
+        size=8,
+    )
+    schema = make_schema(p4i.P4Info(tables=[table], actions=actions))
+
+    assert read("table_set_default t drop", "s0.txt", schema) == []
+    other = P4TableEntry("t", action=P4TableAction("to"), is_default_action=True)
+    assert same("table_set_default t to", schema, other)  # for the switch to refuse
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("set_queue_rate 100 1", "s0.txt:1: command is not done here, .*; links have rates"),
+        (
+            "set_queue_depth 100",
+            "not done here, got 'set_queue_depth'; queues have the depth of --q",
+        ),
+        ("port_add veth0 1", "the topology says which ports there are"),
+        ("load_new_config_file x", "say the program by --program"),
+        ("set_crc16_parameters c 1 2 3 4 5", "a hash has the algorithm that the program names"),
+        ("table_set_timeout t 1 5", "entries here don't expire"),
+        ("mc_set_lag_membership 0 1", "say the ports of the group"),
+        ("\nregister_wrte r 0 1", "s0.txt:2: .*'register_wrte'.*did you mean 'register_write'"),
+        ("register_write r", "must be register_write REGISTER INDEX VALUE, got"),
+        ("register_write nowhere 0 1", "'nowhere'"),
+        ("meter_set_rates m 0 1:1 2:2", "the program has no meters, got 'm'"),
+        ("mc_node_create 1 2 | 3", "nodes must name ports, and no lags"),
+        ("mc_mgrp_destroy 1", "must have been created, got 1"),
+        ("mc_node_update 0 1", "node must have been created, got 0"),
+        ("mirroring_delete 3", "session must have been added, got 3"),
+        ("act_prof_create_group x", "got 'x'"),
+    ],
+)
+def test_what_is_not_done_is_said(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read(text, "s0.txt", STATEFUL)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("table_delete destinations 0", "entry must have been created, got '0'"),
+        ("table_indirect_add destinations 1 => 0", "must have an action profile"),
+        ("act_prof_delete_member plain 3", "member must have been created, got '3'"),
+        ("act_prof_add_member_to_group spread 0 0", "group must have been created, got '0'"),
+        ("register_write x 99 1", "'x'"),
+    ],
+)
+def test_numbers_that_there_are_not(text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read(text, "s0.txt", CONTROLLER)
+
+
+def test_an_index_outside_of_an_array() -> None:
+    register = first(STATEFUL.registers)
+    with pytest.raises(ConfigError, match=f"has indices 0 to {register.size - 1}, got 9999"):
+        read(f"register_write {register.name} 9999 1", "s0.txt", STATEFUL)
+
+
+NAMES = sorted(
+    name for part in (Replicas(), Arrays(STATEFUL), Entries(STATEFUL)) for name in part.commands()
+)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(NAMES),
+            st.lists(st.sampled_from(["0", "1", "-1", "x", "=>", "1:2", "|", "t", ""]), max_size=5),
+        ),
+        max_size=6,
+    )
+)
+def test_any_commands_are_read_or_refused(lines: list[tuple[str, list[str]]]) -> None:
+    text = "\n".join(" ".join([name, *words]) for name, words in lines)
+    said = "s0.txt:"
+    try:
+        read(text, "s0.txt", CONTROLLER)
+    except RingleafError as error:
+        said = str(error)
+    assert "s0.txt:" in said

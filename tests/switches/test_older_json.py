@@ -1,0 +1,479 @@
+"""BMv2 JSON of older compilers, and of hands: it runs as `simple_switch` runs it.
+
+Expected packets are those of `simple_switch`, by its source. Each program would have to be
+compiled anew, so they run uncompiled; the last test sees to it. Where BMv2 is, it runs them, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+import pytest
+from hand_json import (
+    SPEC,
+    A,
+    B,
+    Json,
+    action,
+    do,
+    expression,
+    field,
+    header,
+    metadata,
+    program,
+    standard,
+    state,
+    table,
+    value,
+    write,
+)
+from uncompiled import run_uncompiled, starts_uncompiled
+
+from ringleaf.switches.stf.outcome import StfVerdict
+from ringleaf.switches.stf.runner import StfTest, run_test
+
+uncompiled = pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="runs uncompiled only")
+
+TYPE = field("standard_metadata", "instance_type")
+ERROR = field("standard_metadata", "parser_error")
+GROUP = field("intrinsic_metadata", "mcast_grp")
+RID = field("intrinsic_metadata", "egress_rid")
+MULTICAST = "mc_mgrp_create 1\nmc_node_create 19 3\nmc_node_associate 1 0\n"
+PLAIN = "packet 1 AA 00\nexpect 1 AA 00\n"
+
+Case = tuple[Json, str]
+CASES: dict[str, Callable[[], Case]] = {}
+
+
+def case(make: Callable[[], Case]) -> Callable[[], Case]:
+    CASES[make.__name__] = make
+    return make
+
+
+def doing(*primitives: Json, egress: tuple[Json, ...] = (), out: str) -> Case:
+    """Return a case of actions, and what becomes of a packet AA 01 at port 1."""
+    expected = f"expect {out}\n" if out else ""
+    return program(*primitives, egress=egress), f"packet 1 AA 01\n{expected}"
+
+
+# What a program need not say.
+
+
+@case
+def least_that_simple_switch_needs() -> Case:
+    return program(do("assign", B, value(7))), "packet 1 AA 00\nexpect 1 AA 07\n"
+
+
+@case
+def newest_version() -> Case:
+    return program() | {"__meta__": {"version": [2, 24]}}, PLAIN
+
+
+@case
+def meta_without_version() -> Case:
+    return program() | {"__meta__": {}, "enums": [], "config_options": {"x": "y"}}, PLAIN
+
+
+@case
+def sections_that_are_null() -> Case:
+    return program() | dict.fromkeys(("errors", "learn_lists", "field_aliases")), PLAIN
+
+
+@case
+def next_state_that_there_is_not() -> Case:
+    data = program()
+    state(data)["transitions"] = [{"type": "default", "value": None, "next_state": "accept"}]
+    return data, PLAIN
+
+
+@case
+def header_that_says_its_own_length() -> Case:
+    """As P4_14's IPv4 with options: the length in bits is 8 * b."""
+    data = program()
+    length = expression("*", {"type": "local", "value": 1}, value(8))
+    fields = [["a", 8], ["b", 8], ["options", "*"], ["c", 8]]
+    data["header_types"][1] |= {"fields": fields, "length_exp": length, "max_length": 9}
+    data["actions"][0]["primitives"].append(do("modify_field", field("op", "c"), value(0xCC)))
+    sound = "packet 1 AA 02 11 22 00 77\nexpect 1 AA 02 11 22 CC 77\n"
+    return data, sound + "packet 1 AA 00 01 02\nexpect 1 AA 00 CC 02\n"
+
+
+# Errors of the parser.
+
+
+def with_error(errors: list[Any] | None, at: int = 255) -> Json:
+    data = program(do("assign", B, ERROR))
+    standard(data, ["parser_error", 32, False])
+    if errors is not None:
+        data["errors"] = errors
+    extract = do("extract", {"type": "regular", "value": "more"})
+    data["header_types"].append({"name": "more_t", "id": 9, "fields": [["x", 8 * at]]})
+    data["headers"].append({"name": "more", "id": 2, "header_type": "more_t"})
+    state(data)["parser_ops"].append(extract)
+    return data
+
+
+@case
+def actions_without_parameters_and_primitives() -> Case:
+    data = program()
+    data["actions"][1] = {"name": "out", "id": 1}
+    return data, PLAIN
+
+
+@case
+def errors_from_one() -> Case:
+    errors = [["NoError", 1], ["PacketTooShort", 2]]
+    return with_error(errors, 1), "packet 1 AA 00 00\nexpect 1 AA 01\n"
+
+
+@case
+def errors_of_another_order() -> Case:
+    errors = [["PacketTooShort", 9], ["NoError", 5]]
+    return with_error(errors), "packet 1 AA 00\nexpect 1 AA 09\n"
+
+
+@case
+def errors_are_core_errors_if_none_are_named() -> Case:
+    return with_error(None), "packet 1 AA 00\nexpect 1 AA 01\n"
+
+
+@case
+def core_errors_follow_those_that_are_named() -> Case:
+    # NoError, PacketTooShort: 8, 9
+    return with_error([["Mine", 7]]), "packet 1 AA 00\nexpect 1 AA 09\n"
+
+
+@case
+def verify_with_a_number() -> Case:
+    data = program(do("assign", B, ERROR))
+    standard(data, ["parser_error", 32, False])
+    data["errors"] = [["NoError", 0], ["Mine", 7]]
+    wrong = expression("==", A, value(1))
+    state(data)["parser_ops"].append({"op": "verify", "parameters": [wrong, 7]})
+    return data, "packet 1 AA 00\nexpect 1 AA 07\npacket 1 01 09\nexpect 1 01 00\n"
+
+
+@case
+def shift_by_bytes() -> Case:
+    data = program()
+    state(data)["parser_ops"].insert(0, {"op": "shift", "parameters": [2]})
+    return data, "packet 1 AA BB CC DD\nexpect 1 CC DD\n"
+
+
+# Packets that come round again.
+
+
+def again(op: str, *elements: Json) -> Case:
+    """Let a packet come round once; `op.b` then has the instance type."""
+    ask = do(op, value(1))
+    data = program(egress=(ask,) if op == "recirculate" else ())
+    data["field_lists"] = [{"id": 1, "name": "kept", "elements": list(elements)}]
+    metadata(data, "meta", ["type", 8])
+    note = do("assign", field("meta", "type"), TYPE)
+    first = action(2, "first", note, *([ask] if op == "resubmit" else []))
+    data["actions"] += [first, action(3, "later", do("assign", B, TYPE), note, OUT)]
+    new = expression("==", TYPE, value(0))
+    data["pipelines"][0] |= {
+        "init_table": "is_new",
+        "conditionals": [
+            {"name": "is_new", "id": 0, "expression": new, "true_next": "f", "false_next": "l"}
+        ],
+        "action_calls": [
+            {"name": "f", "id": 2, "action_id": 2, "next_node": "do_in"},
+            {"name": "l", "id": 3, "action_id": 3},
+            {"name": "do_in", "id": 0, "action_id": 0},
+        ],
+    }
+    if op == "recirculate":
+        data["actions"][1]["primitives"] = []
+        wrong = expression("==", A, B)
+        data["pipelines"][1] |= {
+            "init_table": "is_same",
+            "conditionals": [{"name": "is_same", "id": 0, "expression": wrong, "true_next": "ask"}],
+            "action_calls": [{"name": "ask", "id": 4, "action_id": 4}],
+        }
+        data["actions"].append(action(4, "ask", ask))
+    return data, "packet 1 AA AA\nexpect 3 AA"
+
+
+OUT = do("assign", SPEC, value(3))
+
+
+@case
+def resubmitted_with_its_former_type_in_the_list() -> Case:
+    data, text = again("resubmit", TYPE)
+    return data, f"{text}06\n"
+
+
+@case
+def recirculated_with_its_former_type_in_the_list() -> Case:
+    data, text = again("recirculate", TYPE, field("meta", "type"))
+    return data, f"{text}04\n"
+
+
+@case
+def list_with_a_constant() -> Case:
+    data, text = again("resubmit", {"type": "hexstr", "value": "0x07", "bitwidth": 8}, TYPE)
+    return data, f"{text}06\n"
+
+
+# Fields of the switch, and those that only look like them.
+
+
+def multicast(holder: str, *fields: list[Any], alias: bool = False) -> Json:
+    group = field(holder, "mcast_grp")
+    rid = field(holder, "egress_rid")
+    data = program(do("modify_field", group, value(1)), egress=(do("assign", B, rid),))
+    if holder == "standard_metadata":
+        standard(data, *fields)
+    else:
+        metadata(data, holder, *fields)
+    if alias:
+        data["field_aliases"] = [
+            [f"intrinsic_metadata.{name}", ["standard_metadata", name]] for name, _ in fields
+        ]
+    return data
+
+
+@case
+def group_of_intrinsic_metadata() -> Case:
+    data = multicast("intrinsic_metadata", ["mcast_grp", 16], ["egress_rid", 16])
+    return data, f"{MULTICAST}packet 1 AA 00\nexpect 3 AA 13\n"
+
+
+@case
+def narrow_instance_of_a_group() -> Case:
+    data = multicast("intrinsic_metadata", ["mcast_grp", 4], ["egress_rid", 4])
+    return data, f"{MULTICAST}packet 1 AA 00\nexpect 3 AA 03\n"
+
+
+@case
+def group_with_an_alias() -> Case:
+    data = multicast("standard_metadata", ["mcast_grp", 16], ["egress_rid", 16], alias=True)
+    return data, f"{MULTICAST}packet 1 AA 00\nexpect 3 AA 13\n"
+
+
+@case
+def group_without_an_alias_is_a_field_like_any() -> Case:
+    data = multicast("standard_metadata", ["mcast_grp", 16], ["egress_rid", 16])
+    return data, f"{MULTICAST}packet 1 AA 77\nexpect 1 AA 00\n"
+
+
+@case
+def group_of_another_header_is_a_field_like_any() -> Case:
+    data = multicast("my_metadata", ["mcast_grp", 16], ["egress_rid", 16])
+    return data, f"{MULTICAST}packet 1 AA 77\nexpect 1 AA 00\n"
+
+
+@case
+def drop_resets_the_group() -> Case:
+    data = multicast("intrinsic_metadata", ["mcast_grp", 16], ["egress_rid", 16])
+    data["actions"][0]["primitives"].append(do("drop"))
+    return data, f"{MULTICAST}packet 1 AA 00\n"
+
+
+@case
+def mark_to_drop_leaves_a_group_of_another_header() -> Case:
+    data = multicast("intrinsic_metadata", ["mcast_grp", 16], ["egress_rid", 16])
+    data["actions"][0]["primitives"].append(do("mark_to_drop", header("standard_metadata")))
+    return data, f"{MULTICAST}packet 1 AA 00\nexpect 3 AA 13\n"
+
+
+@case
+def times_of_some_queueing_metadata_stay_zero() -> Case:
+    data = program(egress=(do("assign", B, field("queueing_metadata", "enq_timestamp")),))
+    metadata(data, "queueing_metadata", ["enq_timestamp", 48], ["deq_qdepth", 24])
+    return data, "packet 1 AA 77\nexpect 1 AA 00\n"
+
+
+@case
+def queue_number() -> Case:
+    data = program(egress=(do("assign", B, field("queueing_metadata", "qid")),))
+    names = (("enq_timestamp", 48), ("enq_qdepth", 24), ("deq_timedelta", 32), ("deq_qdepth", 24))
+    metadata(data, "queueing_metadata", *map(list, names), ["qid", 8])
+    return data, "packet 1 AA 77\nexpect 1 AA 00\n"
+
+
+# P4_14's primitives.
+
+
+@case
+def modify_field() -> Case:
+    return doing(do("modify_field", B, A), out="1 AA AA")
+
+
+@case
+def add_to_field() -> Case:
+    return doing(do("add_to_field", A, value(0x60)), out="1 0A 01")
+
+
+@case
+def subtract_from_field() -> Case:
+    return doing(do("subtract_from_field", B, value(2)), out="1 AA FF")
+
+
+@case
+def add() -> Case:
+    return doing(do("add", B, A, value(1)), out="1 AA AB")
+
+
+@case
+def subtract() -> Case:
+    return doing(do("subtract", B, value(1), A), out="1 AA 57")
+
+
+@case
+def bits() -> Case:
+    steps = do("bit_and", A, A, value(0xF)), do("bit_or", B, B, value(6)), do("bit_xor", B, A, B)
+    return doing(*steps, out="1 0A 0D")
+
+
+@case
+def shifts() -> Case:
+    steps = do("shift_left", A, A, value(3)), do("shift_right", B, A, value(2))
+    return doing(*steps, out="1 50 14")
+
+
+@case
+def no_op_and_copy_header() -> Case:
+    data, text = doing(do("no_op"), do("copy_header", header("op"), header("twin")), out="1")
+    data["headers"].append({"name": "twin", "id": 2, "header_type": "op_t"})
+    return data, text  # `op` becomes invalid, as its model is
+
+
+@case
+def saturating_field() -> Case:
+    data, text = doing(do("add_to_field", A, value(0x60)), out="1 FF 00")
+    data["header_types"][1]["fields"] = [["a", 8, False, True], ["b", 8, False, True]]
+    data["actions"][0]["primitives"].append(do("subtract", B, B, A))
+    return data, text
+
+
+@case
+def signed_saturating_field() -> Case:
+    data, text = doing(do("subtract", A, A, value(0x60)), out="1 80 01")  # -86 - 96, at least -128
+    data["header_types"][1]["fields"][0] = ["a", 8, True, True]
+    return data, text
+
+
+# Tables.
+
+
+def looked_up(**members: Any) -> Json:
+    data = program(do("modify_field", B, field("meta", "x")))
+    metadata(data, "meta", ["x", 8])
+    put = do("modify_field", field("meta", "x"), {"type": "runtime_data", "value": 0})
+    runtime = [{"name": "x", "bitwidth": 8}]
+    data["actions"].append({"name": "put", "id": 2, "runtime_data": runtime, "primitives": [put]})
+    table(data, "t", [2], **members)
+    return data
+
+
+@case
+def actions_by_name() -> Case:
+    data = looked_up(key=[{"match_type": "exact", "target": ["op", "a"]}])
+    del data["pipelines"][0]["tables"][0]["action_ids"]
+    data["pipelines"][0]["tables"][0]["actions"] = ["put"]
+    text = "add t op.a:0xAA put(x:5)\npacket 1 AA 00\nexpect 1 AA 05\n"
+    return data, f"{text}packet 1 AB 00\nexpect 0 AB 00\n"  # nothing follows a miss
+
+
+@case
+def key_of_validity() -> Case:
+    entry = {
+        "match_key": [{"match_type": "valid", "key": True}],
+        "action_entry": {"action_id": 2, "action_data": ["0x9"]},
+        "priority": 1,
+    }
+    keys = [{"match_type": "valid", "target": "op"}]
+    return looked_up(key=keys, entries=[entry]), "packet 1 AA 00\nexpect 1 AA 09\n"
+
+
+@case
+def table_without_key_and_default() -> Case:
+    data = looked_up()
+    data["pipelines"][0]["tables"][0]["base_default_next"] = "do_in"
+    return data, "packet 1 AA 07\nexpect 1 AA 00\n"
+
+
+# Checksums.
+
+
+@case
+def checksum_of_kind_ipv4() -> Case:
+    data = program()
+    whole = [["x", 80], ["sum", 16], ["y", 64]]  # as in IPv4, from byte 10 on
+    data["header_types"].append({"name": "sum_t", "id": 2, "fields": whole})
+    data["headers"].append({"name": "sum", "id": 2, "header_type": "sum_t"})
+    state(data)["parser_ops"][0]["parameters"][0]["value"] = "sum"
+    data["deparsers"][0]["order"] = ["sum"]
+    check = {"name": "c", "id": 0, "type": "ipv4", "target": ["sum", "sum"], "verify": False}
+    data["checksums"] = [check]
+    # RFC 1071: 4500 0073 0000 4000 4011 c0a8 0001 c0a8 00c7 add up to 2479c; its sum is b861
+    rest = "45000073000040004011", "c0a80001c0a800c7"
+    return data, f"packet 1 {rest[0]}0000{rest[1]}\nexpect 1 {rest[0]}b861{rest[1]}\n"
+
+
+# Assignments to `$valid$` (p4c of 2018).
+
+SHOWN = field("op", "$valid$")
+
+
+@case
+def assigned_validity_does_not_hide_a_header() -> Case:
+    steps = do("assign", SHOWN, value(0)), do("assign", B, SHOWN)
+    return doing(*steps, out="1 AA 00")
+
+
+@case
+def assigned_validity_is_not_that_of_the_operation() -> Case:
+    really = expression("b2d", None, expression("valid", None, header("op")))
+    operand = {"type": "expression", "value": really}
+    steps = do("assign", SHOWN, value(0)), do("assign", B, operand)
+    return doing(*steps, out="1 AA 01")
+
+
+@case
+def assigned_validity_follows_the_header_again() -> Case:
+    again = do("remove_header", header("op")), do("add_header", header("op"))
+    steps = do("assign", SHOWN, value(0)), *again, do("assign", B, SHOWN)
+    return doing(*steps, out="1 00 01")
+
+
+@case
+def validity_that_the_parser_assigns() -> Case:
+    data, text = doing(do("assign", B, SHOWN), out="1 AA 00")
+    state(data)["parser_ops"].append(do("set", SHOWN, value(0)))
+    return data, text
+
+
+@uncompiled
+@pytest.mark.parametrize("name", CASES)
+def test_older_form_runs_as_in_bmv2(name: str, tmp_path: Path) -> None:
+    data, text = CASES[name]()
+    stf = tmp_path / "hand.stf"
+    stf.write_text(text)
+
+    outcome = run_test(StfTest(write(tmp_path, data), stf))
+
+    assert (outcome.verdict, outcome.reason, outcome.detail) == (StfVerdict.PASSED, "", ())
+
+
+@pytest.mark.bmv2
+@pytest.mark.parametrize("name", CASES)
+def test_bmv2_runs_it_so(name: str, tmp_path: Path) -> None:
+    data, text = CASES[name]()
+    stf = tmp_path / "hand.stf"
+    stf.write_text(text)
+
+    outcome = run_test(StfTest(write(tmp_path, data), stf, "bmv2"))
+
+    assert (outcome.verdict, outcome.reason, outcome.detail) == (StfVerdict.PASSED, "", ())
+
+
+@starts_uncompiled
+def test_all_of_this_uncompiled() -> None:
+    assert "passed" in run_uncompiled(__file__)

@@ -1,0 +1,234 @@
+"""Files of NCCL's and RCCL's form: links between GPUs, several hosts, and clouds' templates."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ringleaf.errors import RingleafError
+from ringleaf.topologies.bisection import bisection
+from ringleaf.topologies.graph import hosts, link
+from ringleaf.topologies.registry import build, notes, parse
+
+AMD = 'arch="x86_64" vendor="AuthenticAMD" familyid="143" modelid="49"'
+ARM = 'arch="arm64"'
+
+
+def pci(bus: str, inside: str = "", kind: str = "0x060400", speed: str = "16 GT/s") -> str:
+    return (
+        f'<pci busid="{bus}" class="{kind}" link_speed="{speed}" link_width="16">{inside}</pci>\n'
+    )
+
+
+def gpu(number: int, inside: str = "", gcn: str = "906", bus: str = "") -> str:
+    """Return an AMD GPU whose bus id is its number, 64 compute units included."""
+    made = f'<gpu dev="{number}" sm="64" gcn="{gcn}" rank="{number}">{inside}</gpu>'
+    return pci(bus or f"0:{number}", made, "0x038000")
+
+
+def xgmi(target: int, count: int = 1, kind: str = "0x038000") -> str:
+    return f'<xgmi target="0:{target}" count="{count}" tclass="{kind}"/>'
+
+
+def cpu(inside: str, about: str = AMD, number: int = 0) -> str:
+    return f'<cpu numaid="{number}" {about}>{inside}</cpu>\n'
+
+
+def write(folder: Path, inside: str) -> str:
+    (folder / "n.xml").write_text(f'<system version="2">\n{inside}</system>\n')
+    return str(folder / "n.xml")
+
+
+def rates(graph: nx.Graph[str]) -> dict[frozenset[str], float]:
+    """Return the rate of each link in Gbit/s by its ends' labels, without those inside servers."""
+    label = nx.get_node_attributes(graph, "label")
+    return {
+        frozenset((label[a], label[b])): link(graph, a, b).rate_bps / 10**9
+        for a, b in graph.edges
+        if label[a] != label[b]
+    }
+
+
+def pair(*names: object) -> frozenset[str]:
+    return frozenset(map(str, names))
+
+
+def test_xgmi_joins_gpus_as_nvlinks_do(tmp_path: Path) -> None:
+    """RCCL has 24 GB/s a link for gfx906 (topo.h, VEGA_XGMI_WIDTH)."""
+    peers = {0: ((1, 4), (2, 1)), 1: ((0, 4), (3, 1)), 2: ((0, 1), (3, 4)), 3: ((1, 1), (2, 4))}
+    gpus = "".join(
+        gpu(number, "".join(xgmi(*each) for each in links)) for number, links in peers.items()
+    )
+    graph = build(write(tmp_path, cpu(pci("0:18", gpus, speed="8 GT/s"))))
+    assert rates(graph) == {
+        pair("gpu0", "gpu1"): 768,
+        pair("gpu2", "gpu3"): 768,
+        pair("gpu0", "gpu2"): 192,
+        pair("gpu1", "gpu3"): 192,
+    }
+    assert bisection(graph).bps == 384 * 10**9  # 0 and 1 to 2 and 3
+
+
+@pytest.mark.parametrize(
+    ("gcn", "gbps"),
+    [
+        *(("906", 192), ("908", 192), ("910", 288), ("gfx90a", 288), ("gfx90a:sramecc+", 288)),
+        *(("940", 384), ("gfx942", 384), ("gfx950", 384), ("gfx1100", 192)),
+    ],
+)
+def test_xgmi_is_as_fast_as_the_architecture(tmp_path: Path, gcn: str, gbps: int) -> None:
+    gpus = gpu(0, xgmi(1), gcn) + gpu(1, xgmi(0), gcn)
+    assert rates(build(write(tmp_path, cpu(gpus)))) == {pair("gpu0", "gpu1"): gbps}
+
+
+def test_new_amd_gpus_have_a_class_of_their_own(tmp_path: Path) -> None:
+    """An MI300X is a processing accelerator; a link to one that is not in the file is left out."""
+    gpus = "".join(
+        gpu(a, "".join(xgmi(b, kind="0x120000") for b in range(5) if a != b), "gfx942")
+        for a in range(4)
+    ).replace("0x038000", "0x120000")
+    topo = write(tmp_path, cpu(gpus))
+    assert rates(build(topo)) == {
+        pair(f"gpu{a}", f"gpu{b}"): 384 for a, b in combinations(range(4), 2)
+    }
+    assert notes(topo) == ("left out: links to 0:4: no such device in the file",)
+
+
+def test_links_that_are_told_one_by_one_are_added(tmp_path: Path) -> None:
+    gpus = gpu(0, xgmi(1) + xgmi(1) + xgmi(1, 2)) + gpu(1, xgmi(0, 4))
+    assert rates(build(write(tmp_path, cpu(gpus)))) == {pair("gpu0", "gpu1"): 768}
+
+
+def test_where_xgmi_does_not_join_all_pci_is_there_too(tmp_path: Path) -> None:
+    left = pci("0:10", gpu(0, xgmi(1)) + gpu(1, xgmi(0)))
+    right = pci("0:20", gpu(2, xgmi(3)) + gpu(3, xgmi(2)))
+    found = rates(build(write(tmp_path, cpu(left) + cpu(right, number=1))))
+    assert found[pair("gpu0", "gpu1")] == found[pair("gpu2", "gpu3")] == 192
+    assert found[pair("cpu0", "cpu1")] == 128
+    assert found[pair("gpu0", "0:10")] == 192
+
+
+def test_c2c_takes_the_place_of_pci(tmp_path: Path) -> None:
+    """A GH200 has ten links of 44.7 GB/s to its CPU; NCCL's `bw` is in MB/s (topo.cc)."""
+    sockets = "".join(
+        cpu(
+            pci(
+                f"{number}:1",
+                f'<gpu dev="{number}" sm="90" rank="{number}"><c2c bw="44712" count="10"/></gpu>',
+                "0x030200",
+                "32.0 GT/s PCIe",
+            ),
+            ARM,
+            number,
+        )
+        for number in range(2)
+    )
+    assert rates(build(write(tmp_path, sockets))) == {
+        pair("gpu0", "cpu0"): 44.712 * 8 * 10,
+        pair("gpu1", "cpu1"): 44.712 * 8 * 10,
+        pair("cpu0", "cpu1"): 48,
+    }
+
+
+def test_nvlinks_to_a_cpu_lead_to_its_own(tmp_path: Path) -> None:
+    """On POWER9, each GPU has three NVLinks of 20 GB/s to the CPU that it is below."""
+    to_cpu = '<nvlink target="x" count="3" tclass="0x068001"/>'
+    sockets = "".join(
+        cpu(
+            pci(f"{n}:1", f'<gpu dev="{n}" sm="70" rank="{n}">{to_cpu}</gpu>', "0x030200"),
+            'arch="ppc64"',
+            n,
+        )
+        for n in range(2)
+    )
+    assert rates(build(write(tmp_path, sockets))) == {
+        pair("gpu0", "cpu0"): 480,
+        pair("gpu1", "cpu1"): 480,
+        pair("cpu0", "cpu1"): 256,
+    }
+
+
+@pytest.mark.parametrize("kind", ["0x030200", "0x030000", "0x120000"])
+def test_a_template_has_gpus_by_their_class(tmp_path: Path, kind: str) -> None:
+    def socket(number: int) -> str:
+        nic = pci(f"{number}01:00", kind="0x020700")
+        gpus = [pci(f"{number}0{i}:0", kind=kind) for i in (1, 2)]
+        bridge = pci(f"ffff:0{number}", gpus[0] + nic + gpus[1])
+        return cpu(bridge, AMD, number)
+
+    topo = write(tmp_path, socket(0) + socket(1))
+    graph = build(topo)
+    assert len(hosts(graph)) == 4
+    assert sorted(rates(graph).values()) == [128, *[192] * 6]
+    assert "NCCL_TOPO_DUMP_FILE" in notes(topo)[0]
+
+
+def test_unused_gpus_of_a_dump_are_no_hosts(tmp_path: Path) -> None:
+    used = gpu(0) + gpu(1)
+    topo = write(tmp_path, cpu(used + pci("0:7", kind="0x030200")))
+    assert len(hosts(build(topo))) == 2
+    assert notes(topo) == ()
+
+
+def host(number: int, links: str) -> str:
+    """Return a host of two GPUs with the bus ids and numbers that each host has."""
+    made = "".join(
+        pci(f"0:{i}", f'<gpu dev="{i}" sm="100" rank="{2 * number + i}">{links}</gpu>', "0x030200")
+        for i in range(2)
+    )
+    return cpu(made, f'host_hash="0x{number + 7}" arch="arm64"')
+
+
+def test_hosts_are_told_apart_by_their_hash(tmp_path: Path) -> None:
+    """NVLinks between hosts lead to one NVSwitch (NVL72): 40.1 GB/s each."""
+    to_switch = '<nvlink target="s" count="18" tclass="0x068000"/>'
+    graph = build(write(tmp_path, "".join(host(number, to_switch) for number in range(3))))
+    names = [f"host{number}.gpu{i}" for number in range(3) for i in range(2)]
+    assert [graph.nodes[each]["label"] for each in hosts(graph)] == names
+    assert rates(graph) == {pair(name, "nvswitch"): 5774.4 for name in names}
+
+
+def test_hosts_that_only_a_network_joins_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(RingleafError, match=r"joined by NVLinks, got 2 hosts whose network"):
+        parse(write(tmp_path, host(0, "") + host(1, "")))
+
+
+def test_elements_that_are_not_used_are_named(tmp_path: Path) -> None:
+    odd = "<tpu/>" + pci("0:9", "<fabric><lane/></fabric>") + "<nic><net/></nic>"
+    topo = write(tmp_path, cpu(gpu(0) + gpu(1) + odd) + "<rack/>")
+    assert notes(topo) == ("not used: <tpu>, <fabric>, <rack>",)
+
+
+def test_a_nic_may_have_the_bus_id_of_something_else(tmp_path: Path) -> None:
+    """NICs are left out, so their ids say nothing; files of RCCL's tools have some twice."""
+    nic = pci("0:18", "<nic><net/></nic>", "0x020700")
+    assert len(hosts(build(write(tmp_path, cpu(pci("0:18", gpu(0) + gpu(1) + nic)))))) == 2
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_any_mesh_of_xgmi_is_the_network(tmp_path: Path, data: st.DataObject) -> None:
+    """Machines like those of RCCL's models: trees of bridges, and a connected mesh of links."""
+    count = data.draw(st.integers(2, 8))
+    gcn, width = data.draw(st.sampled_from([("906", 192), ("910", 288), ("gfx942", 384)]))
+    every = [*combinations(range(count), 2)]
+    chain = [(a, a + 1) for a in range(count - 1)]
+    more = data.draw(st.lists(st.sampled_from(every)))
+    counts = {each: data.draw(st.integers(1, 4)) for each in {*chain, *more}}
+    inside = []
+    for number in range(count):
+        peers = {b if a == number else a: n for (a, b), n in counts.items() if number in (a, b)}
+        made = gpu(number, "".join(xgmi(*each) for each in sorted(peers.items())), gcn)
+        for depth in range(data.draw(st.integers(0, 2))):
+            made = pci(f"{depth + 1}:{number}", made + pci(f"{depth + 1}:{number}.1"))
+        inside.append(made)
+    cut = data.draw(st.integers(0, count))
+    sockets = cpu("".join(inside[:cut])) + cpu("".join(inside[cut:]), number=1)
+    assert rates(build(write(tmp_path, sockets))) == {
+        pair(f"gpu{a}", f"gpu{b}"): n * width for (a, b), n in counts.items()
+    }

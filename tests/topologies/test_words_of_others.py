@@ -1,0 +1,254 @@
+"""Rates, delays and roles by the names that other programs give them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringleaf.errors import ConfigError
+from ringleaf.topologies.files.foreign import rate_unit, translate
+from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.topologies.graph import hosts, link
+from ringleaf.topologies.registry import build, notes, parse
+
+
+def read(values: Mapping[str, str], about: Mapping[str, str] | None = None) -> Rows:
+    """Return the translation of a network with one link that has these attributes."""
+    nodes = tuple(NodeRow(name, Row(1, {})) for name in "ab")
+    return translate(
+        Rows(nodes, (LinkRow("a", "b", Row(7, values)),), Row(1, about or {})), "topology n.json"
+    )
+
+
+def link_of(values: Mapping[str, str], about: Mapping[str, str] | None = None) -> dict[str, str]:
+    return dict(read(values, about).links[0].row.values)
+
+
+@pytest.mark.parametrize(
+    ("values", "bps"),
+    [
+        ({"LinkSpeedRaw": "10000000000.0"}, 10**10),
+        ({"LinkSpeedRaw": "64000"}, 64_000),
+        ({"LinkSpeed": "2.5", "LinkSpeedUnits": "G"}, 2_500_000_000),
+        ({"LinkSpeed": "64", "LinkSpeedUnits": "K"}, 64_000),
+        ({"LinkSpeed": "1", "LinkSpeedRaw": "3e9", "LinkSpeedUnits": "G"}, 3 * 10**9),
+        ({"capacity": "10000000000"}, 10**10),  # in any other unit, more than there is
+        ({"bandwidth": "1e10"}, 10**10),
+        ({"bandwidth": "40 Gbps"}, 40 * 10**9),
+        ({"bandwidth": "40Gbit/s"}, 40 * 10**9),
+        ({"capacity": "622 Mb/s"}, 622 * 10**6),
+        ({"bandwidth_gbps": "25"}, 25 * 10**9),
+        ({"linkSpeedMbps": "155"}, 155 * 10**6),
+        ({"Bandwidth (Gbps)": "100"}, 100 * 10**9),
+        ({"bw_GBps": "50"}, 400 * 10**9),
+        ({"max_bandwidth_Mbit": "20"}, 20 * 10**6),
+        ({"data_rate": "9.6kbps"}, 9600),
+        ({"link_capacity": "8Gbit"}, 8 * 10**9),
+    ],
+)
+def test_rates_by_other_names(values: dict[str, str], bps: int) -> None:
+    assert link_of(values) == {"rate": str(bps)}
+    assert not [note for note in read(values).notes if note.startswith("not used")]
+
+
+@pytest.mark.parametrize(
+    ("values", "about", "bps"),
+    [
+        ({"capacity": "10"}, {"rate_unit": "G"}, 10 * 10**9),
+        ({"capacity": "10"}, {"capacity_unit": "Mbps"}, 10**7),  # FNSS
+        ({"bw": "100"}, {"rate_unit": "Mbit/s"}, 10**8),  # Mininet
+        ({"bandwidth": "50"}, {"rate_unit": "GB/s"}, 400 * 10**9),
+        ({"rate": "5"}, {"rate_unit": "K"}, 5000),
+        ({"capacity": "2e9"}, {"rate_unit": "bit/s"}, 2 * 10**9),
+    ],
+)
+def test_the_unit_of_a_file(values: dict[str, str], about: dict[str, str], bps: int) -> None:
+    assert link_of(values, about) == {"rate": str(bps)}
+
+
+@pytest.mark.parametrize(
+    ("values", "about", "ps"),
+    [
+        ({"latency": "5ms"}, {}, "5ms"),
+        ({"latency_ms": "2.5"}, {}, "2500000000ps"),
+        ({"delayms": "2"}, {}, "2000000000ps"),  # nearly one of ours, and none
+        ({"delay_s": "1"}, {}, "1000000000000ps"),
+        ({"propagation-delay": "0"}, {}, "0ps"),
+        ({"delay": "3"}, {"delay_unit": "us"}, "3000000ps"),
+        ({"latency_ns": "500"}, {}, "500000ps"),
+        ({"length_km": "200"}, {}, "1000000000ps"),  # 1 ms
+        ({"distance": "10"}, {"delay_unit": "km"}, "50000000ps"),
+        ({"dist": "20 m"}, {}, "100000ps"),
+    ],
+)
+def test_delays_by_other_names(values: dict[str, str], about: dict[str, str], ps: str) -> None:
+    assert link_of(values, about) == {"delay": ps}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"capacity": "10"},
+            "line 7: link a-b: capacity: a number needs a unit, got '10'; write n",
+        ),
+        ({"LinkSpeed": "155"}, "LinkSpeed: a number needs a unit"),
+        ({"bandwidth": "10", "bandwidth_unit": "furlong"}, "bandwidth: a number needs a unit"),
+        ({"bandwidth": "fast"}, "bandwidth: must be a number, with or without a unit, got 'fast'"),
+        ({"latency": "3"}, "latency: a number needs a unit, got '3'; write n.json,delay_unit=ms"),
+        ({"latency_us": "x"}, "latency_us: must be a number"),
+    ],
+)
+def test_a_number_that_may_mean_several_rates_is_asked_about(
+    values: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read(values)
+
+
+def test_bytes_in_a_value_are_asked_about_as_ours_are(tmp_path: Path) -> None:
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_edges_from([("a", "s"), ("b", "s")], bandwidth="10 GB/s")
+    (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))
+    with pytest.raises(ConfigError, match=r"must be in bit/s, got '10 GB/s'.* write 80G"):
+        parse(str(tmp_path / "n.json"))
+
+
+@pytest.mark.parametrize(
+    ("unit", "bps"),
+    [
+        *(("G", 10**9), ("gbps", 10**9), ("Gbit/s", 10**9), ("MB/s", 8 * 10**6), ("Kbytes", 8000)),
+        *(("bps", 1), ("bit/s", 1), ("GBPS", 10**9), ("GBps", 8 * 10**9), ("x", None), ("", 1)),
+    ],
+)
+def test_units_of_rates(unit: str, bps: int | None) -> None:
+    assert rate_unit(unit) == bps
+
+
+def test_what_changes_no_result_is_passed_over_and_the_rest_is_named() -> None:
+    looks = {"LinkLabel": "10 Gbps", "color": "red", "key": "0", "LinkNote": "new", "width": "3"}
+    assert read(looks).notes == ()
+    assert link_of({**looks, "weight": "3"}) == {}
+    found = read({"weight": "3", "LinkStatus": "planned", "jitter": "", "length": "12"})
+    assert found.notes == ("not used: 'weight', 'LinkStatus', 'length' of links",)
+
+
+def test_the_speed_of_light_is_said() -> None:
+    assert read({"length_km": "3"}).notes == (
+        "delays of links are by length_km, at 5 us a kilometre",
+    )
+
+
+def test_several_rates_of_a_link_are_used_once() -> None:
+    found = read({"bw": "96Mbps", "max_bw": "97Mbps"})
+    assert found.links[0].row.values == {"rate": "96000000"}
+    assert found.notes == ("rates of links are by bw", "not used: 'max_bw' of links")
+
+
+def test_how_many_links_have_no_rate_is_said(tmp_path: Path) -> None:
+    graph = nx.Graph([("a", "s"), ("b", "s"), ("c", "s")])
+    graph.edges["a", "s"]["capacity"] = "40G"
+    (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))
+    topo = str(tmp_path / "n.json")
+    assert notes(topo)[0] == "rates of links are by capacity; 2 of 3 links have none"
+    made = build(topo, rate_bps=7)
+    assert [link(made, host, "s0").rate_bps for host in hosts(made)] == [40 * 10**9, 7, 7]
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "count"),
+    [
+        ("type", ("host", "host", "switch"), 2),
+        ("node_type", ("Server", "server", "Router"), 2),
+        ("role", ("gpu", "gpu", "leaf"), 2),
+        ("type", ("switch", "host", "switch"), 1),
+        ("type", ("PoP", "University", "switch"), None),  # no words for roles: by links
+    ],
+)
+def test_roles_by_other_names(
+    tmp_path: Path, name: str, words: tuple[str, ...], count: int | None
+) -> None:
+    graph = nx.Graph([("a", "s"), ("b", "s")])
+    graph.add_nodes_from(
+        [("a", {name: words[0]}), ("b", {name: words[1]}), ("s", {name: words[2]})]
+    )
+    (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))
+    topo = str(tmp_path / "n.json")
+    if count == 1:
+        with pytest.raises(Exception, match="must have two hosts at least, got 1"):
+            parse(topo)
+        return
+    assert len(hosts(build(topo))) == 2
+    said = any("no node has a role" in note for note in notes(topo))
+    assert said == (count is None)
+
+
+def test_an_edge_list_has_our_words_only(tmp_path: Path) -> None:
+    (tmp_path / "n.edges").write_text("a s capacity=10G\nb s\n")
+    with pytest.raises(ConfigError, match="unknown attribute, got 'capacity'"):
+        parse(str(tmp_path / "n.edges"))
+    (tmp_path / "n.edges").write_text("a s\nb s\n")
+    with pytest.raises(ConfigError, match="rate_unit is for files of other programs"):
+        parse(f"{tmp_path / 'n.edges'},rate_unit=G")
+
+
+def test_networkx_edge_lists_have_data(tmp_path: Path) -> None:
+    graph: nx.MultiGraph[str] = nx.MultiGraph()
+    graph.add_edges_from([("a", "s"), ("b", "s"), ("b", "s")], capacity="10 Gbps")
+    for name in ("n.edges", "n.edgelist", "n.txt", "n"):
+        nx.write_edgelist(graph, tmp_path / name)
+        made = build(str(tmp_path / name))
+        assert [link(made, host, "s0").rate_bps // 10**9 for host in hosts(made)] == [10, 20]
+
+
+def test_networkx_grids_have_lists_as_names(tmp_path: Path) -> None:
+    graph = nx.grid_2d_graph(2, 2)
+    (tmp_path / "n.json").write_text(json.dumps(nx.node_link_data(graph)))
+    made = build(f"{tmp_path / 'n.json'},hosts=each")
+    assert [made.nodes[host]["label"] for host in hosts(made)] == ["0,0", "0,1", "1,0", "1,1"]
+
+
+def test_d3_names_nodes_by_their_place(tmp_path: Path) -> None:
+    (tmp_path / "n.json").write_text(
+        '{"nodes": [{"name": "x", "group": 1}, {"name": "y"}, {"name": "z"}],'
+        ' "links": [{"source": 0, "target": 2}, {"source": 1, "target": 2}]}'
+    )
+    made = build(str(tmp_path / "n.json"))
+    assert [made.nodes[host]["label"] for host in hosts(made)] == ["x", "y"]
+
+
+def test_yed_keeps_looks_in_elements_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "n.graphml").write_text(
+        '<graphml xmlns:y="http://www.yworks.com/xml/graphml">'
+        '<key for="node" id="d6" yfiles.type="nodegraphics"/>'
+        '<graph edgedefault="directed">'
+        + "".join(
+            f'<node id="{name}"><data key="d6"><y:ShapeNode><y:Fill color="#FFCC00"/>'
+            f"<y:NodeLabel>{name}</y:NodeLabel></y:ShapeNode></data></node>"
+            for name in "abs"
+        )
+        + "".join(f'<edge source="{a}" target="{b}"/>' for a, b in ("as", "sa", "bs", "sb"))
+        + "</graph></graphml>"
+    )
+    assert len(hosts(build(str(tmp_path / "n.graphml")))) == 2
+    assert len(notes(str(tmp_path / "n.graphml"))) == 1
+
+
+@given(st.integers(1, 9999), st.sampled_from("KMG"), st.sampled_from(["capacity", "bw", "Speed"]))
+def test_a_rate_is_the_same_in_all_ways_to_say_it(number: int, unit: str, name: str) -> None:
+    bps = number * {"K": 10**3, "M": 10**6, "G": 10**9}[unit]
+    for values, about in (
+        ({name: f"{number}{unit}"}, {}),
+        ({name: f"{number} {unit}bit/s"}, {}),
+        ({f"{name}_{unit}bps": str(number)}, {}),
+        ({name: str(number), f"{name}Units": unit}, {}),
+        ({name: str(number)}, {"rate_unit": f"{unit}bps"}),
+        ({"LinkSpeedRaw": f"{bps}.0"}, {}),
+    ):
+        assert link_of(values, about) == {"rate": str(bps)}

@@ -1,0 +1,144 @@
+"""The topology text of HPCC's ns-3, and of SimAI and ASTRA-sim's ns-3, which have it from there.
+
+16 5 20                             nodes, switches, links
+11 12 13 14 15                      the switches
+0 11 100Gbps 0.001ms 0              a link: both ends, rate, delay, share of packets lost
+
+SimAI's first line has nodes, GPUs of a server, NVSwitches, switches, links and the kind of GPU.
+
+Source:
+    alibaba-edu/High-Precision-Congestion-Control, simulation/scratch/third.cc; aliyun/SimAI,
+    astra-sim-alibabacloud's inputs/topo/gen_Topo_Template.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ringleaf.errors import ConfigError
+from ringleaf.topologies.files.attributes import HOST, SWITCH
+from ringleaf.topologies.files.format import Format
+from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.units import is_whole
+
+NVSWITCH = "nvswitch"
+_MARK = (
+    r"\A\s*\d+[ \t]+\d+[ \t]+\d+(?:[ \t]+\d+[ \t]+\d+[ \t]+\S+)?[ \t\r]*\n"
+    r"[\d \t\r]*\n\s*\d+[ \t]+\d+[ \t]+[\d.]+[KMGTkmgt]?[bB]"
+)
+
+
+def read(text: str, where: str) -> Rows:
+    """Return nodes that are no switches as hosts, by their numbers, and the links.
+
+    Nodes that no line of a link names are left out.
+
+    Raises:
+        ConfigError: If a line is no such line; the message has its number.
+    """
+    lines = [
+        (number, words)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if (words := line.partition("#")[0].split()) or number == 2
+    ]
+    if len(lines) < 2:
+        raise ConfigError(f"{where}: must have a line of counts, one of switches, and links")
+    (_, counts), (line, switches), *rest = lines
+    nodes, nvswitches, stated = _counts(counts, where)
+    _check_whole(switches, f"{where} line {line}")
+    links = [_link(words, f"{where} line {number}", number) for number, words in rest]
+    first = {end: each.row.line for each in reversed(links) for end in (each.a, each.b)}
+    links, nics = _with_nics(links, set(switches), set(switches[:nvswitches]))
+    kind = dict.fromkeys(switches, "switch") | dict.fromkeys(switches[:nvswitches], NVSWITCH)
+    rows = [
+        NodeRow(name, Row(first[name], _about(name, kind.get(name, ""))))
+        for name in sorted(first, key=int)
+    ]
+    notes = []
+    if (nodes, stated) != (len(first), len(rest)):
+        notes.append(
+            f"line 1 says {nodes} nodes and {stated} links; links are read of {len(first)} nodes, "
+            f"and {len(rest)} of them"
+        )
+    if nics:
+        notes.append(
+            "GPUs of an NVSwitch share another switch, too: their NICs are switches, so that the "
+            "way by the NVSwitch is shorter"
+        )
+        values = {"role": SWITCH, "kind": "nic"}
+        rows += [NodeRow(name, Row(first[gpu], values)) for name, gpu in nics.items()]
+    return Rows(tuple(rows), tuple(links), Row(1, {}), notes=tuple(notes))
+
+
+def _about(name: str, kind: str) -> dict[str, str]:
+    """Return the attributes of a node; a switch has a kind."""
+    return {"role": SWITCH, "kind": kind} if kind else {"role": HOST, "label": f"node{name}"}
+
+
+def _with_nics(
+    links: list[LinkRow], switches: set[str], nvswitches: set[str]
+) -> tuple[list[LinkRow], dict[str, str]]:
+    """Return links with a NIC at each GPU of an NVSwitch, and the GPU of each NIC, if need be.
+
+    It is if two GPUs reach each other by an NVSwitch and by another switch alike.
+    """
+    near: dict[str, list[str]] = {}  # the switches of each host
+    for each in links:
+        for host, switch in ((each.a, each.b), (each.b, each.a)):
+            if host not in switches and switch in switches:
+                near.setdefault(host, []).append(switch)
+    gpus = {host for host, mine in near.items() if not nvswitches.isdisjoint(mine)}
+    pairs = Counter(
+        (inner, outer)
+        for gpu in gpus
+        for inner in nvswitches.intersection(near[gpu])
+        for outer in set(near[gpu]) - nvswitches
+    )
+    if all(shared < 2 for shared in pairs.values()):
+        return links, {}
+    found: list[LinkRow] = []
+    nics: dict[str, str] = {}
+    for each in links:
+        gpu, switch = (each.a, each.b) if each.a in gpus else (each.b, each.a)
+        if gpu not in gpus or switch in nvswitches:
+            found.append(each)
+            continue
+        nic = f"nic{gpu}"
+        nics[nic] = gpu
+        values = {"rate": each.row.values["rate"], "delay": "0"}
+        found += [LinkRow(gpu, nic, Row(each.row.line, values)), LinkRow(nic, switch, each.row)]
+    return found, nics
+
+
+def _counts(words: Sequence[str], where: str) -> tuple[int, int, int]:
+    """Return the numbers of nodes, NVSwitches and links that the first line says."""
+    _check_whole(words[:5], f"{where} line 1")
+    if len(words) == 3:
+        return int(words[0]), 0, int(words[2])
+    if len(words) == 6:
+        return int(words[0]), int(words[2]), int(words[4])
+    raise ConfigError(
+        f"{where} line 1: must have nodes, switches and links, or SimAI's six words, got {words!r}"
+    )
+
+
+def _link(words: Sequence[str], place: str, line: int) -> LinkRow:
+    if len(words) not in (4, 5):
+        raise ConfigError(
+            f"{place}: must be two nodes, a rate, a delay and a loss, got {' '.join(words)!r:.60}"
+        )
+    _check_whole(words[:2], place)
+    values = {"rate": words[2], "delay": words[3]}
+    if len(words) == 5 and words[4].strip("0."):
+        values["loss"] = words[4]
+    return LinkRow(words[0], words[1], Row(line, values))
+
+
+def _check_whole(words: Sequence[str], place: str) -> None:
+    for each in words:
+        if not is_whole(each):
+            raise ConfigError(f"{place}: must be a whole number, got {each!r:.40}")
+
+
+FORMAT = Format("topologies of HPCC's ns-3 and SimAI", (".topo",), _MARK, read)

@@ -1,0 +1,80 @@
+"""The `topology.json` of P4's tutorials: hosts, switches, and links as lists.
+
+Source:
+    p4lang/tutorials, utils/run_exercise.py: a link is `[node, node, latency, bandwidth]`, of which
+    the last two may be missing; a switch's end is like `s1-p2`; a latency without a unit is in ms,
+    a bandwidth in Mbit/s, as in Mininet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ringleaf.errors import ConfigError
+from ringleaf.topologies.files.attributes import HOST, SWITCH
+from ringleaf.topologies.files.format import Format
+from ringleaf.topologies.files.located import Located, read_json
+from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+
+_MARK = r'\A\s*\{(?=[\s\S]*"hosts"\s*:)(?=[\s\S]*"switches"\s*:)[\s\S]*"links"\s*:\s*\[\s*[\[\]]'
+
+
+def read(text: str, where: str) -> Rows:
+    """Return hosts, switches and links; addresses, commands and tables are passed over.
+
+    Raises:
+        ConfigError: If it is no JSON of this form.
+    """
+    data = read_json(text, where)
+    if not isinstance(data, Located):
+        raise ConfigError(f"{where}: must be an object with hosts, switches and links")
+    roles = {"hosts": HOST, "switches": SWITCH}
+    nodes = [
+        NodeRow(name, Row(data.line, {"role": role}))
+        for key, role in roles.items()
+        for name in _names(data, key, where)
+    ]
+    switches = set(_names(data, "switches", where))
+    links = data.get("links")
+    if not isinstance(links, list):
+        raise ConfigError(f"{where}: must have a list 'links', got {links!r:.60}")
+    unused = [repr(name) for name in data if name not in (*roles, "links")]
+    notes = ["ports are numbered by the order of links"]
+    if unused:
+        notes.append(f"not used: {', '.join(unused)}")
+    return Rows(
+        tuple(nodes),
+        tuple(_link(each, switches, data.line, where) for each in links),
+        Row(data.line, {}),
+        notes=tuple(notes),
+    )
+
+
+def _names(data: Located, key: str, where: str) -> list[str]:
+    found = data.get(key)
+    if not isinstance(found, (dict, list)) or not all(isinstance(each, str) for each in found):
+        raise ConfigError(f"{where}: {key} must be names, got {found!r:.60}")
+    return list(found)
+
+
+def _link(item: Any, switches: set[str], line: int, where: str) -> LinkRow:
+    if not isinstance(item, list) or not 2 <= len(item) <= 4:
+        raise ConfigError(
+            f"{where}: a link must be two nodes, a latency and a bandwidth, got {item!r:.60}"
+        )
+    ends = [_node(str(each), switches) for each in item[:2]]
+    values = {}
+    if len(item) > 2 and item[2] is not None:
+        values["delay"] = item[2] if isinstance(item[2], str) else f"{item[2]}ms"
+    if len(item) > 3 and item[3] is not None:
+        values["rate"] = f"{item[3]}M"
+    return LinkRow(ends[0], ends[1], Row(line, values))
+
+
+def _node(end: str, switches: set[str]) -> str:
+    """Return the node of an end like `s1-p2`, or `s1` or `h1`."""
+    name, dash, port = end.rpartition("-p")
+    return name if dash and name in switches and port.isdecimal() else end
+
+
+FORMAT = Format("topologies of P4's tutorials", (".json",), _MARK, read)

@@ -1,0 +1,30 @@
+"""Files that people take for topologies, and that are something else: by their text."""
+
+from __future__ import annotations
+
+import re
+
+_MANY = (
+    (r"<algo\b", "an algorithm in MSCCL's XML, which --algo takes"),
+    (r"<gexf\b", "a graph in GEXF; write it as GraphML"),
+    (r"sndlib\.zib\.de|\A\s*\?SNDlib", "a network of SNDlib; convert it to GraphML"),
+    (r"\A(?:\s|//[^\n]*)*(?:strict\s+)?(?:di)?graph\b[^\[{]*\{", "a graph of Graphviz; write GML"),
+    (r"(?i)\A\s*\*(?:vertices|network)\b", "a graph of Pajek; write it as GraphML"),
+    (r"\A\s*NODES \d+", "a network of REPETITA; convert it to an edge list"),
+    (r"\A\s*Topology:? \( ?\d+ Nodes", "a topology of BRITE; convert it to an edge list"),
+    (r"\A\s*Nodes \d+\s+(?:Connections|Triggers) \d+", "htsim's traffic, which is no topology"),
+    (r"\A\s*\d+\s*\n\s*\d+ \d+ \d+ \d+ [\d.]+", "flows of HPCC's ns-3, which are no topology"),
+    (r"\A\s*(?:HYBRID|DATA|MODEL|MICRO|ALL_)\w*\b.*\n", "a workload of ASTRA-sim or SimAI"),
+    (r'"(?:topology-name|topologies-per-dim)"', "ASTRA-sim's first network file; write a .yml"),
+    (r'"schema"\s*:\s*"[^"]*chakra', "a trace of PyTorch, which is a workload"),
+    (r'"traceEvents"', "a trace of events, which is no topology"),
+    (r'"header_types"\s*:', "a P4 program for BMv2, which --program takes"),
+    (r'"elements"\s*:\s*\{', "a graph of Cytoscape; write it as GraphML"),
+    (r"(?m)^topology:\s*\n\s+(?:nodes|kinds|links|defaults):", "a lab of Containerlab"),
+    (r"(?m)^\s*(?:from|import) mininet\b", "a script of Mininet"),
+)
+
+
+def looks_like(text: str) -> str:
+    """Return what a file is that is no topology we read, for a message; "" if it is unknown."""
+    return next((what for pattern, what in _MANY if re.search(pattern, text)), "")
