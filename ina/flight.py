@@ -61,7 +61,9 @@ ASKED = FIFO_WORDS + 15  # slot whose probe asks for all overdue ones; or NOT_AS
 ASKED_PS = FIFO_WORDS + 16  # when the latest probe was sent that found nothing lost
 BEHIND_PS = FIFO_WORDS + 17  # by priority: when a more urgent packet was last answered
 LEAST_PS = BEHIND_PS + PRIORITIES  # the shortest round trip so far; 0 before the first sample
-FLIGHT_WORDS = LEAST_PS + 1
+NEWEST_PS = LEAST_PS + 1  # the latest round trip
+IS_PATIENT = NEWEST_PS + 1  # 1: answers may be late because of another worker's loss
+FLIGHT_WORDS = IS_PATIENT + 1
 
 # A slot's words. Slots in flight are in doubly linked rings; row `slots + ring` holds one's ends.
 SENT_PS = 0
@@ -79,9 +81,8 @@ SLOT_WORDS = 11
 NOT_IN_FLIGHT = -1
 NOT_ASKED = -1
 
-RINGS = 4
-"""One ring for slots that have sent once, and one for each number of times that others have sent
-again, or probed; those of the last one have done so more often."""
+RINGS = 2
+"""One ring for slots that have sent once, one for those that have sent again, or probed."""
 
 LATEST = 3
 """The number of answered sendings that are kept per way, latest first."""
@@ -105,6 +106,7 @@ def make_flight(
     *,
     ways: int = 1,
     probes: bool = False,
+    patient: bool = False,
 ) -> None:
     """Lay out a flight at word `at`, of `slots` slots whose packets take `ways` ways."""
     fifo_at = store.allocate("words", slots)
@@ -115,6 +117,7 @@ def make_flight(
     state[WAYS], state[LATEST_AT], state[PROBES] = ways, latest_at, probes
     state[FIFO_ROWS], state[FIFO_ROOM] = fifo_at, slots
     state[SLOTS], state[ROWS_AT], state[ASKED] = slots, rows_at, NOT_ASKED
+    state[IS_PATIENT] = patient
     state[MIN_TIMEOUT_PS] = min_timeout_ps
     state[TIMEOUT_PS] = state[RETRY_PS] = FIRST_TIMEOUTS * min_timeout_ps
     rows = store.arena.words[rows_at:][: (slots + RINGS) * SLOT_WORDS].reshape(-1, SLOT_WORDS)
@@ -234,17 +237,14 @@ def due_ps(flight: Flight, ring: int) -> int:
     level = flight.slots[first * SLOT_WORDS + LEVEL]
     sent_ps = max(flight.slots[first * SLOT_WORDS + SENT_PS], flight.state[BEHIND_PS + level])
     if ring > 0:
-        return int(sent_ps + (flight.state[RETRY_PS] << (ring - 1)))
+        return int(sent_ps + flight.state[RETRY_PS])
     return int(max(sent_ps, flight.state[ASKED_PS]) + flight.state[TIMEOUT_PS])
 
 
 @inline
 def deadline_ps(flight: Flight) -> int:
     """Return when the next slot is overdue."""
-    first_ps = due_ps(flight, 0)
-    for ring in range(1, RINGS):
-        first_ps = min(first_ps, due_ps(flight, ring))
-    return first_ps
+    return min(due_ps(flight, 0), due_ps(flight, 1))
 
 
 @inline
@@ -253,23 +253,24 @@ def take_sample(flight: Flight, slot: int, now_ps: int) -> None:
 
     Ambiguous round trips don't count (Karn). If only probes were sent since, the round trip counts
     from the first sending on: so timeouts adapt to queues in which packets wait longer than that.
-    An answer that comes sooner after a resend than any round trip took is to the first sending, and
-    shows how long that really took (as Eifel detects, RFC 3522). Without it, queues that grow beyond
-    the timeout would make all round trips ambiguous, and the timeout would never follow.
+    To a patient flight, an answer that comes sooner after a resend than any round trip took is one
+    to the first sending, and shows how long that took (Eifel, RFC 3522, finds out by timestamps).
+    Without it, queues that grow beyond the patience would make all round trips ambiguous.
     """
     state = flight.state
     row = slot * SLOT_WORDS
     attempts = flight.slots[row + ATTEMPTS]
     if attempts == 0:
         return
-    if flight.slots[row + IS_LOST] and attempts > 1:
-        is_early = now_ps - flight.slots[row + SENT_PS] < state[LEAST_PS]
-        if attempts > 2 or not is_early:
+    if flight.slots[row + IS_LOST]:
+        is_early = attempts == 1 or now_ps - flight.slots[row + SENT_PS] < state[LEAST_PS]
+        if not state[IS_PATIENT] or attempts > 2 or not is_early:
             return
     most_ps = MAX_BACKOFF * state[MIN_TIMEOUT_PS]
     sample_ps = min(now_ps - flight.slots[row + FIRST_PS], most_ps)
     if state[LEAST_PS] == 0 or sample_ps < state[LEAST_PS]:
         state[LEAST_PS] = sample_ps
+    state[NEWEST_PS] = sample_ps
     smooth(state, SMOOTHED_PS, VARIATION_PS, sample_ps, state[SLOTS])
 
 
@@ -314,18 +315,30 @@ def note_answer(flight: Flight, slot: int, now_ps: int) -> None:
 
 
 @inline
-def is_passed(flight: Flight, slot: int, now_ps: int) -> bool:
-    """Return whether `LATEST` packets sent later, on the same way, have their answers.
+def patience_ps(flight: Flight) -> int:
+    """Return how old a packet must be before answers to later ones say that it is lost.
 
-    An answer waits for all workers, and one that has lost the result before is late by a round
-    trip. So nothing is known before two round trips (as with RFC 8985's reordering window).
+    If the flight is patient, that is the latest round trip and one more (RFC 8985's reordering
+    window is like it): the answer waits for a worker that has lost the result before, which is late
+    by the round trip in which it sends again. Otherwise one loss makes all workers send again, and
+    their packets delay others, of which the same is then concluded.
     """
+    if not flight.state[IS_PATIENT]:
+        return 0
+    if flight.state[SMOOTHED_PS] == 0:
+        return int(flight.state[MIN_TIMEOUT_PS] // 2)
+    return int(flight.state[NEWEST_PS] + flight.state[SMOOTHED_PS])
+
+
+@inline
+def is_passed(flight: Flight, slot: int, now_ps: int) -> bool:
+    """Return whether `LATEST` packets sent later, on the same way, have their answers."""
     row = slot * SLOT_WORDS
     sending = flight.slots[row + SENDING]
     last = LATEST * flight.slots[row + WAY] + LATEST - 1
     return bool(
         sending < flight.latest[last]
-        and now_ps - flight.slots[row + SENT_PS] >= 2 * flight.state[SMOOTHED_PS]
+        and now_ps - flight.slots[row + SENT_PS] >= patience_ps(flight)
         and sending >= flight.state[SINCE]  # more urgent packets may overtake
         and not flight.slots[row + STRAYS]
     )

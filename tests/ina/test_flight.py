@@ -74,6 +74,6 @@ def test_whoever_may_wait_for_a_less_urgent_result_was_not_passed(
     send(flight, [priority] * 5, 1000)
     answer(flight, [1, 2, 3, 4], 2000)
 
-    queue_passed(flight)
+    queue_passed(flight, 2000)
 
     assert has_waiting(flight) == is_lost
