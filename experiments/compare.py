@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.results import read_json
 from ringleaf.units import PS_PER_US
 
 FILES = ("sweep.csv", "results.csv")
@@ -122,6 +121,8 @@ def options_of(folder: Path) -> dict[str, str]:
 
 
 def _json(path: Path) -> dict[str, Any]:
+    from ringleaf.experiments.results import read_json  # loads NumPy and NetworkX
+
     try:
         return read_json(path)
     except ConfigError:

@@ -131,11 +131,11 @@ def _measure(
         run.uses[row.algo, row.size_bytes] = uses_of(experiment.graph, measurement.outcome)
         if measurement.outcome.drop_counts:
             run.drops[row.algo, row.size_bytes] = measurement.outcome.drop_counts
-        shown.end()
-        emit(table.line(row, columns))
         folder.note(measurement.files)
         folder.keep(partial(results.write_rows, folder.path, run))
         folder.count(len(run.rows), experiment.count)
+        shown.end()
+        emit(table.line(row, columns))
         log.append(_log_line(measurement))
         if (found := measurement.explained) is not None:
             run.explained[row.algo, row.size_bytes] = found

@@ -68,6 +68,8 @@ class Switch(ControlPlane):
     ) -> None:
         super().__init__(program, store, ports, name, first_port, cpu_port)
         self._memory_at = -1
+        self.wait_ps = 0  # between ingress and egress, of packets that `process` is given
+        self.last_first = False  # whether copies of these pass egress in reverse order
         scratch = max(int(store.arena.words[HEAD_BYTES]), program.module.scratch_bytes)
         self._set(SCRATCH_AT, store.allocate("bytes", scratch))
         self._set(RANDOM_AT, store.allocate("fields", 1))
@@ -126,7 +128,7 @@ class Switch(ControlPlane):
         arena = self.store.arena
         start = int(arena.own[OUTBOX_AT])
         rows: list[list[int]] = arena.words[start : start + 2 * count].reshape(count, 2).tolist()
-        return rows
+        return rows[::-1] if self.last_first else rows
 
     def _leave(
         self,
@@ -180,6 +182,7 @@ class Switch(ControlPlane):
         fields = open_packet(self.store.arena, packet).fields
         fields[EGRESS_PORT] = port
         fields[ENQ_TIMESTAMP] = now_ps // PS_PER_US
-        for field in (ENQ_QDEPTH, DEQ_TIMEDELTA, DEQ_QDEPTH):
+        fields[DEQ_TIMEDELTA] = self.wait_ps // PS_PER_US
+        for field in (ENQ_QDEPTH, DEQ_QDEPTH):
             fields[field] = 0
-        return self.program.egress(self.store.arena, self.at, packet, now_ps)
+        return self.program.egress(self.store.arena, self.at, packet, now_ps + self.wait_ps)

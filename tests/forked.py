@@ -128,7 +128,7 @@ def become(request: dict[str, Any]) -> int:
         from ringleaf.experiments import beside, drawing
 
         beside.drawer = lambda: None
-        drawing.draw = lambda *_: []
+        drawing.draw = lambda *_, **__: []
     if request["words"][0] == "train":
         prepare_training(drawn=request["drawn"])
     from ringleaf.experiments.commands import cli
@@ -177,7 +177,7 @@ def prepare_training(*, drawn: bool) -> None:
     processes.END_S = 2.0  # as much as small scripts need
     if not drawn:
         setattr(command, "drawer", lambda: None)  # noqa: B010
-        drawing.redraw = lambda *_: []
+        drawing.redraw = lambda *_, **__: []
 
 
 class ForkedForge:

@@ -97,7 +97,8 @@ class _Sheet:
         if of_jobs(lines):
             field, self._unit_ps, unit = "jct_ps", PS_PER_MS, "ms"
         self._field = field
-        self.text = f"{_clock(lines)} time {'of the slowest job ' * of_jobs(lines)}({unit})"
+        whose = "\nof the slowest job" if of_jobs(lines) else ""
+        self.text = f"{_clock(lines)} time{whose} ({unit})"
 
     def times(self, lines: Sequence[Line]) -> Times:
         """Return the time of each way to run that the rows have: of jobs, the last one's."""

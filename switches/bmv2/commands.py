@@ -95,7 +95,12 @@ class CommandWriter:
         return " ".join([self._actions[action].name, *map(hex, arguments)])
 
     def _handle(self, shape: Shape, reference: Member | MemberGroup) -> int:
-        return self._handles[shape.table.profile, reference]
+        return self._made(shape.table.profile, reference)
+
+    def _made(self, profile: str, reference: Member | MemberGroup) -> int:
+        if (profile, reference) not in self._handles:
+            raise ConfigError(f"{profile}: must have been made before it is used, got {reference}")
+        return self._handles[profile, reference]
 
     def _number(self, taken: Counter[str], profile: str, reference: Member | MemberGroup) -> int:
         self._handles[profile, reference] = taken[profile]
@@ -109,7 +114,7 @@ class CommandWriter:
         for member, weight in update.members:
             if weight != 1:
                 raise ConfigError(f"simple_switch_CLI: knows no weights, got {weight}")
-            own = self._handles[profile, Member(member)]
+            own = self._made(profile, Member(member))
             yield f"act_prof_add_member_to_group {profile} {own} {handle}"
 
     def _multicast(self, group: int, members: tuple[tuple[int, int], ...]) -> Iterator[str]:

@@ -7,11 +7,13 @@ says to which packet an output belongs, so neither interfaces nor root are neede
 from __future__ import annotations
 
 import re
+import shutil
 import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -31,6 +33,7 @@ from ringleaf.switches.server.client import Controller
 CHUNK = 30  # packets at a time: a port's queue holds 64, and silently drops any more
 PRIORITY_QUEUES = 8  # as many as v1model's three bits can name; without, it drops all but 0
 READY_TIMEOUT_S = 20.0
+END_TIMEOUT_S = 10.0
 DEVICE = 1
 PACKETS = "/p4.bm.DataplaneInterface/PacketStream"
 
@@ -88,21 +91,23 @@ class Bmv2:
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="bmv2-")
         self._thrift_port = free_port()
-        self._process = subprocess.Popen(
-            [
-                BINARY,
-                *("--device-id", str(DEVICE), "--thrift-port", str(self._thrift_port)),
-                *("--log-file", str(Path(self._folder.name, "bmv2")), "-L", "off"),
-                *self._file_options(),
-                str(self._path),
-                "--",
-                *("--grpc-server-addr", self._address("p4runtime")),
-                *("--priority-queues", str(PRIORITY_QUEUES)),
-                *self._dataplane_options(),
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=self._errors.open("w"),
-        )
+        with self._errors.open("w") as errors:
+            self._process = subprocess.Popen(
+                [
+                    *ending_with_us(),
+                    BINARY,
+                    *("--device-id", str(DEVICE), "--thrift-port", str(self._thrift_port)),
+                    *("--log-file", str(Path(self._folder.name, "bmv2")), "-L", "off"),
+                    *self._file_options(),
+                    str(self._path),
+                    "--",
+                    *("--grpc-server-addr", self._address("p4runtime")),
+                    *("--priority-queues", str(PRIORITY_QUEUES)),
+                    *self._dataplane_options(),
+                ],
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+            )
         self._controller = Controller(self.address, DEVICE, f"bmv2 {self._path.name}")
         self._channel = grpc.insecure_channel(self._address("dataplane"))
         self._stream = self._channel.stream_stream(
@@ -110,14 +115,16 @@ class Bmv2:
             request_serializer=_Packet.SerializeToString,
             response_deserializer=_Packet.FromString,
         )
-        try:
-            self._await_ready()
-            if self._schema is not None:
-                self._controller.take_control()
-                self._controller.set_pipeline(self._path, self._schema)
-        except (BackendError, grpc.RpcError) as exc:
-            self.__exit__(None, None, None)
-            raise BackendError(f"bmv2 {self._path.name}: does not start: {exc}") from exc
+        with ExitStack() as stack:
+            stack.push(self)
+            try:
+                self._await_ready()
+                if self._schema is not None:
+                    self._controller.take_control()
+                    self._controller.set_pipeline(self._path, self._schema)
+            except (BackendError, grpc.RpcError) as exc:
+                raise BackendError(f"bmv2 {self._path.name}: does not start: {exc}") from exc
+            stack.pop_all()
         return self
 
     def __exit__(
@@ -126,10 +133,20 @@ class Bmv2:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._controller.__exit__(None, None, None)
-        self._channel.close()
+        try:
+            self._controller.__exit__(None, None, None)
+            self._channel.close()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        """End the process, whatever it does, and remove its files."""
         self._process.terminate()
-        self._process.wait()
+        try:
+            self._process.wait(END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._folder.cleanup()
 
     def write(self, entities: Any) -> None:
@@ -236,6 +253,16 @@ class Bmv2:
         self._controller.await_ready(READY_TIMEOUT_S)
         if self._files is None:
             list(self._stream(iter(())))
+
+
+def ending_with_us() -> list[str]:
+    """Return the words before a command that have the kernel end it when our process has ended.
+
+    They are util-linux's `setpriv`, which becomes the command: gRPC's threads forbid code of ours
+    between fork and exec. Without it, only our own clean-up ends the command.
+    """
+    found = shutil.which("setpriv")
+    return [] if found is None else [found, "--pdeathsig", "KILL", "--"]
 
 
 def free_port() -> int:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ringleaf.errors import BackendError
 from ringleaf.switches.engine.updates import Update
+from ringleaf.switches.fuzz.clocks import Clocks, Masks, matched, similar, timed_places
 from ringleaf.switches.fuzz.course import Course
 from ringleaf.switches.fuzz.packets import Packet
-from ringleaf.switches.fuzz.sides import Bmv2Side, EngineSide, RefusedError, State, cells_of
+from ringleaf.switches.fuzz.sides import Bmv2Side, EngineSide, RefusedError, cells_of
 from ringleaf.switches.fuzz.sieve import Shadows, Sieve
 from ringleaf.switches.program import Program
 
@@ -21,13 +22,19 @@ MOST_ENDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A difference: in the output for `packets[-1]`, or in registers and counters afterwards."""
+    """A difference: in the output for `packets[-1]`, or in registers and counters afterwards.
+
+    `earlier` is what left BMv2 for each packet before the last one; `hidden` has a mask for each of
+    BMv2's outputs for each packet (`clocks.py`), but for those that nothing of ours is like.
+    """
 
     updates: tuple[Update, ...]
     packets: tuple[Packet, ...]
     ours: tuple[Packet, ...] = ()
     theirs: tuple[Packet, ...] = ()
     state: tuple[str, ...] = ()  # lines
+    earlier: tuple[tuple[Packet, ...], ...] = ()
+    hidden: tuple[Masks, ...] = ()
 
 
 @dataclass(slots=True)
@@ -36,6 +43,7 @@ class Round:
 
     compared: int = 0
     sent: int = 0  # packets that left BMv2
+    masked: int = 0  # of these, those of which some bytes were not compared, as they tell the time
     difference: Disagreement | None = None
     refused: list[str] = field(default_factory=list)  # updates that BMv2 does not take
     left_out: Counter[str] = field(default_factory=Counter)  # packets, by reason
@@ -61,6 +69,7 @@ class Contest:
         observer = self.shadows.observed.module.observer
         assert observer is not None
         self.course = Course(observer)
+        self._timed = timed_places(self.shadows.observed)
         self._unchecked = unchecked
 
     def run(self, updates: Sequence[Update], packets: Iterable[Packet], count: int) -> Round:
@@ -99,9 +108,13 @@ class Contest:
         return Sieve(self.shadows, updates, unchecked=self._unchecked)
 
     def _accepted(self, updates: Sequence[Update], done: Round) -> list[Update]:
-        """Return the updates that both sides accept."""
-        accepted = EngineSide(self._program, updates).accepted
+        """Return the updates that both sides accept.
+
+        The engine is asked again after each that BMv2 refuses: others may refer to it.
+        """
+        accepted = list(updates)
         while True:
+            accepted = EngineSide(self._program, accepted).accepted
             try:
                 with Bmv2Side(self._program, accepted):
                     return accepted
@@ -113,28 +126,27 @@ class Contest:
         self, updates: Sequence[Update], packets: Sequence[Packet], done: Round
     ) -> Sequence[Packet]:
         """Compare packets on fresh switches; return those after one that ended BMv2."""
-        engine = EngineSide(self._program, updates)
         with Bmv2Side(self._program, updates) as bmv2:
+            match = self._match(updates, bmv2)
             for number, packet in enumerate(packets, 1):
-                ours = engine.process(packet)
                 try:
-                    theirs = bmv2.process(packet)
+                    agree = match.takes(packet)
                 except BackendError as exc:
                     done.leave_out(str(exc), packet)
                     return packets[number:] if len(done.examples) < MOST_ENDS else ()
                 done.compared += 1
-                done.sent += len(theirs)
-                if ours != theirs:
-                    seen = tuple(packets[:number])
-                    done.difference = self._alone(updates, packet) or Disagreement(
-                        tuple(updates), seen, tuple(ours), tuple(theirs)
-                    )
+                done.sent += len(match.answers[-1])
+                done.masked += sum(map(any, match.hidden[-1]))
+                if not agree:
+                    done.difference = self._alone(updates, packet) or match.difference()
                     return ()
-            cells = cells_of(self._program, updates)
-            lines = _state_lines(engine.state(cells), bmv2.state(cells))
-            if lines:
-                done.difference = Disagreement(tuple(updates), tuple(packets), state=tuple(lines))
+            match.compare_state(self._timed)
+        if match.state:
+            done.difference = match.difference()
         return ()
+
+    def _match(self, updates: Sequence[Update], bmv2: Bmv2Side) -> Match:
+        return Match(self._program, updates, bmv2, Clocks(self.shadows.observed, updates))
 
     def _alone(self, updates: Sequence[Update], packet: Packet) -> Disagreement | None:
         """Return the difference that a packet makes on fresh switches, if any."""
@@ -143,32 +155,85 @@ class Contest:
     def replay(self, updates: Iterable[Update], packets: Sequence[Packet]) -> Disagreement | None:
         """Return the first difference on fresh switches; None if there is none, or BMv2 fails.
 
-        There is none, either, if the outcome of a packet is undefined.
+        There is none, either, if the outcome of a packet is undefined, or if an update refers to
+        what the others don't make.
         """
         updates = tuple(updates)
+        if len(EngineSide(self._program, updates).accepted) < len(updates):
+            return None
         if len(self._sieve(updates).keep(packets)) < len(packets):
             return None
-        engine = EngineSide(self._program, updates)
         try:
             with Bmv2Side(self._program, updates) as bmv2:
-                for number, packet in enumerate(packets, 1):
-                    ours, theirs = engine.process(packet), bmv2.process(packet)
-                    if ours != theirs:
-                        seen = tuple(packets[:number])
-                        return Disagreement(updates, seen, tuple(ours), tuple(theirs))
-                cells = cells_of(self._program, updates)
-                lines = _state_lines(engine.state(cells), bmv2.state(cells))
+                match = self._match(updates, bmv2)
+                if not all(map(match.takes, packets)):
+                    return match.difference()
+                match.compare_state(self._timed)
         except (BackendError, RefusedError):
             return None
-        return Disagreement(updates, tuple(packets), state=tuple(lines)) if lines else None
+        return match.difference() if match.state else None
 
 
-def _state_lines(ours: State, theirs: State) -> list[str]:
-    return [
-        f"{label}: the engine has {ours[label]}, BMv2 {theirs[label]}"
-        for label in ours
-        if ours[label] != theirs[label]
-    ]
+class Match:
+    """A fresh engine beside a fresh BMv2, and what they have done since.
+
+    `answers` and `hidden` are BMv2's outputs for each packet, and their bytes that tell the time;
+    `state` has lines on what differs between the switches' registers and counters.
+    """
+
+    def __init__(
+        self, program: Program, updates: Sequence[Update], bmv2: Bmv2Side, clocks: Clocks
+    ) -> None:
+        self._program = program
+        self._updates = tuple(updates)
+        self._engine = EngineSide(program, updates)
+        self._bmv2 = bmv2
+        self._clocks = clocks
+        self._packets: list[Packet] = []
+        self._ours: list[Packet] = []  # for the last packet
+        self.answers: list[tuple[Packet, ...]] = []
+        self.hidden: list[Masks] = []
+        self.state: tuple[str, ...] = ()
+
+    def takes(self, packet: Packet) -> bool:
+        """Return whether both switches do the same with a packet, as far as it can be compared.
+
+        Raises:
+            BackendError: If BMv2 has ended, or has not finished with the packet in time.
+        """
+        self._packets.append(packet)
+        self._ours = self._engine.process(packet)
+        masks = self._clocks.masks(packet, self._ours) or tuple(
+            bytes(len(data)) for _, data in self._ours
+        )
+        theirs = self._bmv2.process(packet)
+        found = matched(self._ours, masks, theirs)
+        self.answers.append(tuple(theirs))
+        self.hidden.append(similar(self._ours, masks, theirs) if found is None else found)
+        return found is not None
+
+    def compare_state(self, timed: Collection[str]) -> None:
+        """Compare registers and counters, but for registers that are `timed`."""
+        cells = cells_of(self._program, self._updates, timed)
+        ours, theirs = self._engine.state(cells), self._bmv2.state(cells)
+        self.state = tuple(
+            f"{label}: the engine has {ours[label]}, BMv2 {theirs[label]}"
+            for label in ours
+            if ours[label] != theirs[label]
+        )
+
+    def difference(self) -> Disagreement:
+        """Return what differs: the outputs of the last packet, or the state."""
+        *earlier, last = self.answers
+        return Disagreement(
+            self._updates,
+            tuple(self._packets),
+            ours=tuple(self._ours),
+            theirs=last,
+            state=self.state,
+            earlier=tuple(earlier),
+            hidden=tuple(self.hidden),
+        )
 
 
 Differs = Callable[[Sequence[Update], Sequence[Packet]], Disagreement | None]

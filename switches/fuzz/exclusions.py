@@ -1,4 +1,4 @@
-"""The parts of a program on which two switches can't agree, whatever packets come: time."""
+"""The parts of a program that are not compared, or only in part: time decides what they do."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from ringleaf.switches.generate.doubts import is_clock
 from ringleaf.switches.source import (
-    STANDARD,
     Action,
     Conditional,
     Expression,
@@ -18,19 +18,13 @@ from ringleaf.switches.source import (
     Table,
 )
 
-TIMED = {
-    *("ingress_global_timestamp", "egress_global_timestamp", "enq_timestamp", "deq_timedelta"),
-    *("ingress_global_tstamp", "current_global_tstamp"),
-}
-"""The depths of queues are not among them: one packet at a time finds the queues empty."""
 
-
-def incomparable(source: Source) -> list[str]:
-    """Return the reasons why outputs can't be compared, with their places; empty if they can."""
+def clocks_read(source: Source) -> list[str]:
+    """Return the times that a program reads, with their places."""
     found: dict[str, None] = {}
     for item, where in _readers(source):
         for ref in fields_in(item):
-            if ref.name in TIMED and ref.header in (STANDARD, "intrinsic_metadata"):
+            if is_clock(ref):
                 found[f"{ref.header}.{ref.name}{_at(where)}"] = None
     return list(found)
 

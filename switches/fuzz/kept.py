@@ -1,4 +1,4 @@
-"""A difference as a test in STF, which expects BMv2's outputs."""
+"""A difference as a test in STF, which expects BMv2's outputs of each packet."""
 
 from __future__ import annotations
 
@@ -20,10 +20,23 @@ def as_stf(program: Program, found: Disagreement) -> str:
     lines = [
         line for update in found.updates for line in _update_lines(program, shapes, writer, update)
     ]
-    lines += [f"packet {port} {data.hex()}" for port, data in found.packets]
-    if not found.state:
-        lines += [f"expect {port} {data.hex()}$" for port, data in found.theirs]
+    answers = (*found.earlier, found.theirs)
+    hidden = found.hidden or [(b"",) * len(outputs) for outputs in answers]
+    for (port, data), outputs, masks in zip(found.packets, answers, hidden, strict=True):
+        lines.append(f"packet {port} {data.hex()}")
+        lines += [
+            f"expect {to} {_pattern(sent, mask)}$"
+            for (to, sent), mask in zip(outputs, masks, strict=True)
+        ]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _pattern(data: bytes, mask: bytes) -> str:
+    """Return the bytes in hexadecimal, with asterisks for those that a mask hides."""
+    if not mask:
+        return data.hex()
+    pairs = zip(data, mask, strict=True)
+    return "".join("**" if hidden else f"{byte:02x}" for byte, hidden in pairs)
 
 
 def _update_lines(

@@ -68,7 +68,7 @@ class PacketMaker:
         self._matches = [
             (shape, matches)
             for shape in program.module.shapes
-            if (matches := _matches_of(shape, updates))
+            if (matches := matches_of(shape, updates))
         ]
 
     def draw(self) -> Packet:
@@ -256,7 +256,7 @@ class PacketMaker:
         return draft.data(size)
 
 
-def _matches_of(shape: Shape, updates: Sequence[Update]) -> list[Match]:
+def matches_of(shape: Shape, updates: Sequence[Update]) -> list[Match]:
     """Return the matches of a table's entries, constant ones too."""
     if shape.table.entries:
         return [

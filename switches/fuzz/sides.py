@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -23,13 +24,17 @@ from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.views import joined
+from ringleaf.units import PS_PER_US
 
 LAST_PORT = 510
+LATEST_US = 1 << 42  # so that picoseconds fit 64 bits, packets' waits included
 PATIENCE_S = 5.0
 CELLS = 64  # of a register or counter array that are compared
 REGISTER_BITS = 63  # the widest that Thrift tells
 _PROMPT = "RuntimeCmd: "
 _NUMBERS = re.compile(r"\((\d+) bytes, (\d+) packets\)")
+
+Snapshot = list[npt.NDArray[Any]]
 
 State = dict[str, object]
 """The values of registers and counters, by label."""
@@ -45,12 +50,14 @@ class Cell(NamedTuple):
     at: int
 
 
-def cells_of(program: Program, updates: Sequence[Update]) -> list[Cell]:
-    """Return the cells of a program's state that are compared."""
+def cells_of(
+    program: Program, updates: Sequence[Update], timed: Collection[str] = ()
+) -> list[Cell]:
+    """Return the cells of a program's state that are compared: no registers that are `timed`."""
     source = program.source
     found = []
     for register in source.registers.values():
-        if register.width <= REGISTER_BITS:
+        if register.width <= REGISTER_BITS and register.name not in timed:
             for index in range(min(register.size, CELLS)):
                 label = f"register {register.name}[{index}]"
                 command = f"register_read {register.name} {index}"
@@ -79,10 +86,22 @@ def _entries_of(program: Program, table: str, updates: Sequence[Update]) -> int:
     return len(shapes[table].entries) + added
 
 
-class EngineSide:
-    """A fresh embedded switch with some updates."""
+class Clock(NamedTuple):
+    """The time of a first packet, from packet to packet, and from ingress to egress."""
 
-    def __init__(self, program: Program, updates: Sequence[Update]) -> None:
+    start_us: int = 0
+    step_us: int = 0
+    wait_us: int = 0
+
+
+class EngineSide:
+    """A fresh embedded switch with some updates; its clock stands still unless told otherwise."""
+
+    def __init__(
+        self, program: Program, updates: Sequence[Update], clock: Clock | None = None
+    ) -> None:
+        clock = clock or Clock()
+        self._now_us, self._step_us = clock.start_us, clock.step_us
         self._store = store = Store()
         make_pool(
             store,
@@ -92,11 +111,14 @@ class EngineSide:
             lane_count=program.lane_count,
         )
         self.switch = Switch(program, store, LAST_PORT, name=program.name, first_port=0)
+        self.switch.wait_ps = clock.wait_us * PS_PER_US
         self.accepted = [update for update in updates if self._takes(update)]
 
     def process(self, packet: Packet) -> list[Packet]:
         """Return what a packet leads to, in order of ports."""
-        return sorted(self.switch.process(*packet))
+        now_ps = self._now_us * PS_PER_US
+        self._now_us = (self._now_us + self._step_us) % LATEST_US
+        return sorted(self.switch.process(*packet, now_ps))
 
     @property
     def endless(self) -> int:
@@ -128,18 +150,18 @@ class EngineSide:
         state = arena.fields[at : at + size].tobytes()
         return state + arena.lanes[lanes_at : lanes_at + module.state.lanes].tobytes()
 
-    def snapshot(self) -> list[npt.NDArray[Any]]:
+    def snapshot(self) -> Snapshot:
         """Return the whole state of the switch between two packets, when it holds no packet."""
         return [part.copy() for part in self._arrays()]
 
-    def restore(self, parts: Sequence[npt.NDArray[Any]]) -> None:
+    def restore(self, parts: Snapshot) -> None:
         """Go back to a snapshot."""
         for part, own in zip(parts, self._arrays(), strict=True):
             own[: part.size] = part
 
     def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
         arena = self._store.arena
-        return arena.words, arena.fields, arena.lanes
+        return arena.words, arena.fields, arena.lanes, arena.own
 
     def counts(self) -> dict[Point, int]:
         """Return how often packets have reached each point of an observed program."""
@@ -205,14 +227,15 @@ class Bmv2Side:
         self._bmv2 = Bmv2(program.source.path, None)
 
     def __enter__(self) -> Self:
-        self._bmv2.__enter__()
         writer = CommandWriter(self._program)
         told = [(line, update) for update in self._updates for line in writer.lines(update)]
-        answers = self._ask([line for line, _ in told])
-        for (line, update), answer in zip(told, answers, strict=True):
-            if answer.startswith(("Invalid", "Error", "Unknown", "Bad")):
-                self.__exit__(None, None, None)
-                raise RefusedError(update, f"{line}: {answer}")
+        with ExitStack() as stack:
+            stack.enter_context(self._bmv2)
+            answers = self._ask([line for line, _ in told])
+            for (line, update), answer in zip(told, answers, strict=True):
+                if answer.startswith(("Invalid", "Error", "Unknown", "Bad")):
+                    raise RefusedError(update, f"{line}: {answer}")
+            stack.pop_all()
         return self
 
     def __exit__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.doubts import note_branches
 from ringleaf.switches.generate.flow import Body, If
 from ringleaf.switches.generate.marks import CONDITION, Mark
 from ringleaf.switches.generate.observing import FALSE, TRUE, Point
@@ -13,6 +14,7 @@ from ringleaf.switches.source import Operation, Where
 
 def write_if(code: Code, statement: If, write: Callable[[Body], None]) -> None:
     """Write an if; `write` writes the bodies inside it."""
+    note_branches(code, statement)
     test: str | None = code.expressions.condition(statement.condition)
     if not statement.then:
         mark = Mark(CONDITION, statement.condition, statement.where, inverted=True)

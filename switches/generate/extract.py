@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from ringleaf.switches.generate.bits import lanes_call, read_field
 from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.doubts import note_decision
 from ringleaf.switches.generate.extraction import Extraction
 from ringleaf.switches.generate.headers import invalidate_others
 from ringleaf.switches.generate.labels import HEADER
@@ -96,6 +97,7 @@ class ExtractWriter:
         code = self._code
         header = code.source.headers[extraction.headers[0]]
         assert extraction.bits is not None
+        note_decision(code, extraction.bits)
         code.add(f"bits = {code.expressions.fitted(extraction.bits, 32, False)[0]}")
         with code.block(f"if bits & {code.u(7)} != {code.u(0)}:"):
             fail(code, "ParserInvalidArgument")

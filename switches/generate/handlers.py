@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ringleaf.switches.engine.shapes import Shape, shape_table
 from ringleaf.switches.generate.code import INGRESS, Code
+from ringleaf.switches.generate.doubts import Doubts
 from ringleaf.switches.generate.endings import digest_words
 from ringleaf.switches.generate.flow import Apply, Body, may_exit, walk
 from ringleaf.switches.generate.inputs import longest_input
@@ -72,7 +73,9 @@ class Handlers(ABC):
         self._storage = Storage(source)
         self._state = State(source)
         self._state.check(source)
-        self._observer = Observer(self._state.words) if variant.observed else None
+        self._observer: Observer | None = None
+        if variant.observed:
+            self._observer = Observer(self._state.words, Doubts(source))
         self._leftovers = Leftovers(source, self._storage, variant.leftovers)
         self._constants = Constants()
         self._globals: dict[str, str] = {}

@@ -7,6 +7,7 @@ from ringleaf.switches.engine.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
 from ringleaf.switches.generate.calculations import update_checksum, verify_checksum
 from ringleaf.switches.generate.code import EGRESS, INGRESS, Code
 from ringleaf.switches.generate.deparser import DeparserWriter
+from ringleaf.switches.generate.doubts import note_checksum
 from ringleaf.switches.generate.endings import (
     SET_BETWEEN,
     begin_again,
@@ -101,7 +102,12 @@ class _V1modelHandlers(Handlers):
         self._patterns = roller.patterns
         self._shape_tables(self._ingress, self._egress)
         moving = self._paths.moving()
-        self._kept = sorted(self._usage.kept(moving), key=lambda f: (f.header, f.name))
+        kept = self._usage.kept(moving)
+        if variant.observed:
+            kept |= {
+                valid(header.name) for header in source.headers.values() if not header.metadata
+            }
+        self._kept = sorted(kept, key=lambda f: (f.header, f.name))
         self._storage.give_slots(self._kept)
 
     @property
@@ -133,6 +139,7 @@ class _V1modelHandlers(Handlers):
         code.set(PARSED_LEN, ["U(parsed)"])
         for checksum in self._source.checksums:
             if checksum.verify:
+                note_checksum(code, checksum)
                 verify_checksum(code, checksum, CHECKSUM_ERROR)
         self._statements(code, self._ingress)
         self._leave(code, [*_LEFT_BY_INGRESS, *self._kept])
@@ -175,6 +182,7 @@ class _V1modelHandlers(Handlers):
             code.add("return flags" if flags else "return 0", Mark(DROPPED))
         for checksum in self._source.checksums:
             if checksum.update:
+                note_checksum(code, checksum)
                 update_checksum(code, checksum)
         deparse = Mark(DEPARSE, where=self._source.deparser_where)
         with code.marked(deparse):

@@ -9,8 +9,12 @@ that a packet reaches. Other modules have none of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ringleaf.switches.source import Expression
+
+if TYPE_CHECKING:
+    from ringleaf.switches.generate.doubts import Doubts
 
 # Kinds of points.
 STATE = "parser state"
@@ -22,9 +26,11 @@ CALL = "statements"  # of the pipeline itself, which p4c puts into an action
 TRUE = "branch if true:"
 FALSE = "branch if false:"
 OUTSIDE = "access out of range"
+OPEN = "decision by a header that is not there"
+TIMED = "decision by time"
 
 COVERED = (STATE, TRANSITION, HIT, MISS, ACTION, CALL, TRUE, FALSE)
-"""The kinds of points that coverage counts; an access out of range is not an aim."""
+"""The kinds of points that coverage counts; others are no aims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +62,14 @@ def action_name(action: str, table: str) -> str:
 class Observer:
     """The words of an observed module, numbered from the first behind the program's own."""
 
-    def __init__(self, at: int) -> None:
+    def __init__(self, at: int, doubts: Doubts) -> None:
         self.at = at
+        self.doubts = doubts
         self.words = 0
         self.points: dict[Point, int] = {}
         self.conditions: dict[Point, Expression] = {}  # of branches
         self.keys: dict[str, tuple[int, ...]] = {}  # table -> first word of each key
+        self.columns: dict[Point, tuple[str, int]] = {}  # of decisions: table, number of the key
 
     def word_of(self, point: Point) -> int:
         """Return the word that counts a point; it is the same for all uses of the point."""

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.doubts import note_decision, note_operands
 from ringleaf.switches.generate.extract import ExtractWriter, fail, pull_up_to
 from ringleaf.switches.generate.extraction import Extraction, extraction_of
 from ringleaf.switches.generate.labels import STATE as STATE_LABEL
@@ -175,6 +176,7 @@ class ParserWriter:
     def _advance_by(self, op: Primitive, where: str, rest: Rest) -> None:
         """Write an `advance` by a computed number of bits."""
         code = self._code
+        note_decision(code, op.parameters[0])
         code.add(f"bits = {code.expressions.fitted(op.parameters[0], 32, False)[0]}")
         with code.block(f"if bits & {code.u(7)} != {code.u(0)}:"):
             fail(code, "ParserInvalidArgument")
@@ -190,6 +192,7 @@ class ParserWriter:
     def _verify(self, op: Primitive, at: int | None, rest: Rest) -> None:
         code = self._code
         condition, error = op.parameters
+        note_decision(code, condition)
         mark = Mark(CONDITION, condition, op.where, inverted=True)
         failed = code.block(f"if not {code.expressions.condition(condition)}:", mark)
         with failed, code.marked(Mark(PARSER_OP, op, op.where)):
@@ -201,6 +204,7 @@ class ParserWriter:
         code = self._code
         target, value = op.parameters
         assert isinstance(target, Field)
+        note_operands(code, op)
         mark = Mark(PARSER_OP, op, op.where)
         if not isinstance(value, LookAhead):
             with code.marked(mark):

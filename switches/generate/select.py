@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from itertools import accumulate
 
 from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.doubts import note_decision
 from ringleaf.switches.generate.lookahead import look
 from ringleaf.switches.generate.marks import SELECT, Mark, Value
 from ringleaf.switches.generate.observing import TRANSITION
@@ -33,6 +34,8 @@ class SelectWriter:
         """Write a state's transitions; `at` is the byte where the state ends, if known."""
         code = self._code
         keyword = "if"
+        for key in state.keys:
+            note_decision(code, key)
         keys = [self._key(*key, at) for key in zip(state.keys, state.widths, strict=True)]
         values = tuple(_shown(state, keys))
         for transition in _in_order(state):

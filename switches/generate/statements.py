@@ -7,6 +7,7 @@ from ringleaf.switches.engine.shapes import Shape
 from ringleaf.switches.generate.branches import write_if
 from ringleaf.switches.generate.calculations import calculate
 from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.doubts import note_key, note_operands, note_selector
 from ringleaf.switches.generate.flow import (
     Apply,
     Body,
@@ -56,6 +57,7 @@ class StatementWriter:
         code = self._code
         match statement:
             case Primitive():
+                note_operands(code, statement)
                 write_primitive(code, statement)
             case If():
                 write_if(code, statement, self.write)
@@ -134,6 +136,8 @@ class StatementWriter:
         for start, parts in zip(starts, words, strict=True):
             for i, word in enumerate(parts):
                 code.add(f"state[state_at + {code.u(start + i)}] = {word}")
+        for number in range(len(table.keys)):
+            note_key(code, table, number)
 
     def _pick(self, shape: Shape) -> None:
         """Write code that sets `chosen` to the action's row: a member's, if there is a group."""
@@ -141,6 +145,7 @@ class StatementWriter:
         code.add("chosen = entry")
         with code.block(f"if state[entry + {code.u(ACTION)}] == {code.u(GROUP_ACTION)}:"):
             selector = code.source.profiles[table.profile].selector
+            note_selector(code, selector)
             hashed, _ = calculate(code, selector, table.where)
             at, size = code.u(shape.arguments_at), code.u(shape.row_words)
             code.add(f"chosen = pick_member(state, image, entry + {at}, U({hashed}), {size})")

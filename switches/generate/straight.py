@@ -7,6 +7,7 @@ from functools import partial
 
 from ringleaf.switches.generate.branches import write_if
 from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.doubts import note_operands
 from ringleaf.switches.generate.flow import Body, If
 from ringleaf.switches.generate.lower import lower
 from ringleaf.switches.generate.primitives import write_primitive
@@ -25,4 +26,5 @@ def write_body(code: Code, body: Body) -> None:
             write_if(code, statement, partial(write_body, code))
         else:
             assert isinstance(statement, Primitive)
+            note_operands(code, statement)
             write_primitive(code, statement)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from doubt_programs import ARP, TO_4, T, assign, field, number, op, step, write
+
+from ringleaf.switches.stf.outcome import StfVerdict
+from ringleaf.switches.stf.runner import StfTest, run_test
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "tests" / "switches" / "programs"
@@ -38,14 +43,26 @@ def test_amounts_must_be_positive() -> None:
 
 
 @pytest.mark.bmv2
-def test_time_is_refused_by_name(tmp_path: Path) -> None:
+def test_time_is_named_and_not_compared(tmp_path: Path) -> None:
+    """BMv2 marks packets by the time that they wait, which is up to the machine."""
     late = tmp_path / "late.json"
     text = (ROOT / "p4" / "build" / "forward.json").read_text()
-    late.write_text(re.sub(r'("standard_metadata",\s*)"enq_qdepth"', r'\1"deq_timedelta"', text))
-    done = fuzz(late)
-    assert done.returncode == 2
-    assert "depends on time, " in done.stderr
-    assert "got standard_metadata.deq_timedelta (p4/include/ecn.p4 line " in done.stderr
+    data = json.loads(re.sub(r'("standard_metadata",\s*)"enq_qdepth"', r'\1"deq_timedelta"', text))
+    late.write_text(json.dumps(data | {"field_aliases": json.loads(text)["field_aliases"]}))
+    done = fuzz(late, "--packets", "60", "--rounds", "1", NUMBA_DISABLE_JIT="1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    named = "so what depends on it is not compared: standard_metadata.deq_timedelta (p4/include/"
+    assert named in done.stdout
+    assert "round 1: 60 packets compared" in done.stdout
+
+
+@pytest.mark.bmv2
+def test_stale_fields_are_no_difference(tmp_path: Path) -> None:
+    """BMv2's header that is not there holds ARP's type, from an earlier packet."""
+    path = write(tmp_path, condition=op("==", T, number(ARP)))
+    done = fuzz(path, "--rounds", "2", "--seed", "7", NUMBA_DISABLE_JIT="1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search("not compared: [1-9][0-9]*, reads headers that are not there", done.stdout)
 
 
 @pytest.mark.bmv2
@@ -99,6 +116,29 @@ def test_difference_is_shown_and_kept(tmp_path: Path) -> None:
     assert not expect[2].endswith("21$")
 
 
+@pytest.mark.bmv2
+def test_kept_test_passes_on_bmv2_itself(tmp_path: Path) -> None:
+    """Here each switch spoils its third packet, so a difference takes three; all tell the time."""
+    add = step("add_header", {"type": "header", "value": "f"})
+    clock = field("standard_metadata", "ingress_global_timestamp")
+    path = write(tmp_path, before=(add, assign(field("f", "x"), clock), *TO_4), emitted=("e", "f"))
+    kept = tmp_path / "kept.stf"
+    done = subprocess.run(
+        [sys.executable, "-c", SPOILT.replace("True", "counted(side) == 3"), str(path), str(kept)],
+        cwd=ROOT,
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    words = [line.split()[0] for line in kept.read_text().splitlines()]
+    assert words == ["packet", "expect"] * 3
+    assert kept.read_text().count("**") >= 3
+    outcome = run_test(StfTest(path, kept, "bmv2"))
+    assert (outcome.verdict, outcome.detail) == (StfVerdict.PASSED, ()), outcome
+
+
 SPOILT = """
 import sys
 from pathlib import Path
@@ -106,7 +146,16 @@ from ringleaf.experiments.commands.fuzz import FuzzOptions, run
 from ringleaf.switches.fuzz.sides import EngineSide
 
 honest = EngineSide.process
-EngineSide.process = lambda side, packet: [(p, d[:-1] + b"!") for p, d in honest(side, packet)]
+
+def counted(side):
+    side.seen = getattr(side, "seen", 0) + 1
+    return side.seen
+
+def process(side, packet):
+    out = honest(side, packet)
+    return [(port, data[:-1] + b"!") for port, data in out] if True else out
+
+EngineSide.process = process
 options = FuzzOptions(sys.argv[1], packets=30, rounds=1, tries=30, keep=Path(sys.argv[2]))
 sys.exit(run(options, print))
 """

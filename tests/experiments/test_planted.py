@@ -42,7 +42,7 @@ def table(folder: Path, algo: str, **options: Any) -> tuple[int, list[str]]:
     """Run one algorithm; return #wrong and the commentary below the table."""
     lines: list[str] = []
     connect = options.pop("connect", None)
-    given = FOUR | options | {"algo": algo, "out": str(folder)}
+    given = FOUR | options | {"algo": algo, "out": str(folder), "wide": "yes"}
     session.run(given, emit=lines.append, connect=connect)
     [row] = [line.split() for line in lines if not line.startswith("#")]
     start = next(i for i, line in enumerate(lines) if line.startswith("# wrong values"))
@@ -195,7 +195,7 @@ def test_a_reason_is_given_once_for_all_sizes(
 ) -> None:
     plant(monkeypatch, "ring", shifted_ring)
     lines: list[str] = []
-    given = FOUR | {"size": "64,128,256", "algo": "mine,ring", "out": str(tmp_path)}
+    given = FOUR | {"size": "64,128,256", "algo": "mine,ring", "out": str(tmp_path), "wide": "yes"}
     done = session.run(given, emit=lines.append)
 
     assert [row.wrong for row in done.rows] == [64, 0, 128, 0, 256, 0]

@@ -61,7 +61,7 @@ def test_each_scheduler_has_a_line_of_its_own_colour_over_ascending_rates() -> N
     assert legend(figure) == list(ORDERS)
     assert len({line.get_color() for line in axes.lines}) == len(ORDERS)
     assert points(axes.lines[0]) == [(0, 5.0), (1, 3.0), (2, 1.0)]  # of the slower job, in ms
-    assert axes.get_ylabel() == "simulated time of the slowest job (ms)"
+    assert axes.get_ylabel() == "simulated time\nof the slowest job (ms)"
 
 
 def test_panels_share_the_values_of_their_axis() -> None:

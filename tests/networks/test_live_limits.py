@@ -138,8 +138,8 @@ def test_bmv2_has_no_pauses() -> None:
 
 
 def test_live_captures_have_no_pauses(tmp_path: Path) -> None:
-    message = "pfc: live captures are made of traces, which have no pauses, got '64:48' and a"
+    message = "pfc: live captures are made of traces, which have no pauses, got '65536:49152' and a"
     with pytest.raises(ConfigError, match=message):
-        resolve({"net": "mininet", "pfc": "64:48", "pcap": "yes"})
+        resolve({"net": "mininet", "pfc": "64K:48K", "pcap": "yes"})
     with pytest.raises(ConfigError, match=f"options: {message}"):
-        LiveHosts(GRAPH, NetworkOptions(pfc=Pausing(64, 48), capture=tmp_path))
+        LiveHosts(GRAPH, NetworkOptions(pfc=Pausing(65536, 49152), capture=tmp_path))

@@ -103,7 +103,7 @@ def test_to_be_told_to_end_leaves_nothing() -> None:
     with running("embedded") as network:
         code, _ = network.end(signal.SIGTERM)
 
-        assert code == 130
+        assert code == 143
         assert network.left() == []
 
 

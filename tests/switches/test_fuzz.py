@@ -13,24 +13,30 @@ import pytest
 from program_cases import BUILT, PROGRAMS
 from uncompiled import run_uncompiled, starts_uncompiled
 
-from ringleaf.errors import ConfigError
+from ringleaf.errors import BackendError, ConfigError
 from ringleaf.switches.bmv2.commands import CommandWriter
 from ringleaf.switches.engine.updates import (
     INSERT,
     CloneUpdate,
+    Entry,
     GroupUpdate,
+    Member,
+    MemberGroup,
+    MemberGroupUpdate,
+    MemberUpdate,
     TableUpdate,
     Update,
     ValueSetUpdate,
 )
+from ringleaf.switches.fuzz import sides
 from ringleaf.switches.fuzz.campaign import draw_round
-from ringleaf.switches.fuzz.contest import Disagreement, shrink
+from ringleaf.switches.fuzz.contest import Contest, Disagreement, shrink
 from ringleaf.switches.fuzz.course import Course
-from ringleaf.switches.fuzz.exclusions import incomparable, unconfigured
+from ringleaf.switches.fuzz.exclusions import clocks_read, unconfigured
 from ringleaf.switches.fuzz.kept import as_stf
 from ringleaf.switches.fuzz.numbers import Numbers
 from ringleaf.switches.fuzz.packets import Packet, PacketMaker
-from ringleaf.switches.fuzz.sides import EngineSide
+from ringleaf.switches.fuzz.sides import Bmv2Side, EngineSide, RefusedError
 from ringleaf.switches.fuzz.sieve import CHANCE, ENDLESS, UNDEFINED, Shadows, Sieve
 from ringleaf.switches.program import Program
 
@@ -133,10 +139,10 @@ def test_time_is_named(tmp_path: Path) -> None:
     data = json.loads(re.sub(r'("standard_metadata",\s*)"enq_qdepth"', r'\1"deq_timedelta"', text))
     late.write_text(json.dumps(data | {"field_aliases": json.loads(text)["field_aliases"]}))
 
-    (first, *_) = incomparable(Program.load(late).source)
+    (first, *_) = clocks_read(Program.load(late).source)
 
     assert first.startswith("standard_metadata.deq_timedelta (p4/include/ecn.p4 line ")
-    assert not incomparable(load("tables").source)
+    assert not clocks_read(load("tables").source)
 
 
 def test_what_is_left_as_it_is_is_named() -> None:
@@ -219,6 +225,92 @@ def test_kept_difference_is_a_test_in_stf() -> None:
         if update.entry is not None
         if not update.is_default and update.table not in ranged
     }
+
+
+def test_kept_test_expects_what_left_for_each_packet() -> None:
+    """BMv2 sends something for earlier packets, too: a test must expect it, or it fails there."""
+    packets = ((1, b"\x01"), (2, b"\x02"), (3, b"\x03"))
+    earlier = (((4, b"\x0a"), (5, b"\x0b")), ())
+    found = Disagreement((), packets, theirs=((6, b"\x0c"),), earlier=earlier)
+    assert as_stf(load("tables"), found).splitlines() == [
+        *("packet 1 01", "expect 4 0a$", "expect 5 0b$", "packet 2 02"),
+        *("packet 3 03", "expect 6 0c$"),
+    ]
+
+
+def of_spread(reference: Member | MemberGroup) -> Update:
+    entry = Entry(((7, 0xFFFF),), 0, (), indirect=reference)
+    return TableUpdate(INSERT, "I.spread", entry, is_default=False)
+
+
+CHOOSE = next(a.number for a in load("externs").source.actions.values() if a.name == "I.choose")
+SPREAD: list[Update] = [
+    MemberUpdate(INSERT, "I.spreader", 0, CHOOSE, (1,)),
+    MemberGroupUpdate(INSERT, "I.spreader", 0, ((0, 1),)),
+    of_spread(MemberGroup(0)),
+]
+
+
+@pytest.mark.parametrize(
+    ("update", "missing"),
+    [
+        (SPREAD[1], "Member(number=0)"),
+        (of_spread(MemberGroup(0)), "MemberGroup(number=0)"),
+        (of_spread(Member(3)), "Member(number=3)"),
+    ],
+)
+def test_commands_name_what_was_never_made(update: Update, missing: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(f"before it is used, got {missing}")):
+        CommandWriter(load("externs")).lines(update)
+
+
+class NoBmv2:
+    """Stands for a BMv2 that answers its command line with `answer`; counts those that run."""
+
+    running = 0
+    answer = ""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def __enter__(self) -> NoBmv2:
+        NoBmv2.running += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        NoBmv2.running -= 1
+
+    def command(self, *lines: str) -> str:
+        return "".join(f"RuntimeCmd: {self.answer}" for _ in lines) if self.answer else ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [("Invalid profile\n", RefusedError), ("", BackendError)],
+)
+def test_bmv2_ends_when_its_command_line_fails(
+    answer: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sides, "Bmv2", NoBmv2)
+    monkeypatch.setattr(NoBmv2, "answer", answer)
+    with pytest.raises(error):
+        Bmv2Side(load("externs"), SPREAD).__enter__()
+    assert NoBmv2.running == 0
+
+
+@uncompiled
+def test_shrinking_leaves_no_reference_to_what_it_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without its group an entry does not fit, so BMv2 need not be asked."""
+    monkeypatch.setattr(sides, "Bmv2", NoBmv2)
+    monkeypatch.setattr(NoBmv2, "answer", "done\n")
+    contest = Contest(load("externs"))
+    packets = [(1, bytes(30))]
+    assert contest.replay(SPREAD[:1] + SPREAD[2:], packets) is None
+    assert contest.replay(SPREAD[1:], packets) is None
+    with pytest.raises(AttributeError, match="process"):  # of `NoBmv2`: all of it fits
+        contest.replay(SPREAD, packets)
 
 
 @starts_uncompiled

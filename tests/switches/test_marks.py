@@ -49,9 +49,11 @@ def test_all_of_a_program_is_marked(path: Path) -> None:
     assert tables == {shape.table.name for shape in program.module.shapes}
     assert places(CONDITION) - {""} <= conditions | _jumps(source)
     assert places(VERIFY) | places(UPDATE) == {checksum.where for checksum in source.checksums}
-    assert places(DEPARSE) == {source.deparser_where}
+    assert places(DEPARSE) == {side.deparser_where for side in source.sides()}
     in_parser = {""}  # p4c does not say where
-    assert places(PRIMITIVE) | places(LOOP) <= _places_of_actions(source) | in_parser
+    in_deparser = {step.where for side in source.sides() for step in side.deparser}
+    in_actions = _places_of_actions(source)
+    assert places(PRIMITIVE) | places(LOOP) <= in_actions | in_deparser | in_parser
 
 
 def _places_of_actions(source: Source) -> set[str]:

@@ -23,7 +23,8 @@ PAIR_BYTES = 8
 
 def numbers(page: str, command: str, row: str) -> list[float]:
     """Return the numbers in the first line of a command's output that matches `row`."""
-    shown = dict(COMMAND.findall((COURSE / page).read_text()))[command]
+    commands = COMMAND.findall((COURSE / page).read_text())
+    shown = {typed.removesuffix(" --wide"): text for typed, text in commands}[command]
     found = re.search(rf"^ *{row}.*$", shown, re.MULTILINE)
     assert found is not None, f"{page}: no {row!r} below {command!r}"
     return [float(word) for word in found[0].split() if re.fullmatch(r"[\d.]+", word)]
@@ -88,7 +89,8 @@ def test_slots_give_a_jobs_time(command: str, expected_us: float) -> None:
 
 def test_each_loss_has_as_many_packets_sent_again_as_is_said() -> None:
     page, command = "8-losses.md", "run --spec examples/course/losses.yaml"
-    shown = dict(COMMAND.findall((COURSE / page).read_text()))[command]
+    commands = COMMAND.findall((COURSE / page).read_text())
+    shown = {typed.removesuffix(" --wide"): text for typed, text in commands}[command]
     resends = {
         name: [int(line.split()[-1]) for line in shown.splitlines() if f" {name} " in line]
         for name in ("ring", "switchml")

@@ -1,0 +1,68 @@
+"""BMv2's process ends with the code that started it; programs of the machine stand for BMv2."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ringleaf.errors import BackendError
+from ringleaf.switches.bmv2 import process
+from ringleaf.switches.bmv2.binaries import BINARY
+from ringleaf.switches.bmv2.process import Bmv2
+
+
+@pytest.mark.parametrize("error", [BackendError("silence"), KeyboardInterrupt(), ValueError()])
+def test_process_ends_when_it_does_not_start(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    binary = tmp_path / BINARY
+    binary.write_text("#!/bin/sh\nexec sleep 600\n")
+    binary.chmod(0o700)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+    def fail(_: Bmv2) -> None:
+        raise error
+
+    monkeypatch.setattr(Bmv2, "_await_ready", fail)
+    switch = Bmv2(tmp_path / "x.json", None)
+    with pytest.raises(type(error)):
+        switch.__enter__()
+    assert switch._process.returncode is not None
+    assert not Path(switch._folder.name).exists()
+
+
+def test_process_ends_when_ours_is_killed() -> None:
+    """Then nothing of ours cleans up, so the kernel has to."""
+    words = process.ending_with_us()
+    if not words:
+        pytest.skip("util-linux's setpriv is not installed")
+    started = subprocess.run(
+        [sys.executable, "-c", KILLED, *words, "sleep", "600"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert started.returncode == -9
+    try:
+        alive = os.pidfd_open(int(started.stdout))
+    except ProcessLookupError:
+        return
+    ended, _, _ = select.select([alive], [], [], 60)
+    assert ended
+
+
+KILLED = """
+import os, signal, subprocess, sys
+from pathlib import Path
+quiet = {"stdin": -3, "stdout": -3, "stderr": -3}
+process = subprocess.Popen(sys.argv[1:], **quiet)
+print(process.pid, flush=True)
+while Path(f"/proc/{process.pid}/comm").read_text() != "sleep\\n":
+    pass
+os.kill(os.getpid(), signal.SIGKILL)
+"""
