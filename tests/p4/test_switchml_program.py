@@ -192,9 +192,9 @@ def test_a_switch_between_sends_its_sum_again_until_it_has_the_result() -> None:
     assert events(middle) == {"WAITING": 1, "SENT_AGAIN": 2, "ANSWERED": 1}
 
 
-@pytest.mark.parametrize("children", [2, 3, 8])
+@pytest.mark.parametrize("children", [2, 3, 4])
 def test_only_its_first_childs_repetition_makes_a_switch_send_its_sum_again(children: int) -> None:
-    """All children repeat their updates while the result is missing; one packet goes up for them."""
+    """All children repeat their updates while the result is missing; one packet goes up."""
     middle = node(children, PARENT)
     for port in range(1, children + 1):
         middle.process(port, up(1))
