@@ -60,7 +60,10 @@ PROBES = FIFO_WORDS + 14  # 1: a probe says whether a packet is lost
 ASKED = FIFO_WORDS + 15  # slot whose probe asks for all overdue ones; or NOT_ASKED
 ASKED_PS = FIFO_WORDS + 16  # when the latest probe was sent that found nothing lost
 BEHIND_PS = FIFO_WORDS + 17  # by priority: when a more urgent packet was last answered
-FLIGHT_WORDS = BEHIND_PS + PRIORITIES
+LEAST_PS = BEHIND_PS + PRIORITIES  # the shortest round trip so far; 0 before the first sample
+NEWEST_PS = LEAST_PS + 1  # the latest round trip
+IS_PATIENT = NEWEST_PS + 1  # 1: answers may be late because of another worker's loss
+FLIGHT_WORDS = IS_PATIENT + 1
 
 # A slot's words. Slots in flight are in doubly linked rings; row `slots + ring` holds one's ends.
 SENT_PS = 0
@@ -103,6 +106,7 @@ def make_flight(
     *,
     ways: int = 1,
     probes: bool = False,
+    patient: bool = False,
 ) -> None:
     """Lay out a flight at word `at`, of `slots` slots whose packets take `ways` ways."""
     fifo_at = store.allocate("words", slots)
@@ -113,6 +117,7 @@ def make_flight(
     state[WAYS], state[LATEST_AT], state[PROBES] = ways, latest_at, probes
     state[FIFO_ROWS], state[FIFO_ROOM] = fifo_at, slots
     state[SLOTS], state[ROWS_AT], state[ASKED] = slots, rows_at, NOT_ASKED
+    state[IS_PATIENT] = patient
     state[MIN_TIMEOUT_PS] = min_timeout_ps
     state[TIMEOUT_PS] = state[RETRY_PS] = FIRST_TIMEOUTS * min_timeout_ps
     rows = store.arena.words[rows_at:][: (slots + RINGS) * SLOT_WORDS].reshape(-1, SLOT_WORDS)
@@ -248,13 +253,24 @@ def take_sample(flight: Flight, slot: int, now_ps: int) -> None:
 
     Ambiguous round trips don't count (Karn). If only probes were sent since, the round trip counts
     from the first sending on: so timeouts adapt to queues in which packets wait longer than that.
+    To a patient flight, an answer that comes sooner after a resend than any round trip took is one
+    to the first sending, and shows how long that took (Eifel, RFC 3522, finds out by timestamps).
+    Without it, queues that grow beyond the patience would make all round trips ambiguous.
     """
     state = flight.state
     row = slot * SLOT_WORDS
-    if flight.slots[row + ATTEMPTS] == 0 or flight.slots[row + IS_LOST]:
+    attempts = flight.slots[row + ATTEMPTS]
+    if attempts == 0:
         return
+    if flight.slots[row + IS_LOST]:
+        is_early = attempts == 1 or now_ps - flight.slots[row + SENT_PS] < state[LEAST_PS]
+        if not state[IS_PATIENT] or attempts > 2 or not is_early:
+            return
     most_ps = MAX_BACKOFF * state[MIN_TIMEOUT_PS]
     sample_ps = min(now_ps - flight.slots[row + FIRST_PS], most_ps)
+    if state[LEAST_PS] == 0 or sample_ps < state[LEAST_PS]:
+        state[LEAST_PS] = sample_ps
+    state[NEWEST_PS] = sample_ps
     smooth(state, SMOOTHED_PS, VARIATION_PS, sample_ps, state[SLOTS])
 
 
@@ -299,23 +315,40 @@ def note_answer(flight: Flight, slot: int, now_ps: int) -> None:
 
 
 @inline
-def is_passed(flight: Flight, slot: int) -> bool:
+def patience_ps(flight: Flight) -> int:
+    """Return how old a packet must be before answers to later ones say that it is lost.
+
+    If the flight is patient, that is the latest round trip and one more (RFC 8985's reordering
+    window is like it): the answer waits for a worker that has lost the result before, which is late
+    by the round trip in which it sends again. Otherwise one loss makes all workers send again, and
+    their packets delay others, of which the same is then concluded.
+    """
+    if not flight.state[IS_PATIENT]:
+        return 0
+    if flight.state[SMOOTHED_PS] == 0:
+        return int(flight.state[MIN_TIMEOUT_PS] // 2)
+    return int(flight.state[NEWEST_PS] + flight.state[SMOOTHED_PS])
+
+
+@inline
+def is_passed(flight: Flight, slot: int, now_ps: int) -> bool:
     """Return whether `LATEST` packets sent later, on the same way, have their answers."""
     row = slot * SLOT_WORDS
     sending = flight.slots[row + SENDING]
     last = LATEST * flight.slots[row + WAY] + LATEST - 1
     return bool(
         sending < flight.latest[last]
+        and now_ps - flight.slots[row + SENT_PS] >= patience_ps(flight)
         and sending >= flight.state[SINCE]  # more urgent packets may overtake
         and not flight.slots[row + STRAYS]
     )
 
 
 @inline
-def queue_passed(flight: Flight) -> None:
+def queue_passed(flight: Flight, now_ps: int) -> None:
     """Queue again the oldest slots that have sent once, as long as they have been passed."""
     slot = first_slot(flight, 0)
-    while slot < flight.state[SLOTS] and is_passed(flight, slot):
+    while slot < flight.state[SLOTS] and is_passed(flight, slot, now_ps):
         push_again(flight, slot)
         slot = first_slot(flight, 0)
 

@@ -17,6 +17,7 @@
 #include "include/roce_headers.p4"
 #include "include/switchml_headers.p4"
 
+#define ANY_CHILD_ASKS  // a sender goes back for its own receiver only
 #define MEMBERS 1024
 #define RINGS 1024
 #if LANES == 64

@@ -289,7 +289,7 @@ def take_result(
     else:
         move_base(worker)
         end_round(arena, at, worker, now_ps)
-    queue_passed(worker.flight)
+    queue_passed(worker.flight, now_ps)
 
 
 @handler

@@ -354,7 +354,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         end_backoff(flight)
         note_answer(flight, slot, now_ps)
         take_result(arena, at, worker, slot, view, now_ps)
-        queue_passed(flight)
+        queue_passed(flight, now_ps)
         arena.words[at + TIMER_AT_PS] = deadline_ps(flight)
         arena.words[at + READY] = has_waiting(flight)
     return 0

@@ -219,5 +219,5 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     if slot >= 0 and is_next(worker, slot, get32(view.head, NEXT_AT)):
         note_arrival(arena, at, worker, slot, now_ps)
         take_result(arena, at, worker, slot, view.head, now_ps)
-        end_answer(arena, at, worker)
+        end_answer(arena, at, worker, now_ps)
     return 0

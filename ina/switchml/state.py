@@ -127,7 +127,7 @@ def make_worker(
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(port, port))
     slots_at = store.allocate("words", slots * SLOT_WORDS)
     templates_at = store.allocate("bytes", 2 * TEMPLATE_BYTES)
-    make_flight(store, at + AGENT_WORDS + FLIGHT, slots, min_timeout_ps, ways=trees)
+    make_flight(store, at + AGENT_WORDS + FLIGHT, slots, min_timeout_ps, ways=trees, patient=True)
     make_tensors(store, at + AGENT_WORDS + TENSORS)
     state = store.arena.words[at + AGENT_WORDS :][:OWN_WORDS]
     state[JOB], state[SLOTS], state[LANES], state[BITS] = job, slots, lanes, bits

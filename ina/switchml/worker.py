@@ -145,7 +145,7 @@ def take_answer(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, n
     """Take the result that a slot awaits, and draw conclusions about other packets."""
     note_arrival(arena, at, worker, slot, now_ps)
     take_result(arena, at, worker, slot, head, now_ps)
-    end_answer(arena, at, worker)
+    end_answer(arena, at, worker, now_ps)
 
 
 @inline
@@ -160,9 +160,9 @@ def note_arrival(arena: Arena, at: int, worker: Worker, slot: int, now_ps: int) 
 
 
 @inline
-def end_answer(arena: Arena, at: int, worker: Worker) -> None:
+def end_answer(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
     """Queue packets that must be lost by now, after a result was taken."""
-    queue_passed(worker.flight)
+    queue_passed(worker.flight, now_ps)
     arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)
     arena.words[at + READY] = has_waiting(worker.flight)
 

@@ -116,5 +116,5 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
         planes = window(head, VALUES_AT, SUM_END - VALUES_AT)
         read_sums(planes, values, worker.state[EXTRAS_AT], np.float64(scale))
         move_on(arena, at, worker, slot, head, now_ps)
-        end_answer(arena, at, worker)
+        end_answer(arena, at, worker, now_ps)
     return 0

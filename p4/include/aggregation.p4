@@ -6,7 +6,12 @@
  * the children in its bitmap. Once all children are in the sum, the root publishes it as the
  * result; any other node sends the sum to its parent and keeps it until the result replaces it.
  * A repeated update is a sign of loss somewhere. The node answers it with the result or, while
- * it has no result, sends the sum to its parent again.
+ * it has no result, sends the sum to its parent again. While it has none, no worker below has it
+ * either, so all of them will repeat their updates. The node sends its sum again only for its first
+ * child's: else one lost packet would come up once for each worker, and on a busy link to the root such
+ * packets would delay others beyond their timeouts, which makes more of them.
+ *
+ * With ANY_CHILD_ASKS, any child's repeated update will do, as not all workers repeat theirs.
  *
  * With TREES, a job has several trees, which have their slots to themselves, and ECN's marks are
  * added up, too: a sum is marked if any packet in it was.
@@ -69,7 +74,7 @@
 const bit<32> STRANGER = 0;    // unknown job, or from neither a child nor the parent in it
 const bit<32> MALFORMED = 1;   // slot out of range, wrong size or direction
 const bit<32> STALE = 2;       // from an earlier block than the entry's
-const bit<32> WAITING = 3;     // repeated, and other children are missing
+const bit<32> WAITING = 3;     // repeated, and other children are missing, or the first one's repetition
 const bit<32> ANSWERED = 4;    // repeated; answered with the result
 const bit<32> SENT_AGAIN = 5;  // repeated; the sum was sent to the parent again
 const bit<32> EVENTS = 6;
@@ -401,7 +406,11 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             } else if (meta.member.expected == UPDATE) {
                 if (owner == claim && (bitmap & meta.member.child) != 0) {
                     published.read(is_published, index);
-                    if (bitmap != meta.member.children) {
+                    if (bitmap != meta.member.children
+#ifndef ANY_CHILD_ASKS
+                        || (is_published == 0 && meta.member.child != (meta.member.children & (~meta.member.children + 1)))
+#endif
+                    ) {
                         drop(WAITING);
                     } else {
                         load_exponent();

@@ -7,6 +7,8 @@ import pytest
 from ringleaf.arena import Store
 from ringleaf.ina.flight import (
     FLIGHT_WORDS,
+    NEWEST_PS,
+    SMOOTHED_PS,
     Flight,
     deadline_ps,
     has_waiting,
@@ -15,19 +17,21 @@ from ringleaf.ina.flight import (
     note_answer,
     open_flight,
     pop_slot,
+    push_again,
     push_first,
     queue_passed,
+    take_sample,
     unlink_slot,
 )
 
 TIMEOUT_PS = 4000  # before there is a round trip, four times the least one
 
 
-def flight_of(priorities: list[int]) -> Flight:
+def flight_of(priorities: list[int], *, patient: bool = False) -> Flight:
     """Packets of these priorities, one per picosecond, from 0 on."""
     store = Store()
     at = store.allocate("words", FLIGHT_WORDS)
-    make_flight(store, at, len(priorities), min_timeout_ps=TIMEOUT_PS // 4)
+    make_flight(store, at, len(priorities), min_timeout_ps=TIMEOUT_PS // 4, patient=patient)
     flight = open_flight(store.arena, at)
     send(flight, priorities, 0)
     return flight
@@ -74,6 +78,36 @@ def test_whoever_may_wait_for_a_less_urgent_result_was_not_passed(
     send(flight, [priority] * 5, 1000)
     answer(flight, [1, 2, 3, 4], 2000)
 
-    queue_passed(flight)
+    queue_passed(flight, 2000)
 
     assert has_waiting(flight) == is_lost
+
+
+@pytest.mark.parametrize(("age_ps", "is_lost"), [(2999, False), (3000, True)])
+def test_a_patient_flight_waits_for_the_latest_round_trip_and_one_more(
+    age_ps: int, is_lost: bool
+) -> None:
+    """By hand: the latest round trip took 2,000 ps, and the average one takes 1,000."""
+    flight = flight_of([0] * 6, patient=True)
+    flight.state[NEWEST_PS], flight.state[SMOOTHED_PS] = 2000, 1000
+    answer(flight, [1, 2, 3, 4], age_ps)
+
+    queue_passed(flight, age_ps)
+
+    assert has_waiting(flight) == is_lost
+
+
+def test_an_answer_sooner_than_any_round_trip_is_one_to_the_first_sending() -> None:
+    """By hand: the shortest round trip took 1,000 ps, and the resend is answered after 999."""
+    for after_ps, sample_ps in ((999, 4999), (1000, 1000)):
+        flight = flight_of([0] * 2, patient=True)
+        send(flight, [0], 0)
+        take_sample(flight, 0, 1000)
+        answer(flight, [0], 1000)
+        send(flight, [0], 1000)
+        push_again(flight, 0)
+        link_slot(flight, pop_slot(flight), 0, 0, 5000)
+
+        take_sample(flight, 0, 5000 + after_ps)
+
+        assert flight.state[NEWEST_PS] == sample_ps

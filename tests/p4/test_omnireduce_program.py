@@ -98,7 +98,7 @@ def test_a_switch_below_sends_its_sum_up_again_and_then_the_result() -> None:
     leaf = node(2, PARENT)
     leaf.process(1, packet(9, 7, 1))
     assert told(leaf.process(2, packet(9, 8))) == [(PARENT, 9, 8, [1])]
-    assert told(leaf.process(2, packet(9, 8))) == [(PARENT, 9, 8, [1])]
+    assert told(leaf.process(1, packet(9, 7, 1))) == [(PARENT, 9, 8, [1])]
     result = packet(6, 99, 50, RESULT)
     assert told(leaf.process(PARENT, result)) == [(1, 6, 99, [50]), (2, 6, 99, [50])]
     assert told(leaf.process(2, packet(9, 8))) == [(2, 6, 99, [50])]

@@ -185,11 +185,25 @@ def test_a_switch_between_sends_its_sum_again_until_it_has_the_result() -> None:
     same(middle.process(1, up(1, exponent=1)))
     middle.process(2, up(2, exponent=2))
 
-    same(middle.process(1, up(1, exponent=1)), (PARENT, up(3, exponent=2)))
-    same(middle.process(2, up(2, exponent=2)), (PARENT, up(3, exponent=2)))
+    for _ in range(2):
+        same(middle.process(1, up(1, exponent=1)), (PARENT, up(3, exponent=2)))
     middle.process(PARENT, down(100, exponent=7))
     same(middle.process(2, up(2, exponent=2)), (2, down(100, exponent=7)))
     assert events(middle) == {"WAITING": 1, "SENT_AGAIN": 2, "ANSWERED": 1}
+
+
+@pytest.mark.parametrize("children", [2, 3, 4])
+def test_only_its_first_childs_repetition_makes_a_switch_send_its_sum_again(children: int) -> None:
+    """All children repeat their updates while the result is missing; one packet goes up."""
+    middle = node(children, PARENT)
+    for port in range(1, children + 1):
+        middle.process(port, up(1))
+
+    sent = [middle.process(port, up(1)) for port in range(1, children + 1)]
+
+    same(sent[0], (PARENT, up(children)))
+    assert not any(sent[1:])
+    assert events(middle) == {"WAITING": children - 1, "SENT_AGAIN": 1}
 
 
 def test_a_result_that_nobody_waits_for_is_dropped() -> None:

@@ -112,7 +112,7 @@ def test_switches_below_send_counts_and_the_root_adds_them_up() -> None:
         assert [
             sum((p >> i & 1) << j for j, p in enumerate(counted)) for i in range(SIGNS)
         ] == counts
-        assert leaf.process(5, packet(mine[-1])) == out, "asked for again, the count goes up again"
+        assert leaf.process(1, packet(mine[0])) == out, "asked for again, the count goes up again"
         sums.append(out[0][1])
     assert root.process(1, sums[0]) == []
     ((_, (signs,)), _) = planes(root.process(2, sums[1]))
