@@ -397,7 +397,7 @@ def _write_below(axes: Axes, sheet: Sheet, node: str) -> None:
 
 
 class _Head:
-    """What stands above a drawing: its title, counts, and the rates that widths of lines mean."""
+    """Text above a drawing: its title, counts, and the rates that widths of lines mean."""
 
     def __init__(self, graph: nx.Graph[str], title: str, *, values: bool) -> None:
         self.values = values

@@ -122,7 +122,7 @@ PLAIN = str.maketrans(
     {"━": "#", "█": "#", "╌": "-", "─": "-", "│": "|", "µ": "u", "→": "->", "←": "<-"}
     | {"\N{MULTIPLICATION SIGN}": "x", "…": "...", "\N{EN DASH}": "-", "≥": ">=", "≤": "<="}
 )
-"""What is printed for signs that the encoding of the output lacks; for others, a question mark."""
+"""Replacements for signs that the output's encoding lacks; others become a question mark."""
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:

@@ -93,7 +93,7 @@ class _Context:
 
 
 class _Ended:
-    """What a `Process` knows of its process: it has ended well."""
+    """Stands for the system's process of a `Process`: it has ended well."""
 
     pid = returncode = sentinel = 0
 

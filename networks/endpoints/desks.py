@@ -18,7 +18,7 @@ MOST_ABREAST = 128
 """The most messages that one rank has under way to another on one queue pair; more wait."""
 
 ABREAST_BYTES = 64 << 20
-"""Of messages of one size, two or more are under way, but no more than this: each has memory."""
+"""Bytes of messages of one size under way, of which two may be more; each has memory."""
 
 Key = tuple[object, ...]
 """All that the schedule of a meeting depends on."""

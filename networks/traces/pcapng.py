@@ -21,7 +21,7 @@ _BYTE_ORDER = {0x1A2B3C4D: "<", 0x4D3C2B1A: ">"}  # as little-endian reads it
 
 
 COLUMNS = 5
-"""Of a packet's row: offset and bytes in the file, bytes on the line, stamp in ns, link type."""
+"""A packet's row: offset and bytes in the file, bytes on the line, stamp in ns, link type."""
 
 LONGEST_RECORD = 1 << 18
 """libpcap's longest packet (MAXIMUM_SNAPLEN), longer than any frame before a card cuts it."""

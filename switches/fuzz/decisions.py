@@ -20,7 +20,7 @@ Counts = Mapping[Point, int]
 
 
 class Decisions:
-    """What was noted of decisions in a program with some updates."""
+    """Return the notes on decisions in a program with some updates."""
 
     def __init__(self, observed: Program, updates: Sequence[Update]) -> None:
         observer = observed.module.observer

@@ -56,7 +56,7 @@ PATH_CLONE_E2E = 4
 PATH_RESUBMIT = 5
 PATH_RECIRCULATE = 6
 
-# What a packet that is resubmitted keeps beside its instance type: its ingress port.
+# A packet that is resubmitted keeps its ingress port, beside its instance type.
 FROM_PORT = 1
 FROM_RECIRCULATION = 2
 

@@ -71,7 +71,7 @@ _DELAYS_PS = {
     **dict.fromkeys(("s", "sec", "seconds"), 10**12),
     **{"m": 5 * 10**3, "km": 5 * 10**6},
 }
-"""Of light in glass, a metre takes 5 ns."""
+"""Light takes 5 ns for a metre of glass."""
 
 
 def translate(rows: Rows, where: str) -> Rows:
