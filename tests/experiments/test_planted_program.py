@@ -50,8 +50,12 @@ def additions(program: Node) -> list[Node]:
     return [
         node
         for node in nodes(program)
-        if node.get("op") == "+" and node["left"]["value"][0] == "lanes"
+        if node.get("op") == "+" and is_field_of_lanes(node["left"])
     ]
+
+
+def is_field_of_lanes(operand: Node) -> bool:
+    return operand["type"] == "field" and operand["value"][0] == "lanes"
 
 
 def right(program: Node) -> None:
