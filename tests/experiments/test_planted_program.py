@@ -48,9 +48,7 @@ def nodes(value: Any) -> list[Node]:
 def additions(program: Node) -> list[Node]:
     """The expressions that add a packet's values to a slot's, one per lane."""
     return [
-        node
-        for node in nodes(program)
-        if node.get("op") == "+" and is_field_of_lanes(node["left"])
+        node for node in nodes(program) if node.get("op") == "+" and is_field_of_lanes(node["left"])
     ]
 
 
