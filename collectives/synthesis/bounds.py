@@ -78,21 +78,31 @@ def least_time(times: Iterable[int], need: int) -> int:
 def least_in_pieces_ps(wires: Wires, size_bytes: int, collective: Collective) -> int:
     """Return the least time of a collective whose data may be cut as one likes.
 
-    In an all-gather or a reduce-scatter each rank must get (n - 1) / n of the size, in an allreduce
-    all of it, in a broadcast or reduce some rank all of it. In an allreduce, n - 1 messages of each
-    element must be added up and n - 1 must be sums (Patarasuk and Yuan, JPDC 69(2), 2009), so all
-    ranks together get 2 (n - 1) sizes. It comes by the wires that end at the rank.
+    In an all-gather each rank must get (n - 1) / n of the size by the wires that end at it; in a
+    reduce-scatter it must send as much by those that begin there, and may get less, as sums are
+    added on the way. In an allreduce each rank must get and send all of it, in a broadcast or
+    reduce some rank all of it. In an allreduce, n - 1 messages of each element must be added up and
+    n - 1 must be sums (Patarasuk and Yuan, JPDC 69(2), 2009), so all ranks together get
+    2 (n - 1) sizes.
     """
     ranks = wires.ranks
     if ranks < 2:
         return 0
-    last: list[set[int]] = [set() for _ in range(ranks)]
-    for (_, dst), way in wires.ways.items():
-        last[dst].add(way[-1])
-    rates = [sum(wires.wires[wire].rate_bps for wire in ends) for ends in last]
+    sent: list[set[int]] = [set() for _ in range(ranks)]
+    got: list[set[int]] = [set() for _ in range(ranks)]
+    for (src, dst), way in wires.ways.items():
+        sent[src].add(way[0])
+        got[dst].add(way[-1])
+    sent_bps, got_bps = ([_sum_bps(wires, ends) for ends in all_ends] for all_ends in (sent, got))
     size_ps = size_bytes * 8 * PS_PER_S
     if collective in (Collective.BROADCAST, Collective.REDUCE):
-        return size_ps // max(rates)
+        return size_ps // max(got_bps)
     if collective is Collective.ALLREDUCE:
-        return max(size_ps // min(rates), 2 * (ranks - 1) * size_ps // sum(rates))
-    return (ranks - 1) * size_ps // (ranks * min(rates))
+        all_ps = 2 * (ranks - 1) * size_ps // sum(got_bps)
+        return max(size_ps // min(got_bps + sent_bps), all_ps)
+    slowest_bps = min(sent_bps if collective is Collective.REDUCE_SCATTER else got_bps)
+    return (ranks - 1) * size_ps // (ranks * slowest_bps)
+
+
+def _sum_bps(wires: Wires, lines: set[int]) -> int:
+    return sum(wires.wires[line].rate_bps for line in lines)

@@ -1,0 +1,38 @@
+"""Least times of collectives, worked out by hand on a network with slow ways out of rank 0."""
+
+from __future__ import annotations
+
+import pytest
+from drawn_wires import GBPS
+
+from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.synthesis.bounds import least_in_pieces_ps
+from ringleaf.collectives.wires import Wires
+
+US = 1_000_000
+
+# Ranks 1 and 2 send to rank 0 at 2 Gbit/s, and it sends to each of them at 1 Gbit/s. So ranks send
+# at 2, 2 and 2 Gbit/s, and get data at 4, 1 and 1 Gbit/s.
+SLOW_BACK = Wires.direct(
+    3, [(0, 1, GBPS, 0), (0, 2, GBPS, 0), (1, 0, 2 * GBPS, 0), (2, 0, 2 * GBPS, 0)]
+)
+
+
+@pytest.mark.parametrize(
+    ("collective", "least_ps"),
+    [
+        (Collective.ALL_GATHER, 16 * US),  # ranks 1 and 2 get 2000 B at 1 Gbit/s
+        (Collective.REDUCE_SCATTER, 8 * US),  # each sends 2000 B at 2 Gbit/s
+        (Collective.ALLREDUCE, 24 * US),  # ranks 1 and 2 get 3000 B at 1 Gbit/s
+        (Collective.BROADCAST, 6 * US),  # rank 0 gets 3000 B at 4 Gbit/s
+    ],
+)
+def test_least_times_count_the_direction_in_which_data_must_go(
+    collective: Collective, least_ps: int
+) -> None:
+    assert least_in_pieces_ps(SLOW_BACK, 3000, collective) == least_ps
+
+
+@pytest.mark.parametrize("collective", [Collective.ALLREDUCE, Collective.ALL_GATHER])
+def test_one_rank_needs_no_time(collective: Collective) -> None:
+    assert least_in_pieces_ps(Wires.direct(1, []), 3000, collective) == 0
