@@ -25,8 +25,9 @@ RUN = ["run", "--topo", "leafspine,leaves=1,spines=1,hosts=2", "--algo", "ring",
 
 @pytest.fixture
 def signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What was done to signals is undone."""
+    """Signals are heeded, as they may not be in the background; what is done to them is undone."""
     before = {number: signal.getsignal(number) for number in interrupts.SIGNALS}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     monkeypatch.setattr(interrupts, "_asked", None)
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     yield
