@@ -44,7 +44,6 @@ class Group(Collectives):
     """
 
     supports_splitting = False
-    supports_coalescing = True
 
     def __init__(self, link: Link, group: str, rank: int, ranks: int) -> None:
         super().__init__(rank, ranks)  # type: ignore[call-arg]
@@ -87,5 +86,9 @@ class Group(Collectives):
 
 
 def make_class(base: type[Any]) -> type[Any]:
-    """Return the class of our process groups, or backends, with this base."""
-    return type("RingleafGroup", (Group, base), {})
+    """Return the class of our process groups, or backends, with this base.
+
+    Calls are held together by process groups alone: PyTorch doesn't ask a Python backend to do it.
+    """
+    told = {"supports_coalescing": issubclass(base, dist.ProcessGroup)}
+    return type("RingleafGroup", (Group, base), told)

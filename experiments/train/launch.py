@@ -71,6 +71,7 @@ def replace_backends() -> None:
     from torch.distributed import distributed_c10d as c10d
 
     from ringleaf.experiments.train.backend import NAME, base_class
+    from ringleaf.experiments.train.works import answer_for_wrappers
 
     usual = c10d.BackendConfig.__init__
 
@@ -82,6 +83,7 @@ def replace_backends() -> None:
     c10d.Backend.default_device_backend_map["cpu"] = NAME
     group = c10d.ProcessGroup
     if base_class() is not group:
+        answer_for_wrappers()
         usual_kind = group._set_default_backend
         ours = group.BackendType.CUSTOM
         group._set_default_backend = lambda self, _kind: usual_kind(self, ours)

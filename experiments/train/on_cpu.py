@@ -70,8 +70,13 @@ def _cpu(device: Any) -> Any:
 
 
 def hint(error: BaseException, environment: Mapping[str, str]) -> str:
-    """Return what to do about an error that is CUDA's; "" if it is another."""
-    if not isinstance(error, (RuntimeError, AssertionError)) or "CUDA" not in str(error):
+    """Return what to do about an error that is CUDA's; "" if it is another.
+
+    PyTorch says "not compiled with CUDA", or, if it is, "Found no NVIDIA driver".
+    """
+    words = "CUDA", "NVIDIA"
+    is_asking = isinstance(error, RuntimeError | AssertionError)
+    if not is_asking or not any(word in str(error) for word in words):
         return ""
     return (
         f"ringleaf: rank {environment.get('RANK', '?')}: ranks compute on the CPU, got a call of "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -81,6 +82,9 @@ class FabricWork(Work):
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Have the current stream wait; the fabric ends waits that would last for ever."""
         del timeout
+        if (sought := getattr(_sought, "works", None)) is not None:
+            sought.append(self)
+            return True
         if self._link.streams is None or not self._link.streams.defer(self):
             self.settle()
         return True
@@ -137,6 +141,37 @@ class FabricWork(Work):
     def set_source(self, rank: int) -> None:
         """Note the rank that a message came from."""
         self._source = rank
+
+
+HANDED_ON = (
+    *("is_completed", "is_success", "exception", "result", "synchronize"),
+    *("source_rank", "_source_rank"),
+)
+"""The methods that PyTorch's wrapper of a work does not hand on to it."""
+
+_sought = threading.local()
+
+
+def answer_for_wrappers() -> None:
+    """Have the works that PyTorch makes of ours answer as ours do.
+
+    In releases after 2.13, scripts get a wrapper of our work that hands on `wait` and `get_future`
+    alone. So a wait finds the work behind it.
+    """
+    for name in HANDED_ON:
+        setattr(Work, name, _handed_on(name, getattr(Work, name)))
+
+
+def _handed_on(name: str, usual: Callable[..., Any]) -> Callable[..., Any]:
+    def ask(work: Work, *args: Any) -> Any:
+        _sought.works = found = list[FabricWork]()
+        try:
+            work.wait()
+        finally:
+            _sought.works = None
+        return getattr(found[0], name)(*args) if found else usual(work, *args)
+
+    return ask
 
 
 def settle_after_backward(link: Link) -> None:

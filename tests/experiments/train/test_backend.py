@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from ringleaf.experiments.train.backend import base_class, make_class
 from ringleaf.experiments.train.calls import Call
 from ringleaf.experiments.train.clock import Clock
 from ringleaf.experiments.train.hooks import Compression
+from ringleaf.experiments.train.works import HANDED_ON, answer_for_wrappers
 from ringleaf.tensors import Array
 
 
@@ -62,6 +64,9 @@ class Link:
     def reach(self, time_ps: int) -> None:
         pass
 
+    def look(self, number: int) -> bool:
+        return number not in self._open
+
     def wait(self, numbers: list[int], *, quietly: bool = False) -> None:
         for number in numbers:
             if number in self._open:
@@ -100,6 +105,44 @@ def test_calls_work_on_both_bases(base: type[Any]) -> None:
     assert tensor.tolist() == [2.0] * 3
     assert work.get_future().wait() == [tensor]
     assert link.calls == [Call("all_reduce", "float32", "sum", 3)]
+
+
+class Wrapper(dist.Work):
+    """A work as newer versions of PyTorch give it to scripts: it hands on two calls."""
+
+    def __init__(self, work: dist.Work) -> None:
+        super().__init__()
+        self._work = work
+
+    def wait(self, timeout: timedelta = timedelta(0)) -> bool:
+        return self._work.wait(timeout)
+
+    def get_future(self) -> Any:
+        return self._work.get_future()
+
+
+def test_works_that_are_wrapped_answer_as_ours_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in HANDED_ON:
+        monkeypatch.setattr(dist.Work, name, getattr(dist.Work, name))
+    answer_for_wrappers()
+    _, group = make(Base)
+    tensor = torch.ones(3)
+    ours = group.recv([tensor], 0)
+    ours.set_source(2)
+    work = Wrapper(ours)
+
+    assert not work.is_completed()
+    assert tensor.tolist() == [1.0] * 3, "asked, it does not wait"
+    assert work.wait()
+    assert work.is_completed()
+    assert work.is_success()
+    assert work.result() == [tensor]
+    assert ours.source_rank() == work.source_rank() == work._source_rank()
+
+
+def test_only_process_groups_hold_calls_together() -> None:
+    assert make(dist.ProcessGroup)[1].supports_coalescing
+    assert not make(Base)[1].supports_coalescing
 
 
 def test_old_and_new_names_are_the_same_calls(base: type[Any]) -> None:

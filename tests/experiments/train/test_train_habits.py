@@ -74,6 +74,7 @@ def test_what_cuda_alone_can_do_is_said_in_a_line(tmp_path: Path) -> None:
     assert "ranks compute on the CPU, got a call of CUDA; write device =" in done.stderr
     assert hint(ValueError("CUDA"), {}) == ""
     assert hint(RuntimeError("shapes differ"), {}) == ""
+    assert "got a call of CUDA" in hint(RuntimeError("Found no NVIDIA driver on your system."), {})
 
 
 @pytest.mark.parametrize(
