@@ -107,7 +107,7 @@ def test_calls_work_on_both_bases(base: type[Any]) -> None:
     assert link.calls == [Call("all_reduce", "float32", "sum", 3)]
 
 
-class Wrapper(dist.Work):
+class Wrapper(dist.Work):  # type: ignore[misc]
     """A work as newer versions of PyTorch give it to scripts: it hands on two calls."""
 
     def __init__(self, work: dist.Work) -> None:
@@ -115,7 +115,7 @@ class Wrapper(dist.Work):
         self._work = work
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        return self._work.wait(timeout)
+        return bool(self._work.wait(timeout))
 
     def get_future(self) -> Any:
         return self._work.get_future()
