@@ -25,6 +25,7 @@ from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.networks.live.engine import CPU_PORT
 from ringleaf.networks.live.fleet import Fleet, parse_line
 from ringleaf.networks.live.processes import hurry
+from ringleaf.switches.server.limits import FLEET_LIMITS
 from ringleaf.switches.server.server import Server
 
 
@@ -117,7 +118,7 @@ def serve(control: Path, address: str, *, seed: int, cpu_port: int) -> None:
     if socket_file is not None:
         socket_file.unlink(missing_ok=True)
     with (
-        Server([], address, poll_s=None) as server,
+        Server([], address, poll_s=None, limits=FLEET_LIMITS) as server,
         _ControlServer(control, Commands(fleet, server)) as commands,
     ):
         threading.Thread(target=commands.serve_forever, daemon=True).start()

@@ -1,0 +1,201 @@
+"""The six RPCs of p4.v1.P4Runtime over gRPC: bytes in and out, within the limits of a server.
+
+To gRPC each of them is a stream of bytes both ways, which looks the same to clients. So no message
+is received before its caller is known, nor parsed before it is measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import grpc  # type: ignore[import-untyped]
+from finsy.proto import p4r
+
+from ringleaf.errors import ConfigError
+from ringleaf.switches.server.calls import Call, Calls
+from ringleaf.switches.server.limits import Limits
+from ringleaf.switches.server.messages import parse, parse_pipeline, split
+from ringleaf.switches.server.service import Service
+from ringleaf.switches.server.status import BatchError, batch_status, status_of
+from ringleaf.switches.server.stream import Channel
+from ringleaf.switches.server.worker import Worker
+
+LONGEST_DETAILS = 2000  # letters: clients take 8 KiB of metadata unless told otherwise
+DENIED = (
+    "this server wants metadata 'authorization: Bearer TOKEN'; its token is in the file that"
+    " --token named"
+)
+
+Rpc = Callable[[Call], Awaitable[None]]
+
+_END = object()
+
+
+class Rpcs:
+    """The RPCs of one server.
+
+    Args:
+        service: Their work.
+        limits: The limits of clients.
+        token: What each call must bring, as metadata `authorization: Bearer TOKEN`.
+        calls: The open calls.
+        worker: Does short work.
+        loader: Does long work, which is to read and compile programs.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        limits: Limits,
+        token: str | None,
+        calls: Calls,
+        worker: Worker,
+        loader: Worker,
+    ) -> None:
+        self._service = service
+        self._limits = limits
+        self._wanted = None if token is None else f"Bearer {token}".encode()
+        self._calls = calls
+        self._worker = worker
+        self._loader = loader
+
+    def handlers(self) -> Any:
+        """Return the RPC handlers for a gRPC server."""
+        methods: dict[str, Rpc] = {
+            "Write": self._write,
+            "Read": self._read,
+            "SetForwardingPipelineConfig": self._set_pipeline,
+            "GetForwardingPipelineConfig": self._get_pipeline,
+            "StreamChannel": self._stream,
+            "Capabilities": self._capabilities,
+        }
+        return grpc.method_handlers_generic_handler(
+            "p4.v1.P4Runtime",
+            {
+                name: grpc.stream_stream_rpc_method_handler(partial(self._handle, rpc))
+                for name, rpc in methods.items()
+            },
+        )
+
+    async def _handle(self, rpc: Rpc, _: Any, context: Any) -> None:
+        """Carry out an RPC; errors end it with their status."""
+        if not self._is_known(context):
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, DENIED)
+        call = Call(self._calls, context)
+        self._calls.enter(call)
+        try:
+            await rpc(call)
+        except ConfigError as exc:
+            await context.abort(status_of(exc.code), str(exc)[:LONGEST_DETAILS])
+        except BatchError as exc:
+            status = batch_status(exc)
+            await context.abort(status.code, status.details, status.trailing_metadata)
+        except asyncio.CancelledError:
+            if call.reason is None:
+                raise  # the client is gone, or the server ends
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, call.reason)
+        finally:
+            self._calls.leave(call)
+
+    def _is_known(self, context: Any) -> bool:
+        if self._wanted is None:
+            return True
+        given = dict(context.invocation_metadata() or ()).get("authorization", "")
+        given = given if isinstance(given, bytes) else given.encode()
+        return hmac.compare_digest(given, self._wanted)
+
+    async def _write(self, call: Call) -> None:
+        steps = self._writing(await call.request())
+        while await self._step(call, steps) is not _END:
+            pass
+        await call.send(p4r.WriteResponse().SerializeToString())
+
+    def _writing(self, data: bytes) -> Iterator[None]:
+        request, updates = split(data, p4r.WriteRequest, "updates", self._limits)
+        yield
+        yield from self._service.writing(request, updates)
+
+    async def _read(self, call: Call) -> None:
+        steps = self._reading(await call.request())
+        while (answer := await self._step(call, steps)) is not _END:
+            if answer is not None:
+                await call.send(answer)
+
+    def _reading(self, data: bytes) -> Iterator[bytes | None]:
+        request, entities = split(data, p4r.ReadRequest, "entities", self._limits)
+        yield None
+        for answer in self._service.reading(request, entities):
+            yield answer and answer.SerializeToString()
+
+    async def _step(self, call: Call, steps: Iterator[Any]) -> Any:
+        """Have the worker take the next step, after what is more urgent; `_END` after the last."""
+        return await self._worker.do(partial(next, steps, _END), call)
+
+    async def _set_pipeline(self, call: Call) -> None:
+        data = await call.request()
+
+        def load() -> bytes:
+            answer = self._service.set_pipeline(parse_pipeline(data, self._limits))
+            return bytes(answer.SerializeToString())
+
+        await call.send(await self._loader.do(load))
+
+    async def _get_pipeline(self, call: Call) -> None:
+        kind = p4r.GetForwardingPipelineConfigRequest
+        await self._answer(call, kind, self._service.get_pipeline)
+
+    async def _capabilities(self, call: Call) -> None:
+        await self._answer(call, p4r.CapabilitiesRequest, self._service.capabilities)
+
+    async def _answer(self, call: Call, kind: Any, work: Callable[[Any], Any]) -> None:
+        request = parse(await call.request(), kind, self._limits.entity_bytes)
+        answer = await self._worker.do(lambda: work(request).SerializeToString(), call)
+        await call.send(answer)
+
+    async def _stream(self, call: Call) -> None:
+        loop, ready = asyncio.get_running_loop(), asyncio.Event()
+
+        def notify() -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(ready.set)
+
+        channel = Channel(self._service.find, self._limits, notify)
+        room = asyncio.Event()
+        listener = asyncio.create_task(self._listen(call, channel, room))
+        try:
+            while not channel.is_over:
+                await ready.wait()
+                ready.clear()
+                await _send_all(call, channel, room)
+            await _send_all(call, channel, room)
+            channel.check()
+        finally:
+            listener.cancel()
+            self._worker.submit(channel.close)
+
+    async def _listen(self, call: Call, channel: Channel, room: asyncio.Event) -> None:
+        """Take a controller's messages while it reads ours."""
+        try:
+            while (data := await call.receive()) is not None and not channel.is_over:
+                if channel.is_primary and channel.device and not channel.device.is_compiled:
+                    await self._loader.do(channel.device.compile)
+                await self._worker.do(partial(channel.receive_data, data))
+                del data
+                if channel.device:
+                    self._calls.settle(call, lambda: channel.is_primary)
+                while channel.is_full and not channel.is_over:
+                    room.clear()
+                    await room.wait()
+        finally:
+            self._worker.submit(channel.close)
+
+
+async def _send_all(call: Call, channel: Channel, room: asyncio.Event) -> None:
+    while (data := channel.next_data()) is not None:
+        await call.send(data)
+        room.set()

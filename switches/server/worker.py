@@ -1,0 +1,91 @@
+"""A thread that works for an event loop, in slices: calls that have used little time go first."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+WEIGHT = 100  # a call that has used 10 ms waits as if it had come a second later
+
+
+class Effort:
+    """The time that has been used for one call so far."""
+
+    def __init__(self) -> None:
+        self.used_s = 0.0
+
+
+class Worker:
+    """A thread that does jobs one after the other.
+
+    The order is by when a job came, later for calls that have used much time. So a short request
+    goes ahead of long ones, and no job waits for ever. The thread does not keep the process alive.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._jobs: list[tuple[float, int, Callable[[], None] | None]] = []
+        self._numbers = count()
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    async def do(self, step: Callable[[], Any], effort: Effort | None = None) -> Any:
+        """Have the thread call `step`; return or raise what it does."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        spent = effort or Effort()
+
+        def job() -> None:
+            if future.cancelled():
+                return
+            start_s = time.monotonic()
+            value = error = None
+            try:
+                value = step()
+            except Exception as exc:  # noqa: BLE001  whoever awaits it gets it
+                error = exc
+            spent.used_s += time.monotonic() - start_s
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(_settle, future, value, error)
+
+        self.submit(job, spent.used_s)
+        return await future
+
+    def submit(self, job: Callable[[], None], used_s: float = 0.0) -> None:
+        """Have the thread call `job`, which must not raise, some time."""
+        self._put(time.monotonic() + WEIGHT * used_s, job)
+
+    def stop(self, timeout_s: float) -> None:
+        """End the thread after the job that it is at, and wait for that, but not for long."""
+        self._put(0.0, None)
+        self._thread.join(timeout_s)
+
+    def _put(self, key: float, job: Callable[[], None] | None) -> None:
+        with self._changed:
+            heapq.heappush(self._jobs, (key, next(self._numbers), job))
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._jobs)
+                _, _, job = heapq.heappop(self._jobs)
+            if job is None:
+                return
+            job()
+            del job  # it may hold a request
+
+
+def _settle(future: asyncio.Future[Any], value: Any, error: Exception | None) -> None:
+    if future.done():
+        return  # nobody waits for it any more
+    if error is None:
+        future.set_result(value)
+    else:
+        future.set_exception(error)
