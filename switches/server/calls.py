@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from grpc.aio import EOF  # type: ignore[import-untyped]
@@ -13,6 +14,9 @@ from grpc.aio import EOF  # type: ignore[import-untyped]
 from ringleaf.errors import ConfigError
 from ringleaf.switches.server.limits import Limits
 from ringleaf.switches.server.worker import Effort
+
+MOST_ENDED = 4  # slow calls at a time
+YOUNG_S = 0.1
 
 BUSY = "server is busy, got more calls than it takes; this one waited longest for its client"
 FULL = "server's memory is full, got more requests than it can hold"
@@ -32,6 +36,7 @@ class Call(Effort):
         self._calls = calls
         self._context = context
         self._task = asyncio.current_task()
+        self.began_s = 0.0
         self.reason: str | None = None  # why the server has ended it
 
     async def receive(self) -> bytes | None:
@@ -56,6 +61,10 @@ class Call(Effort):
         with self._calls.waiting(self):
             await self._context.write(data)
 
+    def close(self) -> None:
+        """Let go of the task, in whose exceptions a large request may be."""
+        self._task = None
+
     def end(self, reason: str) -> None:
         """End it with RESOURCE_EXHAUSTED, whatever it waits for."""
         if self.reason is None and self._task is not None:
@@ -76,7 +85,7 @@ class Calls:
         self._clock = clock
         self._open: dict[Call, None] = {}
         self._waiting: dict[Call, float] = {}  # since when, longest first
-        self._settled: dict[Call, Callable[[], bool]] = {}  # whether it is a primary's
+        self._settled: dict[Call, Callable[[], int]] = {}  # controllers' streams: how they matter
 
     def enter(self, call: Call) -> None:
         """Take a new call, and end another if there are too many."""
@@ -84,17 +93,19 @@ class Calls:
             slowest = next(iter(self._waiting), None)
             victim = slowest or max(self._open, key=lambda each: each.used_s)
             self._end(victim, BUSY)
+        call.began_s = self._clock()
         self._open[call] = None
 
     def leave(self, call: Call) -> None:
         self._open.pop(call, None)
         self._settled.pop(call, None)
 
-    def settle(self, call: Call, is_primary: Callable[[], bool]) -> None:
-        """Let a stream stay for as long as it likes, as it is that of a controller."""
+    def settle(self, call: Call, rank: Callable[[], int]) -> None:
+        """Let a controller's stream stay for as long as it likes; those of low rank end first."""
         if call in self._open:
-            self._settled[call] = is_primary
+            self._settled[call] = rank
             del self._open[call]
+            self._waiting.pop(call, None)
 
     @contextmanager
     def waiting(self, call: Call) -> Iterator[None]:
@@ -109,15 +120,20 @@ class Calls:
             self._waiting.pop(call, None)
 
     def end_slow(self) -> None:
-        """End the calls whose clients have gone to sleep."""
+        """End some calls whose clients have gone to sleep; not all at once, as they come again."""
         before = self._clock() - self._limits.patience_s
-        for call, since in list(self._waiting.items()):
+        for call, since in list(islice(self._waiting.items(), MOST_ENDED)):
             if since < before:
                 self._end(call, SLOW.format(self._limits.patience_s))
 
     def relieve(self) -> None:
-        """End an eighth of the calls, for their memory; of streams, the primaries' last."""
-        victims = list(self._open) or sorted(self._settled, key=lambda call: self._settled[call]())
+        """End some calls for their memory: an eighth of the old ones, or of streams.
+
+        Calls that have just come, and streams of higher rank, are spared while there are others.
+        """
+        before = self._clock() - YOUNG_S
+        old = [call for call in self._open if call.began_s < before] or list(self._open)
+        victims = old or sorted(self._settled, key=lambda call: self._settled[call]())
         for call in victims[: (len(victims) + 7) // 8]:
             self._end(call, FULL)
 

@@ -14,7 +14,7 @@ from ringleaf.switches.server.arbitration import Election
 from ringleaf.switches.server.digests import DigestList
 from ringleaf.switches.switch import Switch
 
-MOST_STREAMS = 32  # of one device with the default role, and as many with other roles
+MOST_STREAMS = 16  # of one device with the default role, and as many with other roles
 LONGEST_ROLE = 256  # letters
 
 
@@ -82,6 +82,10 @@ class Controllers:
     def is_primary(self, stream: Stream) -> bool:
         role = self._roles.get(stream)
         return role is not None and self._elections[role].primary is stream
+
+    def rank(self, stream: Stream) -> int:
+        """Return how much a stream matters: 2 the primary's, 1 another role's, 0 a backup's."""
+        return self.is_primary(stream) * (1 if self._roles[stream] else 2)
 
     def check_primary(self, request: Any) -> None:
         """Check that a request may write (section 12).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any, NamedTuple
 
 from finsy.proto import p4r
@@ -12,6 +12,9 @@ from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.server.limits import Limits
 
 MORE_FIELDS = 100  # of a request, besides its items
+STRETCH = 500  # fields, which take less than a millisecond
+
+_ITEMS = {"updates": p4r.Update, "entities": p4r.Entity}
 
 _FIXED_BYTES = {1: 8, 5: 4}  # by wire type
 _VARINT, _BYTES = 0, 2
@@ -52,10 +55,13 @@ def fields(data: bytes, at: int = 0, end: int | None = None) -> Iterator[Field]:
         yield Field(tag >> 3, start, value, at)
 
 
-def split(data: bytes, kind: Any, name: str, limits: Limits) -> tuple[Any, Iterator[Any]]:
+def split(
+    data: bytes, kind: Any, name: str, limits: Limits
+) -> Generator[None, None, tuple[Any, Iterator[Any]]]:
     """Return a request without its items, and the items, parsed one by one.
 
-    An item that is malformed or too large is a ConfigError in its place.
+    An item that is malformed or too large is a ConfigError in its place. Yields now and then, so
+    that others can work.
 
     Args:
         data: The encoded request.
@@ -66,10 +72,10 @@ def split(data: bytes, kind: Any, name: str, limits: Limits) -> tuple[Any, Itera
     Raises:
         ConfigError: If it is malformed, or has too many items.
     """
-    field = kind.DESCRIPTOR.fields_by_name[name]
+    number = kind.DESCRIPTOR.fields_by_name[name].number
     rest, count = [], 0
     for found in fields(data):
-        if found.number == field.number:
+        if found.number == number:
             count += 1
         else:
             rest.append(data[found.start : found.end])
@@ -78,10 +84,10 @@ def split(data: bytes, kind: Any, name: str, limits: Limits) -> tuple[Any, Itera
                 f"{name}: at most {limits.items} in one request, got more; send several requests",
                 Code.RESOURCE_EXHAUSTED,
             )
-    item = {"updates": p4r.Update, "entities": p4r.Entity}[name]
-    return parse(b"".join(rest), kind, limits.info_bytes), _items(
-        data, field.number, item, limits.entity_bytes
-    )
+        if count % STRETCH == STRETCH - 1:
+            yield
+    request = parse(b"".join(rest), kind, limits.info_bytes)
+    return request, _items(data, number, _ITEMS[name], limits.entity_bytes)
 
 
 def parse(data: bytes, kind: Any, most: int) -> Any:
@@ -102,28 +108,43 @@ def parse(data: bytes, kind: Any, most: int) -> Any:
 
 
 def parse_pipeline(data: bytes, limits: Limits) -> Any:
-    """Return a SetForwardingPipelineConfigRequest, whose P4Info has a limit of its own.
+    """Return a SetForwardingPipelineConfigRequest, whose parts have limits of their own.
 
     Raises:
-        ConfigError: If it is malformed, or its P4Info too long.
+        ConfigError: If it is malformed, its P4Info too long, or its JSON has too many values.
     """
     kind = p4r.SetForwardingPipelineConfigRequest
-    config = kind.DESCRIPTOR.fields_by_name["config"].number
-    program = p4r.ForwardingPipelineConfig.DESCRIPTOR.fields_by_name["p4_device_config"].number
-    rest = len(data)
-    for count, found in enumerate(fields(data)):
-        if found.number != config:
-            continue
-        for inner in fields(data, found.value, found.end):
-            if inner.number == program:
-                rest -= inner.end - inner.value
+    number = kind.DESCRIPTOR.fields_by_name["config"].number
+    configs = [found for found in _few(fields(data)) if found.number == number]
+    inner = p4r.ForwardingPipelineConfig.DESCRIPTOR.fields_by_name["p4_device_config"].number
+    texts = [
+        found
+        for config in configs
+        for found in _few(fields(data, config.value, config.end))
+        if found.number == inner
+    ]
+    rest = len(data) - sum(text.end - text.value for text in texts)
+    values = sum(data.count(mark, text.value, text.end) for text in texts for mark in b",[{")
+    _check_most("bytes of P4Info", rest, limits.info_bytes)
+    _check_most("values of BMv2 JSON", values, limits.json_values)
+    request = parse(data, kind, limits.message_bytes)
+    objects = sum(
+        len(value) for field, value in request.config.p4info.ListFields() if field.is_repeated
+    )
+    _check_most("objects of P4Info", objects, limits.info_objects)
+    return request
+
+
+def _check_most(what: str, got: int, most: int) -> None:
+    if got > most:
+        raise ConfigError(f"pipeline: at most {most} {what}, got {got}", Code.RESOURCE_EXHAUSTED)
+
+
+def _few(found: Iterator[Field]) -> Iterator[Field]:
+    for count, field in enumerate(found):
         if count > MORE_FIELDS:
             raise _malformed(f"more than {MORE_FIELDS} fields")
-    if rest > limits.info_bytes:
-        raise ConfigError(
-            f"P4Info: at most {limits.info_bytes} bytes, got {rest}", Code.RESOURCE_EXHAUSTED
-        )
-    return parse(data, kind, limits.message_bytes)
+        yield field
 
 
 def _items(data: bytes, number: int, kind: Any, most: int) -> Iterator[Any]:

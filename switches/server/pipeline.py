@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -30,6 +30,7 @@ class Pipeline:
 
     config: Any  # p4.v1.ForwardingPipelineConfig
     switch: Switch
+    parts: dict[int, bytes] = field(default_factory=dict)  # encoded, by what was asked for
 
 
 class Pipelines:
@@ -120,15 +121,18 @@ class Pipelines:
     def get(self, kind: int) -> Any:
         """Return the latest config, or the part of it that is asked for; None if there is none."""
         latest = self._saved or self._committed
+        return None if latest is None else _part(latest.config, kind)
+
+    def get_encoded(self, kind: int) -> bytes:
+        """Return a GetForwardingPipelineConfigResponse, which is encoded once for all callers."""
+        latest = self._saved or self._committed
         if latest is None:
-            return None
-        config = p4r.ForwardingPipelineConfig()
-        config.CopyFrom(latest.config)
-        if kind in (_Get.COOKIE_ONLY, _Get.DEVICE_CONFIG_AND_COOKIE):
-            config.ClearField("p4info")
-        if kind in (_Get.COOKIE_ONLY, _Get.P4INFO_AND_COOKIE):
-            config.ClearField("p4_device_config")
-        return config
+            return b""
+        if kind not in latest.parts:
+            answer = p4r.GetForwardingPipelineConfigResponse(config=_part(latest.config, kind))
+            latest.parts.clear()  # a program may have some MiB
+            latest.parts[kind] = answer.SerializeToString()
+        return latest.parts[kind]
 
     def _commit(self, config: Any | None) -> None:
         if config is not None:
@@ -176,6 +180,16 @@ _ACTIONS = (
     _Request.VERIFY_AND_COMMIT,
     _Request.RECONCILE_AND_COMMIT,
 )
+
+
+def _part(whole: Any, kind: int) -> Any:
+    config = p4r.ForwardingPipelineConfig()
+    config.CopyFrom(whole)
+    if kind in (_Get.COOKIE_ONLY, _Get.DEVICE_CONFIG_AND_COOKIE):
+        config.ClearField("p4info")
+    if kind in (_Get.COOKIE_ONLY, _Get.P4INFO_AND_COOKIE):
+        config.ClearField("p4_device_config")
+    return config
 
 
 def _state(switch: Switch) -> Iterator[tuple[str, Any]]:

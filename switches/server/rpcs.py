@@ -89,18 +89,13 @@ class Rpcs:
         call = Call(self._calls, context)
         self._calls.enter(call)
         try:
-            await rpc(call)
-        except ConfigError as exc:
-            await context.abort(status_of(exc.code), str(exc)[:LONGEST_DETAILS])
-        except BatchError as exc:
-            status = batch_status(exc)
-            await context.abort(status.code, status.details, status.trailing_metadata)
-        except asyncio.CancelledError:
-            if call.reason is None:
-                raise  # the client is gone, or the server ends
-            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, call.reason)
+            status = await _status(rpc, call)
         finally:
             self._calls.leave(call)
+            call.close()
+        if status is not None:
+            # Not while the error is handled: its frames hold the request.
+            await context.abort(*status)
 
     def _is_known(self, context: Any) -> bool:
         if self._wanted is None:
@@ -116,8 +111,7 @@ class Rpcs:
         await call.send(p4r.WriteResponse().SerializeToString())
 
     def _writing(self, data: bytes) -> Iterator[None]:
-        request, updates = split(data, p4r.WriteRequest, "updates", self._limits)
-        yield
+        request, updates = yield from split(data, p4r.WriteRequest, "updates", self._limits)
         yield from self._service.writing(request, updates)
 
     async def _read(self, call: Call) -> None:
@@ -127,8 +121,7 @@ class Rpcs:
                 await call.send(answer)
 
     def _reading(self, data: bytes) -> Iterator[bytes | None]:
-        request, entities = split(data, p4r.ReadRequest, "entities", self._limits)
-        yield None
+        request, entities = yield from split(data, p4r.ReadRequest, "entities", self._limits)
         for answer in self._service.reading(request, entities):
             yield answer and answer.SerializeToString()
 
@@ -137,25 +130,27 @@ class Rpcs:
         return await self._worker.do(partial(next, steps, _END), call)
 
     async def _set_pipeline(self, call: Call) -> None:
-        data = await call.request()
-
-        def load() -> bytes:
-            answer = self._service.set_pipeline(parse_pipeline(data, self._limits))
-            return bytes(answer.SerializeToString())
-
+        load = partial(self._load, [await call.request()])
         await call.send(await self._loader.do(load))
+
+    def _load(self, data: list[bytes]) -> bytes:
+        """Set a pipeline; the request, in a list, is taken out of it, so that it can be freed."""
+        request = parse_pipeline(data.pop(), self._limits)
+        return bytes(self._service.set_pipeline(request).SerializeToString())
 
     async def _get_pipeline(self, call: Call) -> None:
         kind = p4r.GetForwardingPipelineConfigRequest
         await self._answer(call, kind, self._service.get_pipeline)
 
     async def _capabilities(self, call: Call) -> None:
-        await self._answer(call, p4r.CapabilitiesRequest, self._service.capabilities)
+        def encoded(request: Any) -> bytes:
+            return bytes(self._service.capabilities(request).SerializeToString())
 
-    async def _answer(self, call: Call, kind: Any, work: Callable[[Any], Any]) -> None:
+        await self._answer(call, p4r.CapabilitiesRequest, encoded)
+
+    async def _answer(self, call: Call, kind: Any, work: Callable[[Any], bytes]) -> None:
         request = parse(await call.request(), kind, self._limits.entity_bytes)
-        answer = await self._worker.do(lambda: work(request).SerializeToString(), call)
-        await call.send(answer)
+        await call.send(await self._worker.do(partial(work, request), call))
 
     async def _stream(self, call: Call) -> None:
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
@@ -187,12 +182,28 @@ class Rpcs:
                 await self._worker.do(partial(channel.receive_data, data))
                 del data
                 if channel.device:
-                    self._calls.settle(call, lambda: channel.is_primary)
+                    self._calls.settle(call, lambda: channel.rank)
                 while channel.is_full and not channel.is_over:
                     room.clear()
                     await room.wait()
         finally:
             self._worker.submit(channel.close)
+
+
+async def _status(rpc: Rpc, call: Call) -> tuple[Any, ...] | None:
+    """Carry out an RPC; return the arguments of `abort`, or None if all went well."""
+    try:
+        await rpc(call)
+    except ConfigError as exc:
+        return status_of(exc.code), str(exc)[:LONGEST_DETAILS]
+    except BatchError as exc:
+        status = batch_status(exc)
+        return status.code, status.details, status.trailing_metadata
+    except asyncio.CancelledError:
+        if call.reason is None:
+            raise  # the client is gone, or the server ends
+        return grpc.StatusCode.RESOURCE_EXHAUSTED, call.reason
+    return None
 
 
 async def _send_all(call: Call, channel: Channel, room: asyncio.Event) -> None:

@@ -122,11 +122,16 @@ class Server:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End all calls, and wait for that, but not longer than `farewell_s` each."""
+        """End all calls, and wait for that, but not longer than `farewell_s`."""
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(2 * self._limits.farewell_s)
+        self._thread.join(self._limits.farewell_s)
         for worker in (self._worker, self._loader):
             worker.stop(timeout_s=0.1)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no thread of it is left."""
+        return not any(each.is_alive() for each in (self._thread, self._worker, self._loader))
 
     async def _serve(self, started: Future[int]) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -152,7 +157,7 @@ class Server:
         for task in tasks:
             task.cancel()
         with suppress(TimeoutError):
-            await asyncio.wait_for(server.stop(grace=None), self._limits.farewell_s)
+            await asyncio.wait_for(server.stop(grace=None), self._limits.farewell_s / 2)
 
     async def _poll(self) -> None:
         """Poll the devices, if nobody else does."""

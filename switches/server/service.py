@@ -20,6 +20,7 @@ from ringleaf.switches.server.status import Outcome
 
 API_VERSION = "1.5.0"
 CHUNK = 256  # entities of one ReadResponse
+FIRST_SLICE_S = 0.00025  # of a call; later ones are longer, up to the limit
 CHUNK_BYTES = 256 << 10  # clients take 4 MiB unless told otherwise
 
 _VERBS = {p4r.Update.INSERT: INSERT, p4r.Update.MODIFY: MODIFY, p4r.Update.DELETE: DELETE}
@@ -76,11 +77,11 @@ class Service:
             device.digests.forget()
         return p4r.SetForwardingPipelineConfigResponse()
 
-    def get_pipeline(self, request: Any) -> Any:
+    def get_pipeline(self, request: Any) -> bytes:
+        """Return a GetForwardingPipelineConfigResponse, encoded."""
         device = self.find(request.device_id)
         with device.lock:
-            config = device.pipelines.get(request.response_type)
-        return p4r.GetForwardingPipelineConfigResponse(config=config)
+            return device.pipelines.get_encoded(request.response_type)
 
     def write(self, request: Any) -> Any:
         """Carry out a WriteRequest.
@@ -101,14 +102,15 @@ class Service:
         device = self.find(request.device_id)
         outcome = Outcome()
         left = iter(updates)
-        goes_on = True
+        goes_on, slice_s = True, FIRST_SLICE_S
         while goes_on:
             with device.lock:
                 device.controllers.check_primary(request)
                 switch = device.writable()
                 _check_atomicity(request)
                 write = switch.entities.write
-                goes_on = self._slice(self._attempts(write, left, outcome))
+                goes_on = _take(self._attempts(write, left, outcome), slice_s)
+                slice_s = min(2 * slice_s, self._limits.slice_s)
                 # The next packet commits: large tables must not be laid out for each entry.
             yield
         outcome.check("some updates were refused")
@@ -131,18 +133,14 @@ class Service:
         outcome = Outcome()
         with device.lock:
             found = _found(device.writable().entities.search, iter(entities), outcome)
-        goes_on = True
+        goes_on, slice_s = True, FIRST_SLICE_S
         while goes_on:
             answer = p4r.ReadResponse()
             with device.lock:
-                goes_on = self._slice(_gather(found, answer.entities))
+                goes_on = _take(_gather(found, answer.entities), slice_s)
+            slice_s = min(2 * slice_s, self._limits.slice_s)
             yield answer if answer.entities else None
         outcome.check("some entities can't be read")
-
-    def _slice(self, steps: Iterator[bool]) -> bool:
-        """Take steps until one says so or time is over; return whether there may be more."""
-        end_s = time.monotonic() + self._limits.slice_s
-        return any(full or time.monotonic() >= end_s for full in steps)
 
     def _attempts(
         self, write: Callable[[str, Any], None], updates: Iterator[Any], outcome: Outcome
@@ -171,6 +169,12 @@ class Service:
         if request.device_id:
             self.find(request.device_id)
         return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+
+
+def _take(steps: Iterator[bool], slice_s: float) -> bool:
+    """Take steps until one says so or time is over; return whether there may be more."""
+    end_s = time.monotonic() + slice_s
+    return any(full or time.monotonic() >= end_s for full in steps)
 
 
 def _check_atomicity(request: Any) -> None:

@@ -56,6 +56,12 @@ class Channel:
         return device is not None and device.controllers.is_primary(self)
 
     @property
+    def rank(self) -> int:
+        """How much it matters, as `Controllers.rank` says."""
+        device = self._device
+        return device.controllers.rank(self) if device is not None and self.is_primary else 0
+
+    @property
     def is_full(self) -> bool:
         """Whether so much waits that the controller should read before it sends more."""
         return self._waiting_bytes >= self._limits.waiting_bytes

@@ -11,6 +11,9 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
+from ringleaf.errors import RingleafError
+from ringleaf.switches.server.status import BatchError
+
 WEIGHT = 100  # a call that has used 10 ms waits as if it had come a second later
 
 
@@ -40,22 +43,23 @@ class Worker:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         spent = effort or Effort()
+        steps = [step]
 
         def job() -> None:
-            if future.cancelled():
-                return
+            if not steps:
+                return  # nobody waits for it any more
             start_s = time.monotonic()
-            value = error = None
-            try:
-                value = step()
-            except Exception as exc:  # noqa: BLE001  whoever awaits it gets it
-                error = exc
+            outcome = _try(steps.pop())
             spent.used_s += time.monotonic() - start_s
             with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(_settle, future, value, error)
+                loop.call_soon_threadsafe(_settle, future, *outcome)
 
         self.submit(job, spent.used_s)
-        return await future
+        try:
+            return await future
+        except asyncio.CancelledError:
+            steps.clear()  # and with it the request, which may be large
+            raise
 
     def submit(self, job: Callable[[], None], used_s: float = 0.0) -> None:
         """Have the thread call `job`, which must not raise, some time."""
@@ -65,6 +69,9 @@ class Worker:
         """End the thread after the job that it is at, and wait for that, but not for long."""
         self._put(0.0, None)
         self._thread.join(timeout_s)
+
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
 
     def _put(self, key: float, job: Callable[[], None] | None) -> None:
         with self._changed:
@@ -80,6 +87,20 @@ class Worker:
                 return
             job()
             del job  # it may hold a request
+
+
+def _try(step: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    """Return what a step returns, and its error, if any.
+
+    Errors that are the client's leave their traceback behind, whose frames hold its request.
+    """
+    try:
+        return step(), None
+    except (RingleafError, BatchError) as exc:
+        exc.__cause__ = exc.__context__ = None
+        return None, exc.with_traceback(None)
+    except Exception as exc:  # noqa: BLE001  whoever awaits it gets it
+        return None, exc
 
 
 def _settle(future: asyncio.Future[Any], value: Any, error: Exception | None) -> None:
