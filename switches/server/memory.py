@@ -11,7 +11,7 @@ from pathlib import Path
 from ringleaf.errors import Code, ConfigError
 
 _STATM = Path("/proc/self/statm")
-_EVERY = 64  # checks
+EVERY = 64  # checks
 
 
 def resident_bytes() -> int:
@@ -58,7 +58,7 @@ class Memory:
             ConfigError: RESOURCE_EXHAUSTED.
         """
         self._checks += 1
-        if self._state_bytes is not None and self._checks % _EVERY == 1:
+        if self._state_bytes is not None and self._checks % EVERY == 1:
             self.check_now(what)
 
     def check_now(self, what: str) -> None:
