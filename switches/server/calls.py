@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
+from weakref import WeakValueDictionary
 
 from grpc.aio import EOF  # type: ignore[import-untyped]
 
@@ -23,7 +24,7 @@ FULL = "server's memory is full, got more requests than it can hold"
 SLOW = "client neither sent nor read for {:g} s; call again"
 
 
-class Call(Effort):
+class Call:
     """An RPC on its way, in bytes.
 
     Args:
@@ -32,10 +33,10 @@ class Call(Effort):
     """
 
     def __init__(self, calls: Calls, context: Any) -> None:
-        super().__init__()
         self._calls = calls
         self._context = context
         self._task = asyncio.current_task()
+        self.effort = calls.effort(context.peer())
         self.began_s = 0.0
         self.reason: str | None = None  # why the server has ended it
 
@@ -76,22 +77,27 @@ class Calls:
     """The calls of one server.
 
     A call that comes when there are too many ends another: the one that has waited longest for
-    its client, or, if none waits, the one that has used most time. So clients that are quick are
-    served, however many others there are that do nothing.
+    its client, or, if none waits, one of the client who has used most time. So clients that are
+    quick are served, however many others there are that do nothing.
     """
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
+        self._efforts: WeakValueDictionary[str, Effort] = WeakValueDictionary()
         self._open: dict[Call, None] = {}
         self._waiting: dict[Call, float] = {}  # since when, longest first
         self._settled: dict[Call, Callable[[], int]] = {}  # controllers' streams: how they matter
+
+    def effort(self, peer: str) -> Effort:
+        """Return what has been used for a connection, while it has calls."""
+        return self._efforts.setdefault(peer, Effort())
 
     def enter(self, call: Call) -> None:
         """Take a new call, and end another if there are too many."""
         if len(self._open) >= self._limits.calls:
             slowest = next(iter(self._waiting), None)
-            victim = slowest or max(self._open, key=lambda each: each.used_s)
+            victim = slowest or max(self._open, key=lambda each: each.effort.used_s)
             self._end(victim, BUSY)
         call.began_s = self._clock()
         self._open[call] = None

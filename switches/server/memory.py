@@ -22,10 +22,36 @@ def resident_bytes() -> int:
         return 0
 
 
+def allocated_bytes() -> int:
+    """Return how much malloc has given out; freed memory is not in it, which may be resident."""
+    try:
+        info = _C.mallinfo2()
+    except AttributeError:  # a C library other than GNU's
+        return resident_bytes()
+    return int(info.uordblks + info.hblkhd)
+
+
 def give_back() -> None:
     """Return memory that was freed to the system, which malloc else keeps for later."""
-    with suppress(AttributeError):  # a C library other than GNU's
-        ctypes.CDLL(None).malloc_trim(0)
+    with suppress(AttributeError):
+        _C.malloc_trim(0)
+
+
+class _Mallinfo(ctypes.Structure):
+    """See mallinfo(3)."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd",
+            "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
+        )
+    ]  # fmt: skip
+
+
+_C = ctypes.CDLL(None)
+with suppress(AttributeError):
+    _C.mallinfo2.restype = _Mallinfo
 
 
 class Memory:
@@ -42,12 +68,18 @@ class Memory:
         self._state_bytes = state_bytes
         self._measure = measure
         self._first = measure()
+        self._allocated = allocated_bytes()
         self._checks = 0
 
     @property
     def added(self) -> int:
         """Bytes more than at first."""
         return self._measure() - self._first
+
+    @property
+    def in_use(self) -> int:
+        """Bytes more than at first, without those that were freed, nor those never touched."""
+        return min(self.added, allocated_bytes() - self._allocated)
 
     def check(self, what: str) -> None:
         """Refuse something that stays, if too much has been kept already.

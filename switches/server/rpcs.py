@@ -127,11 +127,11 @@ class Rpcs:
 
     async def _step(self, call: Call, steps: Iterator[Any]) -> Any:
         """Have the worker take the next step, after what is more urgent; `_END` after the last."""
-        return await self._worker.do(partial(next, steps, _END), call)
+        return await self._worker.do(partial(next, steps, _END), call.effort)
 
     async def _set_pipeline(self, call: Call) -> None:
         load = partial(self._load, [await call.request()])
-        await call.send(await self._loader.do(load))
+        await call.send(await self._loader.do(load, call.effort))
 
     def _load(self, data: list[bytes]) -> bytes:
         """Set a pipeline; the request, in a list, is taken out of it, so that it can be freed."""
@@ -140,7 +140,8 @@ class Rpcs:
 
     async def _get_pipeline(self, call: Call) -> None:
         kind = p4r.GetForwardingPipelineConfigRequest
-        await self._answer(call, kind, self._service.get_pipeline)
+        async with call.effort.turn:
+            await self._answer(call, kind, self._service.get_pipeline)
 
     async def _capabilities(self, call: Call) -> None:
         def encoded(request: Any) -> bytes:
@@ -150,7 +151,7 @@ class Rpcs:
 
     async def _answer(self, call: Call, kind: Any, work: Callable[[Any], bytes]) -> None:
         request = parse(await call.request(), kind, self._limits.entity_bytes)
-        await call.send(await self._worker.do(partial(work, request), call))
+        await call.send(await self._worker.do(partial(work, request), call.effort))
 
     async def _stream(self, call: Call) -> None:
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
@@ -179,7 +180,7 @@ class Rpcs:
             while (data := await call.receive()) is not None and not channel.is_over:
                 if channel.is_primary and channel.device and not channel.device.is_compiled:
                     await self._loader.do(channel.device.compile)
-                await self._worker.do(partial(channel.receive_data, data))
+                await self._worker.do(partial(channel.receive_data, data), call.effort)
                 del data
                 if channel.device:
                     self._calls.settle(call, lambda: channel.rank)

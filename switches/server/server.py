@@ -26,6 +26,7 @@ from ringleaf.switches.server.worker import Worker
 POLL_S = 0.01
 IDLE_EVERY = 10  # polls
 WATCH_S = 0.02
+GIVE_BACK_EVERY = 25  # looks, as it may take some ms
 LOOKAHEAD_BYTES = 16 << 10  # of a call that nobody reads yet
 HANDSHAKE_MS = 5000
 
@@ -174,14 +175,15 @@ class Server:
 
     async def _watch(self) -> None:
         """End calls that wait too long for their clients, or whose memory is needed."""
-        memory = self._service.memory
+        memory, most = self._service.memory, self._limits.memory_bytes
         while True:
-            await asyncio.sleep(WATCH_S)
-            self._calls.end_slow()
-            if memory.added > self._limits.memory_bytes:
+            for _ in range(GIVE_BACK_EVERY):
+                await asyncio.sleep(WATCH_S)
+                self._calls.end_slow()
+                if memory.added > most and memory.in_use > most:
+                    self._calls.relieve()
+            if memory.added > most // 2:
                 await self._worker.do(give_back)
-            if memory.added > self._limits.memory_bytes:
-                self._calls.relieve()
 
 
 def _options(limits: Limits) -> list[tuple[str, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -14,21 +15,35 @@ from typing import Any
 from ringleaf.errors import RingleafError
 from ringleaf.switches.server.status import BatchError
 
-WEIGHT = 100  # a call that has used 10 ms waits as if it had come a second later
+WEIGHT = 50  # a client who has used 20 ms waits as if it had come a second later
+MEMORY_S = 1.0  # what was used this long ago counts for 1/e
 
 
 class Effort:
-    """The time that has been used for one call so far."""
+    """The time that has lately been used for one client."""
 
-    def __init__(self) -> None:
-        self.used_s = 0.0
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._used_s = 0.0
+        self._then_s = clock()
+        self.turn = asyncio.Lock()  # for answers of some MiB, one at a time
+
+    @property
+    def used_s(self) -> float:
+        """Seconds, of which older ones count less."""
+        return self._used_s * math.exp((self._then_s - self._clock()) / MEMORY_S)
+
+    def spend(self, seconds: float) -> None:
+        self._used_s = self.used_s + seconds
+        self._then_s = self._clock()
 
 
 class Worker:
     """A thread that does jobs one after the other.
 
-    The order is by when a job came, later for calls that have used much time. So a short request
-    goes ahead of long ones, and no job waits for ever. The thread does not keep the process alive.
+    The order is by when a job came, later for clients who have used much time. So short requests
+    go ahead of long or many ones, and no job waits for ever. The thread does not keep the process
+    alive.
     """
 
     def __init__(self, name: str) -> None:
@@ -50,7 +65,7 @@ class Worker:
                 return  # nobody waits for it any more
             start_s = time.monotonic()
             outcome = _try(steps.pop())
-            spent.used_s += time.monotonic() - start_s
+            spent.spend(time.monotonic() - start_s)
             with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(_settle, future, *outcome)
 

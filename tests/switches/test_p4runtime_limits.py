@@ -387,6 +387,9 @@ def test_digests_that_are_never_acknowledged_are_bounded() -> None:
 class Context:
     """gRPC's context of a call whose client says nothing."""
 
+    def peer(self) -> str:
+        return "ipv4:127.0.0.1:1"
+
     async def read(self) -> bytes:
         await asyncio.Event().wait()
         return b""
@@ -437,6 +440,26 @@ def test_calls_end_after_some_time_and_for_their_memory_the_oldest_first() -> No
     assert with_calls(LIMITS, 9, Calls.relieve) == [FULL] * 2 + [None] * 7
 
 
+def test_what_a_client_has_used_is_forgotten_in_time() -> None:
+    now = [100.0]
+    effort = Effort(clock=lambda: now[0])
+    effort.spend(0.5)
+    effort.spend(0.25)
+    assert effort.used_s == pytest.approx(0.75)
+    now[0] += 1
+    assert effort.used_s == pytest.approx(0.75 * 0.36788, rel=1e-4)  # 1/e
+    effort.spend(1.0)
+    now[0] += 2
+    assert effort.used_s == pytest.approx((1 + 0.75 * 0.36788) * 0.36788**2, rel=1e-4)
+
+
+def test_calls_of_a_connection_share_what_they_have_used() -> None:
+    calls = Calls(LIMITS)
+    first = calls.effort("a")
+    assert calls.effort("a") is first
+    assert calls.effort("b") is not first
+
+
 def test_short_work_goes_before_long_work_that_came_earlier() -> None:
     worker = Worker("test")
     done: list[str] = []
@@ -446,7 +469,7 @@ def test_short_work_goes_before_long_work_that_came_earlier() -> None:
         first = asyncio.create_task(worker.do(lambda: (busy.set(), may_go.wait(20))))
         await asyncio.to_thread(busy.wait, 20)
         long = Effort()
-        long.used_s = 1.0
+        long.spend(1.0)
         later = [asyncio.create_task(worker.do(lambda: done.append("long"), long))]
         dropped = asyncio.create_task(worker.do(lambda: done.append("dropped")))
         await asyncio.sleep(0)
