@@ -148,7 +148,7 @@ def test_a_read_of_everything_a_thousand_times_goes_a_slice_at_a_time() -> None:
     for number in range(1, 4):
         next(steps)
         assert 0 < len(read) <= number * CHUNK
-    steps.close()
+    del steps
     assert len(read) <= 3 * CHUNK
 
 
@@ -243,11 +243,12 @@ def test_an_entry_that_goes_while_it_is_read_is_left_out() -> None:
 @pytest.mark.parametrize("kind", ["register", "counter", "meter"])
 def test_a_write_of_all_cells_is_a_write_of_each(kind: str) -> None:
     one, each = Desk(), Desk()
-    name, value = {
+    values: dict[str, tuple[str, dict[str, Any]]] = {
         "register": ("last_source", {"data": {"bitstring": b"\x12\x34"}}),
         "counter": ("arrivals", {"data": {"packet_count": 3, "byte_count": 99}}),
         "meter": ("pace", {"config": {"cir": 1, "cburst": 2, "pir": 3, "pburst": 4}}),
-    }[kind]
+    }
+    name, value = values[kind]
     number = {
         "register": SCHEMA.registers,
         "counter": SCHEMA.counters,
@@ -465,8 +466,12 @@ def test_short_work_goes_before_long_work_that_came_earlier() -> None:
     done: list[str] = []
     busy, may_go = threading.Event(), threading.Event()
 
+    def occupy() -> None:
+        busy.set()
+        may_go.wait(20)
+
     async def run() -> None:
-        first = asyncio.create_task(worker.do(lambda: (busy.set(), may_go.wait(20))))
+        first = asyncio.create_task(worker.do(occupy))
         await asyncio.to_thread(busy.wait, 20)
         long = Effort()
         long.spend(1.0)
