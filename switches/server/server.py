@@ -193,6 +193,8 @@ def _options(limits: Limits) -> list[tuple[str, int]]:
         ("grpc.max_send_message_length", 2 * limits.message_bytes),
         ("grpc.max_allowed_incoming_connections", limits.connections),
         ("grpc.compression_enabled_algorithms_bitset", 1),  # none: a few KiB may become GiB
+        ("grpc.server.max_pending_requests", limits.calls),  # beyond, any calls are cancelled
+        ("grpc.server.max_pending_requests_hard_limit", 2 * limits.calls),
         ("grpc.http2.lookahead_bytes", LOOKAHEAD_BYTES),
         ("grpc.http2.bdp_probe", 0),  # or it would look further ahead
         ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
