@@ -80,8 +80,11 @@ def compiled(signature: Any, **more: Any) -> Callable[[F], F]:
 
 
 def handler(function: F) -> F:
-    """Compile a function that is called through its address, now or from the cache."""
-    return compiled(HANDLER)(function)
+    """Compile a function that is called through its address, now or from the cache.
+
+    Python's other threads run meanwhile: a program's loop may take long, or never end.
+    """
+    return compiled(HANDLER, nogil=True)(function)
 
 
 @inline

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -71,6 +73,33 @@ def raise_instead() -> None:
     """From now on, raise `Ended`, so that code on the way out can clean up."""
     sys.unraisablehook = _raise_again
     _install(_raise)
+
+
+@contextmanager
+def ended_within(seconds: float) -> Iterator[None]:
+    """Have SIGINT and SIGTERM end this process in time, even if the code within does not.
+
+    Handlers run in the main thread, and not before it comes back from compiled code. So another
+    thread hears of the signals, too, and ends the process if the code within is still there.
+    """
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    before = signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+    over = threading.Event()
+    threading.Thread(target=_await_end, args=(ours, over, seconds), daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+        signal.set_wakeup_fd(before)
+        theirs.close()
+
+
+def _await_end(signals: socket.socket, over: threading.Event, seconds: float) -> None:
+    with signals:
+        while number := signals.recv(1):
+            if number[0] in (signal.SIGINT, signal.SIGTERM) and not over.wait(seconds):
+                os._exit(status(number[0]))
 
 
 def _install(handle: Any) -> None:

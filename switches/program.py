@@ -120,6 +120,11 @@ class Program:
     def head_bytes(self) -> int:
         return self.module.head_bytes
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether its handlers need not be compiled, or loaded, any more."""
+        return "_handlers" in self.__dict__
+
     def prepare(self) -> None:
         """Compile the handlers, if they are not; several threads may call this at once."""
         with _COMPILING:

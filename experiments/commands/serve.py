@@ -10,10 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
+from ringleaf.interrupts import ended_within
 from ringleaf.private import is_private_file
 from ringleaf.switches.program import Program
 from ringleaf.switches.server.device import Device
 from ringleaf.switches.server.server import Server, check_address
+
+LONGEST_END_S = 1.5  # from a signal on
 
 SHORTEST_TOKEN = 16  # letters
 
@@ -42,16 +45,19 @@ def serve(
         raise ConfigError(f"count must be at least 1, got {count}")
     secret = None if token is None else read_token(token)
     check_address(address, secret)
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
-    numbers = range(first, first + count)
-    devices = [Device(number, ports=ports, cpu_port=cpu_port) for number in numbers]
-    program = _load(path, p4info, devices) if path else "no program yet"
-    with Server(devices, address, token=secret) as server:
-        ids = f"device {first}" if count == 1 else f"devices {first} to {numbers[-1]}"
-        emit(f"P4Runtime at {server.address}, {ids}: {program}")
-        stop.wait()
+    with ended_within(LONGEST_END_S):
+        numbers = range(first, first + count)
+        devices = [Device(number, ports=ports, cpu_port=cpu_port) for number in numbers]
+        program = _load(path, p4info, devices) if path else "no program yet"
+        stop = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        with Server(devices, address, token=secret) as server:
+            ids = f"device {first}" if count == 1 else f"devices {first} to {numbers[-1]}"
+            emit(f"P4Runtime at {server.address}, {ids}: {program}")
+            stop.wait()
+    if not server.has_ended:
+        os._exit(0)  # a thread is in a program's code, which must not be taken away from it
 
 
 def read_token(path: Path) -> str:

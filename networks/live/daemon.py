@@ -22,10 +22,14 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError, RingleafError
+from ringleaf.interrupts import ended_within
 from ringleaf.networks.live.engine import CPU_PORT
 from ringleaf.networks.live.fleet import Fleet, parse_line
 from ringleaf.networks.live.processes import hurry
+from ringleaf.switches.server.limits import FLEET_LIMITS
 from ringleaf.switches.server.server import Server
+
+LONGEST_END_S = 1.5  # from a signal on
 
 
 class Commands:
@@ -117,7 +121,8 @@ def serve(control: Path, address: str, *, seed: int, cpu_port: int) -> None:
     if socket_file is not None:
         socket_file.unlink(missing_ok=True)
     with (
-        Server([], address, poll_s=None) as server,
+        ended_within(LONGEST_END_S),
+        Server([], address, poll_s=None, limits=FLEET_LIMITS) as server,
         _ControlServer(control, Commands(fleet, server)) as commands,
     ):
         threading.Thread(target=commands.serve_forever, daemon=True).start()

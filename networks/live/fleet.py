@@ -98,6 +98,7 @@ class Fleet:
             make_switch=lambda program: self._make_switch(name, program, len(lines)),
             lock=self.turns,
             name=name,
+            compiles=True,
             cpu_port=self._cpu_port,
             inject=lambda data: self._engine.inject(list(self._members).index(name), data),
         )
@@ -217,7 +218,6 @@ class Fleet:
             field_count=program.field_count,
             lane_count=program.lane_count,
         )
-        program.prepare()  # compiled now, and not with the first packet
         switch = Switch(program, self._store, ports, name, seed=self._seed, cpu_port=self._cpu_port)
         if self._recorder is not None:
             self._recorder.watch(switch)

@@ -66,11 +66,16 @@ class Externs:
 
     def write_register(self, name: str, index: int, value: int) -> None:
         words = self.register(name, index)
-        width = self._source.registers[name].width
-        if not 0 <= value < 1 << width:
-            raise ConfigError(f"{self._name}: register {name!r} has {width} bits, got {value}")
+        self._check_value(name, value)
         for i in range(words.size):
             words[i] = value >> 64 * i & (1 << 64) - 1
+
+    def fill_register(self, name: str, value: int) -> None:
+        """Write all cells of a register at once."""
+        cells = self.register_cells(name)
+        self._check_value(name, value)
+        for i in range(cells.shape[1]):
+            cells[:, i] = value >> 64 * i & (1 << 64) - 1
 
     def counter(self, name: str, index: int) -> Fields:
         """Return a view of an indirect counter: packets, bytes."""
@@ -79,6 +84,18 @@ class Externs:
         self._check_index(f"counter {name!r}", index, counters[name].size)
         at = self._start(STATE_AT) + self._state.counters[name] + 2 * index
         return self._store.arena.fields[at : at + 2]
+
+    def counter_cells(self, name: str) -> Fields:
+        """Return a view of all of an indirect counter, of shape (size, 2)."""
+        counters = self._source.counters
+        choose(self._name, "counter", name, counters)
+        return self._cells(self._state.counters[name], counters[name].size, 2)
+
+    def meter_cells(self, name: str) -> Fields:
+        """Return a view of all of an indirect meter, of shape (size, METER_WORDS)."""
+        choose(self._name, "meter", name, self._state.meters)
+        size = self._source.meters[name].size
+        return self._cells(self._state.meters[name], size, METER_WORDS)
 
     def meter(self, name: str, index: int) -> Fields:
         """Return a view of an indirect meter's words (`meters.py`)."""
@@ -102,6 +119,16 @@ class Externs:
             for label, at in self._state.assertions.items()
         }
         return {label: count for label, count in counts.items() if count}
+
+    def _cells(self, at: int, size: int, words: int) -> Fields:
+        at += self._start(STATE_AT)
+        found: Fields = self._store.arena.fields[at : at + size * words].reshape(size, words)
+        return found
+
+    def _check_value(self, name: str, value: int) -> None:
+        width = self._source.registers[name].width
+        if not 0 <= value < 1 << width:
+            raise ConfigError(f"{self._name}: register {name!r} has {width} bits, got {value}")
 
     def _start(self, column: int) -> int:
         return int(self._store.arena.words[self._at + column])

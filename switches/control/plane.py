@@ -7,7 +7,7 @@ Errors are `ConfigError`, with the code that P4Runtime has for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -171,6 +171,20 @@ class ControlPlane:
     def write_register(self, name: str, index: int, value: int) -> None:
         self._externs.write_register(name, index, value)
 
+    def fill_register(self, name: str, value: int) -> None:
+        """Write all cells of a register."""
+        self._externs.fill_register(name, value)
+
+    def fill_counter(self, name: str, count: Count) -> None:
+        """Write all cells of an indirect counter."""
+        _check_count(f"{self.name}: counter {name!r}", count.packets, count.bytes)
+        self._externs.counter_cells(name)[:] = count.packets, count.bytes
+
+    def fill_meter(self, name: str, rates: Rates | None) -> None:
+        """Configure all cells of an indirect meter."""
+        check_rates(f"{self.name}: meter {name!r}", rates)
+        self._externs.meter_cells(name)[:] = configure(rates)
+
     def reset(self) -> None:
         """Set registers, counters and failed assertions to zero; all else stays."""
         self._externs.reset()
@@ -181,7 +195,11 @@ class ControlPlane:
 
     def entries(self, table: str) -> list[Entry]:
         """Return a table's entries, constant ones too, without the default, oldest first."""
-        return [replace(entry) for entry in self._tables[table].entries.entries]
+        return list(self.each_entry(table))
+
+    def each_entry(self, table: str) -> Iterator[Entry]:
+        """Yield the same entries, those of now, one by one; the table may change meanwhile."""
+        return map(replace, tuple(self._tables[table].entries.entries))
 
     def default_entry(self, table: str) -> Entry:
         """Return the entry that is used on a miss, whether it was set or is the program's."""
@@ -301,9 +319,7 @@ class ControlPlane:
             raise ConfigError(f"{self.name}: ports are {name_ports(self._ports)}, got {port}")
 
     def _write_counter(self, update: CounterUpdate) -> None:
-        where = f"{self.name}: counter {update.counter!r}"
-        if not (0 <= update.packets < 1 << 64 and 0 <= update.bytes < 1 << 64):
-            raise ConfigError(f"{where}: 64 bits each, got {update.packets}, {update.bytes}")
+        _check_count(f"{self.name}: counter {update.counter!r}", update.packets, update.bytes)
         if update.index is not None:
             cell = self._externs.counter(update.counter, update.index)
         else:
@@ -325,3 +341,8 @@ class ControlPlane:
 
     def _set(self, column: int, value: int) -> None:
         self.store.arena.words[self.at + column] = value
+
+
+def _check_count(where: str, packets: int, size: int) -> None:
+    if not (0 <= packets < 1 << 64 and 0 <= size < 1 << 64):
+        raise ConfigError(f"{where}: 64 bits each, got {packets}, {size}")

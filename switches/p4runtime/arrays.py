@@ -27,31 +27,39 @@ class Arrays:
     def write_counter(self, verb: str, message: Any) -> None:
         self._plane.check_modify(verb, "counter")
         info = self._plane.schema.counter(message.counter_id)
-        cells = self._cells(info, message)
+        name, cell = info.preamble.name, self._cell(info, message)
         count = decode_count(self._plane, message, "data")
-        if count is not None:
-            name = info.preamble.name
-            self._plane.apply(*(CounterUpdate(name, cell, *count) for cell in cells))
+        if count is None:
+            return
+        if cell is None:
+            self._plane.switch.fill_counter(name, count)
+        else:
+            self._plane.apply(CounterUpdate(name, cell, *count))
 
     def write_meter(self, verb: str, message: Any) -> None:
         self._plane.check_modify(verb, "meter")
         info = self._plane.schema.meter(message.meter_id)
         name = info.preamble.name
         self._check_colors(message)
-        cells = self._cells(info, message)
+        cell = self._cell(info, message)
         rates = None
         if message.HasField("config"):
             rates = decode_rates(message.config, info.spec, f"{self._plane.where}: meter {name!r}")
-        self._plane.apply(*(MeterUpdate(name, cell, rates) for cell in cells))
+        if cell is None:
+            self._plane.switch.fill_meter(name, rates)
+        else:
+            self._plane.apply(MeterUpdate(name, cell, rates))
 
     def write_register(self, verb: str, message: Any) -> None:
         self._plane.check_modify(verb, "register")
         info = self._plane.schema.register(message.register_id)
-        name = info.preamble.name
-        cells = self._cells(info, message)
+        name, cell = info.preamble.name, self._cell(info, message)
         where = f"{self._plane.where}: register {name!r}"
         value = self._plane.schema.types.decode(info.type_spec, message.data, where)
-        self._plane.apply(*(RegisterUpdate(name, cell, value) for cell in cells))
+        if cell is None:
+            self._plane.switch.fill_register(name, value)
+        else:
+            self._plane.apply(RegisterUpdate(name, cell, value))
 
     def read_counters(self, message: Any) -> Iterator[Any]:
         schema, switch = self._plane.schema, self._plane.switch
@@ -94,10 +102,15 @@ class Arrays:
         return self._plane.schema.types.encode(info.type_spec, iter([value]), f"register {name!r}")
 
     def _cells(self, info: Any, message: Any) -> Iterable[int]:
+        cell = self._cell(info, message)
+        return range(info.size) if cell is None else [cell]
+
+    def _cell(self, info: Any, message: Any) -> int | None:
+        """Return the cell that a message is for; None for all."""
         if not message.HasField("index"):
-            return range(info.size)
+            return None
         where = f"{self._plane.where}: {info.preamble.name!r}"
-        return [check_index(where, message.index, info.size)]
+        return check_index(where, message.index, info.size)
 
     def _check_colors(self, message: Any) -> None:
         if message.HasField("counter_data"):

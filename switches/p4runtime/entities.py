@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -14,7 +15,7 @@ from ringleaf.switches.p4runtime.arrays import Arrays
 from ringleaf.switches.p4runtime.digest_entries import DigestEntries
 from ringleaf.switches.p4runtime.direct import DirectResources
 from ringleaf.switches.p4runtime.notes import Notes
-from ringleaf.switches.p4runtime.plane import Plane
+from ringleaf.switches.p4runtime.plane import Plane, unless_gone
 from ringleaf.switches.p4runtime.profiles import Profiles
 from ringleaf.switches.p4runtime.replication import Replication
 from ringleaf.switches.p4runtime.schema import Schema, TableInfo
@@ -23,6 +24,8 @@ from ringleaf.switches.p4runtime.value_sets import ValueSets
 
 if TYPE_CHECKING:
     from ringleaf.switches.control.plane import ControlPlane
+
+DirectReader = Callable[[TableInfo, Entry, Any], Any]
 
 _TYPES = {INSERT: p4r.Update.INSERT, MODIFY: p4r.Update.MODIFY, DELETE: p4r.Update.DELETE}
 
@@ -83,6 +86,17 @@ class Entities:
         Raises:
             ConfigError: As above.
         """
+        return (found for found in self.search(entity) if found is not None)
+
+    def search(self, entity: Any) -> Iterator[Any]:
+        """Return what `read` does, and None for each entry that was looked at and not selected.
+
+        So a caller can stop, or let others use the switch, between any two steps. An entry that
+        is deleted while the search goes on is left out; one that is inserted may be.
+
+        Raises:
+            ConfigError: As above.
+        """
         kind = self._kind(entity, self._readers)
         return self._readers[kind](getattr(entity, kind))
 
@@ -103,16 +117,28 @@ class Entities:
         self._direct.write_meter(verb, *self._entry(message), message)
 
     def _read_direct_counters(self, message: Any) -> Iterator[Any]:
-        for table, entry in self._entries(message, "counter"):
-            key = self.table_entries.encode_key(table, entry)
-            yield self._direct.read_counter(table, entry, key)
+        return self._read_direct(message, "counter", self._direct.read_counter)
 
     def _read_direct_meters(self, message: Any) -> Iterator[Any]:
         if message.HasField("counter_data"):
             raise self._plane.refuse("meters do not count packets by color", Code.UNIMPLEMENTED)
-        for table, entry in self._entries(message, "meter"):
-            key = self.table_entries.encode_key(table, entry)
-            yield self._direct.read_meter(table, entry, key)
+        return self._read_direct(message, "meter", self._direct.read_meter)
+
+    def _read_direct(self, message: Any, resource: str, read: DirectReader) -> Iterator[Any]:
+        """Read the resource of the entry that a message names, or of all of one or each table."""
+        asked = message.table_entry
+        if asked.match or asked.priority or asked.is_default_action:
+            table, entry = self._entry(message)
+            yield read(table, entry, self.table_entries.encode_key(table, entry))
+            return
+        if asked.table_id:
+            tables = [self.schema.table(asked.table_id)]
+        else:
+            tables = [info for info in self.schema.tables.values() if getattr(info, resource)]
+        for table in tables:
+            for entry in self._plane.switch.each_entry(table.name):
+                key = self.table_entries.encode_key(table, entry)
+                yield unless_gone(partial(read, table, entry, key))
 
     def _entry(self, message: Any) -> tuple[TableInfo, Entry]:
         if not message.HasField("table_entry"):
@@ -122,15 +148,3 @@ class Entities:
                 "default entries have no direct resources, got one", Code.UNIMPLEMENTED
             )
         return self.table_entries.key(message.table_entry)
-
-    def _entries(self, message: Any, resource: str) -> list[tuple[TableInfo, Entry]]:
-        """Return the entry that a message names, or all of a table, or all of all tables."""
-        asked = message.table_entry
-        if asked.match or asked.priority or asked.is_default_action:
-            return [self._entry(message)]
-        if asked.table_id:
-            tables = [self.schema.table(asked.table_id)]
-        else:
-            tables = [info for info in self.schema.tables.values() if getattr(info, resource)]
-        switch = self._plane.switch
-        return [(table, entry) for table in tables for entry in switch.entries(table.name)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import ReferenceType
@@ -60,3 +61,13 @@ class Plane:
             self.switch.check_port(decode_unsigned(member.watch_port, PORT_BITS, where))
         elif member.WhichOneof("watch_kind"):
             self.switch.check_port(member.watch)
+
+
+def unless_gone(read: Callable[[], Any]) -> Any:
+    """Return what is read of an entry; None if it has been deleted since it was found."""
+    try:
+        return read()
+    except ConfigError as exc:
+        if exc.code is not Code.NOT_FOUND:
+            raise
+        return None

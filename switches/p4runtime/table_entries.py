@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from finsy.proto import p4r
@@ -24,7 +25,7 @@ from ringleaf.switches.p4runtime.direct import DirectResources
 from ringleaf.switches.p4runtime.matches import decode_match, encode_match
 from ringleaf.switches.p4runtime.notes import Key
 from ringleaf.switches.p4runtime.one_shots import OneShots
-from ringleaf.switches.p4runtime.plane import Plane
+from ringleaf.switches.p4runtime.plane import Plane, unless_gone
 from ringleaf.switches.p4runtime.schema import TableInfo
 from ringleaf.units import PS_PER_NS
 
@@ -70,7 +71,7 @@ class TableEntries:
             self._put(verb, table, entry, message)
 
     def read(self, message: Any) -> Iterator[Any]:
-        """Return the entities that a message selects (section 9.1.7)."""
+        """Yield the entities that a message selects (section 9.1.7), and None for others."""
         schema = self._plane.schema
         if message.table_id:
             tables = [schema.table(message.table_id)]
@@ -81,7 +82,10 @@ class TableEntries:
             tables = list(schema.tables.values())
         for table in tables:
             for entry in self._selected(table, message):
-                yield p4r.Entity(table_entry=self._encode(table, entry, message))
+                yield entry and unless_gone(partial(self._entity, table, entry, message))
+
+    def _entity(self, table: TableInfo, entry: Entry, asked: Any) -> Any:
+        return p4r.Entity(table_entry=self._encode(table, entry, asked))
 
     def encode_key(self, table: TableInfo, entry: Entry, is_default: bool = False) -> Any:
         """Return the message that names an entry, with its controller's metadata."""
@@ -195,7 +199,7 @@ class TableEntries:
         given = table.const_precedences
         if priority <= len(given) and any(
             (entry.match, entry.precedence) == (match, given[priority - 1])
-            for entry in self._plane.switch.entries(name)
+            for entry in self._plane.switch.each_entry(name)
         ):
             return given[priority - 1]
         return priority
@@ -208,7 +212,7 @@ class TableEntries:
             raise self._plane.refuse(f"table {table.name!r}: has no idle timeouts, got {timeout}")
 
     def _find(self, table: TableInfo, wanted: Entry) -> Entry:
-        for entry in self._plane.switch.entries(table.name):
+        for entry in self._plane.switch.each_entry(table.name):
             if (entry.match, entry.precedence) == (wanted.match, wanted.precedence):
                 return entry
         raise ConfigError(
@@ -232,7 +236,8 @@ class TableEntries:
         if message.is_default_action and (message.match or message.priority):
             raise self._plane.refuse(f"table {table.name!r}: default entry has no match, got one")
 
-    def _selected(self, table: TableInfo, message: Any) -> Iterator[Entry]:
+    def _selected(self, table: TableInfo, message: Any) -> Iterator[Entry | None]:
+        """Yield the entries that a message selects, and None for the others."""
         switch = self._plane.switch
         if message.is_default_action:
             yield switch.default_entry(table.name)
@@ -241,13 +246,11 @@ class TableEntries:
         if message.match:
             fields, widths = table.message.match_fields, table.shape.widths
             match = decode_match(message.match, fields, widths, self._where(table))
-        for entry in switch.entries(table.name):
-            if match is not None and entry.match != match:
-                continue
+        for entry in switch.each_entry(table.name):
+            fits = match is None or entry.match == match
             if message.priority and table.priority(entry.precedence) != message.priority:
-                continue
-            if self._chosen(table, entry, message):
-                yield entry
+                fits = False
+            yield entry if fits and self._chosen(table, entry, message) else None
 
     def _chosen(self, table: TableInfo, entry: Entry, message: Any) -> bool:
         """Return whether an entry has the action and the metadata that are asked for, if any."""

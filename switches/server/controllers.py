@@ -14,7 +14,8 @@ from ringleaf.switches.server.arbitration import Election
 from ringleaf.switches.server.digests import DigestList
 from ringleaf.switches.switch import Switch
 
-MOST_STREAMS = 64  # of one device and role
+MOST_STREAMS = 16  # of one device with the default role, and as many with other roles
+LONGEST_ROLE = 256  # letters
 
 
 class Stream(Protocol):
@@ -40,20 +41,37 @@ class Controllers:
         if message.role.HasField("config"):
             raise ConfigError("role configs are not supported, got one")
         role = role_name(message.role.name, message.role.id)
+        if len(role) > LONGEST_ROLE:
+            raise ConfigError(f"role has at most {LONGEST_ROLE} letters, got {len(role)}")
         if self._roles.get(stream, role) != role:
             raise ConfigError(
                 f"role of a stream never changes, got {role!r}", Code.FAILED_PRECONDITION
             )
+        if stream not in self._roles:
+            self._check_room(role)
+        self._forget_roles(role)
         election = self._elections.setdefault(role, Election())
-        streams = [other for other, known in self._roles.items() if known == role]
-        if stream not in self._roles and len(streams) >= MOST_STREAMS:
-            raise ConfigError(
-                f"at most {MOST_STREAMS} controllers, got one more", Code.RESOURCE_EXHAUSTED
-            )
         has_id = message.HasField("election_id")
         told = election.bid(stream, U128.decode(message.election_id) if has_id else None)
         self._roles[stream] = role
         self._notify(role, told)
+
+    def _check_room(self, role: str) -> None:
+        """Refuse one stream too many; other roles can't take the default role's share."""
+        streams = sum((known == "") == (role == "") for known in self._roles.values())
+        if streams >= MOST_STREAMS:
+            raise ConfigError(
+                f"at most {MOST_STREAMS} controllers, got one more", Code.RESOURCE_EXHAUSTED
+            )
+
+    def _forget_roles(self, role: str) -> None:
+        """Make room for a new role: forget the elections of roles that nobody has any more."""
+        if role in self._elections or len(self._elections) <= MOST_STREAMS:
+            return
+        in_use = {"", *self._roles.values()}
+        unused = [known for known in self._elections if known not in in_use]
+        for known in unused[: len(self._elections) - MOST_STREAMS]:
+            del self._elections[known]
 
     def leave(self, stream: Stream) -> None:
         """Forget a stream that has ended."""
@@ -64,6 +82,10 @@ class Controllers:
     def is_primary(self, stream: Stream) -> bool:
         role = self._roles.get(stream)
         return role is not None and self._elections[role].primary is stream
+
+    def rank(self, stream: Stream) -> int:
+        """Return how much a stream matters: 2 the primary's, 1 another role's, 0 a backup's."""
+        return self.is_primary(stream) * (1 if self._roles[stream] else 2)
 
     def check_primary(self, request: Any) -> None:
         """Check that a request may write (section 12).

@@ -43,6 +43,7 @@ class Device:
         make_switch: Makes the switch of a new pipeline, if the default one won't do.
         lock: The lock of the code that moves packets, if it has one; else the device has its own.
         name: Its name in errors and lists.
+        compiles: Whether a new program is compiled at once, and not with the first packet.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Device:
         make_switch: Callable[[Program], Switch] | None = None,
         lock: AbstractContextManager[object] | None = None,
         name: str | None = None,
+        compiles: bool = False,
     ) -> None:
         if not 1 <= number < 1 << 64:
             raise ConfigError(f"device id must be in [1, 2^64 - 1], got {number}")
@@ -66,7 +68,9 @@ class Device:
         self.name = name or f"device{number}"
         self.lock: AbstractContextManager[object] = lock or threading.RLock()
         self.controllers = Controllers(number)
-        self.pipelines = Pipelines(self.name, make_switch or self._make_switch)
+        self.pipelines = Pipelines(
+            self.name, make_switch or self._make_switch, self.lock, compiles=compiles
+        )
         self.digests = DigestLists()
         self._ports = ports
         self._cpu_port = cpu_port
@@ -82,6 +86,17 @@ class Device:
             ConfigError: FAILED_PRECONDITION, if it has no program yet.
         """
         return self.pipelines.committed.switch
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the next packet need not wait for a program to be compiled."""
+        pipelines = self.pipelines
+        return not pipelines.is_committed or pipelines.committed.switch.program.is_compiled
+
+    def compile(self) -> None:
+        """Compile the running program, if there is one, which may take seconds."""
+        if self.pipelines.is_committed:
+            self.switch.program.prepare()
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
         """Send a packet through the switch, and its messages to the controllers.

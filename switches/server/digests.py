@@ -9,6 +9,8 @@ from typing import Any
 from ringleaf.switches.engine.updates import DigestMessage
 
 PS_PER_NS = 1000
+MOST_MESSAGES = 1024  # of a list, whatever size its controller has asked for
+MOST_LISTS = 256  # that wait to be acknowledged
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class DigestLists:
         buffer = self._buffers.setdefault(digest_id, _Buffer(now_ps))
         buffer.messages[message.values] = None
         config = configs[digest_id]
-        full = config.max_list_size and len(buffer.messages) >= config.max_list_size
+        full = len(buffer.messages) >= min(config.max_list_size or MOST_MESSAGES, MOST_MESSAGES)
         return [self._take(digest_id, now_ps)] if full or not config.max_timeout_ns else []
 
     def poll(self, configs: Mapping[int, Any], now_ps: int) -> list[DigestList]:
@@ -71,6 +73,8 @@ class DigestLists:
         taken = DigestList(digest_id, self._next, messages)
         self._sent[digest_id, self._next] = now_ps, frozenset(messages)
         self._next += 1
+        if len(self._sent) > MOST_LISTS:
+            del self._sent[next(iter(self._sent))]  # the oldest is as if it were acknowledged
         return taken
 
     def _expire(self, configs: Mapping[int, Any], now_ps: int) -> None:

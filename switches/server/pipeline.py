@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from finsy.proto import p4r
@@ -17,6 +19,8 @@ from ringleaf.switches.switch import Switch
 _Request = p4r.SetForwardingPipelineConfigRequest
 _Get = p4r.GetForwardingPipelineConfigRequest
 
+PART = 256  # entities that are carried over at a time
+
 MakeSwitch = Callable[[Program], Switch]
 
 
@@ -26,6 +30,7 @@ class Pipeline:
 
     config: Any  # p4.v1.ForwardingPipelineConfig
     switch: Switch
+    parts: dict[int, bytes] = field(default_factory=dict)  # encoded, by what was asked for
 
 
 class Pipelines:
@@ -33,11 +38,26 @@ class Pipelines:
 
     A saved pipeline has a switch of its own, which takes the writes; so committing it is only
     to let packets go through that switch.
+
+    Args:
+        name: The device's name, for errors.
+        make_switch: Makes the switch of a program; it is called with the lock.
+        lock: The device's. Programs are read, which may take seconds, without it.
+        compiles: Whether a new program is compiled at once, and not with the first packet.
     """
 
-    def __init__(self, name: str, make_switch: MakeSwitch) -> None:
+    def __init__(
+        self,
+        name: str,
+        make_switch: MakeSwitch,
+        lock: AbstractContextManager[object],
+        *,
+        compiles: bool = False,
+    ) -> None:
         self._name = name
         self._make_switch = make_switch
+        self._lock = lock
+        self._compiles = compiles
         self._committed: Pipeline | None = None
         self._saved: Pipeline | None = None
 
@@ -64,37 +84,55 @@ class Pipelines:
         config = p4r.ForwardingPipelineConfig(p4info=program.p4info, p4_device_config=text)
         self._committed, self._saved = Pipeline(config, self._make_switch(program)), None
 
-    def set(self, action: int, config: Any | None) -> None:
+    def set(
+        self, action: int, config: Any | None, permit: Callable[[], None] = lambda: None
+    ) -> None:
         """Carry out a SetForwardingPipelineConfigRequest.
+
+        Args:
+            action: Its action.
+            config: Its config, if it has one.
+            permit: Is called with the lock before anything changes, and raises if it must not.
 
         Raises:
             ConfigError: If the program can't be run; the old one then goes on.
         """
         if action == _Request.COMMIT:
-            self._commit(config)
+            with self._lock:
+                permit()
+                self._commit(config)
             return
         if action not in _ACTIONS:
             raise ConfigError(f"{self._name}: no action is set, got {action}")
-        pipeline = self._verify(config)
-        if action == _Request.RECONCILE_AND_COMMIT and self._committed:
-            self._carry_over(self._committed.switch, pipeline.switch)
-        if action == _Request.VERIFY_AND_SAVE:
-            self._saved = pipeline
-        elif action != _Request.VERIFY:
-            self._committed, self._saved = pipeline, None
+        program = self._verify(config)
+        with self._lock:
+            permit()
+            pipeline = Pipeline(config, self._make_switch(program))
+            old = self._committed
+        if action == _Request.RECONCILE_AND_COMMIT and old:
+            self._carry_over(old.switch, pipeline.switch)
+        with self._lock:
+            permit()
+            if action == _Request.VERIFY_AND_SAVE:
+                self._saved = pipeline
+            elif action != _Request.VERIFY:
+                self._committed, self._saved = pipeline, None
 
     def get(self, kind: int) -> Any:
         """Return the latest config, or the part of it that is asked for; None if there is none."""
         latest = self._saved or self._committed
+        return None if latest is None else _part(latest.config, kind)
+
+    def get_encoded(self, kind: int) -> bytes:
+        """Return a GetForwardingPipelineConfigResponse, which is encoded once for all callers."""
+        latest = self._saved or self._committed
         if latest is None:
-            return None
-        config = p4r.ForwardingPipelineConfig()
-        config.CopyFrom(latest.config)
-        if kind in (_Get.COOKIE_ONLY, _Get.DEVICE_CONFIG_AND_COOKIE):
-            config.ClearField("p4info")
-        if kind in (_Get.COOKIE_ONLY, _Get.P4INFO_AND_COOKIE):
-            config.ClearField("p4_device_config")
-        return config
+            return b""
+        if kind not in latest.parts:
+            answer = p4r.GetForwardingPipelineConfigResponse(config=_part(latest.config, kind))
+            latest.parts.clear()  # a program may have some MiB
+            latest.parts[kind] = answer.SerializeToString()
+        return latest.parts[kind]
 
     def _commit(self, config: Any | None) -> None:
         if config is not None:
@@ -103,20 +141,32 @@ class Pipelines:
             raise ConfigError(f"{self._name}: no config is saved, got a commit", Code.NOT_FOUND)
         self._committed, self._saved = self._saved, None
 
-    def _verify(self, config: Any | None) -> Pipeline:
+    def _verify(self, config: Any | None) -> Program:
         if config is None or not config.HasField("p4info") or not config.p4_device_config:
             raise ConfigError(f"{self._name}: needs P4Info and BMv2 JSON, got no such config")
         program = Program.parse(config.p4_device_config, config.p4info, self._name)
-        return Pipeline(config, self._make_switch(program))
+        if self._compiles:
+            program.prepare()
+        return program
 
     def _carry_over(self, old: Switch, new: Switch) -> None:
-        """Write all that the old switch holds into the new one."""
-        for verb, entity in _state(old):
-            try:
-                new.entities.write(verb, entity)
-            except ConfigError as exc:
-                raise ConfigError(f"{self._name}: state can't be preserved: {exc}") from exc
-        new.commit()
+        """Write all that the old switch holds into the new one; take the lock for a bit of it."""
+        state = _state(old)
+        while True:
+            with self._lock:
+                part = list(islice(state, PART))
+                for verb, entity in part:
+                    self._carry(new, verb, entity)
+            if len(part) < PART:
+                break
+        with self._lock:
+            new.commit()
+
+    def _carry(self, new: Switch, verb: str, entity: Any) -> None:
+        try:
+            new.entities.write(verb, entity)
+        except ConfigError as exc:
+            raise ConfigError(f"{self._name}: state can't be preserved: {exc}") from exc
 
     def _missing(self) -> ConfigError:
         return ConfigError(  # finsy looks for "no ... forwarding pipeline config"
@@ -130,6 +180,16 @@ _ACTIONS = (
     _Request.VERIFY_AND_COMMIT,
     _Request.RECONCILE_AND_COMMIT,
 )
+
+
+def _part(whole: Any, kind: int) -> Any:
+    config = p4r.ForwardingPipelineConfig()
+    config.CopyFrom(whole)
+    if kind in (_Get.COOKIE_ONLY, _Get.DEVICE_CONFIG_AND_COOKIE):
+        config.ClearField("p4info")
+    if kind in (_Get.COOKIE_ONLY, _Get.P4INFO_AND_COOKIE):
+        config.ClearField("p4_device_config")
+    return config
 
 
 def _state(switch: Switch) -> Iterator[tuple[str, Any]]:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import hmac
+import asyncio
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-import grpc  # type: ignore[import-untyped]
+from grpc import aio  # type: ignore[import-untyped]
 
 from ringleaf.errors import BackendError, ConfigError
+from ringleaf.switches.server.calls import Calls
 from ringleaf.switches.server.device import Device
+from ringleaf.switches.server.limits import LIMITS, Limits
+from ringleaf.switches.server.memory import give_back
+from ringleaf.switches.server.rpcs import Rpcs
 from ringleaf.switches.server.service import Service
+from ringleaf.switches.server.worker import Worker
 
-MOST_CALLS = 4096  # threads at most; each open stream holds one; they start when needed
 POLL_S = 0.01
 IDLE_EVERY = 10  # polls
-LONGEST_MESSAGE = 64 << 20  # bytes: programs and batches may be large
+WATCH_S = 0.02
+GIVE_BACK_EVERY = 25  # looks, as it may take some ms
+LOOKAHEAD_BYTES = 16 << 10  # of a call that nobody reads yet
+HANDSHAKE_MS = 5000
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -56,31 +64,6 @@ def _own_files(address: str) -> Iterator[None]:
         os.umask(before)
 
 
-class _Doorkeeper(grpc.ServerInterceptor):  # type: ignore[misc]
-    """Rejects calls that don't bring the token."""
-
-    def __init__(self, token: str) -> None:
-        self._wanted = f"Bearer {token}".encode()
-
-    def intercept_service(self, continuation: Any, details: Any) -> Any:
-        handler = continuation(details)
-        given = dict(details.invocation_metadata).get("authorization", "")
-        given = given if isinstance(given, bytes) else given.encode()
-        if handler is None or hmac.compare_digest(given, self._wanted):
-            return handler
-        kinds = ("unary_unary", "unary_stream", "stream_unary", "stream_stream")
-        there = {kind: _turn_away for kind in kinds if getattr(handler, kind) is not None}
-        return handler._replace(**there)
-
-
-def _turn_away(_: Any, context: Any) -> Any:
-    context.abort(
-        grpc.StatusCode.UNAUTHENTICATED,
-        "this server wants metadata 'authorization: Bearer TOKEN'; its token is in the file that"
-        " --token named",
-    )
-
-
 class Server:
     """Serves devices at an address; use it as a context manager.
 
@@ -91,6 +74,7 @@ class Server:
         token: What each call must bring, as metadata `authorization: Bearer TOKEN`; None for
             nothing.
         poll_s: The time between polls of the devices; None if their owner polls them.
+        limits: The limits of clients.
     """
 
     def __init__(
@@ -100,13 +84,15 @@ class Server:
         *,
         poll_s: float | None = POLL_S,
         token: str | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
         check_address(address, token)
         self._token = token
         self._poll_s = poll_s
-        self._service = Service(devices)
+        self._limits = limits
+        self._service = Service(devices, limits)
+        self._calls = Calls(limits)
         self._address = address
-        self._stop = threading.Event()
         self.port = 0  # the port that was chosen
 
     @property
@@ -116,26 +102,13 @@ class Server:
         return self._address if _is_local(self._address) else f"{host}:{self.port}"
 
     def __enter__(self) -> Self:
-        self._server = grpc.server(
-            ThreadPoolExecutor(MOST_CALLS, thread_name_prefix="p4runtime"),
-            interceptors=[] if self._token is None else [_Doorkeeper(self._token)],
-            options=[
-                ("grpc.so_reuseport", 0),  # or two servers would share the port
-                ("grpc.max_receive_message_length", LONGEST_MESSAGE),
-                ("grpc.max_send_message_length", LONGEST_MESSAGE),
-            ],
+        self._worker, self._loader = Worker("p4runtime work"), Worker("p4runtime programs")
+        started: Future[int] = Future()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve(started)), name="p4runtime", daemon=True
         )
-        self._server.add_generic_rpc_handlers((self._service.handlers(),))
-        try:
-            with _own_files(self._address):
-                self.port = self._server.add_insecure_port(self._address)
-        except RuntimeError as exc:
-            raise BackendError(
-                f"p4runtime: can't listen, got {self._address}; is something there already?"
-            ) from exc
-        self._server.start()
-        self._ticker = threading.Thread(target=self._tick, daemon=True)
-        self._ticker.start()
+        self._thread.start()
+        self.port = started.result()
         return self
 
     def add(self, device: Device) -> None:
@@ -150,15 +123,79 @@ class Server:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._stop.set()
-        self._ticker.join()
-        self._server.stop(grace=None).wait()
+        """End all calls, and wait for that, but not longer than `farewell_s`."""
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(self._limits.farewell_s)
+        for worker in (self._worker, self._loader):
+            worker.stop(timeout_s=0.1)
 
-    def _tick(self) -> None:
-        turn = 0
-        while not self._stop.wait(self._poll_s):
-            turn = (turn + 1) % IDLE_EVERY
-            for device in self._service.devices:
-                device.poll_digests()
-                if not turn:
-                    device.poll_idle()
+    @property
+    def has_ended(self) -> bool:
+        """Whether no thread of it is left."""
+        return not any(each.is_alive() for each in (self._thread, self._worker, self._loader))
+
+    async def _serve(self, started: Future[int]) -> None:
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        server = aio.server(options=_options(self._limits))
+        rpcs = Rpcs(
+            self._service, self._limits, self._token, self._calls, self._worker, self._loader
+        )
+        server.add_generic_rpc_handlers((rpcs.handlers(),))
+        try:
+            with _own_files(self._address):
+                port = server.add_insecure_port(self._address)
+        except RuntimeError:
+            started.set_exception(
+                BackendError(
+                    f"p4runtime: can't listen, got {self._address}; is something there already?"
+                )
+            )
+            return
+        await server.start()
+        started.set_result(port)
+        tasks = [asyncio.create_task(each) for each in (self._poll(), self._watch())]
+        await self._stop.wait()
+        for task in tasks:
+            task.cancel()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(server.stop(grace=None), self._limits.farewell_s / 2)
+
+    async def _poll(self) -> None:
+        """Poll the devices, if nobody else does."""
+        while self._poll_s is not None:
+            for turn in range(IDLE_EVERY):
+                await asyncio.sleep(self._poll_s)
+                await self._worker.do(partial(self._poll_devices, idle=not turn))
+
+    def _poll_devices(self, *, idle: bool) -> None:
+        for device in self._service.devices:
+            device.poll_digests()
+            if idle:
+                device.poll_idle()
+
+    async def _watch(self) -> None:
+        """End calls that wait too long for their clients, or whose memory is needed."""
+        memory, most = self._service.memory, self._limits.memory_bytes
+        while True:
+            for _ in range(GIVE_BACK_EVERY):
+                await asyncio.sleep(WATCH_S)
+                self._calls.end_slow()
+                if memory.added > most and memory.in_use > most:
+                    self._calls.relieve()
+            if memory.added > most // 2:
+                await self._worker.do(give_back)
+
+
+def _options(limits: Limits) -> list[tuple[str, int]]:
+    return [
+        ("grpc.so_reuseport", 0),  # or two servers would share the port
+        ("grpc.max_receive_message_length", limits.message_bytes),
+        ("grpc.max_send_message_length", 2 * limits.message_bytes),
+        ("grpc.max_allowed_incoming_connections", limits.connections),
+        ("grpc.compression_enabled_algorithms_bitset", 1),  # none: a few KiB may become GiB
+        ("grpc.server.max_pending_requests", limits.calls),  # beyond, any calls are cancelled
+        ("grpc.server.max_pending_requests_hard_limit", 2 * limits.calls),
+        ("grpc.http2.lookahead_bytes", LOOKAHEAD_BYTES),
+        ("grpc.http2.bdp_probe", 0),  # or it would look further ahead
+        ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+    ]

@@ -1,32 +1,43 @@
-"""The six RPCs of p4.v1.P4Runtime, for any number of devices."""
+"""The work of P4Runtime's RPCs, for any number of devices, without gRPC.
+
+Long work is a generator, each step of which takes a slice of time and the device's lock.
+"""
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
-from functools import wraps
 from typing import Any
 
-import grpc  # type: ignore[import-untyped]
 from finsy.proto import p4r
 
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
 from ringleaf.switches.server.device import Device
-from ringleaf.switches.server.status import BatchError, batch_status, status_of
-from ringleaf.switches.server.stream import Channel
+from ringleaf.switches.server.limits import LIMITS, Limits
+from ringleaf.switches.server.memory import Memory
+from ringleaf.switches.server.status import Outcome
 
 API_VERSION = "1.5.0"
 CHUNK = 256  # entities of one ReadResponse
+FIRST_SLICE_S = 0.00025  # of a call; later ones are longer, up to the limit
+CHUNK_BYTES = 256 << 10  # clients take 4 MiB unless told otherwise
 
 _VERBS = {p4r.Update.INSERT: INSERT, p4r.Update.MODIFY: MODIFY, p4r.Update.DELETE: DELETE}
 
 
 class Service:
-    """Devices by their ids; each RPC holds the lock of its device."""
+    """Devices by their ids; each RPC takes the lock of its device, a slice at a time.
 
-    def __init__(self, devices: Iterable[Device]) -> None:
+    Args:
+        devices: The devices at the start.
+        limits: Of these, the time of a slice, and what clients' entries may take.
+    """
+
+    def __init__(self, devices: Iterable[Device], limits: Limits = LIMITS) -> None:
         self._devices = {device.number: device for device in devices}
+        self._limits = limits
+        self.memory = Memory(limits.state_bytes)
 
     @property
     def devices(self) -> list[Device]:
@@ -47,150 +58,152 @@ class Service:
         return self._devices[number]
 
     def set_pipeline(self, request: Any) -> Any:
+        """Carry out a SetForwardingPipelineConfigRequest; it is read without the device's lock.
+
+        Raises:
+            ConfigError: If the client may not, or the program can't be run.
+        """
         device = self.find(request.device_id)
-        with device.lock:
+
+        def permit() -> None:
             device.controllers.check_primary(request)
-            config = request.config if request.HasField("config") else None
-            device.pipelines.set(request.action, config)
+            self.memory.check_now("a program")
+
+        with device.lock:
+            permit()
+        config = request.config if request.HasField("config") else None
+        device.pipelines.set(request.action, config, permit)
+        with device.lock:
             device.digests.forget()
         return p4r.SetForwardingPipelineConfigResponse()
 
-    def get_pipeline(self, request: Any) -> Any:
+    def get_pipeline(self, request: Any) -> bytes:
+        """Return a GetForwardingPipelineConfigResponse, encoded."""
         device = self.find(request.device_id)
         with device.lock:
-            config = device.pipelines.get(request.response_type)
-        return p4r.GetForwardingPipelineConfigResponse(config=config)
+            return device.pipelines.get_encoded(request.response_type)
 
     def write(self, request: Any) -> Any:
-        device = self.find(request.device_id)
-        with device.lock:
-            device.controllers.check_primary(request)
-            switch = device.writable()
-            if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
-                raise ConfigError(
-                    f"batches are not atomic, got atomicity {request.atomicity}",
-                    Code.UNIMPLEMENTED,
-                )
-            errors = [_attempt(switch.entities.write, update) for update in request.updates]
-            # The next packet commits: large tables must not be laid out anew for each entry.
-        if any(errors):
-            raise BatchError("some updates were refused", errors)
+        """Carry out a WriteRequest.
+
+        Raises:
+            ConfigError: If the client may not write.
+            BatchError: If updates were refused.
+        """
+        for _ in self.writing(request, request.updates):
+            pass
         return p4r.WriteResponse()
 
-    def read(self, request: Any) -> Iterator[Any]:
-        device = self.find(request.device_id)
-        found: list[Any] = []
-        errors: list[ConfigError | None] = []
-        with device.lock:
-            read = device.writable().entities.read
-            for entity in request.entities:
-                try:
-                    found.extend(read(entity))
-                    errors.append(None)
-                except ConfigError as exc:
-                    errors.append(exc)
-        for start in range(0, len(found), CHUNK):
-            yield p4r.ReadResponse(entities=found[start : start + CHUNK])
-        if any(errors):
-            raise BatchError("some entities can't be read", errors)
+    def writing(self, request: Any, updates: Iterable[Any]) -> Iterator[None]:
+        """Carry out updates of a request a slice at a time: others use the device in between.
 
-    def stream(self, requests: Iterable[Any], context: Any) -> Iterator[Any]:
-        channel = Channel(self.find)
-        context.add_callback(channel.close)
-        reader = threading.Thread(target=_receive, args=(channel, requests), daemon=True)
-        reader.start()
-        yield from channel.messages()
+        Batches are not atomic. If the client stops being the primary, the rest is refused.
+        """
+        device = self.find(request.device_id)
+        outcome = Outcome()
+        left = iter(updates)
+        goes_on, slice_s = True, FIRST_SLICE_S
+        while goes_on:
+            with device.lock:
+                device.controllers.check_primary(request)
+                switch = device.writable()
+                _check_atomicity(request)
+                write = switch.entities.write
+                goes_on = _take(self._attempts(write, left, outcome), slice_s)
+                slice_s = min(2 * slice_s, self._limits.slice_s)
+                # The next packet commits: large tables must not be laid out for each entry.
+            yield
+        outcome.check("some updates were refused")
+
+    def read(self, request: Any) -> Iterator[Any]:
+        """Carry out a ReadRequest.
+
+        Raises:
+            ConfigError: If there is nothing to read.
+            BatchError: After all answers, if entities can't be read.
+        """
+        return (answer for answer in self.reading(request, request.entities) if answer is not None)
+
+    def reading(self, request: Any, entities: Iterable[Any]) -> Iterator[Any]:
+        """Read a slice at a time: yield an answer, or None after a slice that found nothing.
+
+        Others use the device in between, so an answer is of one moment, and all of them are not.
+        """
+        device = self.find(request.device_id)
+        outcome = Outcome()
+        with device.lock:
+            found = _found(device.writable().entities.search, iter(entities), outcome)
+        goes_on, slice_s = True, FIRST_SLICE_S
+        while goes_on:
+            answer = p4r.ReadResponse()
+            with device.lock:
+                goes_on = _take(_gather(found, answer.entities), slice_s)
+            slice_s = min(2 * slice_s, self._limits.slice_s)
+            yield answer if answer.entities else None
+        outcome.check("some entities can't be read")
+
+    def _attempts(
+        self, write: Callable[[str, Any], None], updates: Iterator[Any], outcome: Outcome
+    ) -> Iterator[bool]:
+        """Try updates, a step each; yield whether to stop, which is never."""
+        for update in updates:
+            outcome.add(self._attempt(write, update))
+            yield False
+
+    def _attempt(self, write: Callable[[str, Any], None], update: Any) -> ConfigError | None:
+        """Try one update; return its error, if any, or the error that it is."""
+        try:
+            if isinstance(update, ConfigError):
+                return update
+            if update.type not in _VERBS:
+                got = update.type
+                raise ConfigError(f"update is neither insert nor modify nor delete, got {got}")
+            if update.type != p4r.Update.DELETE:
+                self.memory.check("an update")
+            write(_VERBS[update.type], update.entity)
+        except ConfigError as exc:
+            return exc
+        return None
 
     def capabilities(self, request: Any) -> Any:
         if request.device_id:
             self.find(request.device_id)
         return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
-    def handlers(self) -> Any:
-        """Return the RPC handlers for a gRPC server."""
-        unary, answer_many = (
-            grpc.unary_unary_rpc_method_handler,
-            grpc.unary_stream_rpc_method_handler,
-        )
-        methods = {
-            "Write": (unary, _unary(self.write), p4r.WriteRequest),
-            "Read": (answer_many, _many(self.read), p4r.ReadRequest),
-            "SetForwardingPipelineConfig": (
-                unary,
-                _unary(self.set_pipeline),
-                p4r.SetForwardingPipelineConfigRequest,
-            ),
-            "GetForwardingPipelineConfig": (
-                unary,
-                _unary(self.get_pipeline),
-                p4r.GetForwardingPipelineConfigRequest,
-            ),
-            "StreamChannel": (
-                grpc.stream_stream_rpc_method_handler,
-                _aborting(self.stream),
-                p4r.StreamMessageRequest,
-            ),
-            "Capabilities": (unary, _unary(self.capabilities), p4r.CapabilitiesRequest),
-        }
-        return grpc.method_handlers_generic_handler(
-            "p4.v1.P4Runtime",
-            {
-                name: kind(
-                    method,
-                    request_deserializer=request.FromString,
-                    response_serializer=lambda message: message.SerializeToString(),
-                )
-                for name, (kind, method, request) in methods.items()
-            },
+
+def _take(steps: Iterator[bool], slice_s: float) -> bool:
+    """Take steps until one says so or time is over; return whether there may be more."""
+    end_s = time.monotonic() + slice_s
+    return any(full or time.monotonic() >= end_s for full in steps)
+
+
+def _check_atomicity(request: Any) -> None:
+    if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
+        raise ConfigError(
+            f"batches are not atomic, got atomicity {request.atomicity}", Code.UNIMPLEMENTED
         )
 
 
-def _attempt(write: Callable[[str, Any], None], update: Any) -> ConfigError | None:
-    """Try one update; return its error, if any."""
-    try:
-        if update.type not in _VERBS:
-            raise ConfigError(f"update is neither insert nor modify nor delete, got {update.type}")
-        write(_VERBS[update.type], update.entity)
-    except ConfigError as exc:
-        return exc
-    return None
-
-
-def _receive(channel: Channel, requests: Iterable[Any]) -> None:
-    try:
-        channel.receive(requests)
-    except grpc.RpcError:
-        channel.close()  # the controller is gone
-
-
-def _unary(call: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
-    """Return a handler in which errors end the RPC with their status."""
-
-    def handle(request: Any, context: Any) -> Any:
+def _found(
+    search: Callable[[Any], Iterator[Any]], entities: Iterator[Any], outcome: Outcome
+) -> Iterator[Any]:
+    """Yield what each of the entities selects, and None for steps that found nothing."""
+    for entity in entities:
         try:
-            return call(request)
+            if isinstance(entity, ConfigError):
+                raise entity
+            yield from search(entity)
+            outcome.add(None)
         except ConfigError as exc:
-            return context.abort(status_of(exc.code), str(exc))
-        except BatchError as exc:
-            return context.abort_with_status(batch_status(exc))
-
-    return handle
+            outcome.add(exc)
+        yield None
 
 
-def _many(call: Callable[[Any], Iterator[Any]]) -> Callable[[Any, Any], Iterator[Any]]:
-    return _aborting(lambda request, context: call(request))
-
-
-def _aborting(
-    call: Callable[[Any, Any], Iterator[Any]],
-) -> Callable[[Any, Any], Iterator[Any]]:
-    @wraps(call)
-    def handle(request: Any, context: Any) -> Iterator[Any]:
-        try:
-            yield from call(request, context)
-        except ConfigError as exc:
-            context.abort(status_of(exc.code), str(exc))
-        except BatchError as exc:
-            context.abort_with_status(batch_status(exc))
-
-    return handle
+def _gather(found: Iterator[Any], answer: Any) -> Iterator[bool]:
+    """Put entities into an answer, a step each; yield whether it is full."""
+    size = 0
+    for entity in found:
+        if entity is not None:
+            answer.append(entity)
+            size += entity.ByteSize()
+        yield len(answer) >= CHUNK or size >= CHUNK_BYTES

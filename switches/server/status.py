@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,17 +18,56 @@ SPACE = "ringleaf-v1model"
 ROOM = 6000  # bytes: gRPC's clients take 8 KiB of metadata unless told otherwise
 
 LONGEST_FIRST = 200  # letters of a message in the status itself
+LONGEST_TOLD = 1000  # letters of an item's message
+MOST_TOLD = 200  # items; ROOM has no place for more
 
 _BY_NUMBER = {status.value[0]: status for status in grpc.StatusCode}
 
 
-class BatchError(Exception):
-    """Some items of a batch were refused; `errors` has each item's error, or None."""
+class Outcome:
+    """The outcome of a batch: how many items failed, and the errors of the first items.
 
-    def __init__(self, message: str, errors: Sequence[ConfigError | None]) -> None:
-        super().__init__(message, errors)
+    A client hears of no more than fit into `ROOM`, so a batch of any length costs no more memory.
+
+    Args:
+        errors: Each item's error, or None.
+    """
+
+    def __init__(self, errors: Iterable[ConfigError | None] = ()) -> None:
+        self.errors: list[ConfigError | None] = []
+        self.total = 0
+        self.failed = 0
+        self.first: tuple[int, ConfigError] | None = None  # the first that failed, and its number
+        for error in errors:
+            self.add(error)
+
+    def add(self, error: ConfigError | None) -> None:
+        """Take the next item's error, without the traceback, which would keep the item alive."""
+        if error is not None:
+            error = ConfigError(str(error)[:LONGEST_TOLD], error.code)
+            self.failed += 1
+            self.first = self.first or (self.total, error)
+        if self.total < MOST_TOLD:
+            self.errors.append(error)
+        self.total += 1
+
+    def check(self, message: str) -> None:
+        """Raise BatchError if any item failed."""
+        if self.failed:
+            raise BatchError(message, self)
+
+
+class BatchError(Exception):
+    """Some items of a batch were refused; `errors` has the first items' errors, or None."""
+
+    def __init__(self, message: str, outcome: Outcome | Sequence[ConfigError | None]) -> None:
+        super().__init__(message)
         self.message = message
-        self.errors = errors
+        self.outcome = outcome if isinstance(outcome, Outcome) else Outcome(outcome)
+
+    @property
+    def errors(self) -> list[ConfigError | None]:
+        return self.outcome.errors
 
 
 @dataclass(frozen=True)
@@ -51,8 +90,9 @@ def batch_status(error: BatchError) -> Status:
     have their errors, with messages, and the status says how many: a client drops trailers that
     are longer than it takes.
     """
-    items, summary = list(error.errors), _summary(error)
-    for message, with_messages in ((error.message, True), (summary, False), (error.message, False)):
+    items, summary = error.errors, _summary(error)
+    forms = ((error.message, True), (summary, False), (error.message, False))
+    for message, with_messages in forms if len(items) == error.outcome.total else ():
         packed = _pack(message, items, with_messages)
         if len(packed) <= ROOM:
             return Status(grpc.StatusCode.UNKNOWN, message, ((DETAILS, packed),))
@@ -69,10 +109,11 @@ def batch_status(error: BatchError) -> Status:
 
 def _summary(error: BatchError) -> str:
     """Return how many items failed, and the first of them."""
-    failed = [(number, item) for number, item in enumerate(error.errors) if item is not None]
-    number, first = failed[0]
+    outcome = error.outcome
+    assert outcome.first is not None, "a batch in which nothing failed has no error"
+    number, first = outcome.first
     return (
-        f"{error.message}: {len(failed)} of {len(error.errors)}; "
+        f"{error.message}: {outcome.failed} of {outcome.total}; "
         f"the first is number {number}: {first!s:.{LONGEST_FIRST}}"
     )
 
