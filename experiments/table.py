@@ -71,10 +71,9 @@ def head(run: Run, columns: Columns, needed: Need | None = None) -> Iterator[str
         yield f"# switches run {options['program']}"
     yield from _sparsity(options)
     factor = busbw_formula(Collective(run.collective))
-    yield f"# algbw = size/time; busbw = algbw x {factor}"
+    error = "; relerr: error of switches' sums, of what they add" if _has_switch_sums(run) else ""
+    yield f"# algbw = size/time; busbw = algbw x {factor}{error}"
     yield "# bound: least time of this algorithm here; floor: of any, with the same adders"
-    if _has_switch_sums(run):
-        yield "# relerr: the greatest error of a switches' sum, of the magnitudes that were added"
     if needed is not None:
         yield f"# needs {needed}"
     yield "#"
