@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -59,7 +60,10 @@ def test_a_value_is_the_published_one_or_it_is_not() -> None:
 
 
 def test_of_figures_that_were_published_together_the_least_counts() -> None:
-    both = [{"times": 3.5, "published": [2, 4.5]}, {"times": 1.12, "published": 1.34}]
+    both: list[dict[str, Any]] = [
+        {"times": 3.5, "published": [2, 4.5]},
+        {"times": 1.12, "published": 1.34},
+    ]
     assert claims.read(both[:1]) is MAGNITUDE
     assert claims.read(both) is DIRECTION
     assert claims.read([*both, {"ours": 7, "at_most": 6}]) is NONE

@@ -14,6 +14,7 @@ from ringleaf.collectives.schedule import Collective
 from ringleaf.experiments import session
 from ringleaf.experiments.confirm import confirms
 from ringleaf.experiments.data import Given
+from ringleaf.experiments.results import CollectiveRow
 from ringleaf.experiments.verdict import Tolerance
 
 TOPO = "leafspine,leaves=1,spines=1,hosts=3"
@@ -21,20 +22,26 @@ FIXED = ("atp", "netreduce", "sharp")
 """Systems that multiply by one scale, 2^20; A2TP and ESA have ATP's workers."""
 
 
+def of_two(algo: str, value: float) -> CollectiveRow:
+    """Return the row of a run in which two workers have a value in each element."""
+    tensors = [np.full(256, value, np.float32)] * 2
+    [row] = ringleaf.run(topo=TOPO, algo=algo, tensors=tensors, servers=1).rows
+    assert isinstance(row, CollectiveRow)
+    return row
+
+
 @pytest.mark.parametrize("algo", FIXED)
-def test_what_fixed_point_flushes_is_an_error_of_all(algo: str, tmp_path: Path) -> None:
+def test_what_fixed_point_flushes_is_an_error_of_all(algo: str) -> None:
     """1e-7 times 2^20 is 0.1, which is rounded to 0: nothing is left of the sum, within bounds."""
-    tensors = [np.full(256, 1e-7, np.float32)] * 2
-    row = ringleaf.run(topo=TOPO, algo=algo, tensors=tensors, servers=1, out=tmp_path).rows[0]
+    row = of_two(algo, 1e-7)
 
     assert row.wrong == 0
     assert row.error == pytest.approx(1)
 
 
-def test_exponents_of_blocks_keep_small_values(tmp_path: Path) -> None:
+def test_exponents_of_blocks_keep_small_values() -> None:
     """SwitchML's unit is a part of the block's largest value, however small that is."""
-    tensors = [np.full(256, 1e-7, np.float32)] * 2
-    row = ringleaf.run(topo=TOPO, algo="switchml", tensors=tensors, servers=1, out=tmp_path).rows[0]
+    row = of_two("switchml", 1e-7)
 
     assert row.wrong == 0
     assert row.error is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,12 +17,16 @@ layers:
 """
 
 
-def times_ps(folder: Path, **options: object) -> list[int]:
+def times_ps(folder: Path, **options: Any) -> list[int]:
     """Return the completion times of two alike jobs, which have leaves of their own."""
     model = folder / "small.yaml"
     model.write_text(MODEL)
     job = {"model": str(model), "ranks": 2, "iterations": 4}
-    given = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "servers": 0, "placement": "packed"}
+    given: dict[str, Any] = {
+        "topo": "leafspine,leaves=2,spines=1,hosts=2",
+        "servers": 0,
+        "placement": "packed",
+    }
     rows = ringleaf.run(jobs=[job, job], **{**given, **options}).rows
     assert not any(row.wrong for row in rows)
     return [row.jct_ps for row in rows]  # type: ignore[union-attr]
