@@ -42,15 +42,22 @@ class Columns:
     kept: tuple[int, ...]
 
     @classmethod
-    def fitting(cls, columns: Sequence[Column], spare: Sequence[str], most: int | None) -> Columns:
+    def fitting(
+        cls,
+        columns: Sequence[Column],
+        spare: Sequence[str],
+        most: int | None,
+        without: Sequence[str] = (),
+    ) -> Columns:
         """Return the columns that fit.
 
         Args:
             columns: All columns.
             spare: Names of those that can be left out, the least important first.
             most: The letters of a line; None: all columns are kept.
+            without: Names of those that have nothing to say, and are left out in any case.
         """
-        kept = list(range(len(columns)))
+        kept = [i for i, column in enumerate(columns) if column[0] not in without]
         for name in spare:
             if most is None or sum(columns[i][2] + 1 for i in kept) - 1 <= most:
                 break

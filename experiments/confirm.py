@@ -48,6 +48,7 @@ def confirms(
     results: Sequence[Array],
     tolerance: Tolerance | None = None,
     leases: Leases | None = None,
+    errors: list[float] | None = None,
 ) -> bool:
     """Return whether all results are right; False if that is unknown, or any is not.
 
@@ -61,6 +62,8 @@ def confirms(
         results: Each rank's elements, flat, after the schedule has run.
         tolerance: Tolerance of the system that added, if hosts did not add.
         leases: The leases that say where the results are; None: in `results`.
+        errors: A list to which the greatest error of a sum of switches is added, part by part: of
+            the sum of the magnitudes that were added.
     """
     alike = all((each.dtype, each.size) == (inputs.dtype, inputs.elements) for each in results)
     if not alike:
@@ -71,7 +74,7 @@ def confirms(
             return False
         width = -(-_SUMMED * width // tolerance.block) * tolerance.block
         check: _Check | _SumCheck = _SumCheck(
-            inputs, _held(results, leases), tolerance.bound, width
+            inputs, _held(results, leases), tolerance.bound, width, errors
         )
     elif fits(schedule, inputs.dtype):
         check = _Check(schedule, wanted, inputs, _held(results, leases), width)
@@ -147,13 +150,22 @@ class _SumCheck:
         results: Each rank's elements.
         bound: The bound on floats' errors; integers must be exact.
         width: Elements of a piece, of which `bound` may be asked.
+        errors: A list to which each piece's greatest error is added.
     """
 
-    def __init__(self, inputs: Inputs, results: Flat | Scattered, bound: Bound, width: int) -> None:
+    def __init__(
+        self,
+        inputs: Inputs,
+        results: Flat | Scattered,
+        bound: Bound,
+        width: int,
+        errors: list[float] | None = None,
+    ) -> None:
         self._inputs = inputs
         self._results = results
         self._bound = bound
         self._width = width
+        self._errors = [] if errors is None else errors
 
     def are_right(self, part: tuple[int, int]) -> bool:
         """Return whether all ranks' elements in a range are right."""
@@ -169,7 +181,8 @@ class _SumCheck:
         is_float = _is_float(self._inputs)
         exact = np.empty(count, np.float64 if is_float else np.int32)
         add_up, _ = _KERNELS[self._inputs.dtype]
-        add_up(given, exact, np.zeros(count, np.float32))
+        magnitudes = np.zeros(count, np.float32)
+        add_up(given, exact, magnitudes)
         allowed = np.zeros(count)
         if is_float:
             with np.errstate(all="ignore"):
@@ -180,6 +193,8 @@ class _SumCheck:
         with np.errstate(all="ignore"):
             off = np.abs(np.subtract(known, exact, dtype=np.float64))
             near = (off <= allowed) & (allowed < np.inf)
+            worst = np.max(off / magnitudes, initial=0.0, where=magnitudes > 0)
+        self._errors.append(float(worst))
         return bool(near.all())
 
 

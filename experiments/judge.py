@@ -84,8 +84,11 @@ class Judge:
         given = Given(inputs) if isinstance(inputs, Sequence) else inputs
         held = as_arrays(results)
         faults, wanted = self._faults_of(schedule), self._wanted(given.ranks)
-        if faults.first is None and confirms(schedule, wanted, given, held, tolerance, leases):
-            return RIGHT
+        errors: list[float] = []
+        if faults.first is None and confirms(
+            schedule, wanted, given, held, tolerance, leases, errors
+        ):
+            return Verdict(0, error=max(errors)) if errors else RIGHT
         if leases is not None:
             leases.restore()
         from ringleaf.experiments.scrutiny import scrutinise  # loads torch

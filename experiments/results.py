@@ -85,6 +85,7 @@ class CollectiveRow:
     expected_ps: int | None = None  # the time that the cost model gives for it
     pauses: int = 0  # times that a port asked the other end to pause a class
     trims: int = 0  # packets that found a queue full, and went on without their payload
+    error: float | None = None  # of switches' sums: the greatest, of the magnitudes added up
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from ringleaf.collectives.registry import ALGORITHMS, SYSTEMS
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.collectives.synthesis.names import SYNTHESISERS
 from ringleaf.errors import RingleafError, choose
+from ringleaf.experiments import claims
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
@@ -81,7 +82,7 @@ class Shape:
         rows: The rows that it is of: kind and name.
         published: What was published.
         ours: What was found.
-        appears: Whether that is the same.
+        figures: Our figures beside the published ones, as `claims.read` takes them.
         command: The command that looked for it.
         docs: The page that has more.
     """
@@ -89,14 +90,14 @@ class Shape:
     rows: tuple[str, ...]
     published: str
     ours: str
-    appears: bool
+    figures: tuple[Mapping[str, Any], ...]
     command: str
     docs: str
 
     @property
     def verdict(self) -> str:
-        """The finding: whether the shape appears, and our figures."""
-        return f"{'appears' if self.appears else 'does not appear'}: {self.ours}"
+        """The finding: how much of the shape is there (`claims`), and our figures."""
+        return f"{claims.read(self.figures)}: {self.ours}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,8 @@ def reasons() -> Mapping[str, str]:
 def shapes() -> tuple[Shape, ...]:
     """Return the shapes that were looked for."""
     plain: list[dict[str, Any]] = read_yaml(SHAPES, "shapes")
-    return tuple(Shape(**{**each, "rows": tuple(each["rows"])}) for each in plain)
+    lists = ("rows", "figures")
+    return tuple(Shape(**each | {name: tuple(each[name]) for name in lists}) for each in plain)
 
 
 def rows(kinds: tuple[str, ...] = ()) -> Iterator[Row]:

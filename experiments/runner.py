@@ -400,6 +400,7 @@ class Experiment:
             floor_ps=floor_ps,
             floor_percent=100 * floor_ps / max(outcome.time_ps, 1),
             wrong=verdict.wrong if verdict else None,
+            error=verdict.error if verdict else None,
             wire_bytes=max(outcome.wire_bytes[: self.ranks]),
             retransmissions=outcome.retransmissions,
             drops=outcome.drops,

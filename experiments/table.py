@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ringleaf.collectives.registry import SYSTEMS
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.sparse.algorithm import names_sparse
 from ringleaf.experiments import drops, held, link_use
@@ -33,9 +34,13 @@ _COLUMNS = (
     ("floor", "(us)", 10),
     ("%floor", "", 6),
     ("#wrong", "", 6),
+    ("relerr", "", 7),
     ("wireB/rank", "(B)", 10),
     ("retx", "", 5),
 )
+FAR = 0.01
+"""The error of a sum, of the magnitudes that were added, from which on the table warns of it."""
+
 _SPARE = (
     *("redop", "type", "count", "floor", "bound", "%floor", "%bound", "wireB/rank", "algbw"),
     *("busbw", "retx"),
@@ -66,7 +71,8 @@ def head(run: Run, columns: Columns, needed: Need | None = None) -> Iterator[str
         yield f"# switches run {options['program']}"
     yield from _sparsity(options)
     factor = busbw_formula(Collective(run.collective))
-    yield f"# algbw = size/time; busbw = algbw x {factor}"
+    error = "; relerr: error of switches' sums, of what they add" if _has_switch_sums(run) else ""
+    yield f"# algbw = size/time; busbw = algbw x {factor}{error}"
     yield "# bound: least time of this algorithm here; floor: of any, with the same adders"
     if needed is not None:
         yield f"# needs {needed}"
@@ -96,7 +102,12 @@ def _sparsity(options: dict[str, Any]) -> Iterator[str]:
 def columns_of(run: Run, most: int | None = None) -> Columns:
     """Return the columns that fit so many letters; the first is as wide as the longest name."""
     width = max(_COLUMNS[0][2], *map(len, run.options["algos"]))
-    return Columns.fitting([("algo", "", width), *_COLUMNS[1:]], _SPARE, most)
+    columns = [("algo", "", width), *_COLUMNS[1:]]
+    return Columns.fitting(columns, _SPARE, most, () if _has_switch_sums(run) else ("relerr",))
+
+
+def _has_switch_sums(run: Run) -> bool:
+    return any(name in SYSTEMS for name in run.options["algos"])
 
 
 def column_names(most: int | None = LETTERS) -> str:
@@ -121,6 +132,7 @@ def line(row: CollectiveRow, columns: Columns) -> str:
             f"{row.floor_ps / PS_PER_US:.2f}",
             f"{row.floor_percent:.1f}",
             "-" if row.wrong is None else str(row.wrong),
+            "-" if row.error is None else f"{row.error:.1e}",
             str(row.wire_bytes),
             str(row.retransmissions),
         )
@@ -144,6 +156,7 @@ def foot(run: Run) -> Iterator[str]:
         yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
     for reason in reasons(run):
         yield f"# {reason}"
+    yield from _rounded_away(run)
     for row in run.rows:
         if row.skipping:
             yield f"# {row.algo} at {format_size(row.size_bytes)}: {row.skipping}"
@@ -160,6 +173,17 @@ def foot(run: Run) -> Iterator[str]:
     yield from _drops(run)
     if run.rows:
         yield from _at_largest(run)
+
+
+def _rounded_away(run: Run) -> Iterator[str]:
+    """Yield warnings of numbers that are too small for the scale at which switches add."""
+    for row in run.rows:
+        if row.error is not None and row.error >= FAR:
+            yield (
+                f"# {row.algo} at {format_size(row.size_bytes)}: an element is off by "
+                f"{100 * row.error:.2g} % of what was added up, as switches add integers, and "
+                "small values are rounded away; scale the tensor (docs/aggregation.md)"
+            )
 
 
 def _at_largest(run: Run) -> Iterator[str]:

@@ -29,10 +29,18 @@ class Tolerance:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The number of wrong elements over all ranks, and why the first one is wrong, in words."""
+    """The number of wrong elements over all ranks, and why the first one is wrong, in words.
+
+    Attributes:
+        wrong: Elements.
+        reason: A sentence; empty if none is wrong.
+        error: Of right sums of switches: the greatest error of an element, as a part of the sum of
+            the magnitudes that were added; None: it was not measured, or hosts added.
+    """
 
     wrong: int
     reason: str = ""
+    error: float | None = None
 
 
 RIGHT = Verdict(0)

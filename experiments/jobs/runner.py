@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from ringleaf.collectives.algorithm import NOWHERE
@@ -58,6 +59,7 @@ from ringleaf.hosts.scheduling.hooks import (
     WantsGain,
 )
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.training.jitter import Jitter
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import cut
 from ringleaf.hosts.workload.jobs import complete, graph_of_job, times_of_job
@@ -278,6 +280,7 @@ class JobsExperiment:
                 partition_bytes(aggregators.get(number), order),
                 self._cabling(place.hosts[: job.ranks]),
                 place.turn,
+                Jitter(self.spec.jitter, job.ranks, Random(f"{self.spec.seed}:{number}")),
             )
             for number, (job, place) in enumerate(zip(self.spec.jobs, places, strict=False))
         ]
@@ -319,6 +322,7 @@ class JobsExperiment:
         most_bytes: int | None,
         network: Cabling,
         turn: int,
+        jitter: Jitter,
     ) -> Assignment:
         from ringleaf.networks.endpoints.assignment import Assignment
 
@@ -332,7 +336,12 @@ class JobsExperiment:
         steps = order.steps(model, foretold) if isinstance(order, OrdersSteps) else None
         return Assignment(
             TrainingJob(
-                model, pieces, iterations=job.iterations, start_ps=job.start_ps, steps=steps
+                model,
+                pieces,
+                iterations=job.iterations,
+                start_ps=job.start_ps,
+                steps=steps,
+                jitter=jitter,
             ),
             partial(self._coded_schedule, algo, job.ranks, network, order),
             FLOAT32,

@@ -71,7 +71,8 @@ def about(experiment: JobsExperiment) -> list[str]:
     return [
         f"{len(spec.jobs)} training jobs on {experiment.graph.graph['name']}, "
         f"{describe(link_kinds(experiment.graph))}, "
-        f"{spec.placement}; {conduct(spec)}; seed {spec.seed}",
+        f"{spec.placement}; {conduct(spec)}; seed {spec.seed}"
+        + (f"; passes up to {100 * spec.jitter:g} % longer" if spec.jitter else ""),
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
         *notes(spec.topo),
     ]

@@ -128,6 +128,12 @@ class JobsSpec(NetworkSpec):
     compute: kinds.Factor = option(
         "1", "Jobs: factor on the computing times of all models", flags="--compute"
     )
+    jitter: kinds.Probability = option(
+        "0",
+        "Jobs: share by which each pass of a rank may take longer, by chance: 5%. Without it, jobs "
+        "that are alike stay in lockstep",
+        flags="--jitter",
+    )
     fuse_bytes: Annotated[int, Text(_room)] = option(
         "0", "Jobs: size up to which small gradients are sent together", flags="--fuse", name="fuse"
     )

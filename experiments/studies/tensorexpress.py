@@ -23,6 +23,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments import claims
 from ringleaf.experiments.console import say
 from ringleaf.experiments.jobs.results import JobsCase
 from ringleaf.experiments.jobs.runner import JobsExperiment
@@ -211,7 +212,7 @@ def judge(found: Sequence[Measured]) -> Iterator[str]:
             if first not in known:
                 continue
             reached = sum(ratio >= published for ratio in known.values())
-            verdict = "appears" if reached else "does not appear"
+            verdict = claims.ratio(known[first], published)
             yield (
                 f"# {name}, {base} over {OURS}: {verdict}: ours {known[first]:.2f} "
                 f"({first.title}), and {min(known.values()):.2f} to {max(known.values()):.2f} "

@@ -3,33 +3,34 @@
 Only the abstract was at hand. It fixes that sizes are unknown, that the job with the shortest
 remaining time is taken to be the one with the least per-coflow attained service (bytes sent over
 coflows that are over, LPCAS), that its weight grows with the confidence in that, and that a linear
-program scales bandwidth by weights, so that no job starves. Chosen here: a coflow is a collective;
-a weight is 1 / LPCAS, of which a job has all after many coflows and half after `HALF`; the program
-gives each job at least `FLOOR` of what it had if all went equally fast, and maximises the weighted
-sum of speeds within each link's capacity. A collective keeps the rate with which it began.
+program scales bandwidth by weights, so that no job starves. Chosen here: a coflow is the gradient
+of a job's iteration; a weight is 1 / LPCAS, of which a job has all after many coflows and half
+after `HALF`; the program gives each job at least `FLOOR` of what it had if all went equally fast,
+and maximises the weighted sum of speeds within each link's capacity. Speeds are enforced by the
+strict priority of faster jobs' packets, so that a job that has nothing to send leaves the links to
+the others. (As rates of hosts they left links idle for a third of the time, as a rate holds until a
+collective is over.) A collective keeps the priority with which it began.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ringleaf.hosts.schedulers.fifo import Fifo
 from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
-from ringleaf.hosts.scheduling.ranking import loads, rate_bps, sending
+from ringleaf.hosts.scheduling.ranking import PARTITION_BYTES, by_rank, loads, sending
 from ringleaf.hosts.scheduling.simplex import maximise
 
-HALF = 8
+HALF = 2
 FLOOR = 0.25
-PARTITION_BYTES = 256 << 10  # small, as a rate holds for a collective
 
 
 def weight(job: Standing) -> float:
     """Return a job's weight: the inverse of its least attained service, as far as that is known."""
-    if not job.served_bytes:
+    if not job.iterations_done or not job.served_bytes:
         return 0.0
-    confidence = job.collectives / (job.collectives + HALF)
-    return confidence * job.collectives / job.served_bytes
+    confidence = job.iterations_done / (job.iterations_done + HALF)
+    return confidence * job.iterations_done / job.served_bytes
 
 
 def speeds(jobs: Mapping[int, Standing]) -> dict[int, float]:
@@ -47,6 +48,12 @@ def speeds(jobs: Mapping[int, Standing]) -> dict[int, float]:
     return {number: floor + each for number, each in zip(jobs, found, strict=True)}
 
 
+def order(jobs: Mapping[int, Standing]) -> list[int]:
+    """Return jobs, the fastest by the program first; of equally fast ones, those of most weight."""
+    found = speeds(jobs)
+    return sorted(jobs, key=lambda job: (-round(found[job], 9), -weight(jobs[job]), job))
+
+
 class Parrot(Fifo):
     """The Parrot scheduler."""
 
@@ -56,15 +63,11 @@ class Parrot(Fifo):
     sees_links = True
 
     def release(self, now: Situation) -> list[Release]:
-        """Return the releases of first in, first out, at the rates of the linear program."""
+        """Return the releases of first in, first out, with the priority of their job's speed."""
         releases = super().release(now)
         if not releases:
             return []
-        found = speeds({job: now.jobs[job] for job in sending(now)})
-        return [
-            replace(each, rate_bps=rate_bps(now.jobs[each.item.job], found[each.item.job]))
-            for each in releases
-        ]
+        return by_rank(releases, order({job: now.jobs[job] for job in sending(now)}))
 
 
 SCHEDULER = Parrot()

@@ -4,12 +4,14 @@ Only the abstract was at hand. It fixes that gradients appear in steps, whose ti
 that a block has as many as can be sent at the monitored bandwidth before the next step, that blocks
 go in order and none is pre-empted, and that forward passes shall begin as early as possible. Chosen
 here: a block takes the front-most of those that wait; after the backward pass, when nothing more
-can appear, it has the front-most alone; what does not fit is cut into partitions, of which a block
-has one at least. The bandwidth is a job's bytes over the time in which it sent so far; before it is
-known, blocks are of one partition. Steps of the profile are the model's own times.
+can appear, it has all that wait; what does not fit is cut into partitions, of which a block has one
+at least. The bandwidth is a job's bytes over the time in which it sent so far; before it is known,
+blocks are of one partition. Steps of the profile are the model's own times.
 """
 
 from __future__ import annotations
+
+import math
 
 from ringleaf.hosts.scheduling.interface import Item, Release, Situation, Standing
 from ringleaf.units import FOREVER_PS
@@ -19,7 +21,9 @@ PARTITION_BYTES = 256 << 10
 
 def room_bytes(job: Standing, now_ps: int) -> float:
     """Return the bytes that can be sent before the job's next gradient appears."""
-    if job.next_gradient_ps == FOREVER_PS or not job.busy_ps:
+    if job.next_gradient_ps == FOREVER_PS:
+        return math.inf
+    if not job.busy_ps:
         return 0.0
     return (job.next_gradient_ps - now_ps) * job.served_bytes / job.busy_ps
 

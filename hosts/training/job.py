@@ -1,8 +1,8 @@
 """A data-parallel training job as a state machine, which computes and reports ready gradients.
 
-Sans-I/O: the job is told the time and the reduced pieces. All ranks compute alike. A layer's
-forward pass waits for its gradient of the iteration before (which updates its weights), so
-communication overlaps with the backward pass, and with the forward passes of layers in front.
+Sans-I/O: the job is told the time and the reduced pieces. All ranks compute alike, but for jitter.
+A layer's forward pass waits for its gradient of the iteration before (which updates its weights),
+so communication overlaps with the backward pass, and with the forward passes of layers in front.
 Jobs that have one accelerator compute in turns.
 """
 
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ringleaf.hosts.training.accelerator import Accelerator
+from ringleaf.hosts.training.jitter import Jitter
 from ringleaf.hosts.training.model import Model
 from ringleaf.hosts.training.pieces import Piece
 from ringleaf.hosts.training.steps import Step, backward_steps, made_by
@@ -38,6 +39,7 @@ class TrainingJob:
         iterations: Number of iterations; None: without end.
         start_ps: Start time of the job.
         steps: The steps of a backward pass; None: as `backward_steps` gives them.
+        jitter: What makes passes longer; None: nothing.
     """
 
     def __init__(
@@ -48,8 +50,10 @@ class TrainingJob:
         iterations: int | None,
         start_ps: int = 0,
         steps: Sequence[Step] | None = None,
+        jitter: Jitter | None = None,
     ) -> None:
         self.model = model
+        self._jitter = jitter or Jitter()
         self.pieces = pieces
         self.iterations = iterations
         self.start_ps = start_ps
@@ -164,7 +168,7 @@ class TrainingJob:
 
     def _compute(self, time_ps: int, now_ps: int) -> None:
         """Compute for `time_ps`, from now on or when the accelerator is free."""
-        self._time_ps = time_ps
+        self._time_ps = self._jitter.longer(time_ps)
         if self.accelerator is None:
             self.begin(now_ps)
         else:

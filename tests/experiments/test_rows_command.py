@@ -68,13 +68,13 @@ def test_the_command_prints_them() -> None:
     assert done.returncode == 0
     told = {row["name"]: row for row in json.loads(done.stdout)}
     assert "Patarasuk" in told["ring"]["source"]
-    assert told["bucket"]["shapes"][0]["appears"]
+    assert told["bucket"]["shapes"][0]["figures"] == [{"value": 49, "published": 50}]
 
     done = typed("rows", "topology")
     assert done.returncode == 0
     assert "# topology: 6; virtual, live; ringleaf run --topo NAME; 4 with a shape" in done.stdout
     assert "no shape: a baseline" in done.stdout
-    assert "does not appear: 1096 us" in done.stdout + done.stderr
+    assert "none: 1096 us" in done.stdout + done.stderr
 
 
 def test_an_unknown_kind_is_named() -> None:

@@ -43,24 +43,26 @@ def test_ratios_are_each_jobs_over_fifos() -> None:
         ratios([FAST])
 
 
-def test_claims_appear_or_not() -> None:
+def test_claims_have_verdicts() -> None:
     claims = [
-        Claim("p3", "fifo", "small", "spread", "2"),
-        Claim("fifo", "p3", "small", "spread", "3", "of that"),
-        Claim("p3", "fifo", "small", "packed", "4"),
+        Claim("p3", "fifo", "small", "spread", 2, "2"),
+        Claim("p3", "fifo", "small", "spread", 1.6, "1.6", "of nothing"),
+        Claim("fifo", "p3", "small", "spread", 3, "3", "of that"),
+        Claim("p3", "fifo", "small", "packed", 4, "4"),
     ]
     assert list(judge([FIFO, FAST], claims)) == [
-        "# p3 over fifo, small spread: appears: ours 1.500, published 2",
-        "# fifo over p3, small spread: does not appear, because of that: ours 0.667, published 3",
+        "# p3 over fifo, small spread: direction: ours 1.500, published 2",
+        "# p3 over fifo, small spread: magnitude: ours 1.500, published 1.6",
+        "# fifo over p3, small spread: none, because of that: ours 0.667, published 3",
     ]
 
 
 def test_jobs_in_turns_take_the_sum_of_their_times() -> None:
     """4 and 2 ms one after the other are 6 ms, together 2.5 ms are as long as the longest."""
     both = Measured("small", "spread", "tereis", ("a", "b"), (2.5, 2.0), 0)
-    claims = [Claim("tereis", "fifo", "small", "spread", "faster", in_turns=True)]
+    claims = [Claim("tereis", "fifo", "small", "spread", None, "faster", in_turns=True)]
     assert list(judge([FIFO, both], claims)) == [
-        "# tereis over fifo in turns, small spread: appears: ours 2.400, published faster"
+        "# tereis over fifo in turns, small spread: direction: ours 2.400, published faster"
     ]
 
 

@@ -55,8 +55,11 @@ def test_table_has_a_row_per_algorithm_and_size(finished: tuple[Path, Run, list[
         ("ring", "1024", "256"), ("switchml", "1024", "256"),
         ("ring", "4096", "1024"), ("switchml", "4096", "1024"),
     ]  # fmt: skip
-    assert {len(row) for row in rows} == {15}
+    assert {len(row) for row in rows} == {16}
     assert {row[12] for row in rows} == {"0"}
+    errors = [row[13] for row in rows]
+    assert errors[::2] == ["-", "-"]
+    assert all(0 < float(error) < 1e-6 for error in errors[1::2])
 
 
 def test_commentary_says_what_ran_and_whether_it_was_right(

@@ -129,13 +129,13 @@ def test_verdicts_count_the_conditions_that_reach_the_published_factor() -> None
     told = "under all conditions, of which"
     lines = [line[2:].replace("2 x small, 4 ranks, 20G", "first") for line in judge(FOUND)]
     assert lines == [
-        f"latency, fifo over tensorexpress: appears: ours 4.00 (first), and 1.00 to 4.00 {told} "
+        f"latency, fifo over tensorexpress: direction: ours 4.00 (first), and 1.00 to 4.00 {told} "
         "1 of 2 reach it; published up to 2.5 (abstract)",
-        "latency, bytescheduler over tensorexpress: does not appear: ours 2.00 (first), and 2.00 "
+        "latency, bytescheduler over tensorexpress: direction: ours 2.00 (first), and 2.00 "
         f"to 2.00 {told} 0 of 1 reach it; published up to 2.5 (abstract)",
-        f"blocked, fifo over tensorexpress: appears: ours 2.50 (first), and 2.50 to 2.50 {told} "
+        f"blocked, fifo over tensorexpress: magnitude: ours 2.50 (first), and 2.50 to 2.50 {told} "
         "1 of 1 reach it; published up to 2.44 (abstract)",
-        "blocked, bytescheduler over tensorexpress: does not appear: ours 1.00 (first), and 1.00 "
+        "blocked, bytescheduler over tensorexpress: none: ours 1.00 (first), and 1.00 "
         f"to 1.00 {told} 0 of 1 reach it; published up to 2.44 (abstract)",
     ]
 

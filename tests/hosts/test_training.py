@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
+from ringleaf.hosts.training.jitter import Jitter
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model, read_model, scaled
 from ringleaf.hosts.training.pieces import Piece, cut
@@ -100,6 +102,39 @@ def test_nobody_waits_for_a_network_that_takes_no_time(model: Model) -> None:
     job = TrainingJob(model, cut(model), iterations=3)
     play(job, [0])
     assert [each.end_ps - each.start_ps for each in job.history] == [model.compute_ps] * 3
+
+
+@given(st.integers(1, 10**12), st.floats(0, 0.99), st.integers(1, 64), st.integers())
+def test_a_pass_takes_no_less_than_its_time_and_at_most_a_share_longer(
+    time_ps: int, share: float, ranks: int, seed: int
+) -> None:
+    found = Jitter(share, ranks, Random(seed)).longer(time_ps)
+
+    assert time_ps <= found <= time_ps * (1 + share) + 1
+    assert share or found == time_ps
+
+
+@pytest.mark.parametrize(("ranks", "mean"), [(1, 1 / 2), (3, 3 / 4)])
+def test_jitter_is_that_of_the_slowest_rank(ranks: int, mean: float) -> None:
+    """The greatest of n numbers from 0 to 1 is n / (n + 1) on average; of 4,000, within 5 sigma."""
+    jitter = Jitter(0.5, ranks, Random(1))
+    drawn = [jitter.longer(1_000_000) / 500_000 - 2 for _ in range(4000)]
+
+    assert abs(sum(drawn) / len(drawn) - mean) < 5 * 0.29 / 4000**0.5
+    assert min(drawn) < 0.2
+    assert max(drawn) > 0.99
+
+
+@given(models)
+def test_a_jobs_passes_have_jitter_and_its_waits_do_not(model: Model) -> None:
+    job = TrainingJob(model, cut(model), iterations=2, jitter=Jitter(0.5, 4, Random(3)))
+    play(job, [0])
+    for each in job.history:
+        took = each.backward_ps - each.start_ps - sum(each.waits_ps)
+        passes = 2 * len(model.layers)
+        assert model.compute_ps <= took <= 1.5 * model.compute_ps + passes
+    if model.compute_ps > 100:
+        assert job.history[0].backward_ps > model.compute_ps
 
 
 def test_model_files(tmp_path: Path) -> None:

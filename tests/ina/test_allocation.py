@@ -61,6 +61,14 @@ def test_equal_parts_leave_what_one_cannot_use_to_others() -> None:
     assert EQUAL.allot([claim(1, 1), claim(2, 1, most=2), claim(3, 1)], 20) == [9, 2, 9]
 
 
+def test_inalloc_gives_what_equal_parts_would_waste_to_who_sends() -> None:
+    """The first job sends nothing, so no entry makes it faster; the second's time falls to 9."""
+    jobs = [claim(1, 0), claim(2, 20)]
+
+    assert INALLOC.allot(jobs, 10) == [1, 9]
+    assert EQUAL.allot(jobs, 10) == [5, 5]
+
+
 @given(
     sizes=st.lists(st.integers(0, 30), min_size=1, max_size=3),
     entries=st.integers(3, 10),

@@ -40,6 +40,17 @@ def test_a_switch_has_one_stream_and_with_quantum_2_a_port_has_one(
     assert streaming(graph, jobs, per_port=True, most=511) == quantum_2
 
 
+@pytest.mark.parametrize("most", [QUANTUM.streams, 2])
+def test_no_more_jobs_stream_than_the_network_has_trees_though_none_meets_another(
+    most: int,
+) -> None:
+    """A job a rack, so that switches are no limit."""
+    graph = build(f"leafspine,leaves={most + 1},spines=1,hosts=2")
+    jobs = [(i + 1, [f"h{2 * i}", f"h{2 * i + 1}"]) for i in range(most + 1)]
+
+    assert streaming(graph, jobs, per_port=False, most=most) == [*[True] * most, False]
+
+
 def test_the_network_has_so_many_streaming_trees() -> None:
     assert streaming(build(RACKS), APART, per_port=False, most=1) == [True, False]
     assert (QUANTUM.streams, QUANTUM_2.streams) == (63, 511)

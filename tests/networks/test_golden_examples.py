@@ -11,9 +11,7 @@ from random import Random
 import pytest
 
 from ringleaf.experiments.studies.gradients import (
-    ADDED_UP,
     ADDS_BPS,
-    AS_IT_IS,
     GOAT_SERVERS,
     GOAT_WORKERS,
     GRID_WORKERS,
@@ -24,29 +22,31 @@ from ringleaf.experiments.studies.gradients import (
     run_geryon,
     run_goat,
     run_grid,
+    run_limited,
 )
 from ringleaf.experiments.studies.sharing import share
 from ringleaf.topologies.gradients import goat, grid
 
 
 @pytest.mark.parametrize(
-    ("ways", "aggregated", "rate", "processed"),
+    ("ways", "adds", "rate", "processed"),
     [
-        ([], ADDED_UP / (ADDED_UP + AS_IT_IS), 2.4375, [9, 4.875, 4.875]),  # ATP, as in the paper
-        ([], 1, 3, [12, 6, 6]),  # if the first switch could add up all
-        ([], 0, 0.75, [0, 1.5, 1.5]),  # none: each has a quarter of the link between racks
-        (["h3-s1-h8"], 1, 3, [9, 9, 6]),  # GRID
-        (None, 1, 3, [9, 9, 6]),  # GRID, as it is solved
+        ([], 9, 2.4375, [9, 4.875, 4.875]),  # ATP, as in the paper
+        ([], 6, 1.875, [6, 3.75, 3.75]),  # 1.5 of each, and 1.5 left for 0.375 of each
+        ([], 12.5, 3, [12, 6, 6]),  # the first switch can add up all
+        (["h3-s1-h8"], 9, 3, [9, 9, 6]),  # GRID
+        (None, 9, 3, [9, 9, 6]),  # GRID, as it is solved
     ],
 )
 def test_grid_figure_1(
-    ways: list[str] | None, aggregated: float, rate: float, processed: list[float]
+    ways: list[str] | None, adds: float, rate: float, processed: list[float]
 ) -> None:
     """Fang et al., "GRID", 2023, section 3.1: a switch can add up 9 Gbit/s.
 
     That is 2.25 of each worker in the first rack, which leaves 0.75 of its link to the server's for
     gradients as they are, 0.19 of each: 2.43 in all with ATP. GRID sends one worker's to the next
-    rack, to be added up there, and all have 3.
+    rack, to be added up there, and all have 3. Without the detour, or with other switches, they
+    have other rates.
     """
     if ways is None:
         pytest.importorskip("scipy")
@@ -56,12 +56,21 @@ def test_grid_figure_1(
     else:
         given = [tuple(way.split("-")) for way in ways]
 
-    found = run_grid(aggregated, given)
+    found = run_limited(round(adds * 10**9), given)
 
     assert found.wrong == 0
-    within = 0.08 if rate < 1 else 0.04
-    assert found.of_one == pytest.approx(rate, rel=within)
-    assert found.added == pytest.approx(processed, rel=within, abs=0.02)
+    assert max(found.added) <= adds
+    assert found.of_one == pytest.approx(rate, rel=0.03)
+    assert found.added == pytest.approx(processed, rel=0.03)
+
+
+def test_grid_figure_1_where_nothing_is_added_up_in_the_crowded_rack() -> None:
+    """Each of its workers has a quarter of the link between racks."""
+    found = run_grid(0)
+
+    assert found.wrong == 0
+    assert found.of_one == pytest.approx(0.75, rel=0.08)
+    assert found.added == pytest.approx([0, 1.5, 1.5], rel=0.08, abs=0.02)
 
 
 @pytest.mark.parametrize(("ways", "rate"), [([], 0.75), (["h3-s1-h8", "h8-s1-h3"], 1)])

@@ -17,6 +17,10 @@ INTERLEAVED = "interleaved"
 CHIMERA = "chimera"
 
 
+BACKWARD = 2
+"""Length of a backward pass, in forward ones: it has twice the products of matrices."""
+
+
 class Task(NamedTuple):
     """A pass of one micro-batch through one stage.
 
@@ -183,11 +187,43 @@ def check_pipeline(name: str, pp: int, micro: int, chunks: int, where: str) -> N
 
 
 def bubble(name: str, pp: int, micro: int, chunks: int = 1) -> float:
-    """Return the idle share of a pipeline with equal stages and no communication.
+    """Return the idle time of a pipeline with equal stages and no communication.
 
-    It is relative to the time without any bubble, (p - 1) / (v m); of Chimera, in whose paper it is
-    so, relative to the whole, (p - 2) / (2 m + p - 2) with forward and backward passes as long.
+    It is relative to the time without any bubble: (p - 1) / (v m). Of Chimera it is that of its
+    order with backward passes twice as long as forward ones. The paper's (p - 2) / (2 m + p - 2)
+    of the whole is for passes of equal length, and far less if there are more micro-batches than
+    stages.
     """
     if name == CHIMERA:
-        return (pp - 2) / (2 * micro + pp - 2)
+        busy = 3 * micro
+        return (duration(chimera(pp, micro)) - busy) / busy
     return (pp - 1) / (micro * chunks)
+
+
+def duration(order: Order, backward: int = BACKWARD) -> int:
+    """Return the time of a pipeline of one stage per worker and replica, in forward passes.
+
+    Args:
+        order: One in which all passes can run; communication takes no time.
+        backward: The length of a backward pass.
+    """
+    ends: dict[Task, int] = {}
+    free = [0] * len(order)
+    left = [iter(tasks) for tasks in order]
+    heads = [next(tasks, None) for tasks in left]
+    while any(heads):
+        for worker, task in enumerate(heads):
+            needs = [] if task is None else _needs(task, len(order))
+            if task is None or any(each not in ends for each in needs):
+                continue
+            start = max(free[worker], *(ends[each] for each in needs), 0)
+            free[worker] = ends[task] = start + (backward if task.backward else 1)
+            heads[worker] = next(left[worker], None)
+    return max(free)
+
+
+def _needs(task: Task, stages: int) -> list[Task]:
+    """Return the passes that must be over before a pass."""
+    before = task.stage + 1 if task.backward else task.stage - 1
+    found = [task._replace(stage=before)] if 0 <= before < stages else []
+    return [*found, task._replace(backward=False)] if task.backward else found

@@ -108,17 +108,54 @@ def test_sincronia_orders_every_coflow_once(
 def test_parrot_favours_the_least_service_per_coflow_and_starves_nobody() -> None:
     """100 bytes a coflow against 400, after as many; both want the whole link.
 
-    Equal speeds are 1/2, of which each keeps a quarter: 1/8; all the rest is the first job's.
+    Equal speeds are 1/2, of which each keeps a quarter: 1/8; all the rest is the second job's.
+    A coflow is an iteration's gradient, into however many collectives that is cut.
     """
     jobs = {
-        0: job(served_bytes=800, collectives=8),
-        1: job(served_bytes=3200, collectives=8),
+        0: job(served_bytes=800, iterations_done=2, collectives=80),
+        1: job(served_bytes=200, iterations_done=2, collectives=2),
     }
 
-    assert parrot.weight(jobs[0]) == 0.5 / 100  # half of the confidence after 8 coflows
-    assert parrot.speeds(jobs) == pytest.approx({0: 7 / 8, 1: 1 / 8})
-    rates = {each.item.job: each.rate_bps for each in decide("parrot", BOTH, jobs)}
-    assert rates == pytest.approx({0: 0.875 * LINE_BPS, 1: 0.125 * LINE_BPS}, abs=1)
+    assert parrot.weight(jobs[0]) == 0.5 / 400  # half of the confidence after 2 coflows
+    assert parrot.speeds(jobs) == pytest.approx({0: 1 / 8, 1: 7 / 8})
+    assert priorities("parrot", jobs) == {1: 7, 0: 6}
+    assert {each.rate_bps for each in decide("parrot", BOTH, jobs)} == {0}  # nothing is left idle
+
+
+def test_parrot_orders_jobs_that_its_program_leaves_equal_by_their_weight() -> None:
+    jobs = {i: job(served_bytes=bytes_, iterations_done=1) for i, bytes_ in enumerate((9, 5, 1, 4))}
+
+    assert parrot.order(jobs) == [2, 3, 1, 0]
+
+
+@given(st.lists(st.integers(1, 10**9), min_size=1, max_size=5, unique=True))
+def test_on_one_link_varys_sincronia_and_beamer_are_one_rule(left: list[int]) -> None:
+    """The least bytes left go first, so a comparison of the three on one link shows nothing."""
+    jobs = {i: job(left_bytes=each) for i, each in enumerate(left)}
+    waiting = [item(0, job=i) for i in jobs]
+    levels = [
+        {each.item.job: each.priority for each in decide(name, waiting, jobs)}
+        for name in ("varys", "sincronia", "beamer")
+    ]
+
+    assert levels[0] == levels[1] == levels[2]
+    assert max(levels[0], key=lambda i: levels[0][i]) == left.index(min(left))
+
+
+def test_in_a_chain_sincronia_holds_back_the_job_that_hinders_two() -> None:
+    """Varys serves the shortest first, though each of its neighbours has a link of its own."""
+    jobs = {
+        0: job(left_bytes=101, link_ps={UP: 80.0}),
+        1: job(left_bytes=100, link_ps={UP: 80.0, OTHER: 80.0}),
+        2: job(left_bytes=102, link_ps={OTHER: 80.0}),
+    }
+    waiting = [item(0, job=i) for i in jobs]
+    first = {
+        name: max(decide(name, waiting, jobs), key=lambda each: each.priority).item.job
+        for name in ("varys", "beamer", "sincronia")
+    }
+
+    assert first == {"varys": 1, "beamer": 1, "sincronia": 0}
 
 
 def test_mltcps_windows_grow_faster_the_further_an_iteration_is() -> None:

@@ -75,7 +75,13 @@ def test_prophets_blocks_are_not_pre_empted() -> None:
     assert decide("prophet", [item(0)], {0: known}, [Release(item(3))]) == []
 
 
-def test_prophet_sends_the_front_gradient_alone_when_no_more_can_appear() -> None:
+def test_prophets_last_block_has_all_gradients_as_no_more_can_appear() -> None:
     known = job(served_bytes=5000, busy_ps=5000)
 
-    assert [e.item.piece.front for e in decide("prophet", [item(2), item(0)], {0: known})] == [0]
+    assert [e.item.piece.front for e in decide("prophet", [item(2), item(0)], {0: known})] == [0, 2]
+
+
+def test_prophets_first_block_is_one_gradient_as_no_bandwidth_is_known() -> None:
+    new = job(next_gradient_ps=NOW_PS + 900)
+
+    assert [e.item.piece.front for e in decide("prophet", [item(2), item(0)], {0: new})] == [0]
