@@ -42,7 +42,7 @@ def normal(name: str) -> str:
 
 
 def needs(name: str, extra: str = "") -> set[str]:
-    """Return the packages that a package, with one of its extras, needs here, and what those need."""
+    """Return what a package, with one of its extras, needs, and what those packages need."""
     found: set[str] = set()
     waiting = [(name, {extra, ""} if extra else {""})]
     while waiting:
@@ -59,7 +59,7 @@ def needs(name: str, extra: str = "") -> set[str]:
 
 
 def _applies(needed: Requirement, extras: set[str]) -> bool:
-    """Return whether a requirement is one with some of a package's extras, on any Python of ours."""
+    """Return whether a requirement holds with some of a package's extras, on any Python."""
     pythons = [{"python_version": each, "python_full_version": f"{each}.0"} for each in PYTHONS]
     return needed.marker is None or any(
         needed.marker.evaluate({"extra": extra, **python}) for extra in extras for python in pythons

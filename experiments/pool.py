@@ -29,6 +29,8 @@ from ringleaf.experiments.apart import Leavings, run_apart
 from ringleaf.networks.live.processes import die_with_parent
 from ringleaf.threads import ONE_THREAD
 
+_COMMAND = (sys.executable, "-P", "-m", "ringleaf.experiments.pool")
+
 MOST_DEATHS = 3
 """The number of processes that one run may cost."""
 
@@ -48,8 +50,7 @@ class Worker:
         ours, theirs = socket.socketpair()
         with ours, theirs:
             self._process = subprocess.Popen(
-                (sys.executable, "-P", "-m", "ringleaf.experiments.pool")
-                + (str(theirs.fileno()), str(above)),
+                (*_COMMAND, str(theirs.fileno()), str(above)),
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 env=os.environ | ONE_THREAD,

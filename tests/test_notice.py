@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import runpy
 import subprocess
 import sys
@@ -15,13 +17,23 @@ NOTICE = (ROOT / "NOTICE").read_text()
 LISTED = [line for line in NOTICE.splitlines() if line.count(" | ") == 2]
 TOOL = runpy.run_path(str(ROOT / ".ci" / "notice.py"))
 
-FREE = ("MIT", "BSD", "3-Clause BSD", "Apache", "ISC", "Python Software Foundation", "PSF", "MPL", "Mozilla")
+FREE = (
+    "MIT",
+    "BSD",
+    "3-Clause BSD",
+    "Apache",
+    "ISC",
+    "Python Software Foundation",
+    "PSF",
+    "MPL",
+    "Mozilla",
+)
 """Beginnings of the licences with which nobody has to be warned."""
 
 
 def test_every_package_has_the_licence_that_it_declares() -> None:
     """`make pin` mends a difference; a new kind of licence needs a word above the list."""
-    assert LISTED == TOOL["lines"]()
+    assert TOOL["lines"]() == LISTED
 
 
 def test_other_kinds_of_licences_are_explained() -> None:
@@ -54,7 +66,30 @@ def test_a_plain_run_loads_no_scapy(tmp_path: Path) -> None:
         f"assert perform({[*words, '--size', '1K', '--out', str(tmp_path / 'out')]!r}) == 0\n"
         "assert 'scapy' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-c", code]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
+
+
+def test_all_packages_but_torch_have_hashes() -> None:
+    """After make pin: `python .ci/hashes.py`."""
+    text = (ROOT / "constraints-hashes.txt").read_text().replace(" \\\n", " ")
+    hashed = [line for line in text.splitlines() if not line.startswith("#")]
+    pins = (ROOT / "constraints.txt").read_text().splitlines()
+    assert [line.split()[0] for line in hashed] == [
+        pin for pin in pins if not pin.startswith(("#", "torch=="))
+    ]
+    for line in hashed:
+        assert re.fullmatch(r"\S+==\S+(\s+--hash=sha256:[0-9a-f]{64})+", line)
+
+
+def test_make_venv_takes_hashed_files_only_if_told() -> None:
+    command = ["make", "-n", "venv", "VENV=/nowhere/.venv"]
+    plain = subprocess.check_output(command, cwd=ROOT, text=True)
+    hashed = subprocess.check_output([*command, "HASHES=1"], cwd=ROOT, text=True)
+    assert "--require-hashes" not in plain
+    assert "--require-hashes --no-deps -r constraints-hashes.txt\n" in hashed
+    assert "--no-build-isolation -c constraints.txt -e '.[dev]'\n" in hashed
 
 
 def test_the_package_brings_its_notice() -> None:

@@ -40,10 +40,10 @@ def main() -> int:
         return _complain(f"SWITCH must be 2, s1, HOST:PORT or HOST:PORT/DEVICE, got {text!r}")
     address, device = match["address"], match["device"] or "1"
     if not _listens(address):
-        options = "" if address == find_default() else f" --grpc {address}"
+        where = "" if address == find_default() else f" --grpc {address}"
         return _complain(
             f"nothing listens, got {address}; start a switch in another terminal:\n"
-            f"  .venv/bin/ringleaf switch p4/build/forward.json{options}\n"
+            f"  .venv/bin/ringleaf switch p4/build/forward.json{where}\n"
             "or name one: make shell SWITCH=HOST:PORT/DEVICE"
         )
     options = ["--grpc-addr", address, "--device-id", device]
@@ -70,7 +70,7 @@ def find_default() -> str:
     """Return the address of `ringleaf switch` without options, whether or not it runs."""
     places = [folder / SOCKET for folder in state_folders() if is_trusted_folder(folder)]
     found = [place for place in places if place.exists()]
-    return f"unix:{[*found, *places, state_folders()[-1] / SOCKET][0]}"
+    return f"unix:{next(iter([*found, *places, state_folders()[-1] / SOCKET]))}"
 
 
 def state_folders() -> list[Path]:

@@ -16,7 +16,9 @@ from ringleaf.experiments.train.wire import FOLDER
 _USUAL = ("torch", "torch.distributed", "torch.optim", "torch.nn.parallel", "torch._dynamo")
 """Modules that most scripts load. The first step of any optimizer loads the last one."""
 
-_OURS = tuple(f"ringleaf.experiments.train.{name}" for name in ("register", "spawning", "on_cpu", "stores"))
+_OURS = tuple(
+    f"ringleaf.experiments.train.{name}" for name in ("register", "spawning", "on_cpu", "stores")
+)
 
 KNOWN = ("2.13", "2.14")
 """The releases of PyTorch that scripts are known to run with."""

@@ -4,9 +4,9 @@ BMv2's Thrift port listens at all of a machine's addresses, and lets in whoever 
 changes that. Packets and P4Runtime go through files and Unix sockets, so such a BMv2 needs no
 network, and is given an empty one. Where the kernel has none for us, it has the machine's.
 
-This file is run by itself, `python -I -S enclosed.py new COMMAND ...` or `join PROCESS COMMAND ...`,
-and becomes the command, which ends with its parent. Code of ours between fork and exec would
-disturb gRPC's threads.
+This file is run by itself, `python -I -S enclosed.py new COMMAND ...` or `... join PROCESS
+COMMAND ...`, and becomes the command, which ends with its parent. Code of ours between fork and
+exec would disturb gRPC's threads.
 """
 
 import ctypes

@@ -49,8 +49,15 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "synth": [("tacos", "--topo", "torus2d,x=2,y=2", "--size", "4K")],
     "grade": [("assignment.yaml", str(ROOT / "examples/grade/ring.csv"))],
     "rows": [()],
-    "topo": [("list",), ("show", "fattree"), ("export", "--topo", "fattree,k=4", "--out", "net.graphml")],
-    "workload": [("list",), ("run", str(ROOT / "docs/workloads/ping.goal"), *STAR, "--out", "ping")],
+    "topo": [
+        ("list",),
+        ("show", "fattree"),
+        ("export", "--topo", "fattree,k=4", "--out", "net.graphml"),
+    ],
+    "workload": [
+        ("list",),
+        ("run", str(ROOT / "docs/workloads/ping.goal"), *STAR, "--out", "ping"),
+    ],
     "replay": [(str(TESTS / "traces/l2l3"),)],
     "trace": [("forward", "--example")],
     "dissector": [()],

@@ -28,6 +28,10 @@ DATED = ("config.json", "log.txt")  # these say when, and how fast
 UNENCRYPTED = Scheduler("tcp://127.0.0.1:1", unencrypted=True)
 
 
+def to_scheduler(address: str, files: dict[str, str]) -> Scheduler:
+    return Scheduler(address, files["ca_file"], files["cert"], files["key"])
+
+
 def swept(out: Path, crew: Crew, emit: Any = lambda line: None) -> dict[str, bytes]:
     """Return all files of a sweep but those that say when they were made."""
     assert sweep.run([{**case, "out": str(out)} for case in CASES], name="x", emit=emit, crew=crew)
@@ -102,16 +106,13 @@ def test_an_interrupted_sweep_ends_its_processes_and_goes_on(
 def test_a_run_that_kills_its_processes_is_named(
     monkeypatch: pytest.MonkeyPatch, hired: list[int]
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", "/nowhere")
-    monkeypatch.setattr(pool.sys, "executable", "/bin/false")
+    monkeypatch.setattr(pool, "_COMMAND", ("/bin/false",))
     with pytest.raises(BackendError, match=r"run a: each of 3 processes .* got exit status 1"):
         list(run_here({"a": CASES[0]}, 1))
     assert len(hired) == 3
 
 
-def test_an_error_of_a_run_comes_through(
-    hired: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_a_run_comes_through(hired: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # nothing is simulated
     with pytest.raises(TopologyError, match="fattree"):
         list(run_here({"a": {**CASES[0], "topo": "fattree,k=3"}}, 1))
@@ -238,7 +239,7 @@ def test_a_schedulers_workers_do_the_same(
         said.append(line)
 
     address = cluster.scheduler_address
-    apart = swept(tmp_path / "x", Crew(scheduler=Scheduler(address, **known)), emit)
+    apart = swept(tmp_path / "x", Crew(scheduler=to_scheduler(address, known)), emit)
 
     assert address.startswith("tls://")
     assert said[0] == (
@@ -251,7 +252,7 @@ def test_a_scheduler_that_others_vouch_for_is_refused(
     tmp_path: Path, cluster: LocalCluster, pems: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ringleaf.experiments.machines.CONNECT_S", 0.5)
-    stranger = Scheduler(cluster.scheduler_address, **pems("stranger"))
+    stranger = to_scheduler(cluster.scheduler_address, pems("stranger"))
     with pytest.raises(ConfigError, match="no Dask scheduler answers"):
         swept(tmp_path / "x", Crew(scheduler=stranger))
 
@@ -285,7 +286,9 @@ def test_an_unencrypted_scheduler_has_to_be_wanted(scheduler: Scheduler, complai
 
 
 @pytest.mark.parametrize("missing", ["ca_file", "cert", "key"])
-def test_a_missing_certificate_is_named(known: dict[str, str], missing: str, tmp_path: Path) -> None:
+def test_a_missing_certificate_is_named(
+    known: dict[str, str], missing: str, tmp_path: Path
+) -> None:
     option = {"ca_file": "tls-ca-file", "cert": "tls-cert", "key": "tls-key"}[missing]
     for value, complaint in ((None, "got none, and none in Dask"), ("/no/x", "got --.* '/no/x'")):
         given: dict[str, Any] = {**known, missing: value}
@@ -299,7 +302,7 @@ def test_a_key_that_everybody_can_read_is_refused(known: dict[str, str], tmp_pat
     key.write_text(Path(known["key"]).read_text())
     key.chmod(0o644)
     with pytest.raises(ConfigError, match=r"everybody can read the key, .*-rw-r--r--; chmod 600"):
-        Scheduler("tls://a:1", **{**known, "key": str(key)}).security()
+        to_scheduler("tls://a:1", {**known, "key": str(key)}).security()
 
 
 def test_dask_is_needed_for_machines_only(
