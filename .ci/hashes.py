@@ -1,8 +1,9 @@
 """The hashes of all packages that constraints.txt names: `python .ci/hashes.py` writes them.
 
 pip tells what it would install for each version of Python on Linux and x86-64 (z3-solver has no
-files for others), and checks what it fetches against these (`make venv HASHES=1`). torch is left out: its builds for CPUs and for
-CUDA are different files of one version, in places of PyTorch's own, and need other packages.
+files for others), and checks what it fetches against these (`make venv HASHES=1`). torch is left
+out: its builds for CPUs and for CUDA are different files of one version, in places of PyTorch's
+own, and need other packages.
 """
 
 import json
@@ -16,7 +17,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "constraints-hashes.txt"
 HEAD = (
-    "# All packages of constraints.txt but torch, with the hashes of their files for Linux on x86-64:\n"
+    "# All packages of constraints.txt but torch, with the hashes of their files for Linux on "
+    "x86-64:\n"
     "# make venv HASHES=1. After make pin: python .ci/hashes.py\n"
 )
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
