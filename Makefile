@@ -3,8 +3,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 PIP_FLAGS ?=
+# With HASHES=1, pip takes only files whose hashes constraints-hashes.txt has; torch is not among them.
+HASHES ?=
 
 BIN := $(VENV)/bin
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SHELL_VENV ?= .venv-shell
 SHELL_STAMP := $(SHELL_VENV)/.ready
 STAMP := $(VENV)/.ready
@@ -40,7 +43,7 @@ RUN_FLAGS = $(call flags,$(NAMES)) \
             $(if $(GIVEN_CC),--cc $(call q,$(GIVEN_CC)))
 
 # A target takes the names in TAKES_target; these are for all. Others are refused, at the end.
-TAKEN_BY_ALL := PYTHON VENV PIP_FLAGS SHELL_VENV
+TAKEN_BY_ALL := PYTHON VENV PIP_FLAGS HASHES SHELL_VENV
 TAKEN_BY_TOOLS := BIN STAMP NUMBA_% XDG_%
 
 .DEFAULT_GOAL := help
@@ -59,7 +62,7 @@ help:  ## Show this text
 
 venv: $(STAMP)  ## Set up .venv (the other targets do it themselves)
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt constraints-hashes.txt
 	@command -v $(PYTHON) >/dev/null || \
 	  { echo "make: no $(PYTHON) here; install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -68,7 +71,8 @@ $(STAMP): pyproject.toml constraints.txt
 	  { echo "make: $(PYTHON) has no venv module; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "setting up $(VENV) (once; takes a minute or two)" >&2
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
+	$(if $(filter-out 0 no,$(HASHES)),$(PIP) --require-hashes --no-deps -r constraints-hashes.txt)
+	$(PIP) $(PIP_FLAGS) $(if $(filter-out 0 no,$(HASHES)),--no-build-isolation) -c constraints.txt -e '.[dev]'
 	@touch $@
 
 TAKES_exp := $(NAMES) PCAP EXPLAIN WIDE CC
@@ -173,10 +177,11 @@ coverage: $(STAMP)  ## Run the tests, and list lines that no test reaches (pip i
 options: $(STAMP)  ## Write the texts generated from the options: help, names, README's table, schema
 	@$(BIN)/python -m ringleaf.experiments.spec.texts
 
-pin: $(STAMP)  ## Write the installed versions to constraints.txt
+pin: $(STAMP)  ## Write the installed versions to constraints.txt, and their licences to NOTICE
 	@{ sed -n '/^#/p' constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable \
 	  | grep -viE '^(pip|ringleaf|wheel)[=@ ]' | sed 's/+cpu$$//'; } > constraints.new
 	@mv constraints.new constraints.txt
+	@$(BIN)/python .ci/notice.py
 
 clean:  ## Remove caches of tools
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

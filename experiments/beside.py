@@ -19,9 +19,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from ringleaf.experiments.figures.tasks import by_all_cores
-from ringleaf.threads import count_cores
-
-_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # so that it can be forked
+from ringleaf.threads import ONE_THREAD, count_cores
 
 
 class Drawer:
@@ -38,7 +36,7 @@ class Drawer:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env=os.environ | _ONE_THREAD,
+            env=os.environ | ONE_THREAD,  # so that it can be forked
             start_new_session=True,
         )
 

@@ -37,6 +37,7 @@ from ringleaf.experiments.folder import PLAN, REPORT
 from ringleaf.experiments.jobs import results as job_results
 from ringleaf.experiments.jobs import session as jobs_session
 from ringleaf.experiments.jobs.results import JobRow
+from ringleaf.experiments.machines import Scheduler
 from ringleaf.experiments.results import CollectiveRow
 from ringleaf.experiments.spec.collective import DTYPES
 from ringleaf.experiments.spec.file import Case, expand, swept
@@ -218,6 +219,10 @@ def sweep(
     show: bool = False,
     parallel: int = 1,
     on: str | None = None,
+    tls_ca_file: str | None = None,
+    tls_cert: str | None = None,
+    tls_key: str | None = None,
+    unencrypted: bool = False,
     **options: Any,
 ) -> Result:
     """Perform a run for each combination of the options that are lists; return all results.
@@ -227,14 +232,20 @@ def sweep(
             that an earlier call has finished there are kept, if it did not finish all.
         show: Print the tables row by row.
         parallel: Number of processes.
-        on: The address of a Dask scheduler: `tcp://host:8786`.
+        on: The address of a Dask scheduler: `tls://host:8786`.
+        tls_ca_file: The certificate of who vouches for the scheduler, its workers and this process.
+        tls_cert: This process's certificate.
+        tls_key: Its private key.
+        unencrypted: Whether the scheduler may be unencrypted: `tcp://host:8786`. Whoever reaches
+            its port can then run code as this user.
         options: Options as `run` takes them; `algo` and `size` are lists by themselves, and so are
             `counts`, `algo`, `order` and `entries` of jobs.
 
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
     """
-    crew = Crew(parallel, on)
+    scheduler = Scheduler(on, tls_ca_file, tls_cert, tls_key, unencrypted) if on else None
+    crew = Crew(parallel, scheduler)
     cases = _cases(options, here=crew.is_alone)
     if not swept(cases):
         raise ConfigError(

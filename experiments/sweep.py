@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
@@ -90,11 +91,12 @@ def _run(
     folder.count(len(kept), len(given))
     try:
         done = _run_here(left, emit) if crew.is_alone else _run_apart(left, emit, crew, shown)
-        for count, place in enumerate(done, len(kept) + 1):
-            rows[place] = rows_of(given[place], columns)
-            folder.count(count, len(given))
-            shown.finish()
-            write(out / FILE, chain.from_iterable(rows.values()))
+        with closing(done):  # so that its processes end first
+            for count, place in enumerate(done, len(kept) + 1):
+                rows[place] = rows_of(given[place], columns)
+                folder.count(count, len(given))
+                shown.finish()
+                write(out / FILE, chain.from_iterable(rows.values()))
     finally:
         shown.clear()
     lines = list(chain.from_iterable(rows.values()))
@@ -156,7 +158,7 @@ def _check(cases: Mapping[str, Case], crew: Crew) -> None:
             )
 
 
-def _run_here(cases: Mapping[str, Case], emit: Emit) -> Iterator[str]:
+def _run_here(cases: Mapping[str, Case], emit: Emit) -> Generator[str]:
     for place, case in cases.items():
         emit(f"# {place}")
         run_one(case, emit, drawn=False)
@@ -165,16 +167,19 @@ def _run_here(cases: Mapping[str, Case], emit: Emit) -> Iterator[str]:
 
 def _run_apart(
     cases: Mapping[str, Case], emit: Emit, crew: Crew, shown: SweepProgress
-) -> Iterator[str]:
+) -> Generator[str]:
     """Perform runs on other processes; yield each run's lines together when it has ended."""
+    if crew.scheduler is not None:
+        emit(crew.scheduler.trusted)
     shown.draw()
     for place, found in run_all(cases, crew):
+        found.check(Path(cases[place]["out"]))
         with RunFolder(Path(cases[place]["out"]), emit, found.files) as folder:
             found.write(folder.path)
         shown.clear()
         emit(f"# {place}")
         for line in found.lines:
-            emit(line)
+            emit("".join(filter(str.isprintable, line)))  # the terminal obeys no worker
         yield place
 
 

@@ -9,7 +9,7 @@ from ringleaf.errors import ConfigError
 EXTRAS = {
     "mininet": "live",
     "textual": "tui",
-    "distributed": "sweep",
+    "distributed": "machines",
     "scipy": "routing",
     "z3": "synthesis",
 }

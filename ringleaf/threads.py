@@ -11,6 +11,10 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+"""Environment of a process in which libraries start no threads of their own."""
+
+
 def count_cores() -> int:
     """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):

@@ -106,7 +106,8 @@ def _cases(spec: JobsSpec) -> int:
 
 def _measure_apart(path: Path, index: int) -> Timing:
     """Measure a case in a process of its own, whose progress shows on our terminal."""
-    command = [sys.executable, "-m", "ringleaf.experiments.bench.jobs", str(path), str(index)]
+    command = [sys.executable, "-P", "-m", "ringleaf.experiments.bench.jobs"]
+    command += [str(path), str(index)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise BackendError(f"bench: case {index} of {path} failed, got code {done.returncode}")

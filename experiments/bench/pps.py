@@ -73,7 +73,8 @@ class End:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        command = ["mnexec", "-n", sys.executable, "-m", "ringleaf.experiments.bench.station", name]
+        command = ["mnexec", "-n", sys.executable, "-P", "-m"]
+        command += ["ringleaf.experiments.bench.station", name]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

@@ -87,7 +87,8 @@ def time_case(case: BenchCase, *, cache: Path | None = None) -> Timing:
     Raises:
         BackendError: If it fails.
     """
-    command = [sys.executable, "-m", "ringleaf.experiments.bench.case", json.dumps(asdict(case))]
+    command = [sys.executable, "-P", "-m", "ringleaf.experiments.bench.case"]
+    command.append(json.dumps(asdict(case)))
     environment = dict(os.environ)
     if cache is not None:
         environment["XDG_CACHE_HOME"] = str(cache)

@@ -199,7 +199,7 @@ def measure_compile(path: str | Path) -> CompileTime:
         times = []
         for _ in range(2):
             done = subprocess.run(
-                [sys.executable, "-c", _COMPILE, str(path)],
+                [sys.executable, "-P", "-c", _COMPILE, str(path)],
                 env=environment,
                 capture_output=True,
                 text=True,

@@ -18,6 +18,7 @@ from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.estimate import need
 from ringleaf.experiments.folder import check_own
 from ringleaf.experiments.machine import free_bytes
+from ringleaf.experiments.machines import Scheduler
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.file import Case, read_cases
 from ringleaf.experiments.spec.jobs import JobsSpec
@@ -36,7 +37,19 @@ Parallel = Annotated[
     int, typer.Option("--parallel", "-j", min=0, help="Processes of a sweep; 0: one per core.")
 ]
 On = Annotated[
-    str | None, typer.Option("--on", help="Dask scheduler that runs the sweep: tcp://host:8786.")
+    str | None, typer.Option("--on", help="Dask scheduler that runs the sweep: tls://host:8786.")
+]
+CaFile = Annotated[
+    str | None,
+    typer.Option("--tls-ca-file", help="--on: certificate of who vouches for all that take part."),
+]
+Cert = Annotated[str | None, typer.Option("--tls-cert", help="--on: your certificate.")]
+Key = Annotated[str | None, typer.Option("--tls-key", help="--on: your private key.")]
+Unencrypted = Annotated[
+    bool,
+    typer.Option(
+        "--unencrypted", help="--on tcp://...: whoever reaches its port can run code as you."
+    ),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print the resolved options as JSON, and stop.")
@@ -56,6 +69,10 @@ def run_command(
     spec: SpecFile = None,
     parallel: Parallel = 1,
     on: On = None,
+    tls_ca_file: CaFile = None,
+    tls_cert: Cert = None,
+    tls_key: Key = None,
+    unencrypted: Unencrypted = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
     debug: Debug = False,
@@ -66,6 +83,7 @@ def run_command(
     if len(cases) == 1 and (parallel > 1 or on):
         got = f"--on {on}" if on else f"--parallel {parallel}"
         raise ConfigError(f"run: only a spec with several runs can be shared out, got {got}")
+    scheduler = _scheduler(on, tls_ca_file, tls_cert, tls_key, unencrypted=unencrypted)
     where = f"spec {spec}: " if spec else ""
     specs = [resolve_any(case, where) for case in cases]
     for each in specs:
@@ -78,7 +96,7 @@ def run_command(
         return
     emit = _ignore if as_json else say
     if spec and len(cases) > 1:
-        is_right = _run_all(cases, spec.stem, emit, parallel, on)
+        is_right = _run_all(cases, spec.stem, emit, parallel, scheduler)
     else:
         is_right = _run_one(cases[0], specs[0], emit)
         if as_json:
@@ -87,11 +105,34 @@ def run_command(
         raise typer.Exit(FAILURE)
 
 
-def _run_all(cases: list[Case], name: str, emit: Emit, parallel: int, on: str | None) -> bool:
+def _scheduler(
+    on: str | None,
+    ca_file: str | None,
+    cert: str | None,
+    key: str | None,
+    *,
+    unencrypted: bool,
+) -> Scheduler | None:
+    """Return the scheduler that was named, checked."""
+    if on is not None:
+        named = Scheduler(on, ca_file, cert, key, unencrypted)
+        named.check()
+        return named
+    if ca_file or cert or key or unencrypted:
+        raise ConfigError(
+            "run: certificates and --unencrypted are for --on, got none; leave them out, or name "
+            "a scheduler"
+        )
+    return None
+
+
+def _run_all(
+    cases: list[Case], name: str, emit: Emit, parallel: int, scheduler: Scheduler | None
+) -> bool:
     from ringleaf.experiments import sweep  # imports PyTorch, which takes a second
     from ringleaf.experiments.workers import Crew
 
-    return sweep.run(cases, name=name, emit=emit, crew=Crew(parallel, on))
+    return sweep.run(cases, name=name, emit=emit, crew=Crew(parallel, scheduler))
 
 
 def _run_one(case: Case, spec: CollectiveSpec | JobsSpec | WorkloadSpec, emit: Emit) -> bool:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+import socket
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from ringleaf.errors import ConfigError
+from ringleaf.errors import BackendError, ConfigError
+from ringleaf.experiments.commands.shell import SOCKET
 from ringleaf.interrupts import ended_within
+from ringleaf.networks.mininet.state import runtime_dir
 from ringleaf.private import is_private_file
 from ringleaf.switches.program import Program
 from ringleaf.switches.server.device import Device
@@ -19,6 +23,7 @@ from ringleaf.switches.server.server import Server, check_address
 LONGEST_END_S = 1.5  # from a signal on
 
 SHORTEST_TOKEN = 16  # letters
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 Emit = Callable[[str], None]
 
@@ -27,22 +32,28 @@ def serve(
     path: Path | None,
     *,
     p4info: Path | None,
-    address: str,
+    address: str | None,
     first: int,
     count: int,
     ports: int,
     cpu_port: int | None,
     token: Path | None = None,
+    is_open: bool = False,
     emit: Emit,
 ) -> None:
     """Serve devices `first`, `first` + 1, ... until SIGINT or SIGTERM.
 
+    Without an address, they listen at a socket that only this user and root can connect to.
+
     Raises:
-        ConfigError: If the program can't be run.
+        ConfigError: If the program can't be run, or everybody could write to the switches and
+            `is_open` does not say so.
         BackendError: If the address is taken.
     """
     if count < 1:
         raise ConfigError(f"count must be at least 1, got {count}")
+    address = address or f"unix:{runtime_dir() / SOCKET}"
+    check_open(address, token, is_open=is_open)
     secret = None if token is None else read_token(token)
     check_address(address, secret)
     with ended_within(LONGEST_END_S):
@@ -60,11 +71,38 @@ def serve(
         os._exit(0)  # a thread is in a program's code, which must not be taken away from it
 
 
+def check_open(address: str, token: Path | None, *, is_open: bool) -> None:
+    """Check that a port has a token, or is wanted without, and that a socket is not in use.
+
+    Raises:
+        ConfigError: If it has none.
+        BackendError: If somebody listens at the socket.
+    """
+    if not address.startswith("unix:"):
+        if (token is None) != is_open:
+            raise ConfigError(
+                f"switch: a port needs a token, or none by intent, got --grpc {address} with "
+                f"{'neither' if token is None else 'both'}; say --token FILE, or --no-token, which "
+                "lets every user of this machine write to the switches"
+            )
+    elif _is_answered(address.removeprefix("unix:")):  # gRPC would take its place
+        raise BackendError(f"switch: can't listen, got {address}; another switch does; end it")
+
+
+def _is_answered(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as one:
+        try:
+            one.connect(path)
+        except OSError:
+            return False
+    return True
+
+
 def read_token(path: Path) -> str:
     """Return the token of a file, which is made with a new token if it does not exist.
 
     Raises:
-        ConfigError: If others could have written the file, or it has no token.
+        ConfigError: If others could have read or written the file, or it has no token.
         OSError: If the file can't be made.
     """
     try:
@@ -72,8 +110,10 @@ def read_token(path: Path) -> str:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(handle, "w") as file:
                 file.write(f"{secrets.token_urlsafe(32)}\n")
-        if not is_private_file(path):
-            raise ConfigError(f"token {path}: must be a file that only you can write; chmod 600 it")
+        if not is_private_file(path) or path.stat().st_mode & _OTHERS:
+            raise ConfigError(
+                f"token {path}: must be a file that only you can read and write; chmod 600 it"
+            )
         text = path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"token {path}: can't be read or made: {error}") from error

@@ -17,14 +17,18 @@ from pathlib import Path
 from ringleaf.private import is_trusted_folder
 
 USAGE = 2
-DEFAULT = "127.0.0.1:9559"
+SOCKET = "switch.sock"
+"""The socket of `ringleaf switch` in the folder of live networks' files, if none is named."""
+
 SWITCH = re.compile(r"(?P<address>unix:/.+?|[^/]+:\d{1,5})(?:/(?P<device>\d+))?")
 
 NAME = re.compile(r"(\w+/)?[A-Za-z]\w*")  # s1, or with its network, r1a2b/s1
 
 
 def main() -> int:
-    text = next(iter(sys.argv[1:]), "") or DEFAULT
+    text = next(iter(sys.argv[1:]), "") or "1"
+    if text.isdecimal():
+        text = f"{find_default()}/{text}"
     if NAME.fullmatch(text):
         found = find_live(text)
         if len(found) != 1:
@@ -33,16 +37,17 @@ def main() -> int:
         (text,) = found.values()
     match = SWITCH.fullmatch(text)
     if match is None:
-        return _complain(f"SWITCH must be s1, HOST:PORT or HOST:PORT/DEVICE, got {text!r}")
+        return _complain(f"SWITCH must be 2, s1, HOST:PORT or HOST:PORT/DEVICE, got {text!r}")
     address, device = match["address"], match["device"] or "1"
     if not _listens(address):
+        where = "" if address == find_default() else f" --grpc {address}"
         return _complain(
             f"nothing listens, got {address}; start a switch in another terminal:\n"
-            f"  .venv/bin/ringleaf switch p4/build/forward.json --grpc {address}\n"
+            f"  .venv/bin/ringleaf switch p4/build/forward.json{where}\n"
             "or name one: make shell SWITCH=HOST:PORT/DEVICE"
         )
     options = ["--grpc-addr", address, "--device-id", device]
-    command = [sys.executable, "-m", "p4runtime_sh", *options, *sys.argv[2:]]
+    command = [sys.executable, "-P", "-m", "p4runtime_sh", *options, *sys.argv[2:]]
     return os.execv(sys.executable, command)
 
 
@@ -59,6 +64,13 @@ def find_live(name: str) -> dict[str, str]:
                 switches = record["switches"].items()
                 places.update({f"{record['name']}/{switch}": at for switch, at in switches})
     return {key: at for key, at in places.items() if name in (key, key.rpartition("/")[2])}
+
+
+def find_default() -> str:
+    """Return the address of `ringleaf switch` without options, whether or not it runs."""
+    places = [folder / SOCKET for folder in state_folders() if is_trusted_folder(folder)]
+    found = [place for place in places if place.exists()]
+    return f"unix:{next(iter([*found, *places, state_folders()[-1] / SOCKET]))}"
 
 
 def state_folders() -> list[Path]:

@@ -25,12 +25,20 @@ def switch_command(
         typer.Option("--p4info", help="P4Info as text; default: the file beside PROGRAM."),
     ] = None,
     grpc: Annotated[
-        str, typer.Option("--grpc", help="Address to listen at: HOST:PORT or unix:PATH.")
-    ] = "127.0.0.1:9559",
+        str | None,
+        typer.Option(
+            "--grpc",
+            help="Address to listen at: HOST:PORT or unix:PATH; default: a socket of yours.",
+        ),
+    ] = None,
     token: Annotated[
         Path | None,
         typer.Option("--token", help="File of the token that calls need; made if missing."),
     ] = None,
+    no_token: Annotated[
+        bool,
+        typer.Option("--no-token", help="Let every user of this machine write: 127.0.0.1:9559."),
+    ] = False,
     device_id: Annotated[int, typer.Option("--device-id", help="ID of the first switch.")] = 1,
     count: Annotated[int, typer.Option("--count", help="Number of switches.")] = 1,
     ports: Annotated[
@@ -55,5 +63,6 @@ def switch_command(
         ports=ports,
         cpu_port=cpu_port,
         token=token,
+        is_open=no_token,
         emit=say,
     )

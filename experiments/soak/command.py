@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
+from ringleaf.safe_path import safe_path
 from ringleaf.units import PS_PER_S, parse_time
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _findings(seed: int, is_over: Callable[[], bool], jobs: int) -> Iterator[tup
         return
     from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 
-    with ProcessPoolExecutor(jobs) as pool:
+    with safe_path(), ProcessPoolExecutor(jobs) as pool:
         numbers = count()
         waiting = {pool.submit(try_number, seed, n): n for n in islice(numbers, 2 * jobs)}
         while waiting:

@@ -100,7 +100,8 @@ def cases(workloads: Sequence[str], ks: Sequence[int], threads: str | None) -> l
 def command(case: Case) -> list[str]:
     """Return the command of a case."""
     words = [word for name, value in case.given.items() for word in (f"--{name}", value)]
-    return [sys.executable, "-m", "ringleaf.experiments.commands.cli", "run", *words, "--out", _OUT]
+    cli = [sys.executable, "-P", "-m", "ringleaf.experiments.commands.cli"]
+    return [*cli, "run", *words, "--out", _OUT]
 
 
 def measure(case: Case) -> Scaled:

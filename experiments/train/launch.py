@@ -8,12 +8,17 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
+
+from ringleaf.experiments.train.wire import FOLDER
 
 _USUAL = ("torch", "torch.distributed", "torch.optim", "torch.nn.parallel", "torch._dynamo")
 """Modules that most scripts load. The first step of any optimizer loads the last one."""
 
-_OURS = tuple(f"ringleaf.experiments.train.{name}" for name in ("register", "spawning", "on_cpu"))
+_OURS = tuple(
+    f"ringleaf.experiments.train.{name}" for name in ("register", "spawning", "on_cpu", "stores")
+)
 
 KNOWN = ("2.13", "2.14")
 """The releases of PyTorch that scripts are known to run with."""
@@ -38,6 +43,7 @@ def run(rank: int, words: Sequence[str]) -> None:
     from ringleaf.experiments.train.on_cpu import keep_on_cpu
     from ringleaf.experiments.train.register import register
     from ringleaf.experiments.train.spawning import adopt_spawned_ranks
+    from ringleaf.experiments.train.stores import meet_in_files
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     np.random.seed()  # else ranks draw alike; Python's own generator knows of forks
@@ -47,6 +53,7 @@ def run(rank: int, words: Sequence[str]) -> None:
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     register()
     replace_backends()
+    meet_in_files(Path(os.environ[FOLDER]))
     ranks = int(os.environ["WORLD_SIZE"])
     adopt_spawned_ranks(rank, ranks)
     keep_on_cpu(ranks)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,9 @@ from typing import Self
 
 from ringleaf.experiments.train.server import RankError
 from ringleaf.experiments.train.wire import FOLDER
+
+PORT = "29500"
+"""The port that scripts are told, as by `torchrun`. Nothing listens there (`stores.py`)."""
 
 END_S = 10.0
 """The time that ranks have to end by themselves, before they are killed."""
@@ -45,7 +47,7 @@ class Processes:
         command = [sys.executable, "-P", "-m", "ringleaf.experiments.train.forge"]
         environment = os.environ | {
             "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(_free_port()),
+            "MASTER_PORT": PORT,
             "WORLD_SIZE": str(ranks),
             "LOCAL_WORLD_SIZE": str(ranks),
             "GROUP_RANK": "0",
@@ -129,10 +131,3 @@ def _as_text(status: int) -> str:
     if status < 0:
         return f"signal {signal.Signals(-status).name}"
     return f"exit status {status}"
-
-
-def _free_port() -> int:
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        port: int = made.getsockname()[1]
-        return port

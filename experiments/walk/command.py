@@ -76,7 +76,7 @@ def run_uncompiled() -> None:
     if "numba" in sys.modules:
         os.execv(
             sys.executable,
-            [sys.executable, "-m", "ringleaf.experiments.commands.cli", *sys.argv[1:]],
+            [sys.executable, "-P", "-m", "ringleaf.experiments.commands.cli", *sys.argv[1:]],
         )
 
 

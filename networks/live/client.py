@@ -49,7 +49,8 @@ class Daemon:
         cpu_port: int = CPU_PORT,
         grpc: str | None = None,
     ) -> None:
-        command = [sys.executable, "-m", "ringleaf.networks.live.daemon", "--control", str(control)]
+        command = [sys.executable, "-P", "-m", "ringleaf.networks.live.daemon"]
+        command += ["--control", str(control)]
         command += ["--seed", str(seed), "--cpu-port", str(cpu_port)]
         command += ["--grpc", grpc or f"unix:{control.resolve().with_suffix('.grpc')}"]
         self._control = control

@@ -125,6 +125,7 @@ class Child:
         log: A file for its output.
         farewell: The signal that it gets when we have ended.
         urgent: Whether the kernel runs it before ordinary processes.
+        umask: The rights that files lack that it makes; -1: as for files of ours.
     """
 
     def __init__(
@@ -135,6 +136,7 @@ class Child:
         *,
         farewell: int = signal.SIGKILL,
         urgent: bool = False,
+        umask: int = -1,
     ) -> None:
         def prepare() -> None:
             die_with_parent(farewell)
@@ -152,6 +154,7 @@ class Child:
                     stderr=file,
                     start_new_session=True,
                     preexec_fn=prepare,
+                    umask=umask,
                 )
             except OSError as exc:
                 raise BackendError(f"{name}: does not start, got {exc}") from exc

@@ -103,17 +103,17 @@ class Runtime:
 
     def add_bmv2(self, switches: dict[str, tuple[int, Sequence[LinkEnd]]]) -> None:
         """Start a BMv2 per switch, without programs, and await them."""
-        ports = iter(_free_ports(2 * len(switches)))
+        ports = _free_ports(len(switches))
         places = {}
-        for name, (device, lines) in switches.items():
-            thrift, grpc = next(ports), next(ports)
-            self._switches[name] = self._start_bmv2(name, device, lines, thrift, grpc)
+        for thrift, (name, (device, lines)) in zip(ports, switches.items(), strict=True):
+            places[name] = runtime_dir() / f"{self.name}-{name}.grpc"
+            self.record.files.append(str(places[name]))
+            self._switches[name] = self._start_bmv2(name, device, lines, thrift, places[name])
             self.record.processes[name] = self._switches[name].identity
-            self.record.switches[name] = f"127.0.0.1:{grpc}/{device}"
-            places[name] = grpc
+            self.record.switches[name] = f"unix:{places[name]}/{device}"
         self.record.save()
-        for name, grpc in places.items():
-            _await_port(self._switches[name], grpc)
+        for name, place in places.items():
+            _await_socket(self._switches[name], place)
             self._give_room(self._switches[name])
 
     def _give_room(self, switch: Child) -> None:
@@ -169,7 +169,7 @@ class Runtime:
             shutil.rmtree(self.captures, ignore_errors=True)
 
     def _start_bmv2(
-        self, name: str, device: int, lines: Sequence[LinkEnd], thrift: int, grpc: int
+        self, name: str, device: int, lines: Sequence[LinkEnd], thrift: int, grpc: Path
     ) -> Child:
         interfaces = [
             option
@@ -181,10 +181,10 @@ class Runtime:
         command = [
             *(BMV2, "--no-p4", "--device-id", str(device), "--thrift-port", str(thrift)),
             *("--log-file", str(self.run_dir / name), "-L", "warn", *captures, *interfaces),
-            *("--", "--grpc-server-addr", f"127.0.0.1:{grpc}", "--cpu-port", str(self._cpu_port)),
+            *("--", "--grpc-server-addr", f"unix:{grpc}", "--cpu-port", str(self._cpu_port)),
             *("--priority-queues", str(PRIORITY_QUEUES)),
         ]
-        return Child(name, command, log, urgent=True)
+        return Child(name, command, log, urgent=True, umask=0o077)  # only this user may connect
 
 
 def _free_ports(count: int) -> list[int]:
@@ -200,15 +200,16 @@ def _free_ports(count: int) -> list[int]:
             probe.close()
 
 
-def _await_port(child: Child, port: int) -> None:
-    """Wait until a process serves a port of its own."""
+def _await_socket(child: Child, place: Path) -> None:
+    """Wait until a process serves a socket of its own."""
     deadline_s = time.monotonic() + READY_TIMEOUT_S
     while time.monotonic() < deadline_s:
         child.check()
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(POLL_S)  # it is starting
-        else:
-            return
+        with socket.socket(socket.AF_UNIX) as one:
+            try:
+                one.connect(str(place))
+            except OSError:
+                time.sleep(POLL_S)  # it is starting
+            else:
+                return
     raise BackendError(f"{child.name}: not ready, got {READY_TIMEOUT_S} s; see {child.log}")

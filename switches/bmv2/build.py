@@ -21,7 +21,8 @@ from typing import Any
 
 from ringleaf.errors import BackendError
 from ringleaf.switches.bmv2.binaries import BINARY
-from ringleaf.switches.bmv2.process import ending_with_us, free_port
+from ringleaf.switches.bmv2.enclosed import alone
+from ringleaf.switches.bmv2.process import free_port
 
 FAR = 1 << 31  # an index; cells have more than a byte, so nothing is mapped there
 UNTOUCHED = 0x600DF00D  # initial value of the field that the register is read into
@@ -86,16 +87,7 @@ def _answers(path: str, index: int) -> bool:
         Path(f"{stem}_in.pcap").write_bytes(
             head + _PACKET_HEAD.pack(0, 0, len(packet), len(packet)) + packet
         )
-        command = [
-            *ending_with_us(),
-            path,
-            "-L",
-            "off",
-            "--thrift-port",
-            str(free_port()),
-            "--use-files",
-            "0",
-        ]
+        command = alone(path, "-L", "off", "--thrift-port", str(free_port()), "--use-files", "0")
         command += ["-i", f"{_PORT}@{stem}", str(program)]
         if Path(path).name == BINARY:
             command += ["--", "--grpc-server-addr", f"unix:{folder / 'grpc'}"]

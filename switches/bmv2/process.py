@@ -7,7 +7,6 @@ says to which packet an output belongs, so neither interfaces nor root are neede
 from __future__ import annotations
 
 import re
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -27,6 +26,7 @@ from google.protobuf import (  # type: ignore[import-untyped]
 
 from ringleaf.errors import BackendError
 from ringleaf.switches.bmv2.binaries import BINARY, COMMAND_LINE
+from ringleaf.switches.bmv2.enclosed import alone, beside
 from ringleaf.switches.p4runtime.finsy_entities import make_schema, read_p4info
 from ringleaf.switches.server.client import Controller
 
@@ -93,8 +93,7 @@ class Bmv2:
         self._thrift_port = free_port()
         with self._errors.open("w") as errors:
             self._process = subprocess.Popen(
-                [
-                    *ending_with_us(),
+                alone(
                     BINARY,
                     *("--device-id", str(DEVICE), "--thrift-port", str(self._thrift_port)),
                     *("--log-file", str(Path(self._folder.name, "bmv2")), "-L", "off"),
@@ -104,7 +103,7 @@ class Bmv2:
                     *("--grpc-server-addr", self._address("p4runtime")),
                     *("--priority-queues", str(PRIORITY_QUEUES)),
                     *self._dataplane_options(),
-                ],
+                ),
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
             )
@@ -200,7 +199,7 @@ class Bmv2:
     def command(self, *lines: str) -> str:
         """Return the output of lines of `simple_switch_CLI`."""
         done = subprocess.run(
-            [COMMAND_LINE, "--thrift-port", str(self._thrift_port)],
+            beside(self._process.pid, COMMAND_LINE, "--thrift-port", str(self._thrift_port)),
             input="".join(f"{line}\n" for line in lines),
             capture_output=True,
             text=True,
@@ -253,16 +252,6 @@ class Bmv2:
         self._controller.await_ready(READY_TIMEOUT_S)
         if self._files is None:
             list(self._stream(iter(())))
-
-
-def ending_with_us() -> list[str]:
-    """Return the words before a command that have the kernel end it when our process has ended.
-
-    They are util-linux's `setpriv`, which becomes the command: gRPC's threads forbid code of ours
-    between fork and exec. Without it, only our own clean-up ends the command.
-    """
-    found = shutil.which("setpriv")
-    return [] if found is None else [found, "--pdeathsig", "KILL", "--"]
 
 
 def free_port() -> int:

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 
 from ringleaf.errors import ConfigError
+from ringleaf.safe_path import safe_path
 from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
 from ringleaf.switches.stf.runner import StfTest, run_test
 
@@ -85,7 +86,8 @@ def _pool(
     jobs: Sequence[StfTest], workers: int, timeout_s: int
 ) -> Iterator[tuple[StfTest, StfOutcome | None]]:
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max(min(workers, len(jobs)), 1), mp_context=context) as pool:
+    count = max(min(workers, len(jobs)), 1)
+    with safe_path(), ProcessPoolExecutor(count, mp_context=context) as pool:
         futures: dict[Future[StfOutcome], StfTest] = {
             pool.submit(run_in_time, job, timeout_s): job for job in jobs
         }

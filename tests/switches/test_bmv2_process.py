@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ringleaf.errors import BackendError
-from ringleaf.switches.bmv2 import process
 from ringleaf.switches.bmv2.binaries import BINARY
+from ringleaf.switches.bmv2.enclosed import alone, beside
 from ringleaf.switches.bmv2.process import Bmv2
 
 
@@ -38,11 +39,8 @@ def test_process_ends_when_it_does_not_start(
 
 def test_process_ends_when_ours_is_killed() -> None:
     """Then nothing of ours cleans up, so the kernel has to."""
-    words = process.ending_with_us()
-    if not words:
-        pytest.skip("util-linux's setpriv is not installed")
     started = subprocess.run(
-        [sys.executable, "-c", KILLED, *words, "sleep", "600"],
+        [sys.executable, "-c", KILLED, *alone("sleep", "600")],
         capture_output=True,
         text=True,
         check=False,
@@ -54,6 +52,45 @@ def test_process_ends_when_ours_is_killed() -> None:
         return
     ended, _, _ = select.select([alive], [], [], 60)
     assert ended
+
+
+LISTENS = """
+import socket, sys
+one = socket.create_server(("0.0.0.0", 0))
+print(one.getsockname()[1], flush=True)
+met, _ = one.accept()
+met.sendall(b"met")
+"""
+MEETS = """
+import socket, sys
+print(socket.create_connection(("127.0.0.1", int(sys.argv[1]))).recv(3).decode())
+"""
+
+
+def has_networks() -> bool:
+    """Whether the kernel gives this user a network, by the judgement of util-linux."""
+    command = ["unshare", "--net", "true"] if os.getuid() == 0 else ["unshare", "-U", "-n", "true"]
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def test_only_who_is_let_in_reaches_an_enclosed_port() -> None:
+    if not has_networks():
+        pytest.skip("the kernel gives this user no networks")
+    with subprocess.Popen(
+        alone(sys.executable, "-c", LISTENS), stdout=subprocess.PIPE, text=True
+    ) as listens:
+        try:
+            assert listens.stdout is not None
+            port = listens.stdout.readline().strip()
+            with pytest.raises(ConnectionRefusedError), socket.socket() as one:
+                one.connect(("127.0.0.1", int(port)))
+            meets = beside(listens.pid, sys.executable, "-c", MEETS, port)
+            assert subprocess.check_output(meets, text=True) == "met\n"
+        finally:
+            listens.kill()
 
 
 KILLED = """

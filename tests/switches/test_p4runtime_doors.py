@@ -11,8 +11,9 @@ import grpc  # type: ignore[import-untyped]
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from ringleaf.errors import ConfigError
-from ringleaf.experiments.commands.serve import read_token
+from ringleaf.errors import BackendError, ConfigError
+from ringleaf.experiments.commands import shell
+from ringleaf.experiments.commands.serve import check_open, read_token
 from ringleaf.switches.server.device import Device
 from ringleaf.switches.server.server import Server
 
@@ -68,15 +69,49 @@ def test_beyond_this_machine_a_token_is_needed(address: str) -> None:
     Server([], address, token=TOKEN)
 
 
+@pytest.mark.parametrize("token", [None, Path("token")])
+def test_a_port_has_a_token_or_is_open_by_intent(token: Path | None) -> None:
+    with pytest.raises(
+        ConfigError, match=r"a port needs a token, or none by intent, got --grpc a:1"
+    ):
+        check_open("a:1", token, is_open=token is not None)
+    check_open("a:1", token, is_open=token is None)
+
+
+def test_a_socket_in_use_is_left_alone(tmp_path: Path) -> None:
+    address = f"unix:{tmp_path / 'switch.sock'}"
+    check_open(address, None, is_open=False)
+    with Server([Device(1)], address):
+        with pytest.raises(BackendError, match=r"can't listen, got unix:.*another switch does"):
+            check_open(address, None, is_open=False)
+        assert capabilities(address).p4runtime_api_version
+
+
+def test_the_shell_finds_the_socket_that_switches_take_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, mine = tmp_path / "other", tmp_path / "mine"
+    monkeypatch.setattr(shell, "state_folders", lambda: [other, mine])
+    assert shell.find_default() == f"unix:{mine}/switch.sock"
+    for folder in (other, mine):
+        folder.mkdir(mode=0o700)
+    assert shell.find_default() == f"unix:{other}/switch.sock"
+    (mine / "switch.sock").touch()
+    assert shell.find_default() == f"unix:{mine}/switch.sock"
+    mine.chmod(0o777)  # so anybody may have put it there
+    assert shell.find_default() == f"unix:{other}/switch.sock"
+
+
 def test_a_token_is_made_once_and_is_private(tmp_path: Path) -> None:
     path = tmp_path / "token"
     token = read_token(path)
     assert len(token) >= 32
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert read_token(path) == token
-    path.chmod(0o666)
-    with pytest.raises(ConfigError, match="must be a file that only you can write; chmod 600 it"):
-        read_token(path)
+    for mode in (0o666, 0o644, 0o640):
+        path.chmod(mode)
+        with pytest.raises(ConfigError, match="only you can read and write; chmod 600 it"):
+            read_token(path)
     path.chmod(0o600)
     path.write_text("short")
     with pytest.raises(ConfigError, match="must be 16 letters or more, got 5"):

@@ -51,7 +51,9 @@ def test_the_shell_writes_and_reads_all_it_knows(address: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [r"127\.0\.0\.1:\d+", "unix:.*/switch.sock"], ids=["tcp", "unix"])
 def test_make_shell_opens_a_prompt(at: str, tmp_path: Path) -> None:
-    grpc = f"unix:{tmp_path / 'switch.sock'}" if at.startswith("unix") else "127.0.0.1:0"
+    grpc = ["--grpc", f"unix:{tmp_path / 'switch.sock'}"]
+    if not at.startswith("unix"):
+        grpc = ["--grpc", "127.0.0.1:0", "--no-token"]
     serve = [
         sys.executable,
         "-m",
@@ -60,7 +62,7 @@ def test_make_shell_opens_a_prompt(at: str, tmp_path: Path) -> None:
         "p4/build/forward.json",
     ]
     with subprocess.Popen(
-        [*serve, "--grpc", grpc, "--count", "2"],
+        [*serve, *grpc, "--count", "2"],
         stdout=subprocess.PIPE,
         text=True,
         cwd=ROOT,

@@ -13,7 +13,6 @@ from commanding import ROOT, SCRIPTS, train
 
 from ringleaf.experiments.train.launch import version_hint
 from ringleaf.experiments.train.on_cpu import hint
-from ringleaf.experiments.train.processes import _free_port
 from ringleaf.experiments.train.spawning import rank_of
 from ringleaf.experiments.train.wire import FOLDER
 
@@ -23,7 +22,7 @@ STARTS = SCRIPTS / "starts_ranks.py"
 @pytest.mark.parametrize("how", ["spawn", "module", "later", "start", "processes", "named"])
 def test_ranks_that_a_script_starts_are_ours(how: str, tmp_path: Path) -> None:
     """1 + 2 + 3 = 6 on each, over the network: the table has the call, once."""
-    done = train(tmp_path, STARTS, how, str(_free_port()), ranks=3)
+    done = train(tmp_path, STARTS, how, "29501", ranks=3)
 
     assert done.returncode == 0, done.stderr
     assert sorted(line for line in done.stdout.splitlines() if line.startswith("rank")) == [
@@ -31,6 +30,16 @@ def test_ranks_that_a_script_starts_are_ours(how: str, tmp_path: Path) -> None:
     ]
     (row,) = (line for line in done.stdout.splitlines() if "all_reduce" in line)
     assert row.split()[:3] == ["all_reduce", "world", "16"]
+
+
+def test_ranks_meet_in_files_however_a_script_meets(tmp_path: Path) -> None:
+    """By the environment, by an address, which begins anew, and by a store of its own."""
+    done = train(tmp_path, SCRIPTS / "meets.py", ranks=3)
+
+    assert done.returncode == 0, done.stderr
+    assert sorted(line for line in done.stdout.splitlines() if line.startswith("rank")) == [
+        f"rank {rank}: [6.0, 6.0, 6.0]" for rank in range(3)
+    ]
 
 
 def test_another_number_of_ranks_is_refused_in_a_line(tmp_path: Path) -> None:
