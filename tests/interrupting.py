@@ -98,7 +98,7 @@ def end_at(
 
 def _shared() -> set[str]:
     """Return the names of ours in /dev/shm."""
-    return {str(path) for path in Path("/dev/shm").glob("ringleaf-*")}
+    return {str(path) for path in Path("/dev/shm").glob("ringleaf-train-*")}
 
 
 def _processes(session: int) -> list[str]:
