@@ -70,7 +70,7 @@ def compiled(signature: Any, **more: Any) -> Callable[[F], F]:
         with typeinfer.register_dispatcher(dispatcher):
             dispatcher.compile(signature)
         dispatcher.disable_compile()
-        return dispatcher  # type: ignore[no-any-return]
+        return dispatcher
 
     return decorate
 

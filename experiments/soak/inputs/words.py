@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ringleaf.errors import choose
 from ringleaf.experiments.soak.guards import SlowError, time_limit
 from ringleaf.experiments.soak.inputs.kind import PROGRAMS, ROOT, STF, TRACES, Kind
 
@@ -268,20 +269,34 @@ def _fault(status: int, said: str, took_s: float) -> str:
 
 def _perform(words: Sequence[str]) -> int | None:
     """Carry out a command; return its status, or None if it has begun to work."""
-    from ringleaf.experiments.commands.cli import perform
+    from ringleaf.experiments.commands import cli
 
+    cli._app_for = _command_for  # type: ignore[assignment]
     argv, before = sys.argv, signal.signal(signal.SIGALRM, _ring)
     sys.argv = ["ringleaf", *words]
     signal.setitimer(signal.ITIMER_REAL, WAIT_S)
     try:
         with time_limit(WORK_S):
-            return perform(words)
+            return cli.perform(words)
     except (WorkError, SlowError):
         return None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         sys.argv = argv
+
+
+@cache
+def _command_for(first: str) -> Any:
+    """Return the command line for a first word, as `cli` makes it, but once: it takes most time."""
+    from typer.main import get_command
+
+    from ringleaf.experiments.commands import cli
+
+    names = (
+        () if first.startswith("-") else (choose("command line", "command", first, cli.COMMANDS),)
+    )
+    return get_command(cli.make_app(*([names] if names else [])))
 
 
 def _ring(*_: object) -> None:
