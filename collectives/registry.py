@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.files.algorithm import read_algorithm
@@ -20,6 +20,7 @@ from ringleaf.collectives.synthesis.names import is_synthesised
 from ringleaf.registry import Registry
 
 
+@runtime_checkable
 class Aggregating(Protocol):
     """An aggregation system, as far as collectives need to know it (`ringleaf.ina.systems`)."""
 
@@ -27,7 +28,15 @@ class Aggregating(Protocol):
     def algorithm(self) -> Algorithm: ...
 
 
-SYSTEMS: Registry[Aggregating] = Registry("systems", "system", "ina", "SYSTEM", module="system")
+SYSTEMS: Registry[Aggregating] = Registry(
+    "systems",
+    "system",
+    "ina",
+    "SYSTEM",
+    module="system",
+    kind=Aggregating,
+    taken=lambda: ALGORITHMS.shipped(),
+)
 
 
 class _Others(Mapping[str, Algorithm]):

@@ -7,7 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from errno import EPIPE
+from errno import EAGAIN, EDQUOT, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSPC, EPIPE
 from functools import wraps
 from typing import Annotated, Any
 
@@ -79,9 +79,18 @@ def guard(command: Callable[..., None]) -> Callable[..., None]:
         except (KeyboardInterrupt, RingleafError) as error:
             raise typer.Exit(_report(error)) from None
         except (Exception, SystemExit) as error:  # noqa: BLE001 - other packages raise what they like
-            raise typer.Exit(_report(_explained(error))) from None
+            raise typer.Exit(report(error)) from None
 
     return guarded
+
+
+def report(error: BaseException) -> int:
+    """Say what has ended a command, and return its exit status.
+
+    Raises:
+        BaseException: The error, if it is a fault of ours.
+    """
+    return _report(_explained(error))
 
 
 def _explained(error: BaseException) -> BaseException:
@@ -96,9 +105,41 @@ def _explained(error: BaseException) -> BaseException:
         failed = BackendError(told)
         failed.__cause__ = error
         return failed
+    if told := _limit(error):
+        failed = BackendError(told)
+        failed.__cause__ = error
+        return failed
     if isinstance(error, OSError) or interrupts.asked():
         return error
     raise error
+
+
+def _limit(error: BaseException) -> str:
+    """Return a line for a limit of the machine or of this process that was met, or ""."""
+    said = plugins.described(error)
+    if isinstance(error, MemoryError):
+        return f"memory: there is not enough, got {said}; take smaller sizes, or raise ulimit -v"
+    if isinstance(error, RuntimeError) and "start new thread" in said:
+        return f"threads: the system allows no more, got {said}; raise ulimit -u or -v"
+    if isinstance(error, ImportError | OSError) and any(each in said for each in _NOT_LOADED):
+        return f"library: can't be loaded, got {said}; raise ulimit -v, or install it again"
+    if isinstance(error, OSError) and error.errno in _LIMITS:
+        what, remedy = _LIMITS[error.errno]
+        return f"{error.filename or 'system'}: {what}, got {error.strerror}; {remedy}"
+    return ""
+
+
+_NOT_LOADED = ("shared object", "cannot open shared", "failed to map", "cannot allocate memory")
+_LIMITS = {
+    EMFILE: ("this process may open no more files", "raise ulimit -n"),
+    ENFILE: ("the system may open no more files", "end other programs"),
+    ENOMEM: ("there is not enough memory", "take smaller sizes, or raise ulimit -v"),
+    EAGAIN: ("the system allows no more processes", "raise ulimit -u"),
+    EFBIG: ("files may not be as large", "raise ulimit -f"),
+    ENOSPC: ("its disk is full", "free some room, or name another folder"),
+    EDQUOT: ("the user's share of its disk is full", "free some room, or name another folder"),
+}
+"""Errors of the system that are limits: what they mean, and what to do."""
 
 
 def _report(error: BaseException) -> int:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,8 +30,9 @@ def stage() -> str:
 
     import ringleaf.compiled  # noqa: F401  # says where compiled code is kept
 
-    folder = Path(numba.config.CACHE_DIR)
-    return LOADING if folder.is_dir() and any(folder.iterdir()) else COMPILING
+    with suppress(OSError):
+        return LOADING if any(Path(numba.config.CACHE_DIR).iterdir()) else COMPILING
+    return COMPILING
 
 
 def load(spec: CollectiveSpec) -> None:

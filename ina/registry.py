@@ -67,7 +67,8 @@ def of_programs(brought: Callable[[System], Mapping[str, T]]) -> dict[str, tuple
     one name, as those that have our programs do, ours goes first.
     """
     found: dict[str, tuple[str, T]] = {}
-    for system in (*SYSTEMS.shipped(), *SYSTEMS):
-        for program, item in brought(SYSTEMS[system]).items():
+    systems = dict(SYSTEMS.items())  # a package's that fails is left out
+    for system in (*SYSTEMS.shipped(), *systems):
+        for program, item in brought(systems[system]).items():
             found.setdefault(PurePath(program).name, (program, item))
     return found

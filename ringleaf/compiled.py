@@ -14,14 +14,14 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import caching, cgutils, event
+from numba.core import cgutils, event, typeinfer
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic, overload, register_jitable
 
 from ringleaf import compiling, numba_blas
 from ringleaf.callbacks import FUNCTION
+from ringleaf.machine_code import MachineCode
 from ringleaf.native import ARENA, data_of
-from ringleaf.plugins import warn
 from ringleaf.private import cache_folder
 from ringleaf.shipped import PACKAGE
 from ringleaf.sources import digest
@@ -35,20 +35,6 @@ _COMPILED_FOLDERS = ("", "switches", "hosts", "ina", "networks")
 
 if not os.environ.get("NUMBA_CACHE_DIR"):
     numba.config.CACHE_DIR = str(cache_folder() / "numba" / digest(PACKAGE, _COMPILED_FOLDERS))
-
-_save = caching.Cache.save_overload
-
-
-def _save_or_warn(cache: Any, signature: Any, data: Any) -> None:
-    """Keep a function's machine code; if the disk is full, it is compiled again next time."""
-    try:
-        _save(cache, signature, data)
-    except OSError as error:
-        kept = numba.config.CACHE_DIR
-        warn(f"{kept}: compiled code can't be kept: {error.strerror}; the next run compiles again")
-
-
-caching.Cache.save_overload = _save_or_warn
 
 HANDLER = types.int64(ARENA, types.int64, types.int64, types.int64)
 """`handler(arena, at, packet, now_ps) -> int`: what the event loop calls on every component."""
@@ -75,8 +61,18 @@ def inline(function: F) -> F:
 
 def compiled(signature: Any, **more: Any) -> Callable[[F], F]:
     """Compile a function that Python calls, now or from the cache; `more` is for Numba."""
-    decorator: Callable[[F], F] = numba.njit(signature, cache=True, **_OPTIONS, **more)
-    return decorator
+
+    def decorate(function: F) -> F:
+        if numba.config.DISABLE_JIT:
+            return function
+        dispatcher: Any = numba.njit(**_OPTIONS, **more)(function)
+        dispatcher._cache = MachineCode(function)  # as Numba's `cache=True` sets its own
+        with typeinfer.register_dispatcher(dispatcher):
+            dispatcher.compile(signature)
+        dispatcher.disable_compile()
+        return dispatcher
+
+    return decorate
 
 
 def handler(function: F) -> F:

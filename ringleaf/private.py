@@ -6,6 +6,7 @@ Numba's cache of machine code is pickles, which run code when they are read.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -22,16 +23,36 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 def cache_folder() -> Path:
     """Return the folder where generated modules and machine code are kept between runs.
 
-    What lies there is executed, so it is this user's alone (`private_folder`).
+    What lies there is executed, so it is this user's alone (`private_folder`). For a user without a
+    home, or with one that can't be written, it is below the folder for temporary files. One that is
+    there, and can only be read, is as good.
 
     Raises:
-        ConfigError: If others could have written to it.
+        ConfigError: If others could have written to it, or there is no place for it.
     """
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "ringleaf"
-    with suppress(OSError):  # who needs it will say that it can't be made
-        private_folder(folder)
-    return folder
+    places = []
+    for folder in _places():
+        with suppress(OSError):
+            return private_folder(folder)
+        if os.path.isdir(folder):  # `Path.is_dir` fails if it may not look
+            return folder
+        places.append(str(folder))
+    raise ConfigError(
+        f"cache: must be a folder that can be written, got {', '.join(places) or 'none'}; set "
+        "XDG_CACHE_HOME to a folder of your own"
+    )
+
+
+def _places() -> Iterator[Path]:
+    """Yield where the cache may be, the best first."""
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        yield Path(base) / "ringleaf"
+    else:
+        with suppress(RuntimeError):  # nobody knows a home
+            if os.path.isdir(home := Path.home()):  # none is made
+                yield home / ".cache" / "ringleaf"
+    with suppress(OSError):
+        yield private_folder(Path(tempfile.gettempdir(), f"ringleaf-{os.geteuid()}")) / "cache"
 
 
 def private_folder(path: Path) -> Path:
@@ -62,18 +83,53 @@ def keep_text(path: Path, text: str) -> None:
     """Write a file below `cache_folder` whole; one that has this text already stays untouched."""
     if is_private_file(path) and path.read_bytes() == text.encode():
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    keep(path, text.encode())
+
+
+def keep(path: Path, data: bytes) -> None:
+    """Write a file below `cache_folder` whole or not at all, whatever is in its place.
+
+    Raises:
+        OSError: If it can't be written.
+    """
+    make_room(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    with naming(path), os.fdopen(handle, "w") as file:
-        file.write(text)
-    Path(temporary).replace(path)
+    try:
+        with naming(path), os.fdopen(handle, "wb") as file:
+            file.write(data)
+        if path.is_dir() and not path.is_symlink():
+            remove(path)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def remove(path: Path) -> None:
+    """Remove what is in a file's place below `cache_folder`, whatever it is, if possible."""
+    with suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def make_room(path: Path) -> None:
+    """Make the folder of a file; what is in the place of a folder below the cache is removed."""
+    if path.parent.is_dir():
+        return
+    top = cache_folder()
+    for folder in reversed(path.parents):
+        if top in folder.parents and not folder.is_dir():
+            remove(folder)
+    path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def is_private_file(path: Path) -> bool:
     """Whether this is a plain file of this user's that others can't write to."""
     try:
         return _doubt(path.lstat(), folder=False) is None
-    except FileNotFoundError:
+    except OSError:
         return False
 
 

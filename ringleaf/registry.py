@@ -75,29 +75,21 @@ class Registry(Mapping[str, T], Generic[T]):
                 continue
             places[plugin.name] = ours[plugin.name] = plugin.value
             self._plugins[plugin.name] = plugin
+        for name in [name for name in self._plugins if name in self._others]:
+            warn(self._left_out(self._plugins.pop(name), "another family's"))
+            del places[name]
         for name in self._others:
-            if name in self._plugins:
-                warn(self._left_out(self._plugins.pop(name), "another family's"))
-                del places[name]
-            elif name in places:
-                self._warn_of_other(name, places[name])
+            if name in places:
+                raise ConfigError(
+                    f"{self._what} {name}: must have a name of its own, got that of another "
+                    f"family's member, beside {places[name]}; rename one of them"
+                )
         return dict(sorted(places.items()))
 
     def _left_out(self, plugin: Plugin, place: str) -> str:
         return (
             f"{plugin.package}: {self._what} must have a name of its own, got {plugin.name!r}, "
             f"which is {place}; it is left out until its entry point is renamed"
-        )
-
-    def _warn_of_other(self, name: str, place: str) -> None:
-        """Warn of a package's member of another family with a name of ours."""
-        for plugin in find_plugins():
-            if plugin.name == name:
-                warn(self._left_out(plugin, place))
-                return
-        raise ConfigError(
-            f"{self._what} {name}: must have a name of its own, got that of another "
-            f"family's member, beside {place}; rename one of them"
         )
 
     def _own(self) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import re
 import sys
 import threading
@@ -38,6 +39,7 @@ PIPELINE = "pipeline"
 """The title of code that P4Runtime has brought: equal code is compiled once for all devices."""
 
 LONGEST_NAME = 40  # letters in the name of a module's file
+_LOCK = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 _COMPILING = threading.Lock()
 
@@ -184,11 +186,12 @@ class Program:
 def _store(text: str, name: str) -> Path:
     """Return the file with this text in the cache, which is named after its digest.
 
-    It is there for people, debuggers and Numba's cache of machine code, which depends on its date:
-    so a file that has this text stays untouched. It is never executed.
+    It is there for people and debuggers, and never executed: a cache that can't be written may
+    lack it.
     """
     path = _file_of(text, name)
-    keep_text(path, text)
+    with suppress(OSError):
+        keep_text(path, text)
     return path
 
 
@@ -200,7 +203,8 @@ def _one_at_a_time(path: Path) -> Iterator[None]:
     """
     with ExitStack() as stack:
         with suppress(OSError):  # a cache that is only read has it all
-            lock = stack.enter_context(path.with_suffix(".lock").open("w"))
+            lock = os.open(path.with_suffix(".lock"), _LOCK, 0o600)
+            stack.callback(os.close, lock)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

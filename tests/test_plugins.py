@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -169,3 +171,66 @@ def test_rows_list_packages_and_say_which_fail(
     assert rows["mine"]["source"] == "package failing 1.2"
     assert "fails: its name is taken" in rows["ring"]["title"]
     assert "did you mean 'codecs'?" in rows["other"]["title"]
+
+
+FAMILIES = {
+    "workloads": "sync",
+    "formats": "csv",
+    "sparse_allreduces": "oktopk",
+    "synthesisers": "tacos",
+    "systems": "switchml",
+    "algorithms": "ring",
+    "topology_formats": "astra",
+    "machines": "dgx1",
+    "topologies": "fattree",
+    "disciplines": "fifo",
+    "codecs": "base3",
+    "compressors": "topk",
+    "windows": "a2tp",
+    "allocators": "equal",
+    "models": "vgg16",
+    "schedulers": "fifo",
+    "offloads": "fcsn",
+    "controllers": "dcqcn",
+}
+"""The families, each with the name of a member of ours."""
+
+FOREIGN = (("systems", "tree"), ("algorithms", "tacos"), ("algorithms", "oktopk"))
+"""Names that members of ours of other families have."""
+
+
+def test_the_list_of_families_is_whole() -> None:
+    root = Path(__file__).parents[1]
+    rooms = ("collectives", "experiments", "hosts", "ina", "networks", "ringleaf", "topologies")
+    texts = [path.read_text() for room in rooms for path in (root / room).rglob("*.py")]
+    named = {name for text in texts for name in re.findall(r'Registry\(\s*"(\w+)"', text)}
+    assert named == set(FAMILIES)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--dry-run"], ["nic", "--help"]])
+@pytest.mark.parametrize("are_taken", [True, False])
+def test_members_that_fail_disable_no_command(
+    words: list[str], are_taken: bool, tmp_path: Path
+) -> None:
+    """One process per command, with a package that has a member for each family."""
+    members = [*FAMILIES.items(), *FOREIGN] if are_taken else [(each, "new") for each in FAMILIES]
+    grouped: dict[str, list[str]] = {}
+    for family, name in members:
+        grouped.setdefault(family, []).append(f"{name} = failing:MEMBER\n")
+    points = "".join(f"[ringleaf.{family}]\n{''.join(lines)}" for family, lines in grouped.items())
+    Package(tmp_path, points).says("MEMBER = 1\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "ringleaf", *words],
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[1]}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for line in done.stderr.splitlines():
+        assert re.match(
+            r"ringleaf: (package failing 1\.2: .* left out|.* of package failing)", line
+        )
+    if are_taken:
+        for name in ("ring", "tree", "tacos", "oktopk", "switchml"):
+            assert f"must have a name of its own, got '{name}'" in done.stderr

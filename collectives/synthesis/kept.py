@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -12,9 +11,8 @@ from ringleaf.collectives.interchange import from_json, to_json
 from ringleaf.collectives.synthesis.problem import Plan, Problem, Synthesiser
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError
-from ringleaf.private import cache_folder, is_private_file, private_folder
-
-MOST_BYTES = 1 << 28
+from ringleaf.private import cache_folder
+from ringleaf.sealed import read_sealed, write_sealed
 
 
 def path_of(synthesiser: Synthesiser, problem: Problem) -> Path:
@@ -32,21 +30,22 @@ def path_of(synthesiser: Synthesiser, problem: Problem) -> Path:
         *(() if problem.sketch is None else (problem.sketch,)),
     )
     name = blake2b(repr(parts).encode(), digest_size=16).hexdigest()
-    return cache_folder() / "synthesis" / f"{synthesiser.name}-{name}.json"
+    return cache_folder() / "synthesis" / f"{synthesiser.name}-{name}.plan"
 
 
 def load(synthesiser: Synthesiser, problem: Problem) -> Plan | None:
     """Return the plan that was kept, proved again; None: there is none, or none that is right."""
     path = path_of(synthesiser, problem)
-    if not is_private_file(path) or path.stat().st_size > MOST_BYTES:
+    text = read_sealed(path, path.name)
+    if text is None:
         return None
     try:
-        head, text = path.read_text(encoding="utf-8").split("\n", 1)
+        head, rows = text.decode().split("\n", 1)
         facts = json.loads(head)
         notes = tuple((str(name), str(value)) for name, value in facts["notes"])
-        plan = Plan(from_json(text), int(facts["expected_ps"]), int(facts["bound_ps"]), notes)
+        plan = Plan(from_json(rows), int(facts["expected_ps"]), int(facts["bound_ps"]), notes)
         verify(plan.schedule)
-    except (ScheduleError, OSError, ValueError, KeyError, TypeError):
+    except (ScheduleError, ValueError, KeyError, TypeError):
         return None
     schedule = plan.schedule
     fits = schedule.ranks == problem.ranks and schedule.collective is problem.collective
@@ -61,9 +60,6 @@ def save(synthesiser: Synthesiser, problem: Problem, plan: Plan) -> None:
         "bound_ps": plan.bound_ps,
         "notes": [list(note) for note in plan.notes],
     }
+    text = f"{json.dumps(facts)}\n{to_json(plan.schedule)}"
     with suppress(OSError):
-        private_folder(path.parent)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(f"{json.dumps(facts)}\n{to_json(plan.schedule)}", encoding="utf-8")
-        part.chmod(0o600)
-        part.replace(path)
+        write_sealed(path, text.encode(), path.name)

@@ -33,9 +33,11 @@ def is_synthesised(name: str) -> bool:
     """Return whether this names a synthesised algorithm; only its synthesiser is loaded."""
     name, colon, _ = name.partition(":")
     synthesiser, _, suffix = name.partition("-")
-    if synthesiser not in SYNTHESISERS or (colon and not SYNTHESISERS[synthesiser].takes_sketch):
+    if synthesiser not in SYNTHESISERS or (suffix and suffix not in SUFFIXES):
         return False
-    return not suffix or SUFFIXES.get(suffix) in SYNTHESISERS[synthesiser].collectives[1:]
+    if colon and not SYNTHESISERS[synthesiser].takes_sketch:
+        return False
+    return not suffix or SUFFIXES[suffix] in SYNTHESISERS[synthesiser].collectives[1:]
 
 
 class WithSynthesised(Collection[str]):

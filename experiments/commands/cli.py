@@ -15,7 +15,7 @@ import typer
 import ringleaf
 from ringleaf import interrupts, numba_blas
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.console import FAILURE, USAGE, complain, say
+from ringleaf.experiments.console import FAILURE, USAGE, complain, report, say
 
 COMMANDS = {
     "run": "commands.run",
@@ -110,6 +110,8 @@ def perform(words: Sequence[str]) -> int:
     except _UsageError as error:
         complain(_usage_complaint(words, error))
         return USAGE
+    except (OSError, MemoryError, ImportError) as error:  # where commands are loaded
+        return report(error)
     except (typer.Abort, EOFError) as error:
         if number := interrupts.asked():
             complain(interrupts.told(number, error))

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ringleaf import plugins
 from ringleaf.experiments.checks import check_machine_for
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.folder import check_out, check_own
@@ -18,7 +19,7 @@ from ringleaf.experiments.nic.workload import Workload
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import with_options
-from ringleaf.hosts.nic.registry import OFFLOADS
+from ringleaf.hosts.nic.registry import OFFLOADS, Offload
 
 SpecFile = Annotated[
     Path | None,
@@ -33,14 +34,24 @@ DryRun = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command, with a command below it for each workload."""
+    """Add the command, with one below it for each workload; a package's that fails has none."""
     below = typer.Typer(no_args_is_help=True, help="Workloads that NICs compute.")
-    for name in OFFLOADS:
-        workload: Workload[Any] = import_module(OFFLOADS[name].workload).WORKLOAD
-        given = {key: each for key, each in options_of(workload.spec).items() if each.flags}
-        command = with_options(_command_for(workload), given)
-        below.command(name, help=f"Run the {OFFLOADS[name].title}.")(guard(command))
+    for name, offload in OFFLOADS.items():
+        try:
+            command = guard(_command_of(offload))
+        except Exception as error:
+            if not (told := plugins.failure(error)):
+                raise
+            plugins.warn(f"offload {name}: is left out: {told}")
+        else:
+            below.command(name, help=f"Run the {offload.title}.")(command)
     app.add_typer(below, name="nic")
+
+
+def _command_of(offload: Offload) -> Callable[..., None]:
+    workload: Workload[Any] = import_module(offload.workload).WORKLOAD
+    given = {key: each for key, each in options_of(workload.spec).items() if each.flags}
+    return with_options(_command_for(workload), given)
 
 
 def _command_for(workload: Workload[Any]) -> Callable[..., None]:

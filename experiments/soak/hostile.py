@@ -21,6 +21,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -28,6 +29,7 @@ from typing import Any
 
 from ringleaf.experiments.soak.guards import BreachError, SlowError, Watch, limit_memory, time_limit
 from ringleaf.experiments.soak.inputs.mutators import OWNED
+from ringleaf.experiments.soak.inputs.words import FaultError
 from ringleaf.experiments.soak.kinds import KINDS, REFUSALS, prepare
 from ringleaf.experiments.soak.shrink import shrink
 from ringleaf.private import cache_folder
@@ -61,8 +63,8 @@ class Tally:
 def draw(seed: int, number: int, only: str | None = None) -> tuple[str, bytes]:
     """Return an input and its kind."""
     rng = random.Random(f"{seed} {number}")
-    names = list(KINDS) if only is None else [only]
-    kind = rng.choices(names, [KINDS[name].share for name in names])[0]
+    shares = {name: each.share for name, each in KINDS.items()} if only is None else {only: 1}
+    kind = rng.choices(list(shares), list(shares.values()))[0]
     return kind, KINDS[kind].draw(rng)[:LONGEST]
 
 
@@ -80,8 +82,9 @@ class Feeder:
         folder.mkdir()
         worked, sign, story = False, "", ""
         try:
-            with self._watch.on(), time_limit(LIMIT_S):
-                KINDS[kind].feed(data, folder)
+            of = KINDS[kind]
+            with self._watch.on() if of.is_watched else nullcontext(), time_limit(LIMIT_S):
+                of.feed(data, folder)
             worked = True
         except REFUSALS:
             pass
@@ -104,6 +107,8 @@ class Feeder:
 
 def _sign(error: BaseException) -> str:
     """Return the error's type and place: the innermost line of our own code."""
+    if isinstance(error, FaultError):
+        return error.sign
     places = traceback.extract_tb(error.__traceback__)
     root = str(Path(__file__).resolve().parents[2])
     ours = [place for place in places if place.filename.startswith(root)]

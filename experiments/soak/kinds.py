@@ -19,6 +19,7 @@ from ringleaf.experiments.soak.inputs import (
     spec,
     stf,
     trace,
+    words,
 )
 from ringleaf.experiments.soak.inputs.device import device_program
 from ringleaf.experiments.soak.inputs.kind import REFUSALS, Kind
@@ -51,5 +52,6 @@ KINDS: dict[str, Kind] = {
     "stf": stf.KIND,
     "trace": trace.KIND,
     "schedule": schedule.KIND,
+    "words": words.KIND,
 }
 """By name. Which input has a number depends on their order."""

@@ -149,7 +149,7 @@ class Target:
         self._token = folder / "token" if token else None
         command = [sys.executable, "-m", "ringleaf", "switch", str(PROGRAM)]
         command += ["--grpc", "127.0.0.1:0", "--cpu-port", "64"]
-        command += ["--token", str(self._token)] if self._token else []
+        command += ["--token", str(self._token)] if self._token else ["--no-token"]
         log = (folder / "log").open("w")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         assert self.process.stdout is not None

@@ -10,6 +10,7 @@ from math import cos, pi, sin
 import networkx as nx
 
 from ringleaf.topologies.graph import Point, Role, hosts, switches
+from ringleaf.topologies.layout import placed
 
 PITCH = 62.0  # between neighbouring hosts
 NARROW = 44.0  # the same, if there are more than MOST_WIDE of them
@@ -39,7 +40,8 @@ class Layout:
 
 
 def lay_out(graph: nx.Graph[str]) -> Layout:
-    """Place hosts around a single switch; otherwise follow the topology's own drawing."""
+    """Place hosts around a single switch; otherwise follow the topology's own drawing, if any."""
+    graph = placed(graph)
     members, nodes = hosts(graph), switches(graph)
     if len(nodes) == 1:
         return _fit(_round(members, nodes[0]), _round_sizes(members, nodes[0]), frozenset())

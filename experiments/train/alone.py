@@ -7,11 +7,11 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.train.folder import clean_stale, make_held
 from ringleaf.experiments.train.wire import SOCKET
 
 START_S = 60.0
@@ -28,8 +28,8 @@ def start_fabric(options: str, ranks: int) -> Path:
     Raises:
         ConfigError: If it does not start; it has said why.
     """
-    memory = Path("/dev/shm")
-    folder = Path(tempfile.mkdtemp(prefix="ringleaf-", dir=memory if memory.is_dir() else None))
+    clean_stale()
+    folder, _ = make_held()  # until this process ends, which outlives the fabric
     command = [sys.executable, "-P", "-m", "ringleaf.experiments.commands.cli", "train"]
     command += [*shlex.split(options), "--serve", str(folder), "--ranks", str(ranks)]
     process = subprocess.Popen([*command, "--", sys.argv[0] or "python"])

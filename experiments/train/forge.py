@@ -23,7 +23,6 @@ from ringleaf.experiments.train import launch
 from ringleaf.experiments.train.on_cpu import hint
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of <linux/prctl.h>
-INTERRUPTED = 130
 
 
 class Forge:
@@ -76,6 +75,7 @@ def main() -> None:
     """Make the ranks of a script: `forge PARENT REPORT RANKS SCRIPT [ARGUMENT ...]`."""
     parent, report, ranks, *script = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ranks are told by the terminal, too
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     _die_with_parent(signal.SIGTERM, int(parent))
     launch.preload()
     forge = Forge(int(report), script)
@@ -92,7 +92,7 @@ def _be_rank(rank: int, script: Sequence[str]) -> NoReturn:
     except SystemExit as error:
         status = _status_of(error)
     except KeyboardInterrupt:
-        status = INTERRUPTED  # the run says that it was
+        status = launch.INTERRUPTED  # the run says that it was
     except BaseException as error:  # noqa: BLE001 - as Python does
         if not getattr(error, "is_elsewhere", False):  # the run says why it has ended
             sys.excepthook(*sys.exc_info())

@@ -7,9 +7,11 @@ import runpy
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 from ringleaf.experiments.train.wire import FOLDER
 
@@ -19,6 +21,8 @@ _USUAL = ("torch", "torch.distributed", "torch.optim", "torch.nn.parallel", "tor
 _OURS = tuple(
     f"ringleaf.experiments.train.{name}" for name in ("register", "spawning", "on_cpu", "stores")
 )
+
+INTERRUPTED = 130
 
 KNOWN = ("2.13", "2.14")
 """The releases of PyTorch that scripts are known to run with."""
@@ -45,7 +49,7 @@ def run(rank: int, words: Sequence[str]) -> None:
     from ringleaf.experiments.train.spawning import adopt_spawned_ranks
     from ringleaf.experiments.train.stores import meet_in_files
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, end_at_once)
     np.random.seed()  # else ranks draw alike; Python's own generator knows of forks
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
     sys.argv = list(words)
@@ -58,6 +62,18 @@ def run(rank: int, words: Sequence[str]) -> None:
     adopt_spawned_ranks(rank, ranks)
     keep_on_cpu(ranks)
     runpy.run_path(words[0], run_name="__main__")
+
+
+def end_at_once(_number: int, _frame: FrameType | None) -> NoReturn:
+    """End a rank that is interrupted, without a traceback: the run says that it was.
+
+    An exception would also end in libraries' threads and callbacks, which print it. A script that
+    has something to save handles SIGINT itself.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, RuntimeError):  # it is being written to
+            stream.flush()
+    os._exit(INTERRUPTED)
 
 
 def version_hint(version: str) -> str:

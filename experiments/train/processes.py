@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Self
 
 from ringleaf.experiments.train.server import RankError
@@ -20,6 +21,9 @@ PORT = "29500"
 
 END_S = 10.0
 """The time that ranks have to end by themselves, before they are killed."""
+
+INTERRUPTED_S = 0.5
+"""The same if the run was interrupted: whoever did that does not wait for them."""
 
 
 class Processes:
@@ -55,12 +59,16 @@ class Processes:
             FOLDER: str(self._folder),
         }
         environment.setdefault("OMP_NUM_THREADS", "1")
-        self._forge: subprocess.Popen[bytes] = subprocess.Popen(
-            [*command, str(os.getpid()), str(report), str(ranks), *self._script],
-            env=environment,
-            pass_fds=[report],
-        )
-        os.close(report)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:  # a terminal interrupts all: it has SIGINT blocked until it ignores it
+            self._forge: subprocess.Popen[bytes] = subprocess.Popen(
+                [*command, str(os.getpid()), str(report), str(ranks), *self._script],
+                env=environment,
+                pass_fds=[report],
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            os.close(report)
         return self
 
     def look(self, ended: Sequence[int], gone: int = -1) -> None:
@@ -98,10 +106,16 @@ class Processes:
             self.look(everyone)
         self.look(everyone)
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """End those that are left: they have some seconds, and then are killed."""
+        wait_s = INTERRUPTED_S if isinstance(error, KeyboardInterrupt) else END_S
         for _ in range(3):  # by themselves; as they are told to; by force
-            deadline_s = time.monotonic() + END_S
+            deadline_s = time.monotonic() + wait_s
             while len(self._statuses) < self._ranks and self._hear(deadline_s):
                 pass
             if len(self._statuses) == self._ranks:

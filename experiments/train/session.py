@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import shutil
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,6 +18,7 @@ from ringleaf.experiments.folder import REPORT, RunFolder
 from ringleaf.experiments.results import now, versions, write_config, write_log
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.train import results, table
+from ringleaf.experiments.train.folder import borrowed, fabric_folder
 from ringleaf.experiments.train.hosting import Hosting
 from ringleaf.experiments.train.processes import Processes
 from ringleaf.experiments.train.results import TrainRun
@@ -31,16 +30,6 @@ Emit = Callable[[str], None]
 
 CHAKRA = "chakra"
 """The format of traces, and their folder."""
-
-_MEMORY = Path("/dev/shm")
-
-
-@contextmanager
-def fabric_folder() -> Iterator[Path]:
-    """Yield a folder that only this user can enter, in memory if there is such a place."""
-    above = _MEMORY if _MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(prefix="ringleaf-", dir=above) as name:
-        yield Path(name)
 
 
 @dataclass
@@ -79,7 +68,7 @@ class Session:
     def _run(self, out: RunFolder, serve: Path | None) -> TrainRun:
         out.keep(partial(self._write_config, out.path))
         began_s = time.monotonic()
-        with fabric_folder() if serve is None else _borrowed(serve) as folder:
+        with fabric_folder() if serve is None else borrowed(serve) as folder:
             processes = Processes(self.script, self.spec.ranks, folder) if serve is None else None
             hosting = Hosting(self.spec, folder, *([processes.look] if processes else []))
             self._about = list(table.head(self.spec, self.script, hosting.graph))
@@ -160,12 +149,3 @@ def _write_traces(folder: Path, graph: Graph) -> list[Path]:
 
     folder.mkdir(exist_ok=True)
     return write_trace(graph, CHAKRA, folder, graph.name)
-
-
-@contextmanager
-def _borrowed(folder: Path) -> Iterator[Path]:
-    """Yield the folder of somebody who leaves it to this process."""
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -8,16 +8,20 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
 from ringleaf.p4c import COMPILER, PSA_COMPILER, find_compiler
-from ringleaf.private import cache_folder
+from ringleaf.private import cache_folder, make_room, remove
 from ringleaf.switches.source import PSA, V1MODEL
 
 TIMEOUT_S = 300
 _PSA_OPTIONS = ("--target", "bmv2", "--arch", "psa")
+
+_DIGEST = "digest.txt"
+"""The file beside p4c's outputs that tells whether they are still what it wrote."""
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -40,7 +44,7 @@ def compile_program(source: Path, options: Sequence[str] = ()) -> Path:
     folder = cache_folder() / "p4c" / _digest(source, Path(compiler), options)
     built = folder / f"{source.stem}.json"
     complaint = folder / "error.txt"
-    if not built.exists() and not complaint.exists():
+    if not _is_whole(folder):
         _compile(compiler, source, folder, options)
     if complaint.exists():
         raise ConfigError(f"{source}: p4c: {_first_error(complaint.read_text())}")
@@ -49,7 +53,7 @@ def compile_program(source: Path, options: Sequence[str] = ()) -> Path:
 
 def _compile(compiler: str, source: Path, folder: Path, options: Sequence[str]) -> None:
     """Create a folder with the JSON and P4Info, or with p4c's error messages, in one move."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_room(folder)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         made = Path(temporary, "made")
         made.mkdir()
@@ -64,8 +68,28 @@ def _compile(compiler: str, source: Path, folder: Path, options: Sequence[str]) 
             raise ConfigError(f"{source}: p4c: no end after {TIMEOUT_S} s") from exc
         if done.returncode or not files[0].exists():
             (made / "error.txt").write_text(done.stderr or f"status {done.returncode}")
-        if not folder.exists():
-            made.rename(folder)
+        (made / _DIGEST).write_text(_digest_of(made))
+        if not _is_whole(folder):
+            remove(folder)
+            with suppress(OSError):  # another process was faster
+                made.rename(folder)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Return whether a folder holds what p4c has written."""
+    try:
+        return (folder / _DIGEST).read_text() == _digest_of(folder)
+    except (OSError, ValueError):
+        return False
+
+
+def _digest_of(folder: Path) -> str:
+    """Return a digest of all files in a folder, but for that of the digest itself."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if path.name != _DIGEST:
+            digest.update(f"{path.name} {path.stat().st_size}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def architecture(source: Path) -> str:

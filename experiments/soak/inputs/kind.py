@@ -29,3 +29,4 @@ class Kind:
     share: int  # of all inputs
     draw: Callable[[random.Random], bytes]
     feed: Callable[[bytes, Path], None]
+    is_watched: bool = True  # whether it must not write elsewhere, nor start processes

@@ -13,6 +13,7 @@ from ringleaf.collectives.synthesis import search
 from ringleaf.collectives.synthesis.problem import Problem
 from ringleaf.collectives.wires import Wire, Wires
 from ringleaf.errors import ConfigError, ScheduleError
+from ringleaf.sealed import write_sealed
 
 MESH = grid((2, 2), (1, 1), 1, wrap=False)
 
@@ -43,10 +44,12 @@ def test_a_kept_plan_is_found_again_and_a_spoilt_one_is_not_believed(tmp_path: P
     first = search.synthesise("tacos", problem)
     [file] = (tmp_path / "ringleaf" / "synthesis").iterdir()
     assert search.synthesise("tacos", problem).schedule == first.schedule
-    text = file.read_text()
+    text = file.read_text().partition("\n")[2]
     for spoilt in ("", "{}\n", text.replace('"reduce"', '"copy"'), text[:-40]):
-        file.write_text(spoilt)
+        write_sealed(file, spoilt.encode(), file.name)
         assert search.synthesise("tacos", problem).schedule == first.schedule
+    file.write_bytes(file.read_bytes().replace(b'"expected_ps": ', b'"expected_ps": 1'))
+    assert search.synthesise("tacos", problem).expected_ps == first.expected_ps
 
 
 def test_an_absent_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,57 @@
+"""Limits of the machine end a command with one line that says which, and what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+import typer
+
+from ringleaf.experiments.commands import cli
+from ringleaf.experiments.console import guard
+
+ERRORS = {
+    "memory: there is not enough": MemoryError(),
+    "threads: the system allows no more": RuntimeError("can't start new thread"),
+    "library: can't be loaded": ImportError("x.so: failed to map segment from shared object"),
+    "system: this process may open no more files": OSError(errno.EMFILE, "Too many open files"),
+    "a.csv: files may not be as large": OSError(errno.EFBIG, "File too large", "a.csv"),
+    "out: its disk is full": OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "out"),
+    "system: there is not enough memory": OSError(errno.ENOMEM, "Cannot allocate memory"),
+}
+
+
+@pytest.mark.parametrize(("told", "error"), ERRORS.items())
+def test_a_limit_is_told_in_a_line(
+    told: str, error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command() -> None:
+        raise error
+
+    with pytest.raises(typer.Exit) as ended:
+        guard(command)()
+    assert ended.value.exit_code == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"ringleaf: {told}, got ")
+    assert said.count("\n") == 1
+
+
+def test_a_limit_that_is_met_while_commands_are_loaded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(first: str) -> typer.Typer:
+        raise MemoryError
+
+    monkeypatch.setattr(cli, "_app_for", fail)
+    assert cli.perform(["run"]) == 1
+    assert capsys.readouterr().err.startswith("ringleaf: memory: there is not enough")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("ours"), ImportError("no name x")])
+def test_faults_of_ours_are_raised(error: Exception) -> None:
+    def command() -> None:
+        raise error
+
+    with pytest.raises(type(error)):
+        guard(command)()
