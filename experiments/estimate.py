@@ -7,7 +7,7 @@ factor of two where they were measured; `experiments/machine.py` says how much m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log2
+from math import ceil, log2, sqrt
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Algorithm
@@ -15,6 +15,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.cost import FEW_ROWS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.buffers import buffered_copies
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import Costs
 from ringleaf.threads import count_cores
@@ -40,8 +41,6 @@ FARTHER = 0.25  # of the links that the mean distance has more
 BASE_BYTES = 225 << 20  # Python, Numba and the code that they have compiled
 TORCH_BYTES = 250 << 20  # more, if codecs or compressors load PyTorch
 COPIES = 1.15  # of all ranks' tensors: in registered memory, and pieces of them
-STAGED = {"alltoall": 1.0}
-"""More copies, where many messages arrive at once."""
 LEAST_BYTES = 64 << 20
 """Tensors of all ranks whose memory is worth the bookkeeping of leases, which is Python's."""
 
@@ -53,6 +52,8 @@ LEASED_SIZES = 6  # of a tensor: a result, and chunks that ranks are busy with
 LEASED_BYTES = 8 << 20  # more, per rank: pages of which these are parts
 SUMMED_BYTES = 1 << 20  # per rank: segments of a tensor that switches add
 GATHERED = 4.0  # more copies, of sparse allreduces: what ranks wanted, left, gathered and added
+REPLAYED = 4.0
+"""More copies, where a codec writes messages: the oracle writes and reads them once more."""
 KEPT = 1.0  # one more, of inputs that can't be made again
 PAIR_BYTES = 20  # per pair of hosts: rates of the paths between those that talk to one another
 PORT_BYTES = 16 << 10  # per port: queues, and the bytes it carried, by time
@@ -292,7 +293,12 @@ def pays_to_lease(spec: CollectiveSpec, ranks: int, chunks: int, size_bytes: int
 
 
 def _copies(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int) -> float:
-    """Return the number of copies of all ranks' tensors that are in memory at a time."""
+    """Return the number of copies of all ranks' tensors that are in memory at a time.
+
+    A message is added where it lands if what it is added to is there; else it waits in a buffer,
+    of whose memory nothing is taken until then. How many wait depends on the topology and its
+    routes: so the estimate is the mean, as a factor, of none and all.
+    """
     if not spec.has_data:
         return 0
     is_kept = spec.density < 1 or bool(spec.compress)
@@ -303,20 +309,14 @@ def _copies(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: 
     if system is not None and system.leases and pays_to_lease(spec, ranks, 1, size_bytes):
         return min(COPIES, (size_bytes + SUMMED_BYTES * ranks) / (ranks * size_bytes))
     gathered = GATHERED if algorithm.method is not None else 0.0
-    return COPIES + STAGED.get(algorithm.name, 0) + KEPT * is_kept + _scratch(algorithm) + gathered
-
-
-def _scratch(algorithm: Algorithm) -> float:
-    """Return the scratch memory in use of all ranks, in copies of their tensors."""
-    if algorithm.ranks is None:
-        return 0
-    import numpy as np  # takes a tenth of a second
-
-    schedule = algorithm.build(algorithm.ranks)
-    rows = schedule.columns.by_chunk()
-    cells = rows.dst[rows.dst >= schedule.nodes] * schedule.chunks
-    cells += rows.start[rows.dst >= schedule.nodes]
-    return len(np.unique(cells)) / (schedule.nodes * schedule.chunks)
+    base = COPIES + KEPT * is_kept + gathered
+    if algorithm.method is not None or algorithm.in_network:
+        return base
+    found = buffered_copies(algorithm, ranks, size_bytes)
+    base += found.scratch
+    if spec.compress or algorithm.name in CODED:
+        return base + found.buffers + REPLAYED
+    return sqrt(base * (base + found.buffers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,3 +365,12 @@ def format_wait(seconds: float) -> str:
         if seconds >= 2 * scale:
             return f"{seconds / scale:.0f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def need_of(spec: NetworkSpec) -> Need:
+    """Return what a run of any kind needs, before its topology is made."""
+    from ringleaf.experiments.checks import count_nodes
+    from ringleaf.experiments.spec.collective import CollectiveSpec
+
+    assert isinstance(spec, CollectiveSpec)
+    return need(spec, count_nodes(spec), distance=1)
