@@ -11,12 +11,18 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from ringleaf.experiments.checks import count_nodes
 from ringleaf.experiments.console import say
 from ringleaf.experiments.estimate import need_of
+from ringleaf.experiments.jobs.session import resolve_jobs
+from ringleaf.experiments.spec.collective import CollectiveSpec
+from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.options import resolve
 
 ON = {"topo": "leafspine,leaves=1,spines=1,hosts=8", "threads": "1"}
@@ -57,29 +63,46 @@ HEAD = f"{'# run':>28} {'foretold':>10} {'measured':>10} {'within':>7}\n{'#':>28
 )
 
 
-def cases() -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the name and options of a run of each algorithm."""
+JOBS: dict[str, dict[str, Any]] = {
+    "jobs: resnet50": {"jobs": [{"model": "resnet50", "iterations": 1, "size": 0.3}]},
+    "jobs: vgg16": {"jobs": [{"model": "vgg16", "iterations": 1, "size": 0.1}]},
+    "jobs: two of vgg16": {
+        "jobs": 2 * [{"model": "vgg16", "ranks": 3, "iterations": 1, "size": 0.1}]
+    },
+    "jobs: halvingdoubling": {
+        "algo": "halvingdoubling",
+        "jobs": [{"model": "vgg16", "iterations": 1, "size": 0.1}],
+    },
+}
+"""Jobs of four ranks, or three; each has a server besides."""
+
+
+def cases() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and options of a run of each algorithm, and of jobs."""
     from ringleaf.collectives.registry import ALGORITHMS
     from ringleaf.ina.registry import SYSTEMS
 
     for name in sorted(ALGORITHMS, key=lambda name: (name in SYSTEMS, name)):
         compress = SYSTEMS[name].compress if name in SYSTEMS else ""
         yield name, ON | {"algo": name, "size": SIZE} | ({"compress": compress} if compress else {})
+    for name, given in JOBS.items():
+        yield name, ON | given
 
 
-def measure(name: str, given: Mapping[str, str]) -> Peak:
+def measure(name: str, given: Mapping[str, Any]) -> Peak:
     """Return what a run is foretold to take, and took in a process of its own."""
-    return Peak(name, need_of(resolve(dict(given))).memory_bytes, peak_of(lambda: carry_out(given)))
+    spec = resolve_jobs(given) if "jobs" in given else resolve(dict(given))
+    needed = need_of(spec, count_nodes(spec))
+    return Peak(name, needed.memory_bytes, peak_of(lambda: carry_out(spec)))
 
 
-def carry_out(given: Mapping[str, str]) -> None:
+def carry_out(spec: CollectiveSpec | JobsSpec) -> None:
     """Do a run without a folder or figures."""
+    from ringleaf.experiments.jobs.runner import JobsExperiment
     from ringleaf.experiments.runner import Experiment
-    from ringleaf.experiments.spec.collective import CollectiveSpec
 
-    spec = resolve(dict(given))
-    assert isinstance(spec, CollectiveSpec)
-    for found in Experiment(spec).run():
+    runs = Experiment(spec) if isinstance(spec, CollectiveSpec) else JobsExperiment(spec)
+    for found in runs.run():
         del found
 
 
@@ -97,6 +120,8 @@ def peak_of(work: Callable[[], None]) -> int:
             Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
             work()
             os.write(write_end, str(_peak_bytes()).encode())
+        except BaseException:  # noqa: BLE001 -- it is told, and the parent raises
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.close(write_end)
@@ -115,7 +140,7 @@ def _peak_bytes() -> int:
 
 def main(words: list[str]) -> None:
     """Print the table."""
-    carry_out(ON | {"algo": "ring", "size": "4K"})  # loads what most runs load
+    carry_out(resolve(ON | {"algo": "ring", "size": "4K"}))  # loads what most runs load
     say(HEAD)
     for name, given in cases():
         if not words or any(word in name for word in words):
