@@ -30,8 +30,8 @@ def test_drawn_runs_take_what_was_foretold_within_a_factor_of_two() -> None:
         timeout=900,
         check=True,
     )
-    rows = [line.rsplit(maxsplit=3) for line in done.stdout.splitlines() if line[:1] != "#"]
-    rows = [row for row in rows if not row[0].startswith("#")]
+    lines = [line for line in done.stdout.splitlines() if not line.lstrip().startswith("#")]
+    rows = [line.rsplit(maxsplit=3) for line in lines]
 
     assert set(names) <= {row[0].strip() for row in rows}
     assert {row[0].strip(): row for row in rows if float(row[3]) > 2} == {}
