@@ -64,7 +64,7 @@ def draft(algorithm: Algorithm, ranks: int, size_bytes: int) -> Draft | None:
     doublings = log2(ranks / MOST_RANKS)
 
     def power(small: float, large: float) -> float:
-        return large * (large / max(small, 1)) ** doublings
+        return float(large * (large / max(small, 1)) ** doublings)
 
     # Chunks and messages of both are as large as those of all ranks, so bytes grow likewise.
     return Draft(

@@ -20,10 +20,9 @@ from typing import Any
 from ringleaf.experiments.checks import count_nodes
 from ringleaf.experiments.console import say
 from ringleaf.experiments.estimate import need_of
-from ringleaf.experiments.jobs.session import resolve_jobs
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.spec.options import resolve, resolve_jobs
 
 ON = {"topo": "leafspine,leaves=1,spines=1,hosts=8", "threads": "1"}
 SIZE = "8M"

@@ -42,7 +42,5 @@ def test_jobs_that_cannot_fit_are_refused(name: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(checks, "free_bytes", lambda: 100 << 20)
     spec = resolve_jobs({"topo": "fattree", **JOBS[name]})
 
-    with pytest.raises(
-        ConfigError, match=r"fattree: needs [\d.]+ MiB of memory, 100 MiB are free"
-    ):
+    with pytest.raises(ConfigError, match=r"fattree: needs [\d.]+ MiB .* 100 MiB are free"):
         check(spec, live=False)

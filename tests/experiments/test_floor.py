@@ -133,3 +133,11 @@ def test_tensors_without_zeros_have_the_floor_of_dense_ones(collective: Collecti
     tensors = [torch.ones(2 << 20) for _ in range(8)]
 
     assert floor_ps(STAR, collective, held=Held.of(tensors)) == floor_ps(STAR, collective)
+
+
+def test_a_rank_s_block_d_goes_to_the_d_th_rank_after_it() -> None:
+    """The first rank's last block and the second one's second come to the third: 8 bytes."""
+    held = Held.of([torch.tensor(row) for row in ([0, 0, 1.0], [0, 1.0, 0], [0, 0, 0.0])])
+    star = "leafspine,leaves=1,spines=1,hosts=3"
+
+    assert floor_ps(star, Collective.ALL_TO_ALL, held=held) == 8 * 80

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.soak import command, trial
-from ringleaf.experiments.soak.any_case import draw_any
+from ringleaf.experiments.soak.any_case import AnyCase, draw_any
 from ringleaf.experiments.soak.cases import SoakCase, Trouble, draw, simpler
 from ringleaf.experiments.soak.job_cases import JobsCase
 from ringleaf.experiments.soak.nic_cases import NicCase
@@ -149,7 +149,7 @@ def test_the_command_that_a_soak_prints_repeats_the_failure(
     """Cases fail here if they have trouble, more than one size, or more than one round."""
     tried: list[object] = []
 
-    def try_plain(case: command.AnyCase) -> list[tuple[str, str, str]]:
+    def try_plain(case: AnyCase) -> list[tuple[str, str, str]]:
         tried.append(case)
         fails = bool(case.trouble) or number % 3 == 0
         return [("stuck" if fails else "ok", "", "")]
