@@ -12,8 +12,10 @@ from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedul
 def recursive_doubling_allreduce(ranks: int) -> Schedule:
     """Return a schedule in which pairs exchange tensors, ever farther apart, and both add.
 
-    With a number of ranks that is no power of two, the first ones pair up (`Fold`). Two ranks
-    swap what they add to, so messages land in buffers first.
+    With a number of ranks that is no power of two, the first ones pair up (`Fold`). Each exchange
+    sends from one of two places, the tensor and a layer of scratch memory, and adds in the other,
+    which has a copy by then: what was sent must not change until the peer has acknowledged it, and
+    no exchange waits for that.
 
     Raises:
         ScheduleError: If `ranks` < 1.
@@ -26,12 +28,21 @@ def recursive_doubling_allreduce(ranks: int) -> Schedule:
     fold = Fold(ranks, chunks=1)
     first, rank_of, i = fold.first_step, fold.rank_of, np.arange(fold.power)
     parts = [fold.before()]
+    if (
+        fold.levels % 2
+    ):  # the first of these exchanges sends the copy, so the last adds in the tensor
+        parts.append(Columns.transfers(first, rank_of, rank_of + ranks, 0, Op.COPY))
+        first += 1
     for level in range(fold.levels):
-        partner = rank_of[i ^ (1 << level)]
-        parts.append(Columns.transfers(first + level, rank_of, partner, 0, Op.REDUCE))
+        step, partner = first + level, rank_of[i ^ (1 << level)]
+        here = ranks * ((fold.levels - level) % 2)
+        there = ranks - here
+        if level > 0 or here == 0:
+            parts.append(Columns.transfers(step, rank_of + here, rank_of + there, 0, Op.COPY))
+        parts.append(Columns.transfers(step, rank_of + here, partner + there, 0, Op.REDUCE))
     parts.append(fold.after(first + fold.levels))
     rows = Rows(Columns.joined(parts))
-    return Schedule(Collective.ALLREDUCE, "recursivedoubling", ranks, 1, rows)
+    return Schedule(Collective.ALLREDUCE, "recursivedoubling", ranks, 1, rows, scratch=1)
 
 
 def recursive_doubling_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:

@@ -100,8 +100,18 @@ def _arriving(
     if codec is None or codec.is_lossless:
         return value, slack
     if isinstance(codec, Lossy):
-        slack = slack + codec.error_bound(value)
+        slack = slack + _allowed(codec, value)
     return codec.decode(codec.encode(value), value.numel(), value.dtype), slack
+
+
+def _allowed(codec: Lossy, value: torch.Tensor) -> torch.Tensor:
+    """Return the error that a codec documents, but 0 where it is more than the values' norm.
+
+    Such a bound, or one that is no number, would let zeros pass for any values.
+    """
+    bound, most = codec.error_bound(value).double(), value.double().norm()
+    bounds_nothing = ~((bound >= 0) & (bound <= most)) & most.isfinite()
+    return bound.masked_fill(bounds_nothing, 0.0)
 
 
 def _rounding(total: torch.Tensor) -> torch.Tensor:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError, TopologyError
-from ringleaf.experiments.estimate import check_memory, need
+from ringleaf.experiments.estimate import check_memory, need, need_of_jobs
 from ringleaf.experiments.folder import check_out
 from ringleaf.experiments.graph import check_ranks, fit, load
 from ringleaf.experiments.machine import free_bytes
@@ -60,6 +60,7 @@ def check(spec: CollectiveSpec | JobsSpec | WorkloadSpec, *, live: bool = True) 
         _check_collective(spec, counts)
     elif isinstance(spec, JobsSpec):
         check_room(spec, counts.hosts)
+        check_memory(spec.topo, need_of_jobs(spec, counts).memory_bytes, free_bytes())
     else:
         check_ranks(len(load(spec).graph.ranks), counts.hosts)
     if not isinstance(spec, WorkloadSpec):

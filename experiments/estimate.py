@@ -7,7 +7,7 @@ factor of two where they were measured; `experiments/machine.py` says how much m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log2
+from math import ceil, log2, sqrt
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Algorithm
@@ -15,6 +15,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.cost import FEW_ROWS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.draft import draft
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import Costs
 from ringleaf.threads import count_cores
@@ -22,8 +23,10 @@ from ringleaf.topologies.family import Counts
 from ringleaf.units import format_size
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from ringleaf.experiments.spec.collective import CollectiveSpec
-    from ringleaf.experiments.spec.jobs import JobsSpec
+    from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
     from ringleaf.experiments.spec.network import NetworkSpec
 
 NEAR = (
@@ -40,8 +43,6 @@ FARTHER = 0.25  # of the links that the mean distance has more
 BASE_BYTES = 225 << 20  # Python, Numba and the code that they have compiled
 TORCH_BYTES = 250 << 20  # more, if codecs or compressors load PyTorch
 COPIES = 1.15  # of all ranks' tensors: in registered memory, and pieces of them
-STAGED = {"alltoall": 1.0}
-"""More copies, where many messages arrive at once."""
 LEAST_BYTES = 64 << 20
 """Tensors of all ranks whose memory is worth the bookkeeping of leases, which is Python's."""
 
@@ -53,6 +54,10 @@ LEASED_SIZES = 6  # of a tensor: a result, and chunks that ranks are busy with
 LEASED_BYTES = 8 << 20  # more, per rank: pages of which these are parts
 SUMMED_BYTES = 1 << 20  # per rank: segments of a tensor that switches add
 GATHERED = 4.0  # more copies, of sparse allreduces: what ranks wanted, left, gathered and added
+REPLAYED = 4.0
+"""More copies, where a codec writes messages: the oracle writes and reads them once more."""
+USUAL = 0.5
+"""Copies in buffers of schedules that can't be made without their topology."""
 KEPT = 1.0  # one more, of inputs that can't be made again
 PAIR_BYTES = 20  # per pair of hosts: rates of the paths between those that talk to one another
 PORT_BYTES = 16 << 10  # per port: queues, and the bytes it carried, by time
@@ -120,34 +125,47 @@ class Estimate:
         return self.setup_s + self.run_s
 
 
+_CLOSED: dict[str, Callable[[int, int], int]] = {
+    "ring": lambda n, _: 2 * n * (n - 1),
+    "halvingdoubling": lambda n, steps: 2 * n * steps,
+    "blueconnect": lambda n, steps: 4 * n * steps,
+    "hierring": lambda n, steps: 4 * n * steps,
+    "ps": lambda n, _: 2 * n * (n - 1),
+    "ssar-double": lambda n, steps: n * steps,
+    "ssar-split": lambda n, steps: n * (n - 1) + n * steps,
+    "dsar-split": lambda n, steps: n * (n - 1) + n * steps,
+    "reducescatter": lambda n, _: n * (n - 1),
+    "allgather": lambda n, _: n * (n - 1),
+    "alltoall": lambda n, _: n * (n - 1),
+}
+"""Messages of large schedules by their ranks, and the logarithm of these, rounded up."""
+
+
+def _is_known(algorithm: Algorithm) -> bool:
+    """Return whether closed forms tell an algorithm's messages, so that none need be made."""
+    known = (*_CLOSED, *PIPELINES)
+    return algorithm.in_network or algorithm.method is not None or algorithm.name in known
+
+
 def messages(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
     """Estimate the number of messages of a schedule; in the network there are none."""
     if algorithm.in_network or ranks < 2:
         return 0
     if algorithm.ranks is not None:
         return len(algorithm.build(algorithm.ranks, size_bytes=size_bytes).columns)
-    pairs = ranks * (ranks - 1)
     steps = ceil(log2(ranks))
-    known = {
-        "ring": 2 * pairs,
-        "halvingdoubling": 2 * ranks * steps,
-        "blueconnect": 4 * ranks * steps,
-        "hierring": 4 * ranks * steps,
-        "ps": 2 * pairs,
-        "ssar-double": ranks * steps,
-        "ssar-split": pairs + ranks * steps,
-        "dsar-split": pairs + ranks * steps,
-        "reducescatter": pairs,
-        "allgather": pairs,
-        "alltoall": pairs,
-    }
-    if algorithm.name in known:
-        return known[algorithm.name]
-    segments = max(1, min(size_bytes // 4096, max(FEW_ROWS, 2 * pairs) // (2 * ranks)))
+    if (known := _CLOSED.get(algorithm.name)) is not None:
+        return known(ranks, steps)
+    if algorithm.name not in PIPELINES and (found := draft(algorithm, ranks, size_bytes)):
+        return round(found.messages)
+    segments = max(1, min(size_bytes // 4096, max(FEW_ROWS // (2 * ranks), ranks - 1)))
     if algorithm.name == "doubletree":
         segments = max(segments, 2)  # one in each tree
     return (1 if algorithm.collective in _ROOTED else 2) * (ranks - 1) * segments
 
+
+PIPELINES = ("tree", "doubletree", "chain", "broadcast", "reduce")
+"""Algorithms that pass a tensor on in segments."""
 
 _ROOTED = (Collective.BROADCAST, Collective.REDUCE)
 
@@ -160,6 +178,8 @@ def rows(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
         return 2 * (1 << max(ranks.bit_length() - 1, 0)) * (ranks - 1)
     if algorithm.name in ("blueconnect", "hierring", "ssar-split", "dsar-split"):
         return 2 * ranks * (ranks - 1)
+    if not (_is_known(algorithm) or ranks < 2) and (found := draft(algorithm, ranks, size_bytes)):
+        return round(found.rows)
     return messages(algorithm, ranks, size_bytes)
 
 
@@ -171,6 +191,8 @@ def sent_bytes(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
         return algorithm.cost(algorithm.ranks, size_bytes=size_bytes).sent_bytes * ranks
     if algorithm.name == "ssar-double":
         return ranks * ceil(log2(ranks)) * size_bytes
+    if not (_is_known(algorithm) or ranks < 2) and (found := draft(algorithm, ranks, size_bytes)):
+        return round(found.sent_bytes)
     factor = 2 if algorithm.collective is Collective.ALLREDUCE else 1
     return factor * (ranks - 1) * size_bytes
 
@@ -249,14 +271,18 @@ def count_threads(spec: NetworkSpec, packets_s: float, cores: int) -> int:
 
 
 def count_threads_of_jobs(spec: JobsSpec) -> int:
-    """Return how many threads simulate jobs; their packets are counted as those of rings."""
+    """Return how many threads simulate jobs."""
+    return count_threads(spec, packets_s_of_jobs(spec), count_cores())
+
+
+def packets_s_of_jobs(spec: JobsSpec) -> float:
+    """Return the time of jobs' packets, by one thread; they are counted as those of rings."""
     longest = max(job.iterations or 1 for job in spec.jobs)
     sent = sum(
         2 * job.ranks * (job.iterations or longest) * job.model.elements * FLOAT32_BYTES
         for job in spec.jobs
     )
-    packets_s = sent / spec.mtu_bytes * JOBS_LINKS / HOPS_PER_S
-    return count_threads(spec, packets_s, count_cores())
+    return sent / spec.mtu_bytes * JOBS_LINKS / HOPS_PER_S
 
 
 def _packets_s(
@@ -292,7 +318,12 @@ def pays_to_lease(spec: CollectiveSpec, ranks: int, chunks: int, size_bytes: int
 
 
 def _copies(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int) -> float:
-    """Return the number of copies of all ranks' tensors that are in memory at a time."""
+    """Return the number of copies of all ranks' tensors that are in memory at a time.
+
+    A message is added where it lands if what it is added to is there; else it waits in a buffer,
+    of whose memory nothing is taken until then. How many wait depends on the topology and its
+    routes: so the estimate is the mean, as a factor, of none and all.
+    """
     if not spec.has_data:
         return 0
     is_kept = spec.density < 1 or bool(spec.compress)
@@ -303,20 +334,19 @@ def _copies(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: 
     if system is not None and system.leases and pays_to_lease(spec, ranks, 1, size_bytes):
         return min(COPIES, (size_bytes + SUMMED_BYTES * ranks) / (ranks * size_bytes))
     gathered = GATHERED if algorithm.method is not None else 0.0
-    return COPIES + STAGED.get(algorithm.name, 0) + KEPT * is_kept + _scratch(algorithm) + gathered
+    base = COPIES + KEPT * is_kept + gathered
+    if algorithm.method is not None or algorithm.in_network:
+        return base
+    found = draft(algorithm, ranks, size_bytes)
+    scratch, buffers = (found.scratch, found.buffers) if found else (0.0, USUAL)
+    if spec.compress or algorithm.name in CODED:
+        return base + scratch + buffers + REPLAYED
+    return _mean(base + scratch, buffers)
 
 
-def _scratch(algorithm: Algorithm) -> float:
-    """Return the scratch memory in use of all ranks, in copies of their tensors."""
-    if algorithm.ranks is None:
-        return 0
-    import numpy as np  # takes a tenth of a second
-
-    schedule = algorithm.build(algorithm.ranks)
-    rows = schedule.columns.by_chunk()
-    cells = rows.dst[rows.dst >= schedule.nodes] * schedule.chunks
-    cells += rows.start[rows.dst >= schedule.nodes]
-    return len(np.unique(cells)) / (schedule.nodes * schedule.chunks)
+def _mean(base: float, buffers: float) -> float:
+    """Return the geometric mean of copies without any of the buffers, and with all of them."""
+    return sqrt(base * (base + buffers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,3 +395,60 @@ def format_wait(seconds: float) -> str:
         if seconds >= 2 * scale:
             return f"{seconds / scale:.0f} {unit}"
     return f"{seconds:.0f} s"
+
+
+OTHER_PIECES = 1 / 8
+"""The share of a job's other pieces that are in memory beside its largest one."""
+
+
+def need_of_jobs(spec: JobsSpec, counts: Counts) -> Need:
+    """Return the most memory that any of the combinations takes, and the time of all of them.
+
+    All jobs' inputs are parts of one long tensor, and a job has those of its pieces in memory that
+    are on their way: the largest layer's, and a few others.
+    """
+    found = [
+        _bytes_of_jobs(spec, counts, spec.jobs[:count], name)
+        for count in spec.counts or (len(spec.jobs),)
+        for name in spec.algos
+    ]
+    combinations = len(found) * len(spec.orders) * max(1, len(spec.entries or ()))
+    one_s = packets_s_of_jobs(spec) + SWITCH_S * counts.switches
+    return Need(max(found), START_S + DRAW_S + combinations * one_s)
+
+
+def _bytes_of_jobs(spec: JobsSpec, counts: Counts, jobs: Sequence[JobSpec], algorithm: str) -> int:
+    inputs = max(job.model.elements for job in jobs) * FLOAT32_BYTES
+    used = ALGORITHMS[jobs[0].algo or algorithm]
+    tensors = 0.0
+    for job in jobs:
+        largest = max(layer.elements for layer in job.model.layers)
+        elements = largest + OTHER_PIECES * (job.model.elements - largest)
+        tensors += job.ranks * elements * FLOAT32_BYTES * _copies_of_job(job, algorithm)
+    network = (
+        2 * PORT_BYTES * counts.links
+        + ROUTE_BYTES * counts.switches * counts.hosts
+        + costs_of(used).switch_bytes * counts.switches
+    )
+    torch = TORCH_BYTES if getattr(spec, "compress", "") else 0
+    return round(BASE_BYTES + inputs + tensors + network + torch)
+
+
+def _copies_of_job(job: JobSpec, algorithm: str) -> float:
+    used = ALGORITHMS[job.algo or algorithm]
+    if used.in_network:
+        return COPIES
+    largest = max(layer.elements for layer in job.model.layers)
+    found = draft(used, job.ranks, largest * FLOAT32_BYTES)
+    return _mean(COPIES + found.scratch, found.buffers) if found else COPIES + USUAL
+
+
+def need_of(spec: NetworkSpec, counts: Counts) -> Need:
+    """Return what a run of collectives or jobs needs, on a network of a size."""
+    from ringleaf.experiments.spec.collective import CollectiveSpec
+    from ringleaf.experiments.spec.jobs import JobsSpec
+
+    if isinstance(spec, CollectiveSpec):
+        return need(spec, counts, distance=1)
+    assert isinstance(spec, JobsSpec)
+    return need_of_jobs(spec, counts)

@@ -174,7 +174,7 @@ def tolerance_of(algorithm: Algorithm, lanes: int) -> Tolerance | None:
     if not algorithm.in_network:
         return None
     system = find_system(algorithm.name)
-    return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)
+    return Tolerance(lambda parts: system.allowed_error(parts, lanes), block=lanes)
 
 
 def coded(schedule: Schedule, codec: Codec | None) -> Schedule:

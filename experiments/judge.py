@@ -24,8 +24,10 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ringleaf.collectives.definition import Demands, Faults, demands, find_faults
-from ringleaf.collectives.schedule import Collective, Schedule
+from ringleaf.collectives.schedule import Collective, Schedule, chunk_ranges
 from ringleaf.experiments.confirm import confirms
 from ringleaf.experiments.data import Given, Inputs
 from ringleaf.experiments.verdict import RIGHT, Tolerance, Verdict
@@ -94,6 +96,22 @@ class Judge:
         from ringleaf.experiments.scrutiny import scrutinise  # loads torch
 
         return scrutinise(schedule, wanted, faults, given, held, tolerance)
+
+    def judge_schedule(self, schedule: Schedule, elements: int) -> Verdict | None:
+        """Judge a schedule whose values nobody has; return None if it leaves nothing wrong.
+
+        Args:
+            schedule: The one that ran.
+            elements: The number of elements of each rank's tensor.
+
+        Raises:
+            ScheduleError: If the schedule's rows make no sense.
+        """
+        faults = self._faults_of(schedule)
+        if faults.first is None:
+            return None
+        sizes = [stop - start for start, stop in chunk_ranges(elements, schedule.chunks)]
+        return Verdict(max(int((faults.cells @ np.array(sizes)).sum()), 1), str(faults.first))
 
     def _wanted(self, ranks: int) -> Demands:
         blocks = 1 if self._collective in _WHOLE else ranks

@@ -100,16 +100,17 @@ class Limits:
 
     def floor_ps(self, algorithm: Algorithm, schedule: Schedule, inputs: Inputs) -> int:
         """Return the least time of any algorithm with the same adders: switches, or only hosts."""
-        if self._spec.compress and schedule.codec not in (None, SPARSE_STREAM):
+        if self._is_coded(algorithm, schedule):
             return self.latency_ps  # an element may take less than a bit
-        is_dense = self._spec.density == 1 and not self._spec.compress
         size_bytes = inputs.elements * self._item_bytes
         return self._floor.least_ps(
             Task(
                 self._collective,
                 inputs.elements,
                 self._item_bytes,
-                Held.dense(self._ranks, size_bytes) if is_dense else Held.of(whole(inputs)),
+                Held.dense(self._ranks, size_bytes)
+                if not inputs.is_kept
+                else Held.of(whole(inputs)),
                 hosts_add=self._hosts_add(algorithm),
                 root=schedule.root,
             )
@@ -121,6 +122,12 @@ class Limits:
         return self._floor.least_ps(
             Task(self._collective, 0, 0, Held.dense(self._ranks, 0), hosts_add=False)
         )
+
+    def _is_coded(self, algorithm: Algorithm, schedule: Schedule) -> bool:
+        """Return whether an element of a message may be smaller than in the tensor."""
+        if algorithm.in_network and find_system(algorithm.name).compress:
+            return True
+        return schedule.codec not in (None, SPARSE_STREAM)
 
     def _hosts_add(self, algorithm: Algorithm) -> bool:
         """Return whether only hosts add, as switches just forward."""

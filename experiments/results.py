@@ -119,8 +119,12 @@ class Run:
 
     @property
     def wrong(self) -> int | None:
-        """The number of wrong elements; None if the run had no data, so nothing was checked."""
-        if self.options.get("data") == NONE:
+        """The number of wrong elements; None if the run had no data, so none was checked.
+
+        Without data, schedules are still followed, and what they leave wrong counts.
+        """
+        known = [row.wrong for row in self.rows if row.wrong is not None]
+        if self.options.get("data") == NONE and not known:
             return None
         return sum(row.wrong or 0 for row in self.rows)
 

@@ -264,7 +264,7 @@ class Experiment:
         carried = carry(self.spec, schedule, inputs, make, tell)
         network, arrays, outcome = carried.network, carried.arrays, carried.outcome
         network.close()
-        verdict = None
+        verdict = judge.judge_schedule(schedule, inputs.elements)
         if self.spec.has_data:
             verdict = judge.judge(
                 *(schedule, carried.inputs or inputs, arrays, self._tolerance(algorithm)),

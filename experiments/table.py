@@ -151,7 +151,7 @@ def foot(run: Run) -> Iterator[str]:
     yield from _held(run)
     wrong = run.wrong
     if wrong is None:
-        yield "# wrong values: not checked, as there was no data (data=none)"
+        yield "# wrong values: not checked, as there was no data (data=none); schedules were"
     else:
         yield f"# wrong values: {wrong} {'OK' if not wrong else 'FAILED'}"
     for reason in reasons(run):

@@ -279,6 +279,30 @@ class System(ABC):
             (elements,)
         """
 
+    def allowed_error(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
+        """Return how far each float of the result may be from the exact sum when it is judged.
+
+        It is `error_bound`, but where that is more than the largest sum of magnitudes, or no
+        number, it would bound nothing: a result of zeros would do. There, sums may be rounded, and
+        no more, as if hosts had added one value after the other (`omnireduce`).
+
+        Args:
+            parts: As those of `error_bound`.
+            lanes: Likewise.
+
+        Returns:
+            (elements,)
+        """
+        import numpy as np
+
+        bound = np.asarray(self.error_bound(parts, lanes), np.float64)
+        magnitudes = np.abs(parts).sum(axis=0, dtype=np.float64)
+        most = magnitudes.max(initial=0.0)
+        if not np.isfinite(most):  # what is compared with it is no number either
+            return bound
+        rounded = len(parts) * 2.0**-24 * magnitudes
+        return np.where((bound >= 0) & (bound <= most), bound, rounded)
+
     def demand(self, ways: Ways, what: Aggregation) -> Demand:
         """Return the least bytes that it sends over each link, and its least times."""
         from ringleaf.ina.loads import least_demand

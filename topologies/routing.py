@@ -218,6 +218,18 @@ def hop_count(graph: nx.Graph[str], src: str, dst: str) -> int:
     return len(path(graph, src, dst)) - 1
 
 
+def most_links(graph: nx.Graph[str]) -> int:
+    """Return the largest number of links between two hosts, or more in an `uneven` graph.
+
+    Families are made so that no hosts are farther from one another than the first from another. In
+    an uneven graph, two hosts are at most twice as far as the farthest is from the first.
+    """
+    here, *others = hosts(graph)
+    lengths = nx.single_source_shortest_path_length(graph, here)
+    farthest = max((lengths[host] for host in others), default=0)
+    return 2 * farthest if graph.graph.get("uneven", False) else farthest
+
+
 def one_way_ps(graph: nx.Graph[str], nodes: Sequence[str], size_bytes: int) -> int:
     """Return a packet's time along `nodes` on an idle network: each hop stores, then forwards.
 

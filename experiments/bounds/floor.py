@@ -18,8 +18,8 @@ algorithm may choose them, nor does storing and forwarding: only links' delays a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nlargest
 from itertools import accumulate
@@ -27,6 +27,8 @@ from operator import mul
 from typing import TYPE_CHECKING
 
 import networkx as nx
+import numpy as np
+import numpy.typing as npt
 
 from ringleaf.collectives.schedule import Collective, chunk_ranges
 from ringleaf.topologies.graph import is_even
@@ -38,10 +40,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The bytes that are not zero in each rank's tensor, and anywhere in all tensors together."""
+    """The bytes that are not zero in each rank's tensor, and anywhere in all tensors together.
+
+    Attributes:
+        by_rank: The bytes of each rank's tensor.
+        together: The bytes of the places at which any rank has a value.
+        blocks: (ranks, ranks): the bytes of each rank's blocks, of which a tensor has as many as
+            there are ranks; None: no element is zero.
+    """
 
     by_rank: tuple[int, ...]
     together: int
+    blocks: npt.NDArray[np.int64] | None = field(default=None, compare=False)
 
     @staticmethod
     def dense(ranks: int, size_bytes: int) -> Held:
@@ -51,13 +61,13 @@ class Held:
     @staticmethod
     def of(tensors: Sequence[Array]) -> Held:
         """Return the bytes of the elements that are not zero."""
-        anywhere = tensors[0] != 0
-        counts = []
-        for tensor in tensors:
-            filled = tensor != 0
-            counts.append(int(filled.sum()) * tensor.itemsize)
-            anywhere |= filled
-        return Held(tuple(counts), int(anywhere.sum()) * tensors[0].itemsize)
+        filled = [np.asarray(tensor != 0) for tensor in tensors]
+        item = tensors[0].itemsize
+        edges = [0, *(stop for _, stop in chunk_ranges(filled[0].size, len(filled)))]
+        blocks = [np.diff(np.searchsorted(np.flatnonzero(each), edges)) for each in filled]
+        anywhere = np.logical_or.reduce(filled)
+        counts = tuple(int(each.sum()) * item for each in filled)
+        return Held(counts, int(anywhere.sum()) * item, item * np.array(blocks, np.int64))
 
 
 @dataclass(frozen=True)
@@ -85,40 +95,73 @@ class Task:
         ranks = len(self.held.by_rank)
         if not inside or len(inside) == ranks:
             return 0
-        size_bytes = self.elements * self.element_bytes
         match self.collective:
             case Collective.ALLREDUCE:
-                return max(self.held.by_rank[rank] for rank in inside)
+                return self._most(inside)
             case Collective.REDUCE:
-                return 0 if self.root in inside else size_bytes
+                return 0 if self.root in inside else self._most(inside)
             case Collective.BROADCAST:
-                return size_bytes if self.root in inside else 0
+                return self.held.by_rank[self.root] if self.root in inside else 0
             case Collective.REDUCE_SCATTER:
-                return size_bytes - self._owned(inside)
+                return self._scattered(inside)
             case Collective.ALL_GATHER:
-                return self._owned(inside)
+                return self._brought(inside)
             case Collective.ALL_TO_ALL:
-                pairs = len(inside) * (ranks - len(inside))
-                return pairs * (self.elements // ranks) * self.element_bytes
+                return self._exchanged(sorted(inside), _others(ranks, inside))
 
     def entering(self, rank: int) -> int:
         """Return the bytes that must come to a rank from the others."""
-        ranks, size_bytes = len(self.held.by_rank), self.elements * self.element_bytes
+        ranks = len(self.held.by_rank)
+        others = _others(ranks, {rank})
         match self.collective:
             case Collective.ALLREDUCE:
-                missing = self.held.together - self.held.by_rank[rank]
-                first, second = self._largest
-                return max(missing, second if self.held.by_rank[rank] == first else first)
+                return self._missing(rank)
             case Collective.REDUCE:
-                return size_bytes if rank == self.root else 0
+                return self._missing(rank) if rank == self.root else 0
             case Collective.BROADCAST:
-                return 0 if rank == self.root else size_bytes
+                return 0 if rank == self.root else self.held.by_rank[self.root]
             case Collective.REDUCE_SCATTER:
-                return self._owned(frozenset({rank}))
+                if self.held.blocks is None:
+                    return self._owned(frozenset({rank}))
+                return int(self.held.blocks[others, rank].max())
             case Collective.ALL_GATHER:
-                return size_bytes - self._owned(frozenset({rank}))
+                return self._brought(frozenset(others))
             case Collective.ALL_TO_ALL:
-                return (ranks - 1) * (self.elements // ranks) * self.element_bytes
+                return self._exchanged(others, [rank])
+
+    def _most(self, inside: frozenset[int]) -> int:
+        """Return the most bytes that one of some ranks holds: a sum of theirs has no fewer."""
+        return max(self.held.by_rank[rank] for rank in inside)
+
+    def _missing(self, rank: int) -> int:
+        """Return the bytes that a rank needs of the sum of all, beside its own."""
+        missing = self.held.together - self.held.by_rank[rank]
+        first, second = self._largest
+        return max(missing, second if self.held.by_rank[rank] == first else first)
+
+    def _scattered(self, inside: frozenset[int]) -> int:
+        """Return the bytes of some ranks' sums of the blocks that others get."""
+        outside = _others(len(self.held.by_rank), inside)
+        if self.held.blocks is None:
+            return self._owned(frozenset(outside))
+        return int(self.held.blocks[np.ix_(sorted(inside), outside)].max(axis=0).sum())
+
+    def _brought(self, inside: frozenset[int]) -> int:
+        """Return the bytes that some ranks bring to an all-gather: each has a block."""
+        if self.held.blocks is None:
+            return self._owned(inside)
+        return int(self.held.blocks.diagonal()[sorted(inside)].sum())
+
+    def _exchanged(self, senders: Sequence[int], receivers: Sequence[int]) -> int:
+        """Return the bytes from some ranks to others of an all-to-all.
+
+        A rank's block d goes to the d-th rank after it.
+        """
+        ranks = len(self.held.by_rank)
+        if self.held.blocks is None:
+            return len(senders) * len(receivers) * (self.elements // ranks) * self.element_bytes
+        src, dst = np.array(senders)[:, None], np.array(receivers)[None, :]
+        return int(self.held.blocks[src, (dst - src) % ranks].sum())
 
     @cached_property
     def _largest(self) -> list[int]:
@@ -134,6 +177,11 @@ class Task:
         return sum(stop - start for start, stop in map(self._ranges.__getitem__, ranks)) * (
             self.element_bytes
         )
+
+
+def _others(ranks: int, inside: Container[int]) -> list[int]:
+    """Return the ranks that are not among some, in order."""
+    return [rank for rank in range(ranks) if rank not in inside]
 
 
 class Floor:

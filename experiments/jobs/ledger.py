@@ -109,7 +109,7 @@ class GradientLedger:
         system, lanes = self._systems[job], self._lanes
         if system is None:
             return None
-        return Tolerance(lambda parts: system.error_bound(parts, lanes), block=lanes)
+        return Tolerance(lambda parts: system.allowed_error(parts, lanes), block=lanes)
 
 
 class LateLedger:

@@ -149,7 +149,7 @@ def draw(seed: int, number: int) -> SoakCase:
         given |= _some(_RANK_ORDERS, random, share=0.4)
     if kind == "switches" and "servers" in given:
         given |= _some(_SOLVED, random, share=0.4)
-    return SoakCase(number, spare_long_paths(given), draw_trouble(given, random))
+    return SoakCase(number, given, draw_trouble(given, random))
 
 
 def _fit_systems(given: Mapping[str, str], compress: str, random: Random) -> dict[str, str]:
@@ -181,16 +181,6 @@ def draw_options(random: Random) -> dict[str, str]:
     if given.get("compress", INTEGERS_TOO) != INTEGERS_TOO:
         given.pop("dtype", None)
     return given | _some(_LOSSES, random, share=0.6) if random.random() < 0.5 else given
-
-
-def spare_long_paths(given: Mapping[str, str]) -> dict[str, str]:
-    """Return options by which some packets get through: machines' paths have twelve links.
-
-    If each of them loses a tenth, one round trip in twelve succeeds, and a hundred probes in turn
-    may all be lost, which a network takes for a stall (`networks/virtual/patience.py`).
-    """
-    is_long = "node=" in given["topo"] and given.get("loss") == "10%"
-    return {**given, "loss": "2%"} if is_long else dict(given)
 
 
 def draw_trouble(given: Mapping[str, str], random: Random) -> Trouble:

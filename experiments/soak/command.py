@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.safe_path import safe_path
 from ringleaf.units import PS_PER_S, parse_time
@@ -29,6 +30,10 @@ Runs = Annotated[int | None, typer.Option("--runs", help="Number of runs, in pla
 Seed = Annotated[int, typer.Option("--seed", help="Seed of all cases.")]
 Only = Annotated[
     int | None, typer.Option("--case", help="Number of the only case to run; every run is shown.")
+]
+Smaller = Annotated[
+    str,
+    typer.Option("--smaller", help="Way from the only case to a smaller one, as a soak says it."),
 ]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Number of processes.")]
 
@@ -67,6 +72,7 @@ def soak_command(
     runs: Runs = None,
     seed: Seed = 1,
     case: Only = None,
+    smaller: Smaller = "",
     jobs: Jobs = 1,
     debug: Debug = False,
 ) -> None:
@@ -74,7 +80,7 @@ def soak_command(
     from ringleaf.experiments.soak.any_case import draw_any
 
     if case is not None:
-        if _show_case(draw_any(seed, case)):
+        if _show_case(follow(draw_any(seed, case), read_way(smaller))):
             raise typer.Exit(FAILURE)
         return
     tally = Tally(seed)
@@ -93,6 +99,18 @@ def soak_command(
         raise typer.Exit(FAILURE)
 
 
+def read_way(text: str) -> list[int]:
+    """Return the numbers of a way to a smaller case, as a soak prints them.
+
+    Raises:
+        ConfigError: If these are no numbers.
+    """
+    parts = text.split(",") if text else []
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        raise ConfigError(f"smaller: must be numbers like 0,3,1, got {text!r:.80}")
+    return [int(part) for part in parts]
+
+
 def _soak(tally: Tally, is_over: Callable[[], bool], jobs: int) -> None:
     from ringleaf.experiments.soak.any_case import draw_any
 
@@ -107,7 +125,7 @@ def _soak(tally: Tally, is_over: Callable[[], bool], jobs: int) -> None:
             say(f"case {number}: {what}: {where}: {why}")
             say(f"  again: ringleaf soak --seed {tally.seed} --case {number}")
             if len(tally.bad) <= _SHRUNK:
-                _say_smallest(draw_any(tally.seed, number), what)
+                _say_smallest(draw_any(tally.seed, number), tally.seed, what)
         if time.monotonic() - said_s >= SAY_EVERY_S:
             said_s = time.monotonic()
             sys.stderr.write(f"{tally.line()}\n")
@@ -163,8 +181,8 @@ def try_plain(case: AnyCase) -> Found:
     return [(each.what, each.where, each.why) for each in found]
 
 
-def shrink(case: AnyCase, fails: Callable[[AnyCase], bool]) -> AnyCase:
-    """Return the smallest case found that still fails.
+def shrink(case: AnyCase, fails: Callable[[AnyCase], bool]) -> list[int]:
+    """Return the way from a case to the smallest one found that still fails, for `follow`.
 
     Args:
         case: One that fails.
@@ -172,24 +190,45 @@ def shrink(case: AnyCase, fails: Callable[[AnyCase], bool]) -> AnyCase:
     """
     from ringleaf.experiments.soak.any_case import simpler_any
 
+    way: list[int] = []
     tried = 0
     while tried < MOST_SHRINKS:
-        for smaller in simpler_any(case):
+        for number, smaller in enumerate(simpler_any(case)):
             tried += 1
             if fails(smaller):
                 case = smaller
+                way.append(number)
                 break
             if tried >= MOST_SHRINKS:
-                return case
+                return way
         else:
-            return case
+            return way
+    return way
+
+
+def follow(case: AnyCase, way: Iterable[int]) -> AnyCase:
+    """Return the case to which a way leads: at each step, one of the simpler cases by number.
+
+    Raises:
+        ConfigError: If there is no such simpler case.
+    """
+    from ringleaf.experiments.soak.any_case import simpler_any
+
+    for number in way:
+        simpler = simpler_any(case)
+        if not 0 <= number < len(simpler):
+            raise ConfigError(f"smaller: must be numbers below {len(simpler)} here, got {number}")
+        case = simpler[number]
     return case
 
 
-def _say_smallest(case: AnyCase, what: str) -> None:
-    smallest = shrink(case, lambda each: any(end == what for end, _, _ in try_plain(each)))
+def _say_smallest(case: AnyCase, seed: int, what: str) -> None:
+    way = shrink(case, lambda each: any(end == what for end, _, _ in try_plain(each)))
+    smallest = follow(case, way)
     trouble = f", with {smallest.trouble}" if smallest.trouble else ""
+    smaller = f" --smaller {','.join(map(str, way))}" if way else ""
     say(f"  smallest: {smallest.command}{trouble}")
+    say(f"  again: ringleaf soak --seed {seed} --case {case.number}{smaller}")
 
 
 def _show_case(case: AnyCase) -> bool:

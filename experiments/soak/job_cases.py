@@ -14,7 +14,6 @@ from ringleaf.experiments.soak.cases import (
     draw_trouble,
     simpler_options,
     simpler_trouble,
-    spare_long_paths,
 )
 from ringleaf.experiments.soak.members import by_hosts, draw_together
 from ringleaf.experiments.spec.collective import DTYPES
@@ -142,7 +141,6 @@ def draw_jobs(seed: int, number: int) -> JobsCase:
     if given.get("cc") in OWN_PROGRAM:
         del given["cc"]
     teams = tuple(_draw_teams(random, count(topo).hosts, systems))
-    given = spare_long_paths(given)
     background_ps = PATIENT_LAYER_PS if "loss" in given else BACKGROUND_LAYER_PS
     rounds = tuple(_draw_round(random, teams, background_ps) for _ in range(ROUNDS))
     entries = random.choice((None, None, 16, 64, 256))

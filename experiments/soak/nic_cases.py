@@ -13,7 +13,6 @@ from ringleaf.experiments.soak.cases import (
     draw_trouble,
     simpler_options,
     simpler_trouble,
-    spare_long_paths,
 )
 from ringleaf.topologies.registry import count
 
@@ -56,7 +55,7 @@ def draw_nics(seed: int, number: int) -> NicCase:
     offload = random.choice(("guo", "guo", "fcsn"))
     hosts = count(topo).hosts
     given |= _draw_exchange(random, hosts) if offload == "guo" else _draw_pipeline(random, hosts)
-    return NicCase(number, offload, spare_long_paths(given), draw_trouble(given, random))
+    return NicCase(number, offload, given, draw_trouble(given, random))
 
 
 def _draw_exchange(random: Random, hosts: int) -> dict[str, str]:

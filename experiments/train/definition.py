@@ -125,7 +125,7 @@ def _near(
     with np.errstate(all="ignore"):
         exact = reduction.reduced(wide)
         if way.system:
-            allowed = SYSTEMS[way.system].error_bound(inputs, lanes)
+            allowed = SYSTEMS[way.system].allowed_error(inputs, lanes)
         else:
             magnitudes = reduction.reduced(np.abs(wide))
             allowed = reduction.growth(len(inputs)) * magnitudes + reduction.least

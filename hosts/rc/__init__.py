@@ -17,6 +17,7 @@ from ringleaf.hosts.rc.receiver import post_receive
 from ringleaf.hosts.rc.sender import post_send
 from ringleaf.hosts.rc.state import (
     LEFT,
+    MIN_TIMEOUT_PS,
     MTU,
     OVERRUN,
     RECEIVED,
@@ -44,6 +45,7 @@ __all__ = [
     "DEFAULT_PARTITION",
     "FULL_MEMBER",
     "LEFT",
+    "MIN_TIMEOUT_PS",
     "MTU",
     "OVERRUN",
     "PACKET_OVERHEAD_BYTES",

@@ -47,6 +47,8 @@ from ringleaf.hosts.rc.state import (
     ANSWERS_AT,
     CONTROL_AT,
     FREE_AT_PS,
+    MAX_BACKOFF,
+    MIN_TIMEOUT_PS,
     NEXT_PSN,
     PACED_WITH,
     POSTED_PSN,
@@ -146,8 +148,14 @@ def hear_telemetry(arena: Arena, qp: Qp, head: Bytes) -> None:
 
 
 @inline
-def note_ack(arena: Arena, at: int, qp: Qp, head: Bytes, packets: int, now_ps: int) -> None:
-    """Handle an acknowledgement of `packets` that were not acknowledged before."""
+def note_ack(
+    arena: Arena, at: int, qp: Qp, head: Bytes, packets: int, probes: int, now_ps: int
+) -> None:
+    """Handle an acknowledgement of `packets` that were not acknowledged before.
+
+    If `probes` were sent since the last one, this may be a probe's answer. The time since the data
+    was sent then has a timeout in it, and no controller may take it for a round trip (Karn).
+    """
     words = arena.words
     block = qp.state[CONTROL_AT]
     count = int(head[NOTICES_AT]) & MARKS_MASK
@@ -158,7 +166,8 @@ def note_ack(arena: Arena, at: int, qp: Qp, head: Bytes, packets: int, now_ps: i
             sent_at = words[block + TIMES_AT]
             sent_at += (qp.state[ACKED_PSN] - 1) & words[block + TIMES_MASK]
             sent_ps = words[sent_at]
-            words[block + DELAY_PS] = now_ps - sent_ps if sent_ps != AGAIN_PS else 0
+            is_clear = sent_ps != AGAIN_PS and probes == 0
+            words[block + DELAY_PS] = now_ps - sent_ps if is_clear else 0
         if words[block + TOLD_AT] > 0:
             hear_telemetry(arena, qp, head)
         tell_controller(arena, at, qp, ON_ACK, packets, now_ps)
@@ -190,7 +199,11 @@ def tend(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
 
 @inline
 def pace(arena: Arena, at: int, qp: Qp, payload_bytes: int, now_ps: int) -> None:
-    """Delay the next packet by the time that this one takes at the rates that are set."""
+    """Delay the next packet by the time that this one takes at the rates that are set.
+
+    A controller's pause is at most the longest time between two probes: stalls are told by it
+    (`networks/virtual/patience.py`), and a rate near 0 would be one.
+    """
     bits = 8 * (payload_bytes + FRAME_OVERHEAD_BYTES)
     start_ps = max(qp.state[FREE_AT_PS], now_ps)
     qp.state[FREE_AT_PS] = 0
@@ -199,7 +212,8 @@ def pace(arena: Arena, at: int, qp: Qp, payload_bytes: int, now_ps: int) -> None
     if qp.state[CONTROL_AT] > 0:
         rate_bps = arena.words[qp.state[CONTROL_AT] + RATE_BPS]
         if rate_bps > 0:
-            free_ps = start_ps + bits * PS_PER_S // rate_bps
+            most_ps = MAX_BACKOFF * arena.words[at + MIN_TIMEOUT_PS]
+            free_ps = start_ps + min(bits * PS_PER_S // rate_bps, most_ps)
             qp.state[FREE_AT_PS] = max(qp.state[FREE_AT_PS], free_ps)
 
 

@@ -290,7 +290,7 @@ def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_
     probes = state[PROBES]
     acknowledge(arena, at, number, qp, before, now_ps)
     if state[CONTROL_AT]:
-        note_ack(arena, at, qp, head, packets, now_ps)
+        note_ack(arena, at, qp, head, packets, probes, now_ps)
     if syndrome == SEQUENCE_NAK and is_news:
         if psn != state[NAKED_PSN] or probes > 0:  # or the same NAK comes a second time
             state[NAKED_PSN] = psn

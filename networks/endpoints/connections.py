@@ -87,6 +87,12 @@ class Connections:
         words = self._store.arena.words
         return max(int(words[at + rc.WINDOW] * words[at + rc.MTU]) for at in self.agents)
 
+    @property
+    def longest_timeout_ps(self) -> int:
+        """The longest of the hosts' least timeouts."""
+        words = self._store.arena.words
+        return max(int(words[at + rc.MIN_TIMEOUT_PS]) for at in self.agents)
+
     def _make_agent(self, number: int, options: NetworkOptions, *, ring: int, rtt_ps: int) -> int:
         host = self._hosts[number]
         access = link(self._graph, host, attachment(self._graph, host))

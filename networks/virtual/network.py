@@ -33,7 +33,7 @@ from ringleaf.networks.virtual.capture import Capture, Consumer
 from ringleaf.networks.virtual.fabric import lay_out, places
 from ringleaf.networks.virtual.meter import Meter
 from ringleaf.networks.virtual.occupancy import FEW_SAMPLES, Occupancy, watch
-from ringleaf.networks.virtual.patience import Patience, limit_ps
+from ringleaf.networks.virtual.patience import Patience, limit_ps, probes_of
 from ringleaf.networks.virtual.pausing import Pauses
 from ringleaf.networks.virtual.pcap import PortCapture, interfaces
 from ringleaf.networks.virtual.record import TraceRecorder
@@ -47,7 +47,7 @@ from ringleaf.switches.engine.schedulers import free_all
 from ringleaf.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.topologies.addresses import ipv4
 from ringleaf.topologies.graph import hosts, link, switches
-from ringleaf.topologies.routing import longest_rtt_ps, routes
+from ringleaf.topologies.routing import longest_rtt_ps, most_links, routes
 from ringleaf.units import FOREVER_PS, PS_PER_US, format_time
 
 if TYPE_CHECKING:
@@ -517,7 +517,7 @@ class VirtualNetwork(GivesTensors):
         Raises:
             BackendError: If events go on although no collective is under way.
         """
-        deadline_ps = self.now_ps + limit_ps(self._rtt_ps)
+        deadline_ps = self.now_ps + self._limit_ps
         while True:
             for ring in self.endpoints.rings:
                 take_completions(self.store.arena, ring)
@@ -534,7 +534,14 @@ class VirtualNetwork(GivesTensors):
     def _patience(self) -> Patience:
         groups = range(len(self.endpoints.groups))
         agents = [self.endpoints.agents_of(group) for group in groups]
-        return Patience(self.store, agents, rtt_ps=self._rtt_ps, now_ps=self.now_ps)
+        return Patience(self.store, agents, limit_ps=self._limit_ps, now_ps=self.now_ps)
+
+    @cached_property
+    def _limit_ps(self) -> int:
+        """The time without progress that makes a stall."""
+        timeout_ps = self.endpoints.connections.longest_timeout_ps
+        probes = probes_of(self.options.loss, most_links(self.graph))
+        return limit_ps(self._rtt_ps, timeout_ps=timeout_ps, probes=probes)
 
     def _check_progress(self, patience: Patience, under_way: Sequence[Operation]) -> None:
         stalled = patience.stalled(under_way, self.now_ps)

@@ -3,28 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import ceil, log, log1p
 
 import numpy as np
 
 from ringleaf.arena import Store
 from ringleaf.hosts.agent import PROGRESS
+from ringleaf.hosts.rc.state import MAX_BACKOFF
 from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.units import PS_PER_S, format_time
 
 LEAST_PS = PS_PER_S
-ROUND_TRIPS = 250_000
-"""Round trips of the longest path without progress that make a stall, on links of any speed.
-
-They are a hundred probes of a connection whose timeout has backed off to its limit: `MAX_BACKOFF`
-times ten round trips. Fewer may all be lost where each link of a long path loses a tenth.
-"""
+PROBES = 100
+"""The least number of probes in a row without an answer that make a stall."""
+UNLIKELY = 1e-9
+"""The chance that so many probes in a row are lost although the path works."""
+MOST_LOSS = 0.1
+"""The largest loss per link with which every run ends with a result."""
+ROUND_TRIPS = 10
+"""The least timeout of a connection is taken for at least so many of the longest round trips."""
 
 _NAMED = 4  # nodes that a message names
 
 
-def limit_ps(rtt_ps: int) -> int:
-    """Return the time without progress that makes a stall, for the longest path's round trip."""
-    return max(LEAST_PS, ROUND_TRIPS * rtt_ps)
+def probes_of(loss: float, links: int) -> int:
+    """Return the number of probes without an answer that make a stall.
+
+    Args:
+        loss: The probability that a link loses a packet; more than MOST_LOSS counts as that.
+        links: The number of links of the longest path.
+    """
+    answered = (1 - min(loss, MOST_LOSS)) ** (2 * links)
+    return PROBES if answered == 1 else max(PROBES, ceil(log(UNLIKELY) / log1p(-answered)))
+
+
+def limit_ps(rtt_ps: int, *, timeout_ps: int = 0, probes: int = PROBES) -> int:
+    """Return the time without progress that makes a stall.
+
+    Connections' timeouts have backed off to their limit by then, so a probe takes `MAX_BACKOFF`
+    times the least timeout. A congestion controller's pause is never longer (`hosts/rc`).
+
+    Args:
+        rtt_ps: The longest path's round trip.
+        timeout_ps: The longest of connections' least timeouts.
+        probes: The number of probes, of `probes_of`.
+    """
+    return max(LEAST_PS, probes * MAX_BACKOFF * max(ROUND_TRIPS * rtt_ps, timeout_ps))
 
 
 class Patience:
@@ -35,16 +59,16 @@ class Patience:
     Args:
         store: The store that holds the agents.
         agents: Offsets of the agents' blocks that work for each group.
-        rtt_ps: The longest round trip without queues.
+        limit_ps: The time without progress that makes a stall.
         now_ps: Start of the watch.
     """
 
     def __init__(
-        self, store: Store, agents: Sequence[Sequence[int]], *, rtt_ps: int, now_ps: int
+        self, store: Store, agents: Sequence[Sequence[int]], *, limit_ps: int, now_ps: int
     ) -> None:
         self._store = store
         self._places = [np.array(blocks, np.int64) + PROGRESS for blocks in agents]
-        self.limit_ps = limit_ps(rtt_ps)
+        self.limit_ps = limit_ps
         self._seen = self._progress()
         self._waited: list[Operation] = []
         self.deadline_ps = now_ps + self.limit_ps

@@ -4,10 +4,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Collective
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.results import CollectiveRow
 from ringleaf.experiments.runner import Experiment
 from ringleaf.experiments.spec.options import resolve
+from ringleaf.ina.registry import find_system
 
 _FEW = st.integers(1, 3)
 _RATES = st.sampled_from(["10G", "25G", "100G", "400G"])
@@ -71,6 +75,19 @@ _RUNS = st.fixed_dictionaries(
 )
 
 
+def _written(name: str) -> str:
+    """Return a compressor as it is written, with a share of elements if it takes one."""
+    try:
+        parse_compressor(name)
+    except ConfigError:
+        return f"{name}:0.05"
+    return name
+
+
+_COMPRESSORS = [_written(name) for name in COMPRESSORS]
+_SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "rate": "10G", "delay": "100ns"}
+
+
 def run(given_options: dict[str, str]) -> list[CollectiveRow]:
     hosts = Experiment(resolve({**given_options, "servers": "0"})).ranks
     servers = str(min(int(given_options.get("servers", "0")), hosts - 2))
@@ -98,6 +115,47 @@ def test_nothing_is_faster_than_its_bounds(options: dict[str, str]) -> None:
         assert row.wrong == 0
         assert row.time_ps >= row.bound_ps > 0
         assert row.time_ps >= row.floor_ps
+
+
+_COMPRESSED = st.fixed_dictionaries(
+    {
+        "topo": _topology("leafspine", leaves=_FEW, spines=_FEW, hosts=st.integers(2, 4)),
+        "algo": st.sampled_from(sorted(ALGORITHMS)),
+        "size": st.sampled_from(["28", "5000", "20000", "64K"]),
+        "rate": _RATES,
+        "delay": st.sampled_from(["0", "1us"]),
+        "compress": st.sampled_from(_COMPRESSORS),
+    }
+)
+
+
+# What was once faster than its floor: zeros of other collectives than allreduces.
+@example({**_SMALL, "algo": "broadcast-rings", "size": "20000", "compress": "dgc:2%"})
+@example({**_SMALL, "algo": "alltoall", "size": "20000", "compress": "gaussiank:5%"})
+@example({**_SMALL, "algo": "vote", "size": "1M", "compress": "signsgd"})
+@settings(max_examples=15)
+@given(_COMPRESSED)
+def test_no_compressed_run_is_faster_than_its_bounds(options: dict[str, str]) -> None:
+    algorithm = ALGORITHMS[options["algo"]]
+    if algorithm.in_network and (wanted := find_system(algorithm.name).compress):
+        options = {**options, "compress": wanted}
+    for row in run(options):
+        assert row.time_ps >= row.bound_ps > 0
+        assert row.time_ps >= row.floor_ps
+
+
+@pytest.mark.parametrize("collective", sorted(Collective, key=str))
+def test_each_collective_has_a_run_that_leaves_zeros_out(collective: Collective) -> None:
+    """Of 20,000 bytes one in fifty is not zero, and pairs of values and indices are sent."""
+    algo = next(
+        name
+        for name, each in ALGORITHMS.items()
+        if each.collective is collective and not each.in_network and each.method is None
+    )
+    (row,) = run({**_SMALL, "algo": algo, "size": "20000", "compress": "topk:2%"})
+
+    assert row.wire_bytes < 20000
+    assert row.time_ps >= row.floor_ps > 0
 
 
 @pytest.mark.parametrize("algo", ["ring", "blueconnect", "switchml", "atp", "omnireduce", "ps"])

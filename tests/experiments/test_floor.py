@@ -107,3 +107,37 @@ def test_zeros_need_not_be_sent() -> None:
 
 def test_one_rank_alone_has_nothing_to_wait_for() -> None:
     assert floor_ps("leafspine,leaves=1,spines=0,hosts=2", servers=1) == 0
+
+
+@pytest.mark.parametrize(
+    ("collective", "filled_bytes"),
+    [
+        (Collective.ALLREDUCE, 8),  # the third rank needs both values
+        (Collective.REDUCE, 4),
+        (Collective.BROADCAST, 4),
+        (Collective.REDUCE_SCATTER, 4),  # the second rank's value, to the third
+        (Collective.ALL_GATHER, 4),  # the first rank's block, to both others
+        (Collective.ALL_TO_ALL, 4),  # the second rank's last block, to the first
+    ],
+)
+def test_no_collective_has_zeros_to_send(collective: Collective, filled_bytes: int) -> None:
+    """The first of 3 ranks has its first element, the second its last, and the third none."""
+    held = Held.of([torch.tensor(row) for row in ([1.0, 0, 0], [0, 0, 1.0], [0, 0, 0.0])])
+    star = "leafspine,leaves=1,spines=1,hosts=3"
+
+    assert floor_ps(star, collective, held=held) == filled_bytes * 80
+
+
+@pytest.mark.parametrize("collective", list(Collective))
+def test_tensors_without_zeros_have_the_floor_of_dense_ones(collective: Collective) -> None:
+    tensors = [torch.ones(2 << 20) for _ in range(8)]
+
+    assert floor_ps(STAR, collective, held=Held.of(tensors)) == floor_ps(STAR, collective)
+
+
+def test_a_rank_s_block_d_goes_to_the_d_th_rank_after_it() -> None:
+    """The first rank's last block and the second one's second come to the third: 8 bytes."""
+    held = Held.of([torch.tensor(row) for row in ([0, 0, 1.0], [0, 1.0, 0], [0, 0, 0.0])])
+    star = "leafspine,leaves=1,spines=1,hosts=3"
+
+    assert floor_ps(star, Collective.ALL_TO_ALL, held=held) == 8 * 80

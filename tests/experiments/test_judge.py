@@ -344,6 +344,24 @@ class Silent:
         return elements * item_bytes
 
 
+@dataclass(frozen=True)
+class Boundless(Silent):
+    """Says that it may lose anything, by a number or by none."""
+
+    bound: float = 1e30
+
+    def error_bound(self, values: torch.Tensor) -> torch.Tensor:
+        return torch.full(values.shape, self.bound, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("bound", [1e30, NAN, INF, -1.0])
+def test_a_bound_beyond_the_values_does_not_make_them_right(bound: float) -> None:
+    inputs = make_tensors(3, 5, 200, "float32")
+    coded = replace(ALGORITHMS["ring"].build(5), codec=Boundless(bound=bound))
+
+    assert verdict(coded, inputs, execute(coded, inputs))[0] > 0
+
+
 @pytest.mark.parametrize("name", ["ring", "allgather", "reduce", "halvingdoubling"])
 def test_a_codec_may_lose_what_it_says_and_no_more(name: str) -> None:
     inputs = make_tensors(3, 5, 200, "float32")

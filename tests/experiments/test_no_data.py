@@ -83,7 +83,7 @@ def test_the_table_and_files_say_that_nothing_was_checked(tmp_path: Path) -> Non
     done = run({**GIVEN, **asked}, emit=lines.append)
 
     assert done.wrong is None
-    assert "# wrong values: not checked, as there was no data (data=none)" in lines
+    assert "# wrong values: not checked, as there was no data (data=none); schedules were" in lines
     row = next(line for line in lines if not line.startswith("#"))
     assert row.split()[12] == "-"
     assert "not checked" in (tmp_path / "report.html").read_text()

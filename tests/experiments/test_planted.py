@@ -244,3 +244,17 @@ def test_a_wrong_codec_is_seen(
     if reason:
         assert "element 63: got " in foot[1]
         assert reason in foot[1]
+
+
+@pytest.mark.parametrize("planted", [shifted_ring, partial(without_row, 3)])
+def test_a_wrong_schedule_is_seen_without_data(
+    planted: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The count is that of a run with data, as values are wrong where contributions are."""
+    plant(monkeypatch, "ring", planted)
+
+    wrong, foot = table(tmp_path, "mine", data="none")
+
+    assert wrong == table(tmp_path / "with", "mine")[0] > 0
+    assert foot[0] == f"# wrong values: {wrong} FAILED"
+    assert "contribution" in foot[1]

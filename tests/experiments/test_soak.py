@@ -8,14 +8,26 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer import Typer
+from typer.testing import CliRunner
 
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.soak import command, trial
-from ringleaf.experiments.soak.any_case import draw_any
+from ringleaf.experiments.soak.any_case import AnyCase, draw_any
 from ringleaf.experiments.soak.cases import SoakCase, Trouble, draw, simpler
 from ringleaf.experiments.soak.job_cases import JobsCase
 from ringleaf.experiments.soak.nic_cases import NicCase
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.networks.faults import LinkLoss
+
+
+def app() -> Typer:
+    """Return the command, as one of several."""
+    made = Typer()
+    command.register(made)
+    made.command("other")(lambda: None)
+    return made
+
 
 SMALL = SoakCase(
     0,
@@ -51,7 +63,8 @@ def test_a_failing_case_is_made_smaller() -> None:
         trouble=Trouble(1, 1, 1),
     )
 
-    smallest = command.shrink(large, lambda case: "tree" in case.given["algo"])
+    way = command.shrink(large, lambda case: "tree" in case.given["algo"])
+    smallest = command.follow(large, way)
 
     assert isinstance(smallest, SoakCase)
     assert smallest.given == SMALL.given | {"algo": "tree", "size": "4"}
@@ -127,3 +140,41 @@ def test_a_small_soak_finds_nothing() -> None:
     plain = command.try_plain(replace(SMALL, trouble=Trouble(1, 1, 1)))
 
     assert [what for what, _, _ in plain] == ["ok"]
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_the_command_that_a_soak_prints_repeats_the_failure(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cases fail here if they have trouble, more than one size, or more than one round."""
+    tried: list[object] = []
+
+    def try_plain(case: AnyCase) -> list[tuple[str, str, str]]:
+        tried.append(case)
+        fails = bool(case.trouble) or number % 3 == 0
+        return [("stuck" if fails else "ok", "", "")]
+
+    monkeypatch.setattr(command, "try_plain", try_plain)
+    command._say_smallest(draw_any(5, number), 5, "stuck")
+    again = capsys.readouterr().out.splitlines()[-1].removeprefix("  again: ringleaf ")
+    case = draw_any(5, number)
+    smallest = command.follow(
+        case, command.shrink(case, lambda each: try_plain(each)[0][0] == "stuck")
+    )
+
+    tried.clear()
+    CliRunner().invoke(app(), again.split())
+
+    assert tried == [smallest]
+
+
+@pytest.mark.parametrize(("text", "way"), [("", []), ("0", [0]), ("3,0,12", [3, 0, 12])])
+def test_a_way_is_read_as_it_is_printed(text: str, way: list[int]) -> None:
+    assert command.read_way(text) == way
+
+
+def test_a_way_that_leads_nowhere_is_refused() -> None:
+    with pytest.raises(ConfigError, match="smaller: must be numbers like 0,3,1, got 'x,1'"):
+        command.read_way("x,1")
+    with pytest.raises(ConfigError, match=r"smaller: must be numbers below \d+ here, got 999"):
+        command.follow(SMALL, [999])

@@ -103,7 +103,7 @@ def test_a_failing_case_of_jobs_is_made_smaller() -> None:
         jobs = [job for each in case.rounds for job in each.trainings]
         return any(job.algo == "tree" and 65 in job.elements for job in jobs)
 
-    smallest = command.shrink(SMALL, fails)
+    smallest = command.follow(SMALL, command.shrink(SMALL, fails))
 
     assert isinstance(smallest, JobsCase)
     assert smallest.teams == (Team(2),)

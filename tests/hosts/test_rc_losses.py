@@ -11,7 +11,9 @@ from rc_wire import DELAY_PS, MTU, Wire, kinds, lose, opcodes
 
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import RETRANSMISSIONS
+from ringleaf.hosts.congestion.control import DELAY_PS as HEARD_PS
 from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.hosts.rc.state import CONTROL_AT, open_qp
 from ringleaf.packets import POOL_FREE, POOL_SIZE, copy_packet, read_packet
 
 
@@ -188,3 +190,23 @@ def test_messages_arrive_exactly_once_in_order(
         ]
         assert sent == got == list(range(len(lengths)))
     assert arena.own[POOL_FREE] == arena.words[POOL_SIZE], "a packet was leaked"
+
+
+def test_a_probes_answer_tells_controllers_no_round_trip() -> None:
+    """A packet's acknowledgement is lost, so the answer comes after a timeout (Karn)."""
+    wire = Wire(window=8, controller="swift")
+    wire.expect(1, 4096, 100, tag=0)
+    wire.expect(1, 4196, 100, tag=1)
+    words = wire.store.arena.words
+    block = int(open_qp(wire.store.arena, wire.ends[0], 0).state[CONTROL_AT])
+    wire.run()
+    wire.post(0, b"tensor", 0, tag=0)
+    wire.run()
+    assert words[block + HEARD_PS] == 2 * DELAY_PS
+
+    lose(wire, len(wire.sent) + 1)
+    wire.post(0, b"tensor", 0, tag=1)
+    wire.run()
+
+    assert opcodes(wire, 0)[-2:] == [0x04, 0xC0]
+    assert words[block + HEARD_PS] == 0, "it is not known"

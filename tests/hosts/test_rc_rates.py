@@ -7,14 +7,15 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rc_wire import LINE_GAPS, MTU, Wire, add_pair, kinds
+from rc_wire import DELAY_PS, LINE_GAPS, MTU, Wire, add_pair, kinds
 
 from ringleaf.errors import ProtocolError
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import READY
-from ringleaf.hosts.congestion.control import CNP_GAP_PS
+from ringleaf.hosts.congestion.control import CNP_GAP_PS, RATE_BPS
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.rc.state import CONTROL_AT, open_qp
+from ringleaf.hosts.rc.wire import TELEMETRY_MASK
 from ringleaf.packets import free_packet, read_packet
 from ringleaf.units import PS_PER_S
 
@@ -126,3 +127,25 @@ def test_notices_tell_of_marks_and_come_at_most_once_per_gap() -> None:
     acks = [bth for frame, bth in frames if bth.opcode == 0x11 and frame[29] == 2]
     assert acks[-1].resv6 == 25, "all packets came marked"
     assert [bth.becn for bth in acks] == [int(i > 0) for i in range(len(acks))]
+
+
+@given(
+    rate_bps=st.integers(1, 10**9),
+    controller=st.sampled_from(sorted(set(CONTROLLERS) - {"fixed"})),
+)
+def test_no_controllers_pause_is_longer_than_the_longest_time_between_probes(
+    rate_bps: int, controller: str
+) -> None:
+    """That is 256 least timeouts, of 10 delays here; a run without progress for long is a stall."""
+    wire = Wire(window=16, controller=controller)
+    block = int(open_qp(wire.store.arena, wire.ends[0], 0).state[CONTROL_AT])
+    wire.store.arena.words[block + RATE_BPS] = rate_bps
+    wire.expect(1, 4096, 2 * MTU, tag=0)
+    wire.post(0, bytes(2 * MTU), 0, tag=0)
+    wire.run()
+
+    frames = zip(wire.sent, wire.sent_ps, strict=True)
+    sent_ps = [at_ps for f, at_ps in frames if f[42] & ~TELEMETRY_MASK < 0x11]
+    asked_ps = 8 * (len(wire.sent[0]) + LINE_GAPS) * PS_PER_S // rate_bps
+    assert sent_ps[1] - sent_ps[0] <= min(asked_ps, 256 * 10 * DELAY_PS)
+    assert (rc.SENT, 0) in kinds(wire)

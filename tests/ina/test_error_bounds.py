@@ -65,3 +65,33 @@ def test_atp_can_be_off_by_nearly_its_bound(workers: int) -> None:
     (bound,) = bound_of(ATP, *[values.tolist()] * workers)
     assert 0.99 * bound < error <= bound
     assert result[0] == 0
+
+
+class Claiming(type(OMNIREDUCE)):  # type: ignore[misc]
+    """OmniReduce with a bound of somebody's own."""
+
+    def __init__(self, *bound: float) -> None:
+        self.bound = bound
+
+    def error_bound(self, parts: np.ndarray, lanes: int) -> np.ndarray:
+        return np.array(self.bound)
+
+
+def test_a_bound_beyond_all_values_lets_sums_be_rounded_only() -> None:
+    """The largest sum of magnitudes is 3; two workers' sums are rounded by 2 x 2^-24 of theirs."""
+    values = np.array([[1, -1, 0.5], [2, 0.25, 0]], np.float32)
+    unit = 2 * 2.0**-24
+    for beyond in (3.1, 1e30, np.inf, np.nan, -1.0):
+        found = Claiming(3.0, beyond, 0.1).allowed_error(values, 64)
+        assert found.tolist() == [3.0, 1.25 * unit, 0.1], beyond
+
+
+@given(parts)
+def test_the_systems_bounds_are_taken_as_they_are_where_they_bound_anything(
+    values: np.ndarray,
+) -> None:
+    most = np.abs(values).sum(axis=0, dtype=np.float64).max()
+    for system in (ATP, OMNIREDUCE, SWITCHML):
+        bound = system.error_bound(values, 64)
+        kept = (bound <= most) | ~np.isfinite(most)
+        assert np.array_equal(system.allowed_error(values, 64)[kept], bound[kept], equal_nan=True)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import islice, permutations
+
+import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ringleaf.arena import Store
 from ringleaf.collectives.registry import ALGORITHMS
@@ -12,8 +17,11 @@ from ringleaf.hosts.plan import plans
 from ringleaf.hosts.staging import lay_out
 from ringleaf.networks.endpoints.memory import Memory
 from ringleaf.networks.endpoints.operation import Operation
-from ringleaf.networks.virtual.patience import ROUND_TRIPS, Patience, limit_ps
-from ringleaf.units import PS_PER_S, PS_PER_US
+from ringleaf.networks.virtual.patience import Patience, limit_ps, probes_of
+from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.registry import TOPOLOGIES, build
+from ringleaf.topologies.routing import hop_count, most_links
+from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US
 
 LIMIT_PS = PS_PER_S
 
@@ -28,7 +36,7 @@ def make(groups: int) -> tuple[Patience, Store, list[int]]:
     store = Store()
     ring = make_ring(store, 4)
     blocks = [make_agent(store, 0, host=i, ring=ring, udp_ports=(1, 1)) for i in range(groups)]
-    patience = Patience(store, [[block] for block in blocks], rtt_ps=0, now_ps=0)
+    patience = Patience(store, [[block] for block in blocks], limit_ps=LIMIT_PS, now_ps=0)
     return patience, store, blocks
 
 
@@ -53,5 +61,42 @@ def test_an_operation_that_has_just_begun_has_time() -> None:
 
 
 def test_slow_paths_have_more_time() -> None:
+    """A hundred probes, each after 256 times a least timeout of ten round trips."""
     assert limit_ps(1) == LIMIT_PS
-    assert limit_ps(10 * PS_PER_US) == ROUND_TRIPS * 10 * PS_PER_US
+    assert limit_ps(10 * PS_PER_US) == 100 * 256 * 10 * 10 * PS_PER_US
+    assert limit_ps(1, timeout_ps=PS_PER_MS) == 100 * 256 * PS_PER_MS
+    assert limit_ps(10 * PS_PER_US, probes=300) == 3 * limit_ps(10 * PS_PER_US)
+
+
+@given(loss=st.floats(0, 0.1), links=st.integers(1, 16))
+def test_a_working_path_answers_one_of_so_many_probes(loss: float, links: int) -> None:
+    """Each link of the way there and back loses packets, and all probes in a row next to never."""
+    probes = probes_of(loss, links)
+
+    assert probes >= 100
+    assert (1 - (1 - loss) ** (2 * links)) ** probes <= 1e-9
+    assert probes <= 100 or (1 - (1 - loss) ** (2 * links)) ** (probes - 1) > 0.9e-9
+
+
+def test_a_path_that_loses_all_has_the_time_of_one_that_loses_a_tenth() -> None:
+    assert probes_of(1.0, 4) == probes_of(0.1, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "links"),
+    [
+        ("leafspine,leaves=1,spines=1,hosts=4", 2),
+        ("leafspine,leaves=2,spines=2,hosts=2", 4),
+        ("fattree,k=4", 6),
+    ],
+)
+def test_the_most_links_are_those_of_hosts_farthest_apart(name: str, links: int) -> None:
+    assert most_links(build(name)) == links
+
+
+@pytest.mark.parametrize("name", sorted(TOPOLOGIES))
+def test_no_two_hosts_are_farther_apart_than_the_most_links(name: str) -> None:
+    graph = build(name)
+    pairs = islice(permutations(hosts(graph), 2), 200)
+
+    assert max(hop_count(graph, *pair) for pair in pairs) <= most_links(graph)
