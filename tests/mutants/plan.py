@@ -34,6 +34,8 @@ class Mutant:
         tests: Arguments of pytest that select the tests.
         compiled: Whether the tests run compiled. Uncompiled ones start sooner when the change is
             in code that would be compiled anew.
+        line: The number of the changed line, if the text is all of it and may be there again; 0
+            for others.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Mutant:
     new: str
     tests: tuple[str, ...]
     compiled: bool
+    line: int = 0
 
     @property
     def suite(self) -> Suite:
@@ -60,6 +63,9 @@ class Mutant:
         if self.pointer:
             path.write_text(self._change_value(json.loads(text)))
             return
+        if self.line:
+            path.write_text(self._change_line(text))
+            return
         count = text.count(self.old)
         if count != 1:
             raise PlanError(
@@ -69,6 +75,14 @@ class Mutant:
         if "\n" in self.old or self.old == self.new:
             raise PlanError(f"{self.name}: must change one line, got {self.old!r} -> {self.new!r}")
         path.write_text(text.replace(self.old, self.new))
+
+    def _change_line(self, text: str) -> str:
+        """Return the text with another line."""
+        lines = text.splitlines()
+        if lines[self.line - 1] != self.old:
+            raise PlanError(f"{self.name}: line {self.line} must be {self.old!r}; draw again")
+        lines[self.line - 1] = self.new
+        return "\n".join(lines) + "\n"
 
     def _change_value(self, data: Any) -> str:
         """Return JSON with another value at the pointer."""

@@ -197,13 +197,36 @@ def summarise(outcomes: Sequence[Outcome], seconds: float) -> bool:
     return not bad
 
 
+def run_drawn(options: argparse.Namespace) -> bool:
+    """Draw changes of files, at random and of those that differ from a revision; try them."""
+    from draw import sample, sources, touched
+    from drawn import DrawnRun, report
+
+    files = [file for file in sources() if any(word in file for word in options.words or [""])]
+    drawn = sample(files, options.draw, options.seed)
+    if options.since:
+        changed = touched(options.since) & set(files)
+        drawn += sample(sorted(changed), options.draw, options.seed)
+    mutants = list({mutant.name: mutant for mutant in drawn}.values())
+    if not mutants:
+        raise PlanError(f"mutants: nothing to change in files with {options.words}")
+    with tempfile.TemporaryDirectory(prefix="ringleaf-mutants-") as folder:
+        unchanged, *trees = [Tree(Path(folder, str(n))) for n in range(options.jobs + 1)]
+        return report(DrawnRun(mutants, trees, unchanged).outcomes())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="only mutants whose name or file has one of them")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--draw", type=int, default=0, help="draw as many, and try these only")
+    parser.add_argument("--seed", type=int, default=1, help="of what is drawn")
+    parser.add_argument("--since", default="", help="draw as many of files changed since, too")
     options = parser.parse_args()
     began = time.monotonic()
     try:
+        if options.draw:
+            return 0 if run_drawn(options) else 1
         mutants = select(read_list(), options.words)
         if not mutants:
             raise PlanError(f"mutants: none has one of these words, got {options.words}")
@@ -215,4 +238,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    sys.modules["run_mutants"] = sys.modules["__main__"]  # its parts import it by that name
     sys.exit(main())

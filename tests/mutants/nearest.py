@@ -1,0 +1,117 @@
+"""Which tests are nearest to a source file: by imports, and by what they name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import deque
+from functools import cached_property
+from pathlib import Path
+
+from draw import sources
+from plan import ROOT
+
+MOST = 8
+"""Files of tests that are tried with one change."""
+FAR = 4  # imports between a test and a file, beyond which the test says little of it
+ENOUGH = 3  # tests that import a file; with fewer, those that name it are tried, too
+
+
+class Imports:
+    """Who imports whom, by the text of all files.
+
+    Args:
+        root: The work tree.
+    """
+
+    def __init__(self, root: Path = ROOT) -> None:
+        self._root = root
+
+    def tests_of(self, file: str) -> list[str]:
+        """Return the tests nearest to a file, nearest first, `MOST` at most.
+
+        Nearest are those that import it, or have its name or its folder's in theirs. Where few
+        import it, as nobody imports members of registries, those follow that have its name in
+        their text.
+        """
+        names, folder = _word(Path(file).stem), _word(Path(file).parent.name)
+        distances = self._steps_to(file)
+        is_known = sum(steps <= 2 for steps in distances.values()) >= ENOUGH
+        for test, text in self._tests.items():
+            title = Path(test).stem.removeprefix("test_").replace("_", "-")
+            if names.search(title):
+                distances[test] = 1
+            elif folder.search(title):
+                distances[test] = min(distances.get(test, FAR), 2)
+            elif not is_known and names.search(text):
+                distances[test] = min(distances.get(test, FAR), 2)
+        return sorted(distances, key=lambda test: self._rank(test, distances[test], file))[:MOST]
+
+    def _rank(self, test: str, distance: int, file: str) -> tuple[bool, int, bool, int, str]:
+        """Order by distance; then tests of the same package, and those that import the least.
+
+        Live networks are slow to start, so their tests are last, but for files of theirs.
+        """
+        is_live = "live" in test and not re.search("live|mininet|nic", file)
+        is_away = file.partition("/")[0] not in test
+        return is_live, distance, is_away, len(self._direct[test]), test
+
+    def _steps_to(self, file: str) -> dict[str, int]:
+        steps, waiting = {file: 0}, deque([file])
+        while waiting:
+            at = waiting.popleft()
+            if steps[at] < FAR:
+                for user in self._users.get(at, ()):
+                    if user not in steps:
+                        steps[user] = steps[at] + 1
+                        waiting.append(user)
+        return {user: found for user, found in steps.items() if _is_test(user)}
+
+    @cached_property
+    def _tests(self) -> dict[str, str]:
+        """The text of each file of tests."""
+        paths = sorted((self._root / "tests").rglob("test_*.py"))
+        return {path.relative_to(self._root).as_posix(): path.read_text() for path in paths}
+
+    @cached_property
+    def _direct(self) -> dict[str, set[str]]:
+        """What each file imports itself."""
+        known = {_module(file): file for file in sources(self._root)}
+        helpers = sorted((self._root / "tests").rglob("*.py"))
+        known |= {p.stem: p.relative_to(self._root).as_posix() for p in helpers}
+        files = [*known.values(), *self._tests]
+        return {file: set(_imported((self._root / file).read_text(), known)) for file in files}
+
+    @cached_property
+    def _users(self) -> dict[str, set[str]]:
+        users: dict[str, set[str]] = {}
+        for file, imported in self._direct.items():
+            for name in imported:
+                users.setdefault(name, set()).add(file)
+        return users
+
+
+def _word(name: str) -> re.Pattern[str]:
+    """Return a pattern for a module's name, or the same with dashes."""
+    return re.compile(
+        rf"(?<![a-zA-Z0-9]){'[-_]'.join(map(re.escape, name.split('_')))}(?![a-zA-Z0-9])"
+    )
+
+
+def _is_test(file: str) -> bool:
+    return Path(file).name.startswith("test_")
+
+
+def _module(file: str) -> str:
+    name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return name if name.startswith("ringleaf.") else f"ringleaf.{name}"
+
+
+def _imported(text: str, known: dict[str, str]) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {known[name] for name in found if name in known}
