@@ -24,7 +24,7 @@ PACKAGES = (
     "collectives", "experiments", "hosts", "ina", "networks", "ringleaf", "switches", "topologies",
 )  # fmt: skip
 SEPARATE = ("hosts/rc", "switches/generate", "networks/virtual")
-"""Folders of which no change may survive, with the package `ina`; they are counted by themselves."""
+"""Folders that are counted by themselves: no change in them may survive."""
 
 COMPARISONS: dict[type[ast.cmpop], tuple[str, str]] = {
     ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">"),

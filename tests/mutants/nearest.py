@@ -41,9 +41,7 @@ class Imports:
             title = Path(test).stem.removeprefix("test_").replace("_", "-")
             if names.search(title):
                 distances[test] = 1
-            elif folder.search(title):
-                distances[test] = min(distances.get(test, FAR), 2)
-            elif not is_known and names.search(text):
+            elif folder.search(title) or (not is_known and names.search(text)):
                 distances[test] = min(distances.get(test, FAR), 2)
         return sorted(distances, key=lambda test: self._rank(test, distances[test], file))[:MOST]
 

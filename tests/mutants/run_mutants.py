@@ -12,6 +12,7 @@ import argparse
 import os
 import queue
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,7 @@ PATIENCE = 4.0  # times what the unchanged tests took, before a mutant's tests a
 LEAST_PATIENCE_S = 60.0
 PYTEST_FAILED = 1  # its exit status when tests ran and some failed
 PYTEST_PASSED = 0
+_ENDED_BY_LIMIT = (-signal.SIGXCPU, -signal.SIGKILL)
 
 
 class End(Enum):
@@ -58,9 +60,16 @@ class Tree:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target, follow_symlinks=False)  # of links to folders
 
-    def run(self, suite: Suite, timeout_s: float) -> tuple[int | None, str]:
-        """Run tests; return pytest's exit status, None after a timeout, and what it printed."""
+    def run(
+        self, suite: Suite, timeout_s: float, most_cpu_s: int | None = None
+    ) -> tuple[int | None, str]:
+        """Run tests; return pytest's exit status, None after a timeout, and what it printed.
+
+        With `most_cpu_s` they may take as much time of a processor, however busy the machine is.
+        """
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+        if most_cpu_s is not None:
+            command = ["sh", "-c", f'ulimit -t {most_cpu_s}; exec "$@"', "sh", *command]
         process = subprocess.Popen(
             [*command, *suite.tests],
             cwd=self.folder,
@@ -76,7 +85,7 @@ class Tree:
             os.killpg(process.pid, 9)
             process.communicate()
             return None, ""
-        return process.returncode, printed
+        return (None if process.returncode in _ENDED_BY_LIMIT else process.returncode), printed
 
     def _variables(self, suite: Suite) -> dict[str, str]:
         """Keep what changed sources compile to away from the user's own cache.
