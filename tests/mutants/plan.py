@@ -12,6 +12,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_name("mutants.yaml")
+MEMBERS = Path(__file__).with_name("members.yaml")
 
 KEYS = {"name", "file", "from", "to", "tests", "compiled"}
 
@@ -126,6 +127,33 @@ def read_list(path: Path = LIST) -> list[Mutant]:
     if twice:
         raise PlanError(f"mutants: names must be unique, got {', '.join(twice)} twice")
     return mutants
+
+
+def read_members(path: Path = MEMBERS) -> list[Mutant]:
+    """Read the changes of registries' members, each with its member's golden test.
+
+    Raises:
+        PlanError: If an entry is none.
+    """
+    return [
+        mutant
+        for family, members in yaml.safe_load(path.read_text()).items()
+        for member, entry in members.items()
+        for mutant in _of_member(family, member, entry)
+    ]
+
+
+def _of_member(family: str, member: str, entry: Sequence[object]) -> list[Mutant]:
+    test, *changes = entry
+    found = []
+    for change in changes:
+        if not isinstance(change, dict) or set(change) != {"file", "from", "to", "name"}:
+            raise PlanError(f"{family}: {member}: needs name, file, from and to, got {change!r}")
+        file, _, pointer = str(change["file"]).partition("#")
+        name = f"{family}, {member}: {change['name']}"
+        texts = str(change["from"]), str(change["to"])
+        found.append(Mutant(name, file, pointer, *texts, (str(test),), False))
+    return found
 
 
 def _read_entry(entry: dict[str, object]) -> Mutant:

@@ -12,25 +12,25 @@ import argparse
 import os
 import queue
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from plan import ROOT, Mutant, PlanError, Suite, read_list, select
+from forked_tests import ForkedTests
+from plan import ROOT, Mutant, PlanError, Suite, read_list, read_members, select
 
 BASELINE_TIMEOUT_S = 600.0
 PATIENCE = 4.0  # times what the unchanged tests took, before a mutant's tests are taken to hang
 LEAST_PATIENCE_S = 60.0
 PYTEST_FAILED = 1  # its exit status when tests ran and some failed
 PYTEST_PASSED = 0
-_ENDED_BY_LIMIT = (-signal.SIGXCPU, -signal.SIGKILL)
 
 
 class End(Enum):
@@ -59,21 +59,23 @@ class Tree:
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target, follow_symlinks=False)  # of links to folders
+        self._copies = ForkedTests(self._variables())
+
+    def close(self) -> None:
+        """End what runs its tests."""
+        self._copies.close()
 
     def run(
         self, suite: Suite, timeout_s: float, most_cpu_s: int | None = None
     ) -> tuple[int | None, str]:
-        """Run tests; return pytest's exit status, None after a timeout, and what it printed.
-
-        With `most_cpu_s` they may take as much time of a processor, however busy the machine is.
-        """
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        if most_cpu_s is not None:
-            command = ["sh", "-c", f'ulimit -t {most_cpu_s}; exec "$@"', "sh", *command]
+        """Run tests; return pytest's exit status, None after a limit, and what it printed."""
+        words = ["-x", "-q", "-p", "no:cacheprovider", *suite.tests]
+        if not suite.compiled:
+            return self._copies.run(words, self.folder, timeout_s, most_cpu_s)
         process = subprocess.Popen(
-            [*command, *suite.tests],
+            [sys.executable, "-m", "pytest", *words],
             cwd=self.folder,
-            env=os.environ | self._variables(suite),
+            env=os.environ | self._variables() | {"NUMBA_DISABLE_JIT": "0"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -85,9 +87,9 @@ class Tree:
             os.killpg(process.pid, 9)
             process.communicate()
             return None, ""
-        return (None if process.returncode in _ENDED_BY_LIMIT else process.returncode), printed
+        return process.returncode, printed
 
-    def _variables(self, suite: Suite) -> dict[str, str]:
+    def _variables(self) -> dict[str, str]:
         """Keep what changed sources compile to away from the user's own cache.
 
         Trees share one cache, as its folders go by the sources' digest.
@@ -95,7 +97,7 @@ class Tree:
         return {
             "PYTHONPATH": str(self.folder),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "NUMBA_DISABLE_JIT": "0" if suite.compiled else "1",
+            "NUMBA_DISABLE_JIT": "1",
             "XDG_CACHE_HOME": str(self.folder.parent / "cache"),
         }
 
@@ -172,14 +174,25 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
+@contextmanager
+def made_trees(count: int) -> Iterator[list[Tree]]:
+    """Make copies of the work tree, and remove them at the end."""
+    with tempfile.TemporaryDirectory(prefix="ringleaf-mutants-") as folder:
+        trees = [Tree(Path(folder, str(number))) for number in range(count)]
+        try:
+            yield trees
+        finally:
+            for tree in trees:
+                tree.close()
+
+
 def run(mutants: Sequence[Mutant], jobs: int) -> list[Outcome]:
     """Try mutants in copies of the tree, `jobs` at a time.
 
     Raises:
         PlanError: If the list does not fit the sources.
     """
-    with tempfile.TemporaryDirectory(prefix="ringleaf-mutants-") as folder:
-        trees = [Tree(Path(folder, str(number))) for number in range(jobs)]
+    with made_trees(jobs) as trees:
         for mutant in mutants:  # before an hour is spent on the others
             mutant.apply(trees[0].folder)
             trees[0].restore(mutant.file)
@@ -219,8 +232,7 @@ def run_drawn(options: argparse.Namespace) -> bool:
     mutants = list({mutant.name: mutant for mutant in drawn}.values())
     if not mutants:
         raise PlanError(f"mutants: nothing to change in files with {options.words}")
-    with tempfile.TemporaryDirectory(prefix="ringleaf-mutants-") as folder:
-        unchanged, *trees = [Tree(Path(folder, str(n))) for n in range(options.jobs + 1)]
+    with made_trees(options.jobs + 1) as (unchanged, *trees):
         return report(DrawnRun(mutants, trees, unchanged).outcomes())
 
 
@@ -236,7 +248,7 @@ def main() -> int:
     try:
         if options.draw:
             return 0 if run_drawn(options) else 1
-        mutants = select(read_list(), options.words)
+        mutants = select([*read_list(), *read_members()], options.words)
         if not mutants:
             raise PlanError(f"mutants: none has one of these words, got {options.words}")
         outcomes = run(mutants, options.jobs)
