@@ -54,6 +54,11 @@ PAIRS = "0>1:1 1>2:2 2>3:3 3>1:0 4>2:0 5>3:0"
 BOTH_WAYS = "0>1:3 0>3:7 1>1:2 1>3:6 2>1:1 2>3:5 3>1:0 3>3:4 4>1:3 4>3:7 5>1:2 5>3:6"
 GRID = "0>1:2,3,10,11 0>2:6,7,14,15 1>1:5,13 1>2:1,9 2>1:4,12 2>2:0,8 3>1:0,1,8,9 3>2:4,5,12,13"
 
+UNEVEN = (
+    "0>1:3,4,5,15,16,17 0>2:10,11 0>4:22,23 1>2:2,8,9 1>4:14,20,21 2>1:7,19 2>2:1 2>4:13 "
+    "3>1:6,18 3>2:0 3>4:12 4>2:2,6,7 4>4:14,18,19 5>1:0,1,2,12,13,14 5>2:10,11 5>4:22,23"
+)
+
 CASES = {
     "allgather": Case(6, 3000, 3, "0>1:0 1>1:3 2>1:2", "3 x (1 + 1)"),
     "allgather-auto": Case(5, 3000, 2, "0>3:0 1>2:0,1", "Bruck's, the first of those with 5 us"),
@@ -87,22 +92,39 @@ CASES = {
     "biring": Case(12, 6000, 6, BOTH_WAYS, "a ring's 6 x (1 + 1), as both halves share a port"),
     "blueconnect": Case(10, 6000, 4, HALVES, "2 x (1 + 2), 2 x (1 + 1)", hierarchy=(2, 2)),
     "bml": Case(
-        10,
-        6000,
+        16,
+        12_000,
         4,
-        "0>1:2,3 0>2:6,7 1>1:5 1>2:1 2>1:4 2>2:0 3>1:0,1 3>2:4,5",
-        "4 x 1, and 2 x 3/4 of 4 us",
-        hierarchy=(2, 2),
+        "0>1:3,4,5 0>2:8,9 0>4:10,11 1>1:7 1>2:1 1>4:2 2>1:6 2>2:0 2>4:0 3>1:0,1,2 3>2:6,7 3>4:6,7",
+        "4 x 1, and 2 x 5/6 of 7.2 us",
+        hierarchy=(2, 3),
+        ranks=6,
+        size=7200,
     ),
     "broadcast": Case(11, 4000, 3, "0>1:0 1>1:1", "3 x 1, and 3 + 1 turns of 2 us"),
-    "broadcast-auto": Case(11, 4000, 3, "0>1:0 1>1:1", "the chain, the first with 11 us"),
+    "broadcast-auto": Case(
+        17,
+        12_000,
+        5,
+        "0>2:2,3 1>1:1 2>1:0 3>1:3 4>1:2",
+        "1 + 4, 1 + 2, 3 x (1 + 2): less than a chain's 3 x 1, and 4 turns of 4 us",
+        size=8000,
+    ),
     "broadcast-rings": Case(
         11, 4000, 3, "0>1:0 0>3:1 1>1:2 1>3:3", "a chain's, as both ways share a port"
     ),
     "broadcast-scatter": Case(
         11, 6000, 5, "0>2:2,3 1>1:1 2>1:0 3>1:3 4>1:2", "1 + 2, 1 + 1, then 3 x (1 + 1)"
     ),
-    "bucket": Case(10, 6000, 4, GRID, "as BlueConnect's: all parts share a port", hierarchy=(2, 2)),
+    "bucket": Case(
+        16,
+        10_000,
+        6,
+        UNEVEN,
+        "2 x (1 + 3), 4 x (1 + 1); all parts share a port",
+        hierarchy=(2, 3),
+        ranks=6,
+    ),
     "bucket-2d": Case(10, 6000, 4, GRID, "as bucket's, on the topology's grid", hierarchy=(2, 2)),
     "chain": Case(
         22,

@@ -15,7 +15,7 @@ from nearest import Imports
 from plan import Mutant, Suite
 from run_mutants import PYTEST_FAILED, PYTEST_PASSED, End, Outcome, Tree, say
 
-MOST_CPU_S = 45  # for a file of tests; uncompiled, some take minutes, and say nothing here
+MOST_CPU_S = 30  # for a file of tests; uncompiled, some take minutes, and say nothing here
 FILE_TIMEOUT_S = 1200.0  # for one that only waits
 NONE_COLLECTED = 5
 MOST_SURVIVORS = 0.10

@@ -11,7 +11,7 @@ from pathlib import Path
 from draw import sources
 from plan import ROOT
 
-MOST = 8
+MOST = 6
 """Files of tests that are tried with one change."""
 FAR = 4  # imports between a test and a file, beyond which the test says little of it
 ENOUGH = 3  # tests that import a file; with fewer, those that name it are tried, too

@@ -152,7 +152,7 @@ def _of_member(family: str, member: str, entry: Sequence[object]) -> list[Mutant
         file, _, pointer = str(change["file"]).partition("#")
         name = f"{family}, {member}: {change['name']}"
         texts = str(change["from"]), str(change["to"])
-        found.append(Mutant(name, file, pointer, *texts, (str(test),), False))
+        found.append(Mutant(name, file, pointer, *texts, tuple(str(test).split()), False))
     return found
 
 
