@@ -20,12 +20,12 @@ from ringleaf.ina.congestion import (
     begin_window,
 )
 from ringleaf.ina.esa.control import entities
-from ringleaf.ina.jobs import JobRequest, Share
 from ringleaf.ina.netreduce.values import check_range, read_floats, write_floats
 from ringleaf.ina.panama import job as panama
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.sharp import job as sharp
 from ringleaf.ina.sharp_quantum2 import job as sharp_quantum2
+from ringleaf.ina.systems import JobRequest, Share
 from ringleaf.ina.tern.values import read_sums, write_levels
 from ringleaf.ina.tern.wire import MOST_WORKERS, PLANE_BYTES, PLANES
 from ringleaf.ina.vote import wire as vote

@@ -35,7 +35,7 @@ def check(path: Path, name: str, text: str) -> None:
     first, second, back = (
         link(graph, *ends) for ends in (("h0", "s0"), ("s0", "h1"), ("h1", "s0"))
     )
-    assert (first.rate_bps, first.delay_ps, first.loss) == (10**10, 2_000_000, 0)
+    assert (first.rate_bps, first.delay_ps, first.loss) == (10**10, 2_000_000, None)
     assert (second.rate_bps, back.rate_bps, second.loss) == (4 * 10**10, 2 * 10**10, 0.01)
 
 
