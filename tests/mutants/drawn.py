@@ -61,7 +61,7 @@ class DrawnRun:
     def _end(self, mutant: Mutant, tree: Tree) -> tuple[End, str]:
         """Return how it ended, and the test that killed it or the tests that did not."""
         tried = []
-        for file in self._imports.tests_of(mutant.file):
+        for file in self._imports.tests_of(mutant.file, mutant.line):
             status, printed = tree.run(_suite(file), FILE_TIMEOUT_S, MOST_CPU_S)
             if status in (PYTEST_PASSED, NONE_COLLECTED):
                 tried.append(file)

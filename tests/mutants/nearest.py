@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import deque
+from collections import Counter, deque
 from functools import cached_property
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from plan import ROOT
 MOST = 6
 """Files of tests that are tried with one change."""
 FAR = 4  # imports between a test and a file, beyond which the test says little of it
+AROUND = 8  # lines before and behind a changed one, whose words its tests may share
+_WORD = re.compile(r"[A-Za-z_]\w{3,}")
 ENOUGH = 3  # tests that import a file; with fewer, those that name it are tried, too
 
 
@@ -27,12 +29,13 @@ class Imports:
     def __init__(self, root: Path = ROOT) -> None:
         self._root = root
 
-    def tests_of(self, file: str) -> list[str]:
-        """Return the tests nearest to a file, nearest first, `MOST` at most.
+    def tests_of(self, file: str, line: int = 0) -> list[str]:
+        """Return the tests nearest to a line of a file, nearest first, `MOST` at most.
 
-        Nearest are those that import it, or have its name or its folder's in theirs. Where few
-        import it, as nobody imports members of registries, those follow that have its name in
-        their text.
+        Nearest are those that import the file, or have its name or its folder's in theirs. Where
+        few import it, as nobody imports members of registries, those follow that have its name in
+        their text. Of tests as near, those go first that share rare words with the line and those
+        around it.
         """
         names, folder = _word(Path(file).stem), _word(Path(file).parent.name)
         distances = self._steps_to(file)
@@ -43,16 +46,35 @@ class Imports:
                 distances[test] = 1
             elif folder.search(title) or (not is_known and names.search(text)):
                 distances[test] = min(distances.get(test, FAR), 2)
-        return sorted(distances, key=lambda test: self._rank(test, distances[test], file))[:MOST]
+        around = (self._root / file).read_text().splitlines()[max(line - AROUND, 0) : line + AROUND]
+        words = {word.lower() for word in _WORD.findall("\n".join(around))}
+        return sorted(distances, key=lambda test: self._rank(test, distances[test], file, words))[
+            :MOST
+        ]
 
-    def _rank(self, test: str, distance: int, file: str) -> tuple[bool, int, bool, int, str]:
-        """Order by distance; then tests of the same package, and those that import the least.
+    def _rank(
+        self, test: str, distance: int, file: str, words: set[str]
+    ) -> tuple[bool, int, bool, float, str]:
+        """Order by distance; then tests of the same package, and those with the same words.
 
         Live networks are slow to start, so their tests are last, but for files of theirs.
         """
         is_live = "live" in test and not re.search("live|mininet|nic", file)
         is_away = file.partition("/")[0] not in test
-        return is_live, distance, is_away, len(self._direct[test]), test
+        shared = sum(1 / self._frequency[word] for word in words & self._words[test])
+        return is_live, distance, is_away, -shared, test
+
+    @cached_property
+    def _words(self) -> dict[str, set[str]]:
+        """The words of each file of tests."""
+        return {
+            test: {w.lower() for w in _WORD.findall(text)} for test, text in self._tests.items()
+        }
+
+    @cached_property
+    def _frequency(self) -> Counter[str]:
+        """How many files of tests have a word."""
+        return Counter(word for words in self._words.values() for word in words)
 
     def _steps_to(self, file: str) -> dict[str, int]:
         steps, waiting = {file: 0}, deque([file])
