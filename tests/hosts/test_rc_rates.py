@@ -7,12 +7,12 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rc_wire import LINE_GAPS, MTU, Wire, add_pair, kinds
+from rc_wire import LINE_BPS, LINE_GAPS, MTU, Wire, add_pair, kinds
 
 from ringleaf.errors import ProtocolError
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import READY
-from ringleaf.hosts.congestion.control import CNP_GAP_PS
+from ringleaf.hosts.congestion.control import CNP_GAP_PS, RATE_BPS
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.rc.state import CONTROL_AT, open_qp
 from ringleaf.packets import free_packet, read_packet
@@ -39,6 +39,25 @@ def test_a_paced_queue_pair_keeps_to_its_rate(
     data = [(len(f), at_ps) for f, at_ps in frames if f[29] == 1 and f[42] < 0x11]
     for (length, at_ps), (_, later_ps) in pairwise(data):
         assert later_ps - at_ps >= 8 * (length + LINE_GAPS) * PS_PER_S // rate_bps
+
+
+@given(rate_bps=st.integers(10**8, 10**11), size=st.integers(2 * MTU, 400))
+def test_a_controllers_rate_is_kept_to_the_picosecond(rate_bps: int, size: int) -> None:
+    wire = Wire(window=64, controller="dcqcn")
+    block = open_qp(wire.store.arena, wire.ends[0], 0).state[CONTROL_AT]
+    wire.store.arena.words[block + RATE_BPS] = rate_bps
+    wire.expect(1, 4096, size, tag=0)
+    wire.post(0, bytes(size), 0, tag=0)
+    wire.run()
+
+    frames = zip(wire.sent, wire.sent_ps, strict=True)
+    data = [(len(f), at_ps) for f, at_ps in frames if f[29] == 1 and f[42] < 0x11]
+    assert len(data) == -(-size // MTU)
+    for (length, at_ps), (_, later_ps) in pairwise(data):
+        assert later_ps - at_ps == max(
+            8 * (length + LINE_GAPS) * PS_PER_S // rate_bps,
+            8 * (length + LINE_GAPS) * PS_PER_S // LINE_BPS,
+        )
 
 
 @given(

@@ -14,7 +14,9 @@ def served(scheduler: str, packets: list[tuple[int, int]]) -> list[int]:
 
 
 def test_strict() -> None:
-    assert served("strict", [(0, 100), (7, 100), (3, 100), (7, 100)]) == [7, 7, 3, 0]
+    """The highest class that has a packet, however many of it there are."""
+    packets = [(0, 100), *[(7, 100)] * 9, (3, 100)]
+    assert served("strict", packets) == [*[7] * 9, 3, 0]
 
 
 def test_wrr() -> None:

@@ -8,8 +8,8 @@ from ringleaf.topologies.graph import hosts, link
 from ringleaf.topologies.registry import build
 
 EDGES = """# a comment
-a role=host
-b role=host
+b role=host rank=1
+a role=host rank=0
 a s rate=10G delay=2us
 s b rate=40G rate_back=20G loss=1%  # another
 """
