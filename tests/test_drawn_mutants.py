@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "mutants"))
 
 import draw  # noqa: E402
-import drawn  # noqa: E402
+import drawn_run  # noqa: E402
 import nearest  # noqa: E402
 import run_mutants  # noqa: E402
 import yaml  # noqa: E402
@@ -146,7 +146,7 @@ def test_survivors_are_counted_by_package(
 ) -> None:
     """One of eleven is less than a tenth, but may not be in the transport, or in aggregation."""
     killed = [outcome("networks/a.py", End.KILLED)] * 9 + [outcome("hosts/rc/b.py", End.HUNG)]
-    assert drawn.report([*killed, outcome(survivor, End.SURVIVED)]) is is_fine
+    assert drawn_run.report([*killed, outcome(survivor, End.SURVIVED)]) is is_fine
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].split() == ["all", "11", "1", "9.1%"]
     row = next(line.split() for line in lines if line.startswith(package_of(survivor)))
@@ -170,11 +170,11 @@ def test_a_drawn_change_is_killed_by_a_test_that_passes_without_it(
     monkeypatch.setattr(run_mutants, "ROOT", tmp_path)
     mutants = drawn_from("hosts/rates.py", tmp_path)
     imports = nearest.Imports(tmp_path)
-    monkeypatch.setattr(drawn, "Imports", lambda: imports)
+    monkeypatch.setattr(drawn_run, "Imports", lambda: imports)
     with run_mutants.made_trees(2) as (unchanged, tree):
         ends = {
             each.mutant.new.strip(): each.end
-            for each in drawn.DrawnRun(mutants, [tree], unchanged).outcomes()
+            for each in drawn_run.DrawnRun(mutants, [tree], unchanged).outcomes()
         }
     assert ends == {
         "return x + 2": End.KILLED,

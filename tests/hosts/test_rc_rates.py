@@ -11,12 +11,14 @@ from rc_wire import LINE_BPS, LINE_GAPS, MTU, Wire, add_pair, kinds
 
 from ringleaf.errors import ProtocolError
 from ringleaf.hosts import rc
-from ringleaf.hosts.agent import READY
+from ringleaf.hosts.agent import READY, TIMER_AT_PS
 from ringleaf.hosts.congestion.control import CNP_GAP_PS, RATE_BPS
+from ringleaf.hosts.congestion.control import TIMER_AT_PS as CONTROL_TIMER_AT_PS
 from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.hosts.rc.congestion import tend
 from ringleaf.hosts.rc.state import CONTROL_AT, open_qp
 from ringleaf.packets import free_packet, read_packet
-from ringleaf.units import PS_PER_S
+from ringleaf.units import PS_PER_S, PS_PER_US
 
 
 @given(
@@ -85,6 +87,20 @@ def test_queue_pairs_share_a_rate_in_turn(sizes: list[int], rate_bps: int) -> No
         assert gap_ps <= later_ps - at_ps <= gap_ps + 1, "or the rate is left unused"
     turn = {int.from_bytes(frame[47:50]) for frame, _ in data[: 2 * len(sizes)]}
     assert len(turn) == len(sizes), "nobody waits for long"
+
+
+def test_an_agents_timer_is_no_later_than_its_controllers() -> None:
+    """The controller wants to be called at 5 us; the agent's own timer was at 9, then at 3."""
+    wire = Wire(controller="dcqcn")
+    arena, at = wire.store.arena, wire.ends[0]
+    qp = open_qp(arena, at, 0)
+    block = qp.state[CONTROL_AT]
+    for own_us, wanted_us in ((9, 5), (3, 3)):
+        arena.words[at + TIMER_AT_PS] = own_us * PS_PER_US
+        arena.words[block + CONTROL_TIMER_AT_PS] = 5 * PS_PER_US
+        tend(arena, at, qp, PS_PER_US)
+        assert arena.words[at + TIMER_AT_PS] == wanted_us * PS_PER_US
+        assert arena.words[block + CONTROL_TIMER_AT_PS] == 5 * PS_PER_US
 
 
 def test_rate_below_zero_is_refused() -> None:

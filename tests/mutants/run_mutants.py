@@ -222,7 +222,7 @@ def summarise(outcomes: Sequence[Outcome], seconds: float) -> bool:
 def run_drawn(options: argparse.Namespace) -> bool:
     """Draw changes of files, at random and of those that differ from a revision; try them."""
     from draw import sample, sources, touched
-    from drawn import DrawnRun, report
+    from drawn_run import DrawnRun, report
 
     files = [file for file in sources() if any(word in file for word in options.words or [""])]
     drawn = sample(files, options.draw, options.seed)
