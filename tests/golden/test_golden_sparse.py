@@ -43,7 +43,7 @@ def step(programs: list[Program], values: Sequence[Sequence[float]], seed: int =
     arrays = [np.array(each, np.float32) for each in values]
     results = drive([p.step(v, seed) for p, v in zip(programs, arrays, strict=True)], exchange)
     assert all(each.tobytes() == results[0].tobytes() for each in results)
-    return results[0].tolist()
+    return [float(value) for value in results[0]]
 
 
 def left(programs: list[Program]) -> list[list[float]]:

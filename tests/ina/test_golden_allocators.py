@@ -13,7 +13,7 @@ def claim(job: int, sends_ms: int, **facts: int) -> Claim:
     are its line's rate.
     """
     plain = Claim(job, 1, 100, 125_000 * sends_ms, 2 * PS_PER_MS, 0, 10**9, 10**10)
-    return replace(plain, **facts)  # type: ignore[arg-type]
+    return replace(plain, **facts)
 
 
 def test_equal() -> None:

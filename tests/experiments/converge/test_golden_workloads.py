@@ -36,7 +36,7 @@ def train(
         gradient=lambda parameters, rank, _step: gradient(parameters, rank).astype(np.float32),
     )
     carrier = SimpleNamespace(together=together, exchange=exchange, cost=SimpleNamespace(time_ps=0))
-    made = Setup(training, carrier, lambda *_: None, 0.5, steps, 1, dict(settings))  # type: ignore[arg-type,return-value]
+    made = Setup(training, carrier, lambda *_: None, 0.5, steps, 1, dict(settings))  # type: ignore[arg-type]
     return list(WORKLOADS[name](made))
 
 
