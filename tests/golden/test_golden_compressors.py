@@ -162,7 +162,10 @@ def test_qsgd() -> None:
 
 
 def test_rotation() -> None:
-    """Rotating (2, 0, 0, 0) leaves four magnitudes of 1, which one level holds exactly."""
+    """Rotating (2, 0, 0, 0) leaves four magnitudes of 1, which one level holds exactly.
+
+    Five elements are padded to eight.
+    """
     assert hadamard(floats(1, 2, 3, 4)).tolist() == [5, -1, -2, 0]
     made = make("rotation:1")
     carried = made.carry(floats(2, 0, 0, 0), 3)
@@ -170,6 +173,8 @@ def test_rotation() -> None:
     assert made.own(carried, 4).tolist() == [2, 0, 0, 0]
     signs = {make("rotation:1").carry(floats(2, 0, 0, 0), seed)[0] for seed in range(20)}
     assert signs == {1, -1}
+    five = make("rotation:1").carry(floats(1, 0, 0, 0, 0), 3)
+    assert five.size == 8
 
 
 def test_sidco() -> None:
