@@ -25,7 +25,7 @@ endef
 # Names given on the command line; below, values are made text, and look like the Makefile's own.
 TYPED := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
 
-VALUES := $(NAMES) PCAP EXPLAIN WIDE ALL RANKS ELEMENTS HTML PACKET PORT ENTRIES JUNIT TRACE ONLY REPEATS JOBS TIME RUNS CASE INPUTS HOSTILE
+VALUES := $(NAMES) PCAP EXPLAIN WIDE ALL RANKS ELEMENTS HTML PACKET PORT ENTRIES JUNIT TRACE ONLY REPEATS JOBS TIME RUNS CASE INPUTS HOSTILE DRAW SINCE
 $(foreach o,$(VALUES),$(if $(filter-out undefined default,$(origin $(o))),\
   $(if $(findstring $(newline),$(value $(o))),$(error $(o) must be one line))\
   $(eval override $(o) := $$(value $(o)))))
@@ -138,9 +138,10 @@ $(SHELL_STAMP): constraints-shell.txt
 	  -c constraints-shell.txt p4runtime-shell
 	@touch $@
 
-TAKES_mutants := ONLY JOBS
-mutants: $(STAMP)  ## Break one line at a time, and check that tests fail (ONLY=words of names or files)
-	@$(BIN)/python tests/mutants/run_mutants.py $(if $(JOBS),--jobs $(call q,$(JOBS))) $(if $(ONLY),$(foreach w,$(ONLY),$(call q,$(w))))
+TAKES_mutants := ONLY JOBS DRAW SEED SINCE
+mutants: $(STAMP)  ## Break one line at a time, and check that tests fail (ONLY=words DRAW=100 SEED= SINCE=main)
+	@$(BIN)/python tests/mutants/run_mutants.py $(if $(JOBS),--jobs $(call q,$(JOBS))) $(if $(DRAW),--draw $(call q,$(DRAW))) \
+	  $(if $(SEED),--seed $(call q,$(SEED))) $(if $(SINCE),--since $(call q,$(SINCE))) $(if $(ONLY),$(foreach w,$(ONLY),$(call q,$(w))))
 
 TAKES_soak := TIME RUNS SEED CASE JOBS HOSTILE INPUTS
 soak: $(STAMP)  ## Run random cases, links failing and switches restarting (TIME=600s; HOSTILE=1: broken input)

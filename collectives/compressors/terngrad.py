@@ -47,10 +47,11 @@ class TernGrad(Scaled):
 
     def carry(self, values: Array, seed: int) -> Array:
         """Return the ternary elements."""
+        unit = short(self.scale_of(values))  # of all values: clipped ones deviate less
         if self.clip:
             edge = np.float32(self._edge(values))
             values = np.clip(values, -edge, edge)
-        return rounded_at_random(values, short(self.scale_of(values)), 1, seed, self.rank)
+        return rounded_at_random(values, unit, 1, seed, self.rank)
 
 
 def parse(text: str, where: str) -> TernGrad:

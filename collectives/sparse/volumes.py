@@ -71,3 +71,22 @@ WORDS: dict[str, Callable[[Volume], Bounds]] = {
     "omnireduce": lambda v: (v.k, v.d),
 }
 """By name; n is a power of two."""
+
+HEADERS: dict[str, Callable[[Volume], float]] = {
+    "topka": lambda v: v.n - 1,
+    "gtopk": lambda v: log2(v.n),
+    "oktopk": lambda v: 2 * (v.n - 1),
+    "scalecom": lambda v: 0,
+    "hitopk": lambda v: v.node + v.n / v.node,
+    "deepreduce": lambda v: v.n - 1,
+    "sparcml-q": lambda v: 2 * (v.n - 1),
+    "ssar-double": lambda v: log2(v.n),
+    "ssar-split": lambda v: 4 * v.n,
+    "dsar-split": lambda v: v.n - 1,
+    "omnireduce": lambda v: 0,
+}
+"""Words of headers and numbers beside the pairs of the rank that sends most.
+
+A gathering passes on a header of each other rank; Ok-Topk gathers numbers, too. In ssar-split there
+are 2 (n - 1), and the rest is for owners' parts, which are uneven.
+"""

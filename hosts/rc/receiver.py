@@ -198,7 +198,7 @@ def receive_probe(arena: Arena, at: int, number: int, qp: Qp, head: Bytes) -> No
 def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps: int) -> None:
     state = qp.state
     view = open_packet(arena, packet)
-    opcode = int(view.head[OPCODE_AT])
+    opcode = int(view.head[OPCODE_AT])  # a byte would not take the mask
     if telemetry_bytes(opcode) > 0:
         keep_telemetry(arena, qp, view.head)
         opcode &= ~TELEMETRY_MASK

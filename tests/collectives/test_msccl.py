@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from schedule_strategies import schedules
 
 from ringleaf.collectives.definition import find_faults
-from ringleaf.collectives.formats.xml import LOOP_BYTES, read, write
+from ringleaf.collectives.formats.xml import read, write
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.errors import ScheduleError
@@ -166,7 +166,7 @@ def test_an_alltoall_is_in_rotated_order() -> None:
     assert [each.tolist() for each in results] == [[1, 3], [4, 2]]
 
 
-@pytest.mark.parametrize(("size", "loops"), [(0, 1), (3 * LOOP_BYTES, 1), (3 * LOOP_BYTES + 4, 2)])
+@pytest.mark.parametrize(("size", "loops"), [(0, 1), (3 << 19, 1), ((3 << 19) + 4, 2)])
 def test_long_chunks_take_several_loops(size: int, loops: int) -> None:
     found = load((EXAMPLES / "ring.xml").read_text(), size)
     assert (found.chunks, found.steps) == (3 * loops, 4 * loops)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from schedule_strategies import nonsense, schedules
 
+from ringleaf.collectives.algorithm import Request
 from ringleaf.collectives.codec import CODECS, Codec
+from ringleaf.collectives.files.algorithm import read_algorithm
 from ringleaf.collectives.files.format import MOST_RANKS
 from ringleaf.collectives.formats.csv import read, write
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
@@ -84,6 +88,13 @@ def test_wrong_results_name_the_line() -> None:
     loaded = read(ROWS.replace("1,1,0,0,copy\n", "1,1,0,0,reduce\n"), "a.csv").load(0, None)
     with pytest.raises(ScheduleError, match=r"contribution twice, since line 4 \(step 1: 1 -> 0"):
         verify(loaded.schedule, place=loaded.place)
+
+
+def test_an_algorithm_with_wrong_results_names_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(ROWS.replace("1,1,0,0,copy\n", "1,1,0,0,reduce\n"))
+    with pytest.raises(ScheduleError, match=r"a\.csv.*since line 4 \(step 1: 1 -> 0"):
+        read_algorithm(path).schedule_for(Request(2))
 
 
 CODEC: Codec = CODECS["sparse-stream"]

@@ -64,6 +64,19 @@ def test_servers_links_help_hosts_to_add() -> None:
     assert floor_ps(star, hosts_add=True, servers=2) == 13 * MIB_PS
 
 
+def test_hosts_that_add_are_two_links_away_from_one_another() -> None:
+    """The last byte passes its host's link and the adder's, of 3 us each, besides 14 MiB at each.
+
+    In a tensor of 4 bytes for each of 8 hosts, 7 addends and 7 sums of 32 bytes come into hosts
+    together: 448 bytes at eight times 100 Gbit/s.
+    """
+    star = floor_ps(STAR, hosts_add=True, delay_ps=3 * PS_PER_US)
+    assert star == 14 * MIB_PS + 2 * 3 * PS_PER_US
+    ways = Ways(registry.build(STAR, rate_bps=GBIT_100, delay_ps=3 * PS_PER_US))
+    task = Task(Collective.ALLREDUCE, 8, 4, Held.dense(8, 32), hosts_add=True)
+    assert Floor(ways, 8)._adders_ps(task) == 2 * 3 * PS_PER_US + 448 * 80 // 8
+
+
 def test_the_last_of_a_tensor_has_the_longest_way_before_it() -> None:
     """In a fat-tree of k=4 the farthest host is six links away, the nearest one two."""
     far = floor_ps("fattree,k=4", delay_ps=PS_PER_US)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ringleaf.collectives.sparse.registry import SPARSE
-from ringleaf.collectives.sparse.volumes import WORDS, Volume
-from ringleaf.experiments.studies.sparse_volume import SPEC, cases, main
+from ringleaf.collectives.sparse.volumes import HEADERS, WORDS, Volume
+from ringleaf.experiments.studies.sparse_volume import SPEC, Sent, cases, main
 from ringleaf.yaml_file import read_yaml
 
 
@@ -28,6 +28,18 @@ def test_bounds_by_hand() -> None:
     assert WORDS["ssar-double"](v) == (128 * 3, 128 + 256 + 512)
     assert WORDS["dsar-split"](v) == (896, 7 / 8 * (128 + 1024))
     assert WORDS["sparcml-q"](v)[1] == 7 / 8 * (128 + 128)
+
+
+def test_a_small_bound_leaves_room_for_headers_only() -> None:
+    """Ok-Topk of 2 of 16 384 by 32 ranks: 6 k (n - 1) / n = 11.6 words, and 62 of headers."""
+    v = Volume(32, 16_384, 2)
+    most, headers = WORDS["oktopk"](v)[1], HEADERS["oktopk"](v)
+    assert (most, headers) == (11.625, 62)
+    assert Sent(74, 0, 0, 0).is_within(most, headers)
+    assert not Sent(75, 0, 0, 0).is_within(most, headers)
+    assert set(HEADERS) == set(WORDS)
+    assert HEADERS["topka"](v) == HEADERS["dsar-split"](v) == 31
+    assert HEADERS["gtopk"](v) == 5
 
 
 def test_the_committed_spec_has_all_densities_and_ranks() -> None:

@@ -7,17 +7,19 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rc_wire import DELAY_PS, LINE_GAPS, MTU, Wire, add_pair, kinds
+from rc_wire import DELAY_PS, LINE_BPS, LINE_GAPS, MTU, Wire, add_pair, kinds
 
 from ringleaf.errors import ProtocolError
 from ringleaf.hosts import rc
-from ringleaf.hosts.agent import READY
+from ringleaf.hosts.agent import READY, TIMER_AT_PS
 from ringleaf.hosts.congestion.control import CNP_GAP_PS, RATE_BPS
+from ringleaf.hosts.congestion.control import TIMER_AT_PS as CONTROL_TIMER_AT_PS
 from ringleaf.hosts.congestion.registry import CONTROLLERS
+from ringleaf.hosts.rc.congestion import tend
 from ringleaf.hosts.rc.state import CONTROL_AT, open_qp
 from ringleaf.hosts.rc.wire import TELEMETRY_MASK
 from ringleaf.packets import free_packet, read_packet
-from ringleaf.units import PS_PER_S
+from ringleaf.units import PS_PER_S, PS_PER_US
 
 
 @given(
@@ -40,6 +42,25 @@ def test_a_paced_queue_pair_keeps_to_its_rate(
     data = [(len(f), at_ps) for f, at_ps in frames if f[29] == 1 and f[42] < 0x11]
     for (length, at_ps), (_, later_ps) in pairwise(data):
         assert later_ps - at_ps >= 8 * (length + LINE_GAPS) * PS_PER_S // rate_bps
+
+
+@given(rate_bps=st.integers(10**8, 10**11), size=st.integers(2 * MTU, 400))
+def test_a_controllers_rate_is_kept_to_the_picosecond(rate_bps: int, size: int) -> None:
+    wire = Wire(window=64, controller="dcqcn")
+    block = open_qp(wire.store.arena, wire.ends[0], 0).state[CONTROL_AT]
+    wire.store.arena.words[block + RATE_BPS] = rate_bps
+    wire.expect(1, 4096, size, tag=0)
+    wire.post(0, bytes(size), 0, tag=0)
+    wire.run()
+
+    frames = zip(wire.sent, wire.sent_ps, strict=True)
+    data = [(len(f), at_ps) for f, at_ps in frames if f[29] == 1 and f[42] < 0x11]
+    assert len(data) == -(-size // MTU)
+    for (length, at_ps), (_, later_ps) in pairwise(data):
+        assert later_ps - at_ps == max(
+            8 * (length + LINE_GAPS) * PS_PER_S // rate_bps,
+            8 * (length + LINE_GAPS) * PS_PER_S // LINE_BPS,
+        )
 
 
 @given(
@@ -67,6 +88,20 @@ def test_queue_pairs_share_a_rate_in_turn(sizes: list[int], rate_bps: int) -> No
         assert gap_ps <= later_ps - at_ps <= gap_ps + 1, "or the rate is left unused"
     turn = {int.from_bytes(frame[47:50]) for frame, _ in data[: 2 * len(sizes)]}
     assert len(turn) == len(sizes), "nobody waits for long"
+
+
+def test_an_agents_timer_is_no_later_than_its_controllers() -> None:
+    """The controller wants to be called at 5 us; the agent's own timer was at 9, then at 3."""
+    wire = Wire(controller="dcqcn")
+    arena, at = wire.store.arena, wire.ends[0]
+    qp = open_qp(arena, at, 0)
+    block = qp.state[CONTROL_AT]
+    for own_us, wanted_us in ((9, 5), (3, 3)):
+        arena.words[at + TIMER_AT_PS] = own_us * PS_PER_US
+        arena.words[block + CONTROL_TIMER_AT_PS] = 5 * PS_PER_US
+        tend(arena, at, qp, PS_PER_US)
+        assert arena.words[at + TIMER_AT_PS] == wanted_us * PS_PER_US
+        assert arena.words[block + CONTROL_TIMER_AT_PS] == 5 * PS_PER_US
 
 
 def test_rate_below_zero_is_refused() -> None:

@@ -6,13 +6,18 @@ import heapq
 from dataclasses import dataclass, field
 
 import numba
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rc_wire import DELAY_PS, MTU, Wire
 
 from ringleaf.arena import Store
+from ringleaf.hosts import rc
 from ringleaf.hosts.congestion.control import make_control
 from ringleaf.hosts.controllers import nscc
+from ringleaf.hosts.rc import trimming
+from ringleaf.hosts.rc.state import open_qp
 from ringleaf.packets import free_packet, read_packet, write_packet
 
 OPCODE, PSN, SYNDROME = 42, slice(51, 54), 54
@@ -73,6 +78,24 @@ def test_the_sender_goes_back_to_the_packet_that_was_cut() -> None:
     assert wire.data_psns() == [0, 1, 2, 3, 4, 5, 2, 3, 4, 5]
     assert wire.notices() == [(2, 1, 1)]
     assert wire.naks() == 0
+
+
+@pytest.mark.parametrize(("controller", "losses"), [("dctcp", 1), ("nscc", 3)])
+def test_controllers_that_count_cuts_are_told_of_each(controller: str, losses: int) -> None:
+    """A notice of three cut packets, the first of which is asked for: others hear of one loss."""
+    wire = Trimmer(window=6, controller=controller, takes_cuts=True)
+    wire.post(0, bytes(6 * MTU), 0, 3)
+    arena, at = wire.store.arena, wire.ends[0]
+    for _ in range(3):
+        free_packet(arena, rc.transmit(arena, at, 0, 0))
+    told: list[int] = []
+    head = np.zeros(80, np.uint8)
+    head[PSN.start + 2], head[SYNDROME], head[SYNDROME + 3] = 1, 1, 3
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trimming, "note_loss", lambda *_: told.append(1))
+        patch.setattr(trimming, "offer", lambda *_: None)
+        trimming.receive_cut_notice(arena, at, 0, open_qp(arena, at, 0), head, 0)
+    assert len(told) == losses
 
 
 def test_headers_that_overtake_data_have_none_of_it_sent_again() -> None:

@@ -12,6 +12,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_name("mutants.yaml")
+MEMBERS = Path(__file__).with_name("members.yaml")
 
 KEYS = {"name", "file", "from", "to", "tests", "compiled"}
 
@@ -34,6 +35,8 @@ class Mutant:
         tests: Arguments of pytest that select the tests.
         compiled: Whether the tests run compiled. Uncompiled ones start sooner when the change is
             in code that would be compiled anew.
+        line: The number of the changed line, if the text is all of it and may be there again; 0
+            for others.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Mutant:
     new: str
     tests: tuple[str, ...]
     compiled: bool
+    line: int = 0
 
     @property
     def suite(self) -> Suite:
@@ -60,6 +64,9 @@ class Mutant:
         if self.pointer:
             path.write_text(self._change_value(json.loads(text)))
             return
+        if self.line:
+            path.write_text(self._change_line(text))
+            return
         count = text.count(self.old)
         if count != 1:
             raise PlanError(
@@ -69,6 +76,14 @@ class Mutant:
         if "\n" in self.old or self.old == self.new:
             raise PlanError(f"{self.name}: must change one line, got {self.old!r} -> {self.new!r}")
         path.write_text(text.replace(self.old, self.new))
+
+    def _change_line(self, text: str) -> str:
+        """Return the text with another line."""
+        lines = text.splitlines()
+        if lines[self.line - 1] != self.old:
+            raise PlanError(f"{self.name}: line {self.line} must be {self.old!r}; draw again")
+        lines[self.line - 1] = self.new
+        return "\n".join(lines) + "\n"
 
     def _change_value(self, data: Any) -> str:
         """Return JSON with another value at the pointer."""
@@ -112,6 +127,33 @@ def read_list(path: Path = LIST) -> list[Mutant]:
     if twice:
         raise PlanError(f"mutants: names must be unique, got {', '.join(twice)} twice")
     return mutants
+
+
+def read_members(path: Path = MEMBERS) -> list[Mutant]:
+    """Read the changes of registries' members, each with its member's golden test.
+
+    Raises:
+        PlanError: If an entry is none.
+    """
+    return [
+        mutant
+        for family, members in yaml.safe_load(path.read_text()).items()
+        for member, entry in members.items()
+        for mutant in _of_member(family, member, entry)
+    ]
+
+
+def _of_member(family: str, member: str, entry: Sequence[object]) -> list[Mutant]:
+    test, *changes = entry
+    found = []
+    for change in changes:
+        if not isinstance(change, dict) or set(change) != {"file", "from", "to", "name"}:
+            raise PlanError(f"{family}: {member}: needs name, file, from and to, got {change!r}")
+        file, _, pointer = str(change["file"]).partition("#")
+        name = f"{family}, {member}: {change['name']}"
+        texts = str(change["from"]), str(change["to"])
+        found.append(Mutant(name, file, pointer, *texts, tuple(str(test).split()), False))
+    return found
 
 
 def _read_entry(entry: dict[str, object]) -> Mutant:

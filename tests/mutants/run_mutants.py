@@ -16,13 +16,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from plan import ROOT, Mutant, PlanError, Suite, read_list, select
+from forked_tests import ForkedTests
+from plan import ROOT, Mutant, PlanError, Suite, read_list, read_members, select
 
 BASELINE_TIMEOUT_S = 600.0
 PATIENCE = 4.0  # times what the unchanged tests took, before a mutant's tests are taken to hang
@@ -57,14 +59,23 @@ class Tree:
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target, follow_symlinks=False)  # of links to folders
+        self._copies = ForkedTests(self._variables())
 
-    def run(self, suite: Suite, timeout_s: float) -> tuple[int | None, str]:
-        """Run tests; return pytest's exit status, None after a timeout, and what it printed."""
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    def close(self) -> None:
+        """End what runs its tests."""
+        self._copies.close()
+
+    def run(
+        self, suite: Suite, timeout_s: float, most_cpu_s: int | None = None
+    ) -> tuple[int | None, str]:
+        """Run tests; return pytest's exit status, None after a limit, and what it printed."""
+        words = ["-x", "-q", "-p", "no:cacheprovider", *suite.tests]
+        if not suite.compiled:
+            return self._copies.run(words, self.folder, timeout_s, most_cpu_s)
         process = subprocess.Popen(
-            [*command, *suite.tests],
+            [sys.executable, "-m", "pytest", *words],
             cwd=self.folder,
-            env=os.environ | self._variables(suite),
+            env=os.environ | self._variables() | {"NUMBA_DISABLE_JIT": "0"},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -78,7 +89,7 @@ class Tree:
             return None, ""
         return process.returncode, printed
 
-    def _variables(self, suite: Suite) -> dict[str, str]:
+    def _variables(self) -> dict[str, str]:
         """Keep what changed sources compile to away from the user's own cache.
 
         Trees share one cache, as its folders go by the sources' digest.
@@ -86,7 +97,7 @@ class Tree:
         return {
             "PYTHONPATH": str(self.folder),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "NUMBA_DISABLE_JIT": "0" if suite.compiled else "1",
+            "NUMBA_DISABLE_JIT": "1",
             "XDG_CACHE_HOME": str(self.folder.parent / "cache"),
         }
 
@@ -163,14 +174,25 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
+@contextmanager
+def made_trees(count: int) -> Iterator[list[Tree]]:
+    """Make copies of the work tree, and remove them at the end."""
+    with tempfile.TemporaryDirectory(prefix="ringleaf-mutants-") as folder:
+        trees = [Tree(Path(folder, str(number))) for number in range(count)]
+        try:
+            yield trees
+        finally:
+            for tree in trees:
+                tree.close()
+
+
 def run(mutants: Sequence[Mutant], jobs: int) -> list[Outcome]:
     """Try mutants in copies of the tree, `jobs` at a time.
 
     Raises:
         PlanError: If the list does not fit the sources.
     """
-    with tempfile.TemporaryDirectory(prefix="ringleaf-mutants-") as folder:
-        trees = [Tree(Path(folder, str(number))) for number in range(jobs)]
+    with made_trees(jobs) as trees:
         for mutant in mutants:  # before an hour is spent on the others
             mutant.apply(trees[0].folder)
             trees[0].restore(mutant.file)
@@ -197,14 +219,36 @@ def summarise(outcomes: Sequence[Outcome], seconds: float) -> bool:
     return not bad
 
 
+def run_drawn(options: argparse.Namespace) -> bool:
+    """Draw changes of files, at random and of those that differ from a revision; try them."""
+    from draw import sample, sources, touched
+    from drawn_run import DrawnRun, report
+
+    files = [file for file in sources() if any(word in file for word in options.words or [""])]
+    drawn = sample(files, options.draw, options.seed)
+    if options.since:
+        changed = touched(options.since) & set(files)
+        drawn += sample(sorted(changed), options.draw, options.seed)
+    mutants = list({mutant.name: mutant for mutant in drawn}.values())
+    if not mutants:
+        raise PlanError(f"mutants: nothing to change in files with {options.words}")
+    with made_trees(options.jobs + 1) as (unchanged, *trees):
+        return report(DrawnRun(mutants, trees, unchanged).outcomes())
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("words", nargs="*", help="only mutants whose name or file has one of them")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--draw", type=int, default=0, help="draw as many, and try these only")
+    parser.add_argument("--seed", type=int, default=1, help="of what is drawn")
+    parser.add_argument("--since", default="", help="draw as many of files changed since, too")
     options = parser.parse_args()
     began = time.monotonic()
     try:
-        mutants = select(read_list(), options.words)
+        if options.draw:
+            return 0 if run_drawn(options) else 1
+        mutants = select([*read_list(), *read_members()], options.words)
         if not mutants:
             raise PlanError(f"mutants: none has one of these words, got {options.words}")
         outcomes = run(mutants, options.jobs)
@@ -215,4 +259,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    sys.modules["run_mutants"] = sys.modules["__main__"]  # its parts import it by that name
     sys.exit(main())

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.networks.virtual.lines import line_bytes
+from ringleaf.topologies.registry import build
 
 
 @pytest.mark.parametrize(
@@ -18,3 +24,22 @@ from ringleaf.networks.virtual.lines import line_bytes
 )
 def test_frames_take_preamble_fcs_and_gap(frame: int, expected: int) -> None:
     assert line_bytes(frame) == expected
+
+
+def passed(**shares: float) -> RunResult:
+    """Return a run of two ranks and 40 packets each way, of which links let some come late."""
+    options = NetworkOptions(mtu=256, **shares)  # type: ignore[arg-type]
+    network = VirtualNetwork(build("leafspine,leaves=1,spines=0,hosts=2"), options)
+    tensors = [np.ones(5120, np.float32) for _ in range(2)]
+    outcome = network.run(ALGORITHMS["ring"].build(2), tensors)
+    assert all((tensor == 2).all() for tensor in tensors)
+    return outcome
+
+
+def test_packets_are_late_by_the_share_of_reorder_alone() -> None:
+    """Whoever is overtaken is asked for again; a second copy of a packet is not."""
+    plain, late, twice = passed(), passed(reorder=0.3), passed(duplicate=0.3)
+    assert plain.retransmissions == 0
+    assert late.retransmissions > 0
+    assert twice.retransmissions == 0
+    assert twice.time_ps == pytest.approx(plain.time_ps, rel=0.2)

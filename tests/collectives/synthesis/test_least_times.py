@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from drawn_wires import GBPS
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.synthesis.bounds import least_in_pieces_ps
+from ringleaf.collectives.synthesis.bounds import _cut_ps, least_in_pieces_ps
 from ringleaf.collectives.wires import Wires
 
 US = 1_000_000
@@ -36,3 +38,14 @@ def test_least_times_count_the_direction_in_which_data_must_go(
 @pytest.mark.parametrize("collective", [Collective.ALLREDUCE, Collective.ALL_GATHER])
 def test_one_rank_needs_no_time(collective: Collective) -> None:
     assert least_in_pieces_ps(Wires.direct(1, []), 3000, collective) == 0
+
+
+def test_a_line_that_two_pairs_share_takes_the_time_of_the_nearer() -> None:
+    """A chunk takes 5 from one and 9 from the other; a line brings three chunks in 15."""
+    wires = SimpleNamespace(
+        time_ps=lambda pair, _size: {(1, 0): 9, (2, 0): 5, (3, 0): 9}[pair],
+        rates_bps=dict.fromkeys(((1, 0), (2, 0), (3, 0)), GBPS),
+        wires=[SimpleNamespace(rate_bps=GBPS)],
+    )
+    lines = dict.fromkeys(wires.rates_bps, 0)
+    assert _cut_ps(wires, lines, 3, 1000) == 15  # type: ignore[arg-type]

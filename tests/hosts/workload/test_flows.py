@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from math import exp
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.workload.flows import Flow, FlowFile, Traffic, graph_of, make_flows
+from ringleaf.hosts.workload.flow_sizes import DISTRIBUTIONS
+from ringleaf.hosts.workload.flows import (
+    AT_RANDOM,
+    Flow,
+    FlowFile,
+    Traffic,
+    graph_of,
+    make_flows,
+)
 from ringleaf.hosts.workload.formats.flows import read_flows
 from ringleaf.hosts.workload.graph import Kind
 from ringleaf.hosts.workload.meetings import match
@@ -69,6 +79,24 @@ def test_random_flows_start_one_after_the_other(seed: int) -> None:
 def test_mean_time_between_random_starts() -> None:
     many = Traffic("random", 8, (1,), flows=20_000, interval_ps=US, seed=1)
     assert make_flows(many)[-1].start_ps / 20_000 == pytest.approx(US, rel=0.03)
+
+
+@pytest.mark.parametrize("pattern", AT_RANDOM)
+def test_starts_are_a_poisson_process(pattern: str) -> None:
+    """Gaps are exponential: as spread as long, and of e^-x / mean those longer than x.
+
+    Of 20,000 gaps, five standard deviations of the shares are less than 0.018.
+    """
+    sizes = (1,) if pattern == "random" else ()
+    drawn = DISTRIBUTIONS.get(pattern)
+    flows = make_flows(Traffic(pattern, 8, sizes, 20_000, US, seed=2, drawn=drawn))
+    starts = np.array([0, *(flow.start_ps for flow in flows)]) / US
+    gaps = np.diff(starts)
+    assert gaps.std() == pytest.approx(1, rel=0.04)
+    for least in (0.1, 0.5, 1.0, 2.0, 4.0):
+        assert (gaps > least).mean() == pytest.approx(exp(-least), abs=0.018)
+    sources = Counter(flow.source for flow in flows)
+    assert all(count == pytest.approx(2500, abs=5 * 47) for count in sources.values())
 
 
 def test_a_ring_passes_on_what_it_received() -> None:

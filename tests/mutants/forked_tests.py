@@ -1,0 +1,115 @@
+"""Runs tests in copies of one process that has imported large libraries, and nothing of ours.
+
+Importing them takes most tests' time. A copy has its own folder and output, and a limit of its time
+on a processor, which does not depend on how busy the machine is.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Self
+
+HEAVY = (
+    "numpy", "numba", "torch", "hypothesis", "pytest", "yaml", "networkx", "matplotlib", "rich",
+    "google.protobuf.message", "grpc", "finsy", "scapy.all", "pydantic", "typer",
+)  # fmt: skip
+
+
+class ForkedTests:
+    """The process that is copied; it runs one selection of tests at a time.
+
+    Args:
+        variables: What its environment has.
+    """
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self._original = subprocess.Popen(
+            [sys.executable, "-P", __file__],
+            env=os.environ | dict(variables),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        self._original.communicate()
+
+    def run(
+        self, words: Sequence[str], at: Path, timeout_s: float, most_cpu_s: int | None
+    ) -> tuple[int | None, str]:
+        """Run pytest in a folder; return its exit status, None at a limit, and what it printed."""
+        assert self._original.stdin
+        with tempfile.NamedTemporaryFile() as printed:
+            request = {"words": [*words], "at": str(at), "to": printed.name, "cpu_s": most_cpu_s}
+            self._original.stdin.write(json.dumps(request).encode() + b"\n")
+            self._original.stdin.flush()
+            pid = self._answer(None)
+            assert pid is not None
+            code = self._answer(timeout_s)
+            with suppress(ProcessLookupError):  # what it has started, too
+                os.killpg(pid, signal.SIGKILL)
+            if code is None:
+                self._answer(None)
+            return (code if code is not None and code >= 0 else None), printed.read().decode()
+
+    def _answer(self, timeout_s: float | None) -> int | None:
+        assert self._original.stdout
+        if not select.select([self._original.stdout], [], [], timeout_s)[0]:
+            return None
+        return int(os.read(self._original.stdout.fileno(), 12))
+
+
+def serve() -> None:
+    """Make a copy for each request; say its number, and later how it has ended."""
+    for name in HEAVY:
+        with suppress(ImportError):
+            import_module(name)
+    gc.freeze()
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(become(json.loads(line)))
+        os.write(1, b"%12d" % pid)
+        _, status = os.waitpid(pid, 0)
+        os.write(1, b"%12d" % os.waitstatus_to_exitcode(status))
+
+
+def become(request: dict[str, Any]) -> int:
+    """Run the tests of a request; return pytest's exit status."""
+    import pytest
+
+    os.setsid()
+    target = os.open(request["to"], os.O_WRONLY)
+    os.dup2(target, 1)
+    os.dup2(target, 2)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    if request["cpu_s"] is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (request["cpu_s"], request["cpu_s"] + 1))
+    os.chdir(request["at"])
+    os.environ["PYTHONPATH"] = request["at"]
+    sys.path.insert(0, request["at"])
+    code = int(pytest.main(request["words"]))
+    sys.stdout.flush()
+    return code
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,0 +1,137 @@
+"""Which tests are nearest to a source file: by imports, and by what they name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter, deque
+from functools import cached_property
+from pathlib import Path
+
+from draw import sources
+from plan import ROOT
+
+MOST = 6
+"""Files of tests that are tried with one change."""
+FAR = 4  # imports between a test and a file, beyond which the test says little of it
+AROUND = 8  # lines before and behind a changed one, whose words its tests may share
+_WORD = re.compile(r"[A-Za-z_]\w{3,}")
+ENOUGH = 3  # tests that import a file; with fewer, those that name it are tried, too
+
+
+class Imports:
+    """Who imports whom, by the text of all files.
+
+    Args:
+        root: The work tree.
+    """
+
+    def __init__(self, root: Path = ROOT) -> None:
+        self._root = root
+
+    def tests_of(self, file: str, line: int = 0) -> list[str]:
+        """Return the tests nearest to a line of a file, nearest first, `MOST` at most.
+
+        Nearest are those that import the file, or have its name or its folder's in theirs. Where
+        few import it, as nobody imports members of registries, those follow that have its name in
+        their text. Of tests as near, those go first that share rare words with the line and those
+        around it.
+        """
+        names, folder = _word(Path(file).stem), _word(Path(file).parent.name)
+        distances = self._steps_to(file)
+        is_known = sum(steps <= 2 for steps in distances.values()) >= ENOUGH
+        for test, text in self._tests.items():
+            title = Path(test).stem.removeprefix("test_").replace("_", "-")
+            if names.search(title):
+                distances[test] = 1
+            elif folder.search(title) or (not is_known and names.search(text)):
+                distances[test] = min(distances.get(test, FAR), 2)
+        around = (self._root / file).read_text().splitlines()[max(line - AROUND, 0) : line + AROUND]
+        words = {word.lower() for word in _WORD.findall("\n".join(around))}
+        return sorted(distances, key=lambda test: self._rank(test, distances[test], file, words))[
+            :MOST
+        ]
+
+    def _rank(
+        self, test: str, distance: int, file: str, words: set[str]
+    ) -> tuple[bool, int, bool, float, str]:
+        """Order by distance; then tests of the same package, and those with the same words.
+
+        Live networks are slow to start, so their tests are last, but for files of theirs.
+        """
+        is_live = "live" in test and not re.search("live|mininet|nic", file)
+        is_away = file.partition("/")[0] not in test
+        shared = sum(1 / self._frequency[word] for word in words & self._words[test])
+        return is_live, distance, is_away, -shared, test
+
+    @cached_property
+    def _words(self) -> dict[str, set[str]]:
+        """The words of each file of tests."""
+        return {
+            test: {w.lower() for w in _WORD.findall(text)} for test, text in self._tests.items()
+        }
+
+    @cached_property
+    def _frequency(self) -> Counter[str]:
+        """How many files of tests have a word."""
+        return Counter(word for words in self._words.values() for word in words)
+
+    def _steps_to(self, file: str) -> dict[str, int]:
+        steps, waiting = {file: 0}, deque([file])
+        while waiting:
+            at = waiting.popleft()
+            if steps[at] < FAR:
+                for user in self._users.get(at, ()):
+                    if user not in steps:
+                        steps[user] = steps[at] + 1
+                        waiting.append(user)
+        return {user: found for user, found in steps.items() if _is_test(user)}
+
+    @cached_property
+    def _tests(self) -> dict[str, str]:
+        """The text of each file of tests."""
+        paths = sorted((self._root / "tests").rglob("test_*.py"))
+        return {path.relative_to(self._root).as_posix(): path.read_text() for path in paths}
+
+    @cached_property
+    def _direct(self) -> dict[str, set[str]]:
+        """What each file imports itself."""
+        known = {_module(file): file for file in sources(self._root)}
+        helpers = sorted((self._root / "tests").rglob("*.py"))
+        known |= {p.stem: p.relative_to(self._root).as_posix() for p in helpers}
+        files = [*known.values(), *self._tests]
+        return {file: set(_imported((self._root / file).read_text(), known)) for file in files}
+
+    @cached_property
+    def _users(self) -> dict[str, set[str]]:
+        users: dict[str, set[str]] = {}
+        for file, imported in self._direct.items():
+            for name in imported:
+                users.setdefault(name, set()).add(file)
+        return users
+
+
+def _word(name: str) -> re.Pattern[str]:
+    """Return a pattern for a module's name, or the same with dashes."""
+    return re.compile(
+        rf"(?<![a-zA-Z0-9]){'[-_]'.join(map(re.escape, name.split('_')))}(?![a-zA-Z0-9])"
+    )
+
+
+def _is_test(file: str) -> bool:
+    return Path(file).name.startswith("test_")
+
+
+def _module(file: str) -> str:
+    name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return name if name.startswith("ringleaf.") else f"ringleaf.{name}"
+
+
+def _imported(text: str, known: dict[str, str]) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {known[name] for name in found if name in known}

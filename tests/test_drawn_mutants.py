@@ -1,0 +1,183 @@
+"""Drawn sabotages: what is changed, with which tests it is tried, and how survivors are counted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "mutants"))
+
+import draw  # noqa: E402
+import drawn_run  # noqa: E402
+import nearest  # noqa: E402
+import run_mutants  # noqa: E402
+import yaml  # noqa: E402
+from draw import drawn_from, package_of, sample, touched  # noqa: E402
+from plan import Mutant, PlanError  # noqa: E402
+from run_mutants import End, Outcome  # noqa: E402
+
+SOURCE = '''"""A doc of 3."""
+from __future__ import annotations
+
+SHARE = 0.5
+PAIR_WORDS = 4  # room may be larger
+
+
+def add(a: int, b: int = 2) -> int:
+    """Return 1 + 1."""
+    if not a or b > 3:
+        raise ValueError(f"got {a + 1}")
+    total = [0]
+    total[0] = a + b
+    total.append(min(a, b))
+    a += zip([1], strict=True)
+    return total
+'''
+CHANGES = {
+    (4, "SHARE = 1.0"),
+    (8, "def add(a: int, b: int = 3) -> int:"),
+    (10, "if a or b > 3:"),
+    (10, "if not a and b > 3:"),
+    (10, "if not a or b >= 3:"),
+    (10, "if not a or b > 4:"),
+    (12, "total = [1]"),
+    (13, "pass"),
+    (13, "total[1] = a + b"),
+    (13, "total[0] = a - b"),
+    (14, "pass"),
+    (14, "total.append(max(a, b))"),
+    (15, "pass"),
+    (15, "a -= zip([1], strict=True)"),
+    (15, "a += zip([2], strict=True)"),
+}
+
+
+def test_operators_comparisons_constants_and_statements_are_changed(tmp_path: Path) -> None:
+    """But for texts, messages, types, `strict=`, and numbers of words in a row."""
+    (tmp_path / "a.py").write_text(SOURCE)
+    found = drawn_from("a.py", tmp_path)
+    assert {(each.line, each.new.strip()) for each in found} == CHANGES
+    found[0].apply(tmp_path)
+    changed = (tmp_path / "a.py").read_text()
+    assert changed == SOURCE.replace("SHARE = 0.5", "SHARE = 1.0")
+    with pytest.raises(PlanError, match=r"line 4 must be 'SHARE = 0.5'; draw again"):
+        found[0].apply(tmp_path)
+
+
+def test_changes_without_effect_are_not_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    listed = tmp_path / "equivalent.yaml"
+    listed.write_text("- {file: a.py, from: x = 1, to: x = 2, why: nobody reads it}\n")
+    monkeypatch.setattr(draw, "EQUIVALENT", listed)
+    assert drawn_from("a.py", tmp_path) == []
+
+
+def test_listed_equivalents_fit_the_sources() -> None:
+    for entry in yaml.safe_load(draw.EQUIVALENT.read_text()) or []:
+        lines = [line.strip() for line in (ROOT / entry["file"]).read_text().splitlines()]
+        assert entry["from"] in lines, entry
+        assert len(entry["why"]) > 10
+
+
+def test_a_sample_has_one_change_of_a_line_and_depends_on_its_seed(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(SOURCE)
+    found = sample(["a.py"], 99, 1, tmp_path)
+    assert {each.line for each in found} == {line for line, _ in CHANGES}
+    assert len(found) == len({each.line for each in found})
+    assert sample(["a.py"], 4, 1, tmp_path) == found[:4]
+    assert any(sample(["a.py"], 4, seed, tmp_path) != found[:4] for seed in (2, 3))
+
+
+def test_touched_files_differ_from_a_revision(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        about = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *about, *words], cwd=tmp_path, check=True)
+
+    for package in draw.PACKAGES:
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "a.py").write_text("x = 1\n")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "a")
+    (tmp_path / "hosts" / "a.py").write_text("x = 2\n")
+    assert touched("HEAD", tmp_path) == {"hosts/a.py"}
+
+
+def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Path) -> None:
+    for package in draw.PACKAGES:
+        (tmp_path / package).mkdir()
+    for folder in ("tests/hosts", "hosts/rc", "hosts/schedulers"):
+        (tmp_path / folder).mkdir(parents=True)
+    files = {
+        "hosts/rc/pacing.py": f"def pace_slowly(rate):\n    return rate + 1\n{'#' * 100}\n",
+        "hosts/schedulers/aalo.py": f"x = 1\n{'#' * 100}\n",
+        "tests/hosts/test_pacing.py": "",
+        "tests/hosts/test_rc_words.py": "pace_slowly",
+        "tests/hosts/test_rc.py": "",
+        "tests/hosts/test_users.py": "from ringleaf.hosts.rc.pacing import pace_slowly\n",
+        "tests/hosts/test_order.py": "decide('aalo')",
+        "tests/hosts/test_else.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    imports = nearest.Imports(tmp_path)
+    names = ["test_pacing", "test_users", "test_rc_words", "test_rc"]
+    found = imports.tests_of("hosts/rc/pacing.py", 1)
+    assert sorted(found[:2]) + found[2:] == [f"tests/hosts/{name}.py" for name in names]
+    assert imports.tests_of("hosts/schedulers/aalo.py", 1) == ["tests/hosts/test_order.py"]
+
+
+def outcome(file: str, end: End) -> Outcome:
+    return Outcome(Mutant("x", file, "", "a", "b", (), False, 1), end, 1.0, "")
+
+
+@pytest.mark.parametrize(
+    ("survivor", "is_fine"),
+    [("hosts/rc/a.py", False), ("hosts/plan.py", True), ("ina/a.py", False)],
+)
+def test_survivors_are_counted_by_package(
+    survivor: str, is_fine: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One of eleven is less than a tenth, but may not be in the transport, or in aggregation."""
+    killed = [outcome("networks/a.py", End.KILLED)] * 9 + [outcome("hosts/rc/b.py", End.HUNG)]
+    assert drawn_run.report([*killed, outcome(survivor, End.SURVIVED)]) is is_fine
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].split() == ["all", "11", "1", "9.1%"]
+    row = next(line.split() for line in lines if line.startswith(package_of(survivor)))
+    assert row[2] == "1"
+
+
+def test_a_drawn_change_is_killed_by_a_test_that_passes_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in draw.PACKAGES:
+        (tmp_path / package).mkdir()
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "hosts" / "rates.py").write_text(
+        f"def twice(x):\n    return x * 2\n\n\nSPARE = 7\n{'#' * 100}\n"
+    )
+    (tmp_path / "tests" / "test_rates.py").write_text(
+        "import sys\nsys.path.insert(0, 'hosts')\nfrom rates import twice\n\n\n"
+        "def test_twice():\n    assert twice(4) == 8\n"
+    )
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    monkeypatch.setattr(run_mutants, "ROOT", tmp_path)
+    mutants = drawn_from("hosts/rates.py", tmp_path)
+    imports = nearest.Imports(tmp_path)
+    monkeypatch.setattr(drawn_run, "Imports", lambda: imports)
+    with run_mutants.made_trees(2) as (unchanged, tree):
+        ends = {
+            each.mutant.new.strip(): each.end
+            for each in drawn_run.DrawnRun(mutants, [tree], unchanged).outcomes()
+        }
+    assert ends == {
+        "return x + 2": End.KILLED,
+        "return x * 3": End.KILLED,
+        "SPARE = 8": End.SURVIVED,
+    }
