@@ -21,6 +21,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="p4c's testdata/p4_16_samples, to run its STF tests",
     )
+    parser.addoption(
+        "--cpu-times",
+        action="store_true",
+        help="print the processor time of each folder of tests, and of the longest files",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure processor times if that is wanted."""
+    if config.getoption("cpu_times"):
+        from cpu_times import CpuTimes
+
+        config.pluginmanager.register(CpuTimes())
 
 
 @cache
