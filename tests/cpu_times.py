@@ -51,7 +51,9 @@ class CpuTimes:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add a phase to its file, wherever it ran."""
-        self._by_file[report.nodeid.partition("::")[0]] += dict(report.user_properties)[KEY]
+        time_s = dict(report.user_properties)[KEY]
+        assert isinstance(time_s, float)
+        self._by_file[report.nodeid.partition("::")[0]] += time_s
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print what folders and the longest files took."""
