@@ -53,7 +53,7 @@ def additions(program: Node) -> list[Node]:
 
 
 def is_field_of_lanes(operand: Node) -> bool:
-    return operand["type"] == "field" and operand["value"][0] == "lanes"
+    return bool(operand["type"] == "field" and operand["value"][0] == "lanes")
 
 
 def right(program: Node) -> None:
