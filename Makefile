@@ -95,6 +95,8 @@ replay: $(STAMP)  ## Replay traces of switches: make replay TRACE=tests/traces
 	@$(BIN)/ringleaf replay $(foreach t,$(TRACE),$(call q,$(t))) $(if $(JUNIT),--junit $(call q,$(JUNIT))) $(ARGS)
 
 TAKES_test := JOBS ARGS
+# Each process would otherwise compile all tests, and all that they import: more than a minute each.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(STAMP)  ## Run the tests, on all cores (JOBS=0: in one process)
 	$(BIN)/python -m pytest -n $(call q,$(or $(JOBS),auto)) --dist loadfile --no-loadscope-reorder $(ARGS)
 

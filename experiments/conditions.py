@@ -1,9 +1,13 @@
-"""Sentences in a run's header: its clock, the time nodes take, and the rate hosts can inject."""
+"""Sentences in a run's header: its clock, nodes' time, what hardware does otherwise, injection."""
 
 from __future__ import annotations
 
-from ringleaf.experiments.spec.network import VIRTUAL, NetworkSpec
-from ringleaf.units import format_rate, format_time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ringleaf.experiments.spec.network import ROUTES, VIRTUAL, NetworkSpec
+from ringleaf.networks.options import NetworkOptions
+from ringleaf.units import format_rate, format_size, format_time
 
 
 def is_live(spec: NetworkSpec) -> bool:
@@ -34,6 +38,22 @@ def inside_nodes(switch_delay_ps: int, host_delay_ps: int, message_overhead_ps: 
         f"each packet: SWITCH_DELAY {_time(switch_delay_ps)}, HOST_DELAY {_time(host_delay_ps)}; "
         f"each message: MESSAGE_OVERHEAD {_time(message_overhead_ps)}"
     )
+
+
+def unlike_hardware(options: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line on defaults that hardware seldom has; docs/limits.md explains them.
+
+    Args:
+        options: Options of a network by their names in `NetworkSpec`.
+    """
+    if options["net"] != VIRTUAL:
+        return
+    found = []
+    if options["routes"] == ROUTES[0] and not options["control"]:
+        found.append("routes dealt (ROUTES)")
+    if options["queue_bytes"] is None and options["pfc"] is None:
+        found.append(f"queues of {format_size(NetworkOptions().queue_bytes)} (QUEUE)")
+    yield f"unlike hardware (docs/limits.md): {', '.join([*found, 'lockstep'])}"
 
 
 def _time(time_ps: int) -> str:

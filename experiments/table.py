@@ -11,6 +11,7 @@ from ringleaf.collectives.sparse.algorithm import names_sparse
 from ringleaf.experiments import drops, held, link_use
 from ringleaf.experiments.bounds.busbw import busbw_formula
 from ringleaf.experiments.columns import LETTERS, Columns
+from ringleaf.experiments.conditions import unlike_hardware
 from ringleaf.experiments.estimate import Need
 from ringleaf.experiments.explain.findings import TITLES, Explained
 from ringleaf.experiments.programs.names import is_path
@@ -64,6 +65,7 @@ def head(run: Run, columns: Columns, needed: Need | None = None) -> Iterator[str
     trouble = ", ".join(troubles)
     yield f"# {run.conduct}; {trouble or 'no losses'}; seed {options['seed']}"
     yield f"# {run.inside_nodes}; {run.injection}"
+    yield from (f"# {line}" for line in unlike_hardware(options))
     yield from (f"# {note}" for note in notes(options["topo"]))
     if options["cross_traffic"]:
         yield f"# hosts also send the packets of {options['cross_traffic']}"

@@ -6,7 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from ringleaf.experiments import drops, held, link_use
 from ringleaf.experiments.columns import Columns
-from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of, is_live
+from ringleaf.experiments.conditions import (
+    conduct,
+    injection,
+    inside_nodes_of,
+    is_live,
+    unlike_hardware,
+)
 from ringleaf.experiments.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.spec.jobs import JobsSpec
@@ -74,6 +80,7 @@ def about(experiment: JobsExperiment) -> list[str]:
         f"{spec.placement}; {conduct(spec)}; seed {spec.seed}"
         + (f"; passes up to {100 * spec.jitter:g} % longer" if spec.jitter else ""),
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
+        *unlike_hardware(vars(spec)),
         *notes(spec.topo),
     ]
 

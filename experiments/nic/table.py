@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import networkx as nx
 
 from ringleaf.experiments.columns import Columns
-from ringleaf.experiments.conditions import inside_nodes
+from ringleaf.experiments.conditions import inside_nodes, unlike_hardware
 from ringleaf.experiments.nic.spec import NicSpec
 from ringleaf.experiments.nic.workload import Column, Row, SomeSpec, Workload
 from ringleaf.experiments.spec.network import VIRTUAL
@@ -32,6 +32,7 @@ def about(workload: Workload[SomeSpec], spec: SomeSpec, graph: nx.Graph[str]) ->
         *workload.about(spec, graph),
         f"{graph.graph['name']}, {describe(link_kinds(graph))}; {where}; seed {spec.seed}",
         nodes if spec.net == VIRTUAL else "switches and hosts take what this machine needs",
+        *unlike_hardware(vars(spec)),
         *notes(spec.topo),
     ]
 

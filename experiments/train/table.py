@@ -8,7 +8,7 @@ from statistics import median
 import networkx as nx
 
 import ringleaf
-from ringleaf.experiments.conditions import inside_nodes
+from ringleaf.experiments.conditions import inside_nodes, unlike_hardware
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.train.account import CallRow
 from ringleaf.experiments.train.clock import parse_compute
@@ -54,6 +54,7 @@ def head(spec: TrainSpec, script: Sequence[str], graph: nx.Graph[str]) -> Iterat
         yield f"# simulated (virtual) time, packet by packet; {trouble}; seed {spec.seed}"
         delays = spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps
         yield f"# {inside_nodes(*delays)}"
+        yield from (f"# {line}" for line in unlike_hardware(vars(spec)))
     else:
         slower = f", rates divided by {spec.scale}" if spec.scale > 1 else ""
         yield (

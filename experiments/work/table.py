@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ringleaf.experiments import drops, held, link_use
 from ringleaf.experiments.columns import Columns
-from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of
+from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of, unlike_hardware
 from ringleaf.experiments.estimate import HOPS_PER_S, THREAD_GAIN, format_wait
 from ringleaf.experiments.spec.collective import NONE
 from ringleaf.experiments.spec.named import FLOWS, LLM
@@ -52,6 +52,7 @@ def about(experiment: WorkExperiment) -> list[str]:
         f"{_data(experiment)}",
         *_messages_leave(experiment),
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
+        *unlike_hardware(vars(spec)),
         *notes(spec.topo),
         *graph.notes,
     ]

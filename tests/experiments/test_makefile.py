@@ -65,6 +65,15 @@ def test_values_are_no_commands(name: str, value: str, tmp_path: Path) -> None:
     assert name == "PCAP" or value in words
 
 
+def test_tests_keep_what_python_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Containers often tell Python not to."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    (tmp_path / "python").write_text('#!/bin/sh\necho "kept away: [$PYTHONDONTWRITEBYTECODE]"\n')
+    (tmp_path / "python").chmod(0o755)
+
+    assert "kept away: []" in make("test", f"BIN={tmp_path}", "STAMP=README.md", "-o", "README.md")
+
+
 def test_a_value_of_two_lines_is_refused(tmp_path: Path) -> None:
     done = run_make("-n", "exp", f"TOPO=fattree\ntouch {tmp_path}/owned")
     assert done.returncode != 0

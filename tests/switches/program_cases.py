@@ -17,7 +17,7 @@ import finsy as fy
 from draws import PORTS, Packet, cut, edge, ones_sum
 from forwarding_cases import aggregation_packet, route_entities, routed_packet, tree_entities
 
-from ringleaf.switches.program import Program
+from ringleaf.networks.virtual.switch_set import load_program
 from ringleaf.switches.switch import Switch
 
 HERE = Path(__file__).parent
@@ -51,7 +51,7 @@ class Case:
 
 def make_switch(case: Case) -> Switch:
     """Return a switch of its own, with the case's entries."""
-    program = Program.load(case.path, case.p4info)
+    program = load_program(case.path)
     switch = Switch.alone(program, PORTS, case.name, seed=7)
     switch.write(case.entities())
     return switch

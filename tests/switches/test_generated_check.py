@@ -8,10 +8,10 @@ import pytest
 from program_cases import BUILT, PROGRAMS, PSA
 
 from ringleaf.errors import ConfigError
+from ringleaf.networks.virtual.switch_set import load_program
 from ringleaf.switches.generate import generate
 from ringleaf.switches.generate.check import MOST_LETTERS, compile_checked
 from ringleaf.switches.json.program import load_source
-from ringleaf.switches.program import Program
 
 PATHS = sorted([*PROGRAMS.glob("*.json"), *PSA.glob("*.json"), *BUILT.glob("*.json")])
 TEXT = generate(load_source(BUILT / "forward.json")).text
@@ -24,7 +24,7 @@ def check(text: str) -> None:
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_what_the_generator_makes_is_let_through(path: Path) -> None:
-    text = Program.load(path).module.text
+    text = load_program(path).module.text
     check(text)
     assert text.isascii()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from program_cases import BUILT, PROGRAMS, PSA
 
+from ringleaf.networks.virtual.switch_set import load_program
 from ringleaf.switches.generate.marks import (
     CONDITION,
     DEPARSE,
@@ -17,7 +18,6 @@ from ringleaf.switches.generate.marks import (
     Mark,
 )
 from ringleaf.switches.generate.text import Lines
-from ringleaf.switches.program import Program
 from ringleaf.switches.source import Conditional, ParserState, Primitive, Source, Table
 
 PATHS = sorted([*PROGRAMS.glob("*.json"), *PSA.glob("*.json"), *BUILT.glob("*.json")])
@@ -25,7 +25,7 @@ PATHS = sorted([*PROGRAMS.glob("*.json"), *PSA.glob("*.json"), *BUILT.glob("*.js
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_marks_name_lines_that_run(path: Path) -> None:
-    module = Program.load(path).module
+    module = load_program(path).module
     lines = module.text.splitlines()
 
     for number in module.marks:
@@ -35,7 +35,7 @@ def test_marks_name_lines_that_run(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_all_of_a_program_is_marked(path: Path) -> None:
-    program = Program.load(path)
+    program = load_program(path)
     source, marks = program.source, program.module.marks.values()
     nodes = [*source.ingress.nodes.values(), *source.egress.nodes.values()]
 
