@@ -29,18 +29,22 @@ def typed(*arguments: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def run(folder: Path, spec: str, *more: str) -> tuple[dict[str, Any], str]:
-    """The summary of a run, and its output."""
+def figures(drawn: bool) -> tuple[str, ...]:
+    return () if drawn else ("--figures", "no")
+
+
+def run(folder: Path, spec: str, *more: str, drawn: bool = False) -> tuple[dict[str, Any], str]:
+    """The summary of a run, and its output; figures take longer than a small run."""
     path = folder / "work.yaml"
     path.write_text(spec)
     out = folder / "out"
-    code, output = typed("run", "--spec", str(path), "--out", str(out), *more)
+    code, output = typed("run", "--spec", str(path), "--out", str(out), *more, *figures(drawn))
     assert code == 0, output
     return json.loads((out / "summary.json").read_text()), output
 
 
 def test_a_model_in_parallel_runs_and_is_checked(tmp_path: Path) -> None:
-    summary, output = run(tmp_path, SPEC)
+    summary, output = run(tmp_path, SPEC, drawn=True)
 
     assert "# wrong values: 0 OK" in output
     assert "bubble by formula 50.00 %" in output
@@ -64,7 +68,7 @@ def test_a_model_in_parallel_runs_and_is_checked(tmp_path: Path) -> None:
 
 
 def test_figures_are_drawn_again_from_the_files(tmp_path: Path) -> None:
-    run(tmp_path, SPEC)
+    run(tmp_path, SPEC, drawn=True)
     out = tmp_path / "out"
     before = (out / "report.html").read_bytes(), (out / "figures" / "ranks.png").read_bytes()
     shutil.rmtree(out / "figures")
@@ -240,7 +244,7 @@ def test_specs_of_the_pages_run(tmp_path: Path, name: str, monkeypatch: pytest.M
         assert code == 0, output
         code, output = typed("workload", "show", "traces/resnet50.*.et")
         assert "4 ranks, 1 groups, 648 nodes, 54 meetings" in output
-    code, output = typed("run", "--spec", str(PAGES / name))
+    code, output = typed("run", "--spec", str(PAGES / name), *figures(drawn=False))
 
     assert code == 0, output
     assert (tmp_path / "runs" / Path(name).stem / "report.html").exists()
