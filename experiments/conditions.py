@@ -53,7 +53,10 @@ def unlike_hardware(options: Mapping[str, Any]) -> Iterator[str]:
         found.append("routes dealt (ROUTES)")
     if options["queue_bytes"] is None and options["pfc"] is None:
         found.append(f"queues of {format_size(NetworkOptions().queue_bytes)} (QUEUE)")
-    yield f"unlike hardware (docs/limits.md): {', '.join([*found, 'lockstep'])}"
+    if not options.get("jitter"):  # jobs alone have it
+        found.append("lockstep")
+    if found:
+        yield f"unlike hardware (docs/limits.md): {', '.join(found)}"
 
 
 def _time(time_ps: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringleaf.experiments.conditions import unlike_hardware
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.spec.options import resolve, resolve_jobs
 
 
 def lines(**given: str) -> list[str]:
@@ -25,6 +25,12 @@ def lines(**given: str) -> list[str]:
 )
 def test_defaults_that_hardware_seldom_has_are_named(given: dict[str, str], said: str) -> None:
     assert lines(**given) == [f"unlike hardware (docs/limits.md): {said}"]
+
+
+def test_jobs_with_jitter_are_not_in_lockstep() -> None:
+    given = {"jobs": [{"model": "resnet50"}], "jitter": "5%", "routes": "ecmp", "out": "runs/none"}
+    said = "unlike hardware (docs/limits.md): queues of 4 MiB (QUEUE)"
+    assert list(unlike_hardware(vars(resolve_jobs(given)))) == [said]
 
 
 def test_live_networks_have_queues_and_times_of_their_own() -> None:
