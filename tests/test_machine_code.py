@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -90,6 +91,18 @@ def test_code_of_another_function_is_not_loaded(tmp_path: Path) -> None:
 def test_code_of_an_older_source_is_not_loaded(tmp_path: Path) -> None:
     Files(tmp_path, "one-1", "before").save("key", "old")
     assert Files(tmp_path, "one-1", "after").load("key") is None
+
+
+def test_too_many_open_files_are_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_sealed(tmp_path / "sealed", b"x", "this")
+
+    def fail(path: Path) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="Too many open files"):
+        patched.setattr(Path, "read_bytes", fail)
+        read_sealed(tmp_path / "sealed", "this")
+    assert read_sealed(tmp_path / "sealed", "this") == b"x"
 
 
 @given(st.binary(max_size=200), st.integers(0, 10**6))

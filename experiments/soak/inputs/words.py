@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,7 @@ def draw_words(rng: random.Random) -> list[str]:
 
 
 def _draw(rng: random.Random) -> bytes:
+    import_module("torch")  # it can't be loaded again where a command was ended meanwhile
     return json.dumps(draw_words(rng)).encode()
 
 
