@@ -20,6 +20,7 @@ from ringleaf.experiments.soak import damage
 from ringleaf.machine_code import Files
 from ringleaf.private import cache_folder, keep_text
 from ringleaf.sealed import read_sealed, write_sealed
+from ringleaf.switches.stf.compiling import compile_program
 
 ROOT = Path(__file__).parents[1]
 
@@ -183,3 +184,24 @@ def test_no_place_at_all_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", "/dev/null")
     with pytest.raises(ConfigError, match="cache: must be a folder that can be written, got /dev"):
         cache_folder()
+
+
+@pytest.mark.parametrize("kind", [each for each in damage.OF_FILES if each is not damage.swap])
+@pytest.mark.parametrize("name", ["router.json", "router.p4info.txtpb", "digest.txt"])
+def test_outputs_of_the_compiler_that_are_damaged_are_made_again(
+    kind: damage.Damage, name: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool, source = tmp_path / "p4c-bm2-ss", tmp_path / "router.p4"
+    tool.write_text(
+        "#!/bin/sh\n"
+        'while [ $# -gt 1 ]; do case $1 in -o) echo json > "$2";;\n'
+        '--p4runtime-files) echo info > "$2";; esac; shift; done\n'
+    )
+    tool.chmod(0o700)
+    source.write_text("#include <v1model.p4>\n")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    built = compile_program(source)
+    assert built.read_text() == "json\n"
+    kind(random.Random(1), built.with_name(name))
+    assert compile_program(source).read_text() == "json\n"
+    assert built.with_name("router.p4info.txtpb").read_text() == "info\n"

@@ -273,7 +273,7 @@ def _perform(words: Sequence[str]) -> int | None:
     """Carry out a command; return its status, or None if it has begun to work."""
     from ringleaf.experiments.commands import cli
 
-    cli._app_for = _command_for  # type: ignore[assignment]
+    cli._app_for = _command_for
     argv, before = sys.argv, signal.signal(signal.SIGALRM, _ring)
     sys.argv = ["ringleaf", *words]
     signal.setitimer(signal.ITIMER_REAL, WAIT_S)
