@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import choose
-from ringleaf.experiments.soak.guards import SlowError, time_limit
+from ringleaf.experiments.soak.inputs.guards import SlowError, time_limit
 from ringleaf.experiments.soak.inputs.kind import PROGRAMS, ROOT, STF, TRACES, Kind
 
 WORK_S = 1.0  # of a processor; a command that takes more has begun to work
