@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+from errno import EMFILE, ENFILE
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,9 @@ class MachineCode(caching.FunctionCache):  # type: ignore[misc]
         """Return the compiled function of a signature, or None if it is to be compiled."""
         try:
             return super().load_overload(signature, context)
-        except OSError:  # it can't be read
+        except OSError as error:
+            if error.errno in (EMFILE, ENFILE):
+                raise  # to compile again would not help
             return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:

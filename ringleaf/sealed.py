@@ -6,6 +6,7 @@ from what a disk, a crash or a careless copy has made of it.
 
 from __future__ import annotations
 
+from errno import EMFILE, ENFILE
 from hashlib import blake2b
 from pathlib import Path
 
@@ -21,10 +22,15 @@ def read_sealed(path: Path, about: str) -> bytes | None:
         path: The file.
         about: What the file is for, as it was written; a file that was meant for another purpose
             counts as damaged.
+
+    Raises:
+        OSError: If no more files may be opened.
     """
     try:
         text = path.read_bytes() if is_private_file(path) else b""
-    except OSError:
+    except OSError as error:
+        if error.errno in (EMFILE, ENFILE):
+            raise  # it is not the file's fault
         return None
     seal, _, data = text.partition(b"\n")
     if seal == _seal(data, about):

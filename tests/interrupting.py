@@ -1,7 +1,7 @@
 """Interrupt a command at many moments: `python tests/interrupting.py --runs 60 run --algo ring`.
 
 Each time it must end with one line on stderr, and a signal's exit status; or it was done already.
-No process of its session, and no file in /dev/shm, may be left.
+No process of its session, and no folder in /dev/shm, may be left.
 The first moments, in which Python itself starts, are not ours.
 """
 
@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from ringleaf.experiments.train.folder import find_stale
 
 LINE = re.compile(r"ringleaf: (interrupted|ended by SIGTERM); .+\n")
 STARTED = """
@@ -97,8 +99,8 @@ def end_at(
 
 
 def _shared() -> set[str]:
-    """Return the names of ours in /dev/shm."""
-    return {str(path) for path in Path("/dev/shm").glob("ringleaf-train-*")}
+    """Return the folders in /dev/shm that no run holds any more."""
+    return {str(path) for path in find_stale()}
 
 
 def _processes(session: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -19,6 +20,7 @@ from ringleaf.experiments.soak import damage
 from ringleaf.machine_code import Files
 from ringleaf.private import cache_folder, keep_text
 from ringleaf.sealed import read_sealed, write_sealed
+from ringleaf.switches.stf.compiling import compile_program
 
 ROOT = Path(__file__).parents[1]
 
@@ -92,6 +94,19 @@ def test_code_of_an_older_source_is_not_loaded(tmp_path: Path) -> None:
     assert Files(tmp_path, "one-1", "after").load("key") is None
 
 
+def test_too_many_open_files_are_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_sealed(tmp_path / "sealed", b"x", "this")
+
+    def fail(path: Path) -> bytes:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", fail)
+        with pytest.raises(OSError, match="Too many open files"):
+            read_sealed(tmp_path / "sealed", "this")
+    assert read_sealed(tmp_path / "sealed", "this") == b"x"
+
+
 @given(st.binary(max_size=200), st.integers(0, 10**6))
 def test_any_damage_to_a_sealed_file_is_noticed(data: bytes, seed: int) -> None:
     import tempfile
@@ -141,17 +156,17 @@ def refuse(path: Path) -> Path:
     raise PermissionError(13, "Permission denied", str(path))
 
 
-@pytest.mark.parametrize("home", ["/nonexistent", "/dev/null", "/proc/self"])
+@pytest.mark.parametrize("home", ["none", "/dev/null", "/proc/self"])
 def test_a_user_without_a_home_has_a_temporary_cache(
     home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("HOME", home)
+    monkeypatch.setenv("HOME", str(tmp_path / home))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     folder = cache_folder()
     assert folder == tmp_path / f"ringleaf-{os.geteuid()}" / "cache"
     assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
-    assert not Path("/nonexistent").exists()
+    assert not (tmp_path / "none").exists()
 
 
 def test_no_home_at_all_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,3 +184,24 @@ def test_no_place_at_all_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", "/dev/null")
     with pytest.raises(ConfigError, match="cache: must be a folder that can be written, got /dev"):
         cache_folder()
+
+
+@pytest.mark.parametrize("kind", [each for each in damage.OF_FILES if each is not damage.swap])
+@pytest.mark.parametrize("name", ["router.json", "router.p4info.txtpb", "digest.txt"])
+def test_outputs_of_the_compiler_that_are_damaged_are_made_again(
+    kind: damage.Damage, name: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool, source = tmp_path / "p4c-bm2-ss", tmp_path / "router.p4"
+    tool.write_text(
+        "#!/bin/sh\n"
+        'while [ $# -gt 1 ]; do case $1 in -o) echo json > "$2";;\n'
+        '--p4runtime-files) echo info > "$2";; esac; shift; done\n'
+    )
+    tool.chmod(0o700)
+    source.write_text("#include <v1model.p4>\n")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    built = compile_program(source)
+    assert built.read_text() == "json\n"
+    kind(random.Random(1), built.with_name(name))
+    assert compile_program(source).read_text() == "json\n"
+    assert built.with_name("router.p4info.txtpb").read_text() == "info\n"

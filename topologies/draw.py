@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +21,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
+from ringleaf.disk import naming
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.graph import (
     Point,
@@ -105,6 +107,7 @@ def draw(
     Raises:
         ConfigError: If `path` ends otherwise.
         TopologyError: If a colour or value is for a node or link that does not exist.
+        OSError: If the file can't be written.
     """
     ending = Path(path).suffix.removeprefix(".").lower()
     if ending not in FORMATS:
@@ -118,7 +121,10 @@ def draw(
     )
     dates = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
     with mpl.rc_context({"svg.hashsalt": "ringleaf"}):
-        figure.savefig(path, dpi=DOTS_PER_INCH, metadata=dates[ending])
+        data = io.BytesIO()  # matplotlib makes other errors of a disk's while it writes to a file
+        figure.savefig(data, format=ending, dpi=DOTS_PER_INCH, metadata=dates[ending])
+    with naming(Path(path)):
+        Path(path).write_bytes(data.getvalue())
 
 
 def make_figure(

@@ -92,7 +92,7 @@ def _usage_complaint(words: Sequence[str], error: Any) -> str:
     else:  # an option without its value comes without a context
         command = error.ctx.command_path if error.ctx else f"ringleaf {words[0]}"
     where = command.partition(" ")[2] or "command line"
-    wrong = error.format_message().rstrip(".").replace("\n", " ")
+    wrong = error.format_message().rstrip(".").replace("\n", " ") or "no command below it was given"
     return f"{where}: {wrong[:1].lower()}{wrong[1:]}; {command} --help shows what it takes"
 
 

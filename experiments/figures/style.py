@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ringleaf.experiments.figures.fonts import embedding
-from ringleaf.experiments.folder import claim_figure
+from ringleaf.experiments.folder import claim_figure, write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
@@ -67,13 +67,14 @@ def write_figure(figure: Figure, stem: Path) -> None:
 
     Raises:
         FileExistsError: If its run directory has such a file that is not ours.
+        OSError: If a file can't be written.
     """
     for suffix in SUFFIXES:
         claim_figure(stem.with_suffix(suffix))
+    data = io.BytesIO()  # matplotlib makes other errors of a disk's while it writes to a file
     with embedding():
-        figure.savefig(
-            stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": "Ringleaf"}
-        )
+        figure.savefig(data, format="pdf", metadata={"CreationDate": None, "Creator": "Ringleaf"})
+    write_bytes(stem.with_suffix(".pdf"), data.getvalue())
     _write_png(figure, stem.with_suffix(".png"))
 
 
@@ -90,7 +91,9 @@ def _write_png(figure: Figure, path: Path) -> None:
     finally:
         figure.dpi = usual
     image = Image.fromarray(np.asarray(canvas.buffer_rgba())[:, :, :3])
-    image.save(path, format="png", dpi=(DOTS_PER_INCH, DOTS_PER_INCH))
+    data = io.BytesIO()
+    image.save(data, format="png", dpi=(DOTS_PER_INCH, DOTS_PER_INCH))
+    write_bytes(path, data.getvalue())
 
 
 def save(figure: Figure, stem: Path) -> str:

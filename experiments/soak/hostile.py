@@ -27,7 +27,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from ringleaf.experiments.soak.guards import BreachError, SlowError, Watch, limit_memory, time_limit
+from ringleaf.experiments.soak.inputs.guards import (
+    BreachError,
+    SlowError,
+    Watch,
+    limit_memory,
+    time_limit,
+)
 from ringleaf.experiments.soak.inputs.mutators import OWNED
 from ringleaf.experiments.soak.inputs.words import FaultError
 from ringleaf.experiments.soak.kinds import KINDS, REFUSALS, prepare

@@ -51,10 +51,15 @@ def make_held() -> tuple[Path, int]:
 
 def clean_stale() -> list[Path]:
     """Remove the folders that killed runs of this user have left; return them."""
-    found = [each for each in above().glob(f"{PREFIX}*") if _is_stale(each)]
+    found = find_stale()
     for folder in found:
         shutil.rmtree(folder, ignore_errors=True)
     return found
+
+
+def find_stale() -> list[Path]:
+    """Return the folders that killed runs of this user have left."""
+    return [each for each in above().glob(f"{PREFIX}*") if _is_stale(each)]
 
 
 def _is_stale(folder: Path) -> bool:

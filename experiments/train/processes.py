@@ -10,9 +10,9 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
+from ringleaf import interrupts
 from ringleaf.experiments.train.server import RankError
 from ringleaf.experiments.train.wire import FOLDER
 
@@ -106,14 +106,18 @@ class Processes:
             self.look(everyone)
         self.look(everyone)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """End those that are left: they have some seconds, and then are killed."""
-        wait_s = INTERRUPTED_S if isinstance(error, KeyboardInterrupt) else END_S
+        try:
+            self._end(INTERRUPTED_S if interrupts.asked() else END_S)
+        except KeyboardInterrupt:
+            self._end(INTERRUPTED_S)
+            raise
+        finally:
+            os.close(self._reports)
+
+    def _end(self, wait_s: float) -> None:
+        """End ranks within three times that many seconds, and the process that has made them."""
         for _ in range(3):  # by themselves; as they are told to; by force
             deadline_s = time.monotonic() + wait_s
             while len(self._statuses) < self._ranks and self._hear(deadline_s):
@@ -122,7 +126,6 @@ class Processes:
                 break
             self._forge.terminate()
         self._forge.wait()
-        os.close(self._reports)
 
     def _hear(self, deadline_s: float | None = 0.0) -> bool:
         """Hear of ranks that have ended, now or until a time; return whether there was a word.

@@ -78,6 +78,8 @@ def _compile(compiler: str, source: Path, folder: Path, options: Sequence[str]) 
 def _is_whole(folder: Path) -> bool:
     """Return whether a folder holds what p4c has written."""
     try:
+        if not all(path.is_file() for path in (folder / _DIGEST, *folder.iterdir())):
+            return False  # the reader of a pipe waits for ever
         return (folder / _DIGEST).read_text() == _digest_of(folder)
     except (OSError, ValueError):
         return False

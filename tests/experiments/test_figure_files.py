@@ -2,6 +2,8 @@
 
 import io
 import re
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -82,3 +84,29 @@ def test_pdf_files_hold_no_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr("time.time", lambda: 2e9)
     assert len({font["head"].modified for font in fonts}) == 1
     assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
+
+
+@pytest.mark.parametrize("room", [100, 3000])
+def test_a_figure_for_which_there_is_no_room_names_its_file(room: int, tmp_path: Path) -> None:
+    """Files may have that many bytes (`ulimit -f`): matplotlib made an AttributeError of it."""
+    code = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "import matplotlib.pyplot as plt\n"
+        "from ringleaf.experiments.figures.style import matplotlib_style, save\n"
+        "with matplotlib_style():\n"
+        "    figure, axes = plt.subplots()\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)\n"
+        "    try:\n"
+        "        save(figure, Path(sys.argv[2]))\n"
+        "    except OSError as error:\n"
+        "        sys.exit(f'{error.filename} {error.strerror}')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(room), str(tmp_path / "figure")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == f"{tmp_path / 'figure.pdf'} File too large\n"
+    assert list(tmp_path.iterdir()) == []

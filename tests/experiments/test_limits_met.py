@@ -55,3 +55,10 @@ def test_faults_of_ours_are_raised(error: Exception) -> None:
 
     with pytest.raises(type(error)):
         guard(command)()
+
+
+@pytest.mark.parametrize("group", ["nic", "topo", "workload"])
+def test_a_group_without_a_command_says_so(group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.perform([group]) == 2
+    line = f"ringleaf: {group}: no command below it was given; ringleaf {group} --help shows"
+    assert capsys.readouterr().err.startswith(line)

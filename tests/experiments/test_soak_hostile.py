@@ -82,3 +82,15 @@ def test_failing_bytes_are_made_smaller() -> None:
     data = bytes(range(256)) * 8
     less = shrink(data, lambda less: 7 in less and 200 in less, 20.0)
     assert sorted(less) == [7, 200]
+
+
+def test_the_end_of_a_drawn_command_is_judged(tmp_path: Path) -> None:
+    from ringleaf.experiments.soak.inputs import words
+
+    good = (0, "", 9.0), (1, "ringleaf: x: wrong\n", 9.0), (2, "ringleaf: x: wrong\n", 0.1)
+    assert [words._fault(*end) for end in good] == ["", "", ""]
+    assert words._fault(130, "ringleaf: interrupted\n", 0.1) == "status 130"
+    assert words._fault(1, "", 0.1) == "an error without words"
+    assert words._fault(2, "ringleaf: x\n", 0.6) == "refused after more than 0.5 s"
+    traceback = "Traceback (most recent call last)\nringleaf: x\n"
+    assert words._fault(1, traceback, 0.1) == "a traceback"

@@ -19,11 +19,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import choose
-from ringleaf.experiments.soak.guards import SlowError, time_limit
+from ringleaf.experiments.soak.inputs.guards import SlowError, time_limit
 from ringleaf.experiments.soak.inputs.kind import PROGRAMS, ROOT, STF, TRACES, Kind
 
 WORK_S = 1.0  # of a processor; a command that takes more has begun to work
@@ -153,6 +154,7 @@ def draw_words(rng: random.Random) -> list[str]:
 
 
 def _draw(rng: random.Random) -> bytes:
+    import_module("torch")  # it can't be loaded again where a command was ended meanwhile
     return json.dumps(draw_words(rng)).encode()
 
 

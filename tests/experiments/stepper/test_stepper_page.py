@@ -294,3 +294,11 @@ class TestInChromium:
         assert seen["elements"] < 3000
         change = story.frames[-2].buffers[0]
         assert seen["what"].startswith(f"rank {change.rank}, chunk {change.cell}: Σ all = ")
+
+
+@pytest.mark.parametrize("name", ["degraded.graphml", "jellyfish.edges", "two_racks.edges"])
+def test_a_file_s_topology_has_places(name: str) -> None:
+    """A file need not say where nodes are."""
+    topo = str(Path(__file__).parents[3] / "examples" / "topologies" / name)
+    graph = registry.build(topo)
+    assert set(lay_out(graph).at) == set(graph)
