@@ -18,6 +18,7 @@ from ringleaf.collectives.definition import demands
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
+from ringleaf.errors import ScheduleError
 from ringleaf.experiments import confirm, scrutiny
 from ringleaf.experiments.confirm import confirms
 from ringleaf.experiments.data import TYPES, Given, Inputs, Noise, make_tensors, whole
@@ -120,7 +121,11 @@ def test_results_of_a_wrong_schedule_are_not_the_promised_ones(name: str) -> Non
     for left_out in range(len(schedule.rows)):
         rows = (*schedule.rows[:left_out], *schedule.rows[left_out + 1 :])
         lacking = replace(schedule, rows=rows)
-        assert not is_sure(lacking, inputs, results_of(lacking, inputs)), left_out
+        try:
+            results = results_of(lacking, inputs)
+        except ScheduleError:  # it reads scratch memory that nobody has written
+            continue
+        assert not is_sure(lacking, inputs, results), left_out
 
 
 def test_sums_far_off_are_refused_where_the_replay_makes_them(

@@ -52,7 +52,7 @@ def test_a_story_ends_with_what_the_oracle_says(story: Story) -> None:
 def test_numbers_are_the_oracles_at_the_end(name: str) -> None:
     story = tell(StepRequest(name, ranks=5, elements=31))
     schedule = ALGORITHMS[name].build(5, size_bytes=124, hierarchy=(5,))
-    inputs = [torch.tensor([n for cell in row for n in cell.numbers]) for row in story.first]
+    inputs = [torch.tensor([n for cell in row for n in cell.numbers]) for row in story.first[:5]]
 
     cursor = fresh(story, len(story.frames))
 
@@ -85,9 +85,13 @@ def test_what_is_sent_is_what_was_there_before_the_step(story: Story) -> None:
             if frame.carries is None:
                 continue
             sender = int(frame.path[0][1:])
-            cells = [before[sender][change.cell] for change in frame.buffers]
-            assert {cell.who for cell in cells} == {frame.carries.who}
-            assert sum((cell.numbers for cell in cells), ()) == frame.carries.numbers
+            places = before[sender :: story.nodes or len(before)]  # its tensor, and its scratch
+            sources = [[place[change.cell] for change in frame.buffers] for place in places]
+            assert any(
+                {cell.who for cell in cells} == {frame.carries.who}
+                and sum((cell.numbers for cell in cells), ()) == frame.carries.numbers
+                for cells in sources
+            )
 
 
 def test_transfers_take_the_networks_routes_and_links_carry_them() -> None:
