@@ -177,7 +177,7 @@ coverage: $(STAMP)  ## Run the tests, and list lines that no test reaches (pip i
 	  { echo "make: no pytest-cov in $(VENV); install it: $(BIN)/pip install pytest-cov" >&2; exit 1; }
 	$(BIN)/pytest -q -n auto --cov=ringleaf --cov-report=term-missing:skip-covered $(ARGS)
 
-options: $(STAMP)  ## Write the texts generated from the options: help, names, README's table, schema
+options: $(STAMP)  ## Write the texts generated from the options: help, names, pages, schema
 	@$(BIN)/python -m ringleaf.experiments.spec.texts
 
 pin: $(STAMP)  ## Write the installed versions to constraints.txt, and their licences to NOTICE

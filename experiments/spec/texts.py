@@ -1,4 +1,4 @@
-"""Texts generated from the options: help, the Makefile's names, the README's table, a schema.
+"""Texts generated from the options: help, the Makefile's names, pages of the reference, a schema.
 
 `python -m ringleaf.experiments.spec.texts` writes them all (`make options`); tests check that the
 files are up to date. `make help` reads one before anything is installed.
@@ -37,12 +37,12 @@ from ringleaf.topologies.registry import TOPOLOGIES
 HELP = Path("experiments/spec/options.txt")
 MAKE = Path("experiments/spec/options.mk")
 SCHEMA = Path("experiments/specs/schema.json")
-README = Path("README.md")
 OPTIONS_PAGE = Path("docs/reference/options.md")
 NAMES_PAGE = Path("docs/reference/names.md")
 
 _WIDTH = 18  # of a name in the help
-_MARKS = "<!-- options -->\n", "<!-- end of options -->\n"
+_LONGEST_DEFAULT = 20  # letters of a column
+_MANY_NAMES = re.compile(r": [\w-]+(?:, [\w-]+){9,}$")  # which a page of their own has
 
 
 def make_help() -> str:
@@ -76,30 +76,23 @@ def make_variables() -> str:
     )
 
 
-def readme_table() -> str:
-    """Return the options as the README's table."""
-    rows = ["| name | default | meaning |", "|---|---|---|"]
-    for option in TYPED.values():
-        default = f"`{option.default}`" if option.default else ""
-        rows.append(f"| `{option.variable}` | {default} | {option.help} |")
-    return "\n".join(rows) + "\n"
-
-
 def reference_options() -> str:
     """Return the page of all options, for the command line, files and Python."""
     new = {name: each for name, each in OPTIONS_OF_WORKLOADS.items() if name not in TYPED}
     lines = [
         "# Options",
         "",
-        "A name in capitals is a variable of `make exp`; in small letters it is a key of spec "
-        "files and a keyword of `ringleaf.run`.",
+        "`--rank-order` is typed so; it is the key `rank_order` of spec files, the keyword "
+        "`rank_order` of `ringleaf.run`, and the variable `RANK_ORDER` of `make exp` (there, "
+        "`--duplicate` is `DUP`).",
         "",
         *_rows(TYPED),
         "",
         "## Options of workloads only",
         "",
-        "They are keys of spec files, and those with flags are options of `ringleaf workload run` "
-        "and `export`; so are the options above that [workloads](../workloads/README.md) share.",
+        "They are keys of spec files, and those that begin with `--` are options of `ringleaf "
+        "workload run` and `export`; so are the options above that "
+        "[workloads](../workloads/README.md) share.",
         "",
         *_rows(new),
     ]
@@ -107,13 +100,17 @@ def reference_options() -> str:
 
 
 def _rows(options: Mapping[str, Option]) -> Iterator[str]:
-    """Yield a table of options with their flags."""
-    yield "| name | flag | default | meaning |"
-    yield "|---|---|---|---|"
+    """Yield a table of options; long texts are where a table's column gives them room."""
+    yield "| option | default | meaning |"
+    yield "|---|---|---|"
     for name, option in options.items():
-        flags = ", ".join(f"`{flag}`" for flag in option.flags.split())
+        typed = ", ".join(f"`{flag}`" for flag in option.flags.split() or [name])
+        meaning = _MANY_NAMES.sub(": see [names](names.md)", option.help)
         default = f"`{option.default}`" if option.default else ""
-        yield f"| `{name}` | {flags} | {default} | {option.help} |"
+        if len(default) > _LONGEST_DEFAULT:
+            meaning += f"; default: {str(option.default).replace(',', ', ')}"
+            default = ""
+        yield f"| {typed} | {default} | {meaning} |"
 
 
 def reference_names() -> str:
@@ -144,13 +141,6 @@ def reference_names() -> str:
     ):
         parts += ["", f"## {title}", "", ", ".join(f"`{name}`" for name in names)]
     return "\n".join(parts) + "\n"
-
-
-def fill_readme(text: str) -> str:
-    """Return the README with its table of options made again."""
-    before, after = _MARKS
-    pattern = re.compile(f"(?<={re.escape(before)}).*?(?={re.escape(after)})", re.DOTALL)
-    return pattern.sub(lambda _: readme_table(), text)
 
 
 def schema() -> dict[str, Any]:
@@ -214,7 +204,6 @@ def texts() -> Iterator[tuple[Path, str]]:
     yield SCHEMA, json.dumps(schema(), indent=1) + "\n"
     yield OPTIONS_PAGE, reference_options()
     yield NAMES_PAGE, reference_names()
-    yield README, fill_readme(README.read_text())
 
 
 if __name__ == "__main__":

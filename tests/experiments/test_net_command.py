@@ -38,7 +38,7 @@ def test_what_hosts_inject_divides_their_ports(monkeypatch: pytest.MonkeyPatch) 
 
 def test_help_and_how_to_say_alike_how_to_run_programs_of_ones_own() -> None:
     """The commands themselves are tried in `tests/networks/test_live_network.py`."""
-    page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "researchers.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "live-networks.md"
     shown = [line.strip() for line in (net_command.__doc__ or "").splitlines()]
     commands = [line for line in shown if line.startswith(("h0 ", "h3 ", "mnexec "))]
 

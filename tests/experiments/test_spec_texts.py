@@ -10,7 +10,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from ringleaf.experiments.spec.texts import SCHEMA, texts
+from ringleaf.experiments.spec.options import OPTIONS_OF_WORKLOADS, TYPED
+from ringleaf.experiments.spec.texts import OPTIONS_PAGE, SCHEMA, texts
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECS = [
@@ -25,6 +26,21 @@ def test_texts_are_as_they_would_be_made(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.chdir(ROOT)
     stale = [str(path) for path, text in texts() if path.read_text() != text]
     assert not stale, f"{', '.join(stale)}: not what the options say; run `make options`"
+
+
+def test_the_page_of_options_has_each_one_and_cells_that_can_be_read() -> None:
+    page = (ROOT / OPTIONS_PAGE).read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    cells = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
+    named = {cell[0].split("`")[1].lstrip("-").replace("-", "_") for cell in cells}
+
+    assert named == set(TYPED) | set(OPTIONS_OF_WORKLOADS)
+    for typed, default, meaning in cells:
+        assert len(typed) < 30, typed
+        assert len(default) < 30, typed
+        assert meaning.count(", ") < 15, typed
+    for name, option in TYPED.items():  # make's names can be told
+        assert option.variable == name.upper() or f"`{option.variable}`" in page
 
 
 @pytest.fixture(scope="module")

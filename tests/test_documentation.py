@@ -1,0 +1,150 @@
+"""README is short, links lead somewhere, menus have all pages, and commands are typed one way."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+import ringleaf
+from ringleaf.experiments.commands.cli import COMMANDS
+from ringleaf.experiments.spec.options import TYPED
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+PAGES = sorted(DOCS.rglob("*.md"))
+FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^()\s]*)\)")
+HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
+ABOUT_MAKE = {"docs/index.md", "docs/reference/options.md"}
+OWN_VARIABLES = {"docs/how-to/live-networks.md"}  # of `make bench-live`
+MAKE_FOR_RUNS = re.compile(r"\bmake (exp|step|net|trace|replay|topo|clean-net)\b")
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the headings to which a link leads on GitHub as well as in the site."""
+    found = set()
+    for heading in HEADING.findall(FENCE.sub("", page.read_text())):
+        text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
+        kept = re.sub(r"[^\w\s-]", "", text).strip().lower()
+        slug = re.sub(r"\s", "-", kept)
+        if slug == re.sub(r"[-\s]+", "-", kept) and slug.isascii():
+            found.add(slug)
+    return found
+
+
+def broken(page: Path, inside: Path) -> Iterator[str]:
+    """Yield links of a page that lead nowhere, or out of the folder `inside`."""
+    for link in LINK.findall(FENCE.sub("", page.read_text())):
+        if link.startswith(("http://", "https://")):
+            continue
+        target, _, anchor = link.partition("#")
+        path = (page.parent / target).resolve() if target else page
+        leads = path.exists() and path.is_relative_to(inside)
+        if not leads or (anchor and anchor not in anchors(path)):
+            yield link
+
+
+def linked(entry: object) -> Iterator[str]:
+    """Yield the pages of a part of the navigation."""
+    if isinstance(entry, str):
+        yield entry
+    elif isinstance(entry, dict):
+        entry = list(entry.values())
+    if isinstance(entry, list):
+        for part in entry:
+            yield from linked(part)
+
+
+def test_readme_is_short() -> None:
+    text = README.read_text()
+
+    assert len(text.splitlines()) <= 150
+    assert len(text.split()) <= 1000
+
+
+def test_readme_sets_up_runs_and_tests_by_two_commands_one_and_one() -> None:
+    shells = re.findall(r"```sh\n(.*?)```", README.read_text(), re.DOTALL)
+    commands = [
+        [line.partition("#")[0].strip() for line in shell.splitlines()] for shell in shells[:3]
+    ]
+
+    assert len(commands[0]) == 2
+    assert commands[0][0].startswith("git clone ")
+    assert commands[0][1:] == ["make venv"]
+    assert commands[1:] == [["make exp TOPO=fattree"], ["make test"]]
+
+
+def test_readme_has_a_picture_and_three_doors() -> None:
+    text = README.read_text()
+
+    assert len(re.findall(r"^!\[.+\]\(docs/figures/.+\)$", text, re.MULTILINE)) == 1
+    for door in ("researchers", "students", "ci"):
+        assert f"](docs/how-to/{door}.md)" in text
+        assert f"](how-to/{door}.md)" in (DOCS / "index.md").read_text()
+    assert "](docs/limits.md)" in text
+
+
+@pytest.mark.parametrize("page", [README, ROOT / "CONTRIBUTING.md", *PAGES], ids=name)
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    """Pages of the site keep to `docs`: a site has nothing else."""
+    inside = DOCS if page.is_relative_to(DOCS) else ROOT
+    assert list(broken(page, inside)) == []
+
+
+def test_broken_links_are_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "a.md"
+    links = "[x](#one-two) [x](b.md) [x](#one) [x](../c.md)"
+    page.write_text(f"# One, two\n{links}\n```\n[x](d)\n```\n")
+    (tmp_path.parent / "c.md").write_text("")
+
+    assert list(broken(page, tmp_path)) == ["b.md", "#one", "../c.md"]
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    menu = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    assert sorted(linked(menu)) == sorted(str(page.relative_to(DOCS)) for page in PAGES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_commands_are_typed_in_one_way(page: Path) -> None:
+    """`ringleaf ...`; `make` has what a clone needs, and `python -m` the modules that there are."""
+    text = page.read_text()
+
+    assert ".venv/bin/ringleaf" not in text
+    assert ".venv/bin/python" not in text
+    assert name(page) in ABOUT_MAKE or not MAKE_FOR_RUNS.search(text)
+    variables = set(re.findall(r"`([A-Z_]+)=", FENCE.sub("", text)))
+    assert name(page) in OWN_VARIABLES or not variables & {each.variable for each in TYPED.values()}
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=name)
+def test_modules_that_are_named_exist(page: Path) -> None:
+    for module in re.findall(r"python -m ringleaf\.([\w.]+\w)(?!\.\.)", page.read_text()):
+        path = ROOT / module.replace(".", "/")
+        assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
+    for study in re.findall(r"`studies\.(\w+)`", page.read_text()):
+        assert (ROOT / "experiments" / "studies" / f"{study}.py").exists(), study
+
+
+def test_the_page_of_commands_has_them_all() -> None:
+    page = (DOCS / "reference" / "commands.md").read_text()
+    listed = re.findall(r"^\| `ringleaf ([\w-]+)`", page, re.MULTILINE)
+
+    assert sorted(listed) == sorted(COMMANDS)
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+
+    assert citation["version"] == ringleaf.__version__
+    assert citation["license"] == "Apache-2.0"
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
