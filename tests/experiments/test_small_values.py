@@ -31,12 +31,18 @@ def of_two(algo: str, value: float) -> CollectiveRow:
 
 
 @pytest.mark.parametrize("algo", FIXED)
-def test_what_fixed_point_flushes_is_an_error_of_all(algo: str) -> None:
-    """1e-7 times 2^20 is 0.1, which is rounded to 0: nothing is left of the sum, within bounds."""
-    row = of_two(algo, 1e-7)
+def test_what_fixed_point_flushes_is_wrong(algo: str) -> None:
+    """1e-7 times 2^20 is 0.1, which is rounded to 0: a bound above all values excuses nothing."""
+    assert of_two(algo, 1e-7).wrong == 2 * 256
+
+
+@pytest.mark.parametrize("algo", FIXED)
+def test_what_fixed_point_rounds_is_an_error_of_a_part(algo: str) -> None:
+    """1e-5 times 2^20 is 10.49, which is rounded to 10: a part of 0.0463 is lost."""
+    row = of_two(algo, 1e-5)
 
     assert row.wrong == 0
-    assert row.error == pytest.approx(1)
+    assert row.error == pytest.approx(1 - 10 / (1e-5 * 2**20), rel=1e-3)
 
 
 def test_exponents_of_blocks_keep_small_values() -> None:

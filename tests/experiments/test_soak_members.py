@@ -133,8 +133,8 @@ def test_systems_that_no_program_serves_are_not_served() -> None:
     assert not are_served(("atp", "panama"), 64)
 
 
-def test_no_path_of_many_links_loses_nearly_everything() -> None:
+def test_paths_of_many_links_lose_a_tenth_on_each_too() -> None:
     lossy = [case.given["topo"] for case in cases() if case.given.get("loss") == "10%"]
 
-    assert lossy
-    assert not any("node=" in topo for topo in lossy)
+    assert any("node=" in topo for topo in lossy)
+    assert any("node=" not in topo for topo in lossy)

@@ -14,7 +14,7 @@ from ringleaf.experiments.nic.reference import Floats, Indices
 from ringleaf.experiments.nic.report import workload_of
 from ringleaf.experiments.soak.any_case import AnyCase
 from ringleaf.experiments.soak.cases import Trouble
-from ringleaf.experiments.soak.command import shrink
+from ringleaf.experiments.soak.command import follow, shrink
 from ringleaf.experiments.soak.nic_cases import NicCase, draw_nics
 from ringleaf.experiments.soak.nic_trial import try_nics
 from ringleaf.topologies.registry import count
@@ -71,7 +71,7 @@ def test_a_failing_case_is_made_smaller() -> None:
     def fails(case: AnyCase) -> bool:
         return isinstance(case, NicCase) and case.given.get("pool") == "no"
 
-    smallest = shrink(SMALL, fails)
+    smallest = follow(SMALL, shrink(SMALL, fails))
     assert isinstance(smallest, NicCase)
     assert smallest.trouble == Trouble()
     assert set(smallest.given) == {"topo", "seed", "rows", "pool"}
