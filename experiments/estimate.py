@@ -357,6 +357,12 @@ class Need:
     memory_bytes: int
     time_s: float | None  # None: nobody knows
 
+    @property
+    def known_s(self) -> float:
+        """The time of a run that is known not to depend on a script."""
+        assert self.time_s is not None
+        return self.time_s
+
     def __str__(self) -> str:
         time = "" if self.time_s is None else f" and {format_wait(self.time_s)}"
         return f"about {format_size(self.memory_bytes)} of memory{time}"
