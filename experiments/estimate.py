@@ -15,7 +15,6 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.cost import FEW_ROWS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.draft import draft
 from ringleaf.experiments.pace import ALL, PACKETS, SETUP, START, Paces, Sort
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import Costs
@@ -26,6 +25,7 @@ from ringleaf.units import format_size
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ringleaf.experiments.draft import Draft
     from ringleaf.experiments.spec.collective import CollectiveSpec
     from ringleaf.experiments.spec.network import NetworkSpec
 
@@ -89,6 +89,7 @@ CHECK_S = 2.5e-10  # per row and rank: whose inputs are in it
 MESSAGE_S = 2.8e-6  # per message
 TURNED_S = 2e-7  # per message, where all ranks' parts are one's, turned
 SWITCH_S = 3e-3  # per switch
+CODED_BYTES_PER_S = 1e8  # of messages that codecs write and read, and the oracle once more
 BYTES_PER_S = 7e8  # of all ranks' tensors: to make them, and to check results
 
 ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat, and all ranks do the same
@@ -155,6 +156,13 @@ _CLOSED: dict[str, Callable[[int, int], int]] = {
     "alltoall": lambda n, _: n * (n - 1),
 }
 """Messages of large schedules by their ranks, and the logarithm of these, rounded up."""
+
+
+def draft(algorithm: Algorithm, ranks: int, size_bytes: int) -> Draft | None:
+    """Return the size of an algorithm's schedule; None if it can't be built without a topology."""
+    from ringleaf.experiments import draft as drafts  # loads NumPy
+
+    return drafts.draft(algorithm, ranks, size_bytes)
 
 
 def _is_known(algorithm: Algorithm) -> bool:
@@ -266,6 +274,7 @@ def estimate(
         + ROUTE_S * routes
         + (TURNED_S * sent if is_round else rows_s)
         + ranks * size_bytes * spec.has_data / BYTES_PER_S
+        + _coded_s(spec, algorithm, ranks, size_bytes)
     )
     packet_hops = hops(spec, algorithm, ranks, size_bytes, distance)
     if spec.skip and is_round and ranks > 1:
@@ -297,6 +306,13 @@ def _packets_s(
         + SEND_S * messages(algorithm, ranks, size_bytes)
         + sent_bytes(algorithm, ranks, size_bytes) * spec.has_data / SENT_BYTES_PER_S
     )
+
+
+def _coded_s(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int) -> float:
+    """Return the time in which codecs write and read messages, in the network and in the oracle."""
+    if algorithm.in_network or not (spec.compress or algorithm.name in CODED):
+        return 0.0
+    return sent_bytes(algorithm, ranks, size_bytes) / CODED_BYTES_PER_S
 
 
 def _loads_torch(spec: NetworkSpec) -> bool:

@@ -12,7 +12,6 @@ from functools import singledispatch
 from typing import Any
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.draft import draft
 from ringleaf.experiments.estimate import (
     BASE_BYTES,
     BYTES_PER_S,
@@ -31,6 +30,7 @@ from ringleaf.experiments.estimate import (
     check_memory,
     costs_of,
     count_threads,
+    draft,
     mean_copies,
     need,
     sort_of,
