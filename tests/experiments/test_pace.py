@@ -50,7 +50,7 @@ def test_what_like_runs_took_is_foretold_next(factor: float, runs: int) -> None:
 def test_the_last_runs_count_more_and_one_alone_changes_nothing() -> None:
     found = Paces({RING.key(SETUP): [(10, 10)] * 5 + [(10, 40)]})
     assert found.factor(RING, SETUP) == 1
-    found = Paces({RING.key(SETUP): [(10, 10)] * 5 + [(10, 41.5)] * 3})
+    found = Paces({RING.key(SETUP): [(10, 10)] * 8 + [(10, 41.5)] * 3})
     assert found.factor(RING, SETUP) == pytest.approx(4)
 
 
