@@ -1,6 +1,7 @@
-"""The memory and time that a run of any kind needs: collectives, jobs, workloads, scripts, NICs.
+"""The memory and time that a run of any kind needs: collectives, jobs and workloads.
 
-`need_of` has a part for each kind of spec. What this machine has no memory for is refused with the
+`need_of` has a part for each kind of spec; those of scripts and NICs are beside their specs
+(`train/need.py`, `nic/need.py`). What this machine has no memory for is refused with the
 same words, whatever its kind (`check_fits`).
 """
 
@@ -37,13 +38,11 @@ from ringleaf.experiments.estimate import (
     start_s,
 )
 from ringleaf.experiments.machine import free_bytes
-from ringleaf.experiments.nic.spec import NicSpec
 from ringleaf.experiments.pace import Paces
 from ringleaf.experiments.spec.collective import NONE, CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.workload import WorkloadSpec
-from ringleaf.experiments.train.spec import TrainSpec
 from ringleaf.hosts.workload.matched import Matched
 from ringleaf.threads import count_cores
 from ringleaf.topologies.family import Counts
@@ -58,9 +57,6 @@ MEETING_BYTES = 10 << 10  # per meeting: parts of its ranks, and its row of the 
 MOST_ABREAST = 2  # meetings of the same ranks and size that have memory at a time
 MEETING_S = 6e-4  # per meeting: started, and noted
 CHECKED_S = 6e-4  # more, if its data are made and checked
-
-FABRIC_BYTES = 200 << 20  # the processes that make ranks, and draw
-RANK_BYTES = 75 << 20  # per rank: PyTorch, of which ranks share most
 
 
 def check_fits(spec: NetworkSpec, counts: Counts) -> None:
@@ -148,7 +144,7 @@ def _bytes_of_jobs(spec: JobsSpec, counts: Counts, jobs: Sequence[JobSpec], algo
         elements = largest + OTHER_PIECES * (job.model.elements - largest)
         tensors += job.ranks * elements * FLOAT32_BYTES * _copies_of_job(job, algorithm)
     torch = TORCH_BYTES if getattr(spec, "compress", "") else 0
-    return round(inputs + tensors + torch) + _network_bytes(counts, switch_bytes)
+    return round(inputs + tensors + torch) + network_bytes(counts, switch_bytes)
 
 
 def _copies_of_job(job: JobSpec, algorithm: str) -> float:
@@ -160,7 +156,7 @@ def _copies_of_job(job: JobSpec, algorithm: str) -> float:
     return mean_copies(COPIES + found.scratch, found.buffers) if found else COPIES + USUAL
 
 
-def _network_bytes(counts: Counts, switch_bytes: int = SWITCH_BYTES) -> int:
+def network_bytes(counts: Counts, switch_bytes: int = SWITCH_BYTES) -> int:
     """Return the memory of a process with an idle network."""
     return (
         BASE_BYTES
@@ -195,7 +191,7 @@ def estimate_of_work(spec: WorkloadSpec, counts: Counts, matched: Matched, hops:
     meetings = len(matched.meetings)
     switch_bytes = max(costs_of(ALGORITHMS[name]).switch_bytes for name in spec.algos)
     memory = (
-        _network_bytes(counts, switch_bytes)
+        network_bytes(counts, switch_bytes)
         + NODE_BYTES * nodes
         + MEETING_BYTES * meetings
         + _tensors_of_work(matched) * COPIES * has_data
@@ -219,21 +215,3 @@ def _size_bytes(meeting: Any) -> int:
     from ringleaf.experiments.work.schedules import ITEM_BYTES, elements_of
 
     return ITEM_BYTES * elements_of(meeting)
-
-
-# Scripts, and NICs.
-
-
-@need_of.register
-def _(spec: TrainSpec, counts: Counts, distance: float = 1, paces: Paces = CONSTANT) -> Need:
-    """What the script makes, and the time that it takes, are known to nobody before."""
-    del distance, paces
-    switch_bytes = max(costs_of(ALGORITHMS[each]).switch_bytes for each in spec.algorithms.names)
-    return Need(_network_bytes(counts, switch_bytes) + FABRIC_BYTES + RANK_BYTES * spec.ranks, None)
-
-
-@need_of.register
-def _(spec: NicSpec, counts: Counts, distance: float = 1, paces: Paces = CONSTANT) -> Need:
-    """NICs' memory has a limit of its own; time is not foretold."""
-    del spec, distance, paces
-    return Need(_network_bytes(counts), None)

@@ -36,6 +36,7 @@ from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.options import resolve_any
 from ringleaf.experiments.spec.workload import WorkloadSpec
+from ringleaf.experiments.train.need import need_of_script
 from ringleaf.experiments.train.spec import TrainSpec
 
 Spec = CollectiveSpec | JobsSpec | WorkloadSpec
@@ -188,7 +189,7 @@ def measure_script(name: str, ranks: int) -> Peak:
         RuntimeError: If it fails.
     """
     spec = TrainSpec.read({"topo": ON["topo"], "ranks": str(ranks), "figures": "no"})
-    needed = need_of(spec, count_nodes(spec))
+    needed = need_of_script(spec, count_nodes(spec))
     options = ["--topo", ON["topo"], "--ranks", str(ranks), "--figures", "no"]
     with TemporaryDirectory() as out:
         words = [*options, "--out", str(Path(out) / "run"), str(SCRIPT)]

@@ -14,7 +14,8 @@ from ringleaf import plugins
 from ringleaf.experiments.checks import check_machine_for, count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.folder import check_out, check_own
-from ringleaf.experiments.needs import check_fits, need_of, plain
+from ringleaf.experiments.needs import check_fits, plain
+from ringleaf.experiments.nic.need import need_of_nics
 from ringleaf.experiments.nic.spec import NicSpec, read_spec
 from ringleaf.experiments.nic.workload import Workload
 from ringleaf.experiments.spec.network import VIRTUAL
@@ -72,7 +73,9 @@ def _command_for(workload: Workload[Any]) -> Callable[..., None]:
         counts = count_nodes(read)
         check_fits(read, counts)
         if dry_run:
-            say(json.dumps(read.plain() | {"estimate": plain(need_of(read, counts))}, indent=2))
+            say(
+                json.dumps(read.plain() | {"estimate": plain(need_of_nics(read, counts))}, indent=2)
+            )
             return
         if read.net != VIRTUAL:
             check_machine_for(read)

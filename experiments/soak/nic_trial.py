@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import ringleaf.experiments.nic.need  # noqa: F401  # its part of `check_fits`
 from ringleaf.errors import BackendError, DeadlockError, RingleafError
 from ringleaf.experiments.checks import count_nodes
 from ringleaf.experiments.needs import check_fits

@@ -15,10 +15,11 @@ from ringleaf.experiments.beside import drawer
 from ringleaf.experiments.checks import check_machine_for, count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.folder import check_out, check_own
-from ringleaf.experiments.needs import check_fits, need_of, plain
+from ringleaf.experiments.needs import check_fits, plain
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import with_options
+from ringleaf.experiments.train.need import need_of_script
 from ringleaf.experiments.train.spec import TrainSpec
 from ringleaf.topologies.family import Counts
 
@@ -50,7 +51,7 @@ def train_command(
     spec = TrainSpec.read({"out": str(Path("runs") / Path(script[0]).stem), **typed})
     _check(spec, script)
     if dry_run:
-        estimate = plain(need_of(spec, _counts(spec)))
+        estimate = plain(need_of_script(spec, _counts(spec)))
         say(json.dumps(spec.plain() | {"script": script, "estimate": estimate}, indent=2))
         return
     with (drawer() if spec.net == VIRTUAL else None) or nullcontext() as beside:

@@ -114,10 +114,11 @@ def test_twice_the_data_of_a_workload_takes_twice_the_tensors() -> None:
 
 
 def test_each_rank_of_a_script_takes_its_processes_memory() -> None:
+    from ringleaf.experiments.train.need import need_of_script
     from ringleaf.experiments.train.spec import TrainSpec
 
     def memory(ranks: int) -> int:
         spec = TrainSpec.read({"topo": "fattree", "ranks": str(ranks)})
-        return need_of(spec, count_nodes(spec)).memory_bytes
+        return need_of_script(spec, count_nodes(spec)).memory_bytes
 
     assert 50 << 20 < (memory(16) - memory(2)) / 14 < 110 << 20

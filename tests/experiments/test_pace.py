@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -130,7 +131,7 @@ def test_the_file_stays_small(cache: Path) -> None:
 
 
 def test_runs_learn_and_what_they_learnt_changes_no_result(tmp_path: Path) -> None:
-    given = {"topo": "fattree", "algo": "ring", "size": "64K", "figures": "no"}
+    given: dict[str, Any] = {"topo": "fattree", "algo": "ring", "size": "64K", "figures": "no"}
     first = run(**given, out=str(tmp_path / "a"))
     found = read_paces()._runs
     assert {key.rsplit(maxsplit=1)[1] for key in found} <= {SETUP, PACKETS, START}
