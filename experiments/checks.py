@@ -10,10 +10,9 @@ from pathlib import Path
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError, TopologyError
-from ringleaf.experiments.estimate import check_memory, need, need_of_jobs
 from ringleaf.experiments.folder import check_out
 from ringleaf.experiments.graph import check_ranks, fit, load
-from ringleaf.experiments.machine import free_bytes
+from ringleaf.experiments.needs import check_fits
 from ringleaf.experiments.places import place_jobs
 from ringleaf.experiments.programs.names import ALL, P4_SUFFIX, is_path, read_paths
 from ringleaf.experiments.spec.collective import CollectiveSpec
@@ -60,9 +59,9 @@ def check(spec: CollectiveSpec | JobsSpec | WorkloadSpec, *, live: bool = True) 
         _check_collective(spec, counts)
     elif isinstance(spec, JobsSpec):
         check_room(spec, counts.hosts)
-        check_memory(spec.topo, need_of_jobs(spec, counts).memory_bytes, free_bytes())
     else:
         check_ranks(len(load(spec).graph.ranks), counts.hosts)
+    check_fits(spec, counts)
     if not isinstance(spec, WorkloadSpec):
         _check_racks(spec, counts)
         _check_growth(spec)
@@ -105,8 +104,6 @@ def _check_collective(spec: CollectiveSpec, counts: Counts) -> None:
         method = ALGORITHMS[name].method
         if method is not None:
             method.make(0, count_ranks(counts.hosts, spec.servers))  # which may refuse the number
-    needed = need(spec, counts, distance=1)
-    check_memory(spec.topo, needed.memory_bytes, free_bytes())
 
 
 def check_room(spec: JobsSpec, hosts: int) -> None:

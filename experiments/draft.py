@@ -24,6 +24,8 @@ AHEAD_BYTES = 1 << 19
 ITEM_BYTES = 4
 FEW_BYTES = 8 << 20
 """Tensors of all ranks whose buffers do not matter."""
+MANY_BYTES = 1 << 40
+"""Likewise, as no machine has room for the tensors; it is told so before anything is loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def _draft(algorithm: Algorithm, ranks: int, size_bytes: int) -> Draft | None:
 
 def _buffers(schedule: Schedule, size_bytes: int) -> float:
     """Return the buffers of messages, in copies of all ranks' tensors."""
-    if schedule.ranks < 2 or schedule.ranks * size_bytes < FEW_BYTES:
+    if schedule.ranks < 2 or not FEW_BYTES <= schedule.ranks * size_bytes < MANY_BYTES:
         return 0.0
     from ringleaf.hosts.plan import plans  # loads compiled code
     from ringleaf.hosts.staging import lay_out

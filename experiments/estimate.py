@@ -6,7 +6,7 @@ factor of two where they were measured; `experiments/machine.py` says how much m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log2, sqrt
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.cost import FEW_ROWS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.draft import draft
+from ringleaf.experiments.pace import ALL, PACKETS, SETUP, START, Paces, Sort
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import Costs
 from ringleaf.threads import count_cores
@@ -23,10 +23,10 @@ from ringleaf.topologies.family import Counts
 from ringleaf.units import format_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
+    from ringleaf.experiments.draft import Draft
     from ringleaf.experiments.spec.collective import CollectiveSpec
-    from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
     from ringleaf.experiments.spec.network import NetworkSpec
 
 NEAR = (
@@ -35,7 +35,6 @@ NEAR = (
 )
 """Algorithms whose ranks send most to ranks with numbers, and thus places, near their own."""
 LEAST_LINKS = 2  # between hosts of one switch
-JOBS_LINKS = 4  # between the hosts of a job
 FLOAT32_BYTES = 4
 FARTHER = 0.25  # of the links that the mean distance has more
 
@@ -83,12 +82,14 @@ THREAD_GAIN = 0.7  # of each thread after the first
 START_S = 1.5  # imports, and loading compiled code
 TORCH_S = 3.0  # more, if PyTorch is loaded
 DRAW_S = 2.0
+IMPORTS_S = 0.7  # of these, before a run can look at the clock
 ROUTE_S = 8e-7  # per switch and host
 ROW_S = 5e-7  # per row of a schedule
 CHECK_S = 2.5e-10  # per row and rank: whose inputs are in it
 MESSAGE_S = 2.8e-6  # per message
 TURNED_S = 2e-7  # per message, where all ranks' parts are one's, turned
 SWITCH_S = 3e-3  # per switch
+CODED_BYTES_PER_S = 1e8  # of messages that codecs write and read, and the oracle once more
 BYTES_PER_S = 7e8  # of all ranks' tensors: to make them, and to check results
 
 ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat, and all ranks do the same
@@ -99,6 +100,9 @@ SUMMED_SHARE = 10 / 256
 """The share of elements that are simulated at first where switches add and others are skipped."""
 
 CODED = ("ssar-double", "ssar-split", "dsar-split")
+
+CONSTANT = Paces()
+"""The paces of the machine that constants were fitted to."""
 
 HOSTS_ADD = Costs(switch_bytes=SWITCH_BYTES, hops_per_s=HOPS_PER_S)
 
@@ -117,12 +121,25 @@ class Estimate:
     @property
     def run_s(self) -> float:
         """The time of packets, by all threads."""
-        return self.packets_s / (1 + THREAD_GAIN * (min(self.threads, self.cores) - 1))
+        return run_s(self.packets_s, self.threads, self.cores)
 
     @property
     def time_s(self) -> float:
         """The time of the row as it will run."""
         return self.setup_s + self.run_s
+
+    def paced(self, paces: Paces, sort: Sort) -> Estimate:
+        """Return the estimate with the times of this machine, on as many threads."""
+        return replace(
+            self,
+            setup_s=self.setup_s * paces.factor(sort, SETUP),
+            packets_s=self.packets_s * paces.factor(sort, PACKETS),
+        )
+
+
+def run_s(packets_s: float, threads: int, cores: int) -> float:
+    """Return the time of packets by some threads, of that by one."""
+    return packets_s / (1 + THREAD_GAIN * (min(threads, cores) - 1))
 
 
 _CLOSED: dict[str, Callable[[int, int], int]] = {
@@ -139,6 +156,13 @@ _CLOSED: dict[str, Callable[[int, int], int]] = {
     "alltoall": lambda n, _: n * (n - 1),
 }
 """Messages of large schedules by their ranks, and the logarithm of these, rounded up."""
+
+
+def draft(algorithm: Algorithm, ranks: int, size_bytes: int) -> Draft | None:
+    """Return the size of an algorithm's schedule; None if it can't be built without a topology."""
+    from ringleaf.experiments import draft as drafts  # loads NumPy
+
+    return drafts.draft(algorithm, ranks, size_bytes)
 
 
 def _is_known(algorithm: Algorithm) -> bool:
@@ -250,6 +274,7 @@ def estimate(
         + ROUTE_S * routes
         + (TURNED_S * sent if is_round else rows_s)
         + ranks * size_bytes * spec.has_data / BYTES_PER_S
+        + _coded_s(spec, algorithm, ranks, size_bytes)
     )
     packet_hops = hops(spec, algorithm, ranks, size_bytes, distance)
     if spec.skip and is_round and ranks > 1:
@@ -270,21 +295,6 @@ def count_threads(spec: NetworkSpec, packets_s: float, cores: int) -> int:
     return min(cores, MOST_THREADS) if packets_s > LONG_S else 1
 
 
-def count_threads_of_jobs(spec: JobsSpec) -> int:
-    """Return how many threads simulate jobs."""
-    return count_threads(spec, packets_s_of_jobs(spec), count_cores())
-
-
-def packets_s_of_jobs(spec: JobsSpec) -> float:
-    """Return the time of jobs' packets, by one thread; they are counted as those of rings."""
-    longest = max(job.iterations or 1 for job in spec.jobs)
-    sent = sum(
-        2 * job.ranks * (job.iterations or longest) * job.model.elements * FLOAT32_BYTES
-        for job in spec.jobs
-    )
-    return sent / spec.mtu_bytes * JOBS_LINKS / HOPS_PER_S
-
-
 def _packets_s(
     spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int, packet_hops: int
 ) -> float:
@@ -298,10 +308,17 @@ def _packets_s(
     )
 
 
-def _loads_torch(spec: CollectiveSpec) -> bool:
+def _coded_s(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int) -> float:
+    """Return the time in which codecs write and read messages, in the network and in the oracle."""
+    if algorithm.in_network or not (spec.compress or algorithm.name in CODED):
+        return 0.0
+    return sent_bytes(algorithm, ranks, size_bytes) / CODED_BYTES_PER_S
+
+
+def _loads_torch(spec: NetworkSpec) -> bool:
     """Return whether a run loads PyTorch: for a compressor, or a codec."""
-    return bool(spec.compress) or any(
-        name in CODED or ALGORITHMS[name].method is not None for name in spec.algos
+    return bool(getattr(spec, "compress", "")) or any(
+        name in CODED or ALGORITHMS[name].method is not None for name in getattr(spec, "algos", ())
     )
 
 
@@ -341,10 +358,10 @@ def _copies(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: 
     scratch, buffers = (found.scratch, found.buffers) if found else (0.0, USUAL)
     if spec.compress or algorithm.name in CODED:
         return base + scratch + buffers + REPLAYED
-    return _mean(base + scratch, buffers)
+    return mean_copies(base + scratch, buffers)
 
 
-def _mean(base: float, buffers: float) -> float:
+def mean_copies(base: float, buffers: float) -> float:
     """Return the geometric mean of copies without any of the buffers, and with all of them."""
     return sqrt(base * (base + buffers))
 
@@ -354,24 +371,49 @@ class Need:
     """The memory and time that a whole run needs."""
 
     memory_bytes: int
-    time_s: float
+    time_s: float | None  # None: nobody knows
+
+    @property
+    def known_s(self) -> float:
+        """The time of a run that is known not to depend on a script."""
+        assert self.time_s is not None
+        return self.time_s
 
     def __str__(self) -> str:
-        return f"about {format_size(self.memory_bytes)} of memory and {format_wait(self.time_s)}"
+        time = "" if self.time_s is None else f" and {format_wait(self.time_s)}"
+        return f"about {format_size(self.memory_bytes)} of memory{time}"
 
 
-def need(spec: CollectiveSpec, counts: Counts, distance: float) -> Need:
-    """Return the most memory that any row takes, and the time of all rows."""
+def need(spec: CollectiveSpec, counts: Counts, distance: float, paces: Paces = CONSTANT) -> Need:
+    """Return the most memory that any row takes, and the time of all rows at a machine's paces."""
     found = [
-        estimate(spec, ALGORITHMS[name], counts, size_bytes, distance)
+        estimate(spec, ALGORITHMS[name], counts, size_bytes, distance).paced(
+            paces, sort_of(spec, name)
+        )
         for size_bytes in spec.sizes_bytes
         for name in spec.algos
     ]
     series = 2 * SERIES_BYTES * counts.links * len(found)
     return Need(
         max(each.memory_bytes for each in found) + series,
-        START_S + TORCH_S * _loads_torch(spec) + DRAW_S + sum(each.time_s for each in found),
+        start_s(spec, paces) + sum(each.time_s for each in found),
     )
+
+
+def sort_of(spec: NetworkSpec, program: str = ALL) -> Sort:
+    """Return the sort of a run, or of its rows of one algorithm."""
+    return Sort(type(spec).__name__.removesuffix("Spec").lower(), program, spec.net)
+
+
+def start_s(spec: NetworkSpec, paces: Paces = CONSTANT) -> float:
+    """Return the time before the first row, and behind the last one."""
+    torch_s = TORCH_S if _loads_torch(spec) else 0.0
+    return (START_S + DRAW_S + torch_s) * paces.factor(sort_of(spec), START)
+
+
+def note_start(paces: Paces, spec: NetworkSpec, taken_s: float) -> None:
+    """Take note of the time of a run that its rows did not take."""
+    paces.note(sort_of(spec), START, start_s(spec), IMPORTS_S + taken_s)
 
 
 def check_memory(where: str, needed_bytes: int, free_bytes: int | None) -> None:
@@ -395,60 +437,3 @@ def format_wait(seconds: float) -> str:
         if seconds >= 2 * scale:
             return f"{seconds / scale:.0f} {unit}"
     return f"{seconds:.0f} s"
-
-
-OTHER_PIECES = 1 / 8
-"""The share of a job's other pieces that are in memory beside its largest one."""
-
-
-def need_of_jobs(spec: JobsSpec, counts: Counts) -> Need:
-    """Return the most memory that any of the combinations takes, and the time of all of them.
-
-    All jobs' inputs are parts of one long tensor, and a job has those of its pieces in memory that
-    are on their way: the largest layer's, and a few others.
-    """
-    found = [
-        _bytes_of_jobs(spec, counts, spec.jobs[:count], name)
-        for count in spec.counts or (len(spec.jobs),)
-        for name in spec.algos
-    ]
-    combinations = len(found) * len(spec.orders) * max(1, len(spec.entries or ()))
-    one_s = packets_s_of_jobs(spec) + SWITCH_S * counts.switches
-    return Need(max(found), START_S + DRAW_S + combinations * one_s)
-
-
-def _bytes_of_jobs(spec: JobsSpec, counts: Counts, jobs: Sequence[JobSpec], algorithm: str) -> int:
-    inputs = max(job.model.elements for job in jobs) * FLOAT32_BYTES
-    used = ALGORITHMS[jobs[0].algo or algorithm]
-    tensors = 0.0
-    for job in jobs:
-        largest = max(layer.elements for layer in job.model.layers)
-        elements = largest + OTHER_PIECES * (job.model.elements - largest)
-        tensors += job.ranks * elements * FLOAT32_BYTES * _copies_of_job(job, algorithm)
-    network = (
-        2 * PORT_BYTES * counts.links
-        + ROUTE_BYTES * counts.switches * counts.hosts
-        + costs_of(used).switch_bytes * counts.switches
-    )
-    torch = TORCH_BYTES if getattr(spec, "compress", "") else 0
-    return round(BASE_BYTES + inputs + tensors + network + torch)
-
-
-def _copies_of_job(job: JobSpec, algorithm: str) -> float:
-    used = ALGORITHMS[job.algo or algorithm]
-    if used.in_network:
-        return COPIES
-    largest = max(layer.elements for layer in job.model.layers)
-    found = draft(used, job.ranks, largest * FLOAT32_BYTES)
-    return _mean(COPIES + found.scratch, found.buffers) if found else COPIES + USUAL
-
-
-def need_of(spec: NetworkSpec, counts: Counts) -> Need:
-    """Return what a run of collectives or jobs needs, on a network of a size."""
-    from ringleaf.experiments.spec.collective import CollectiveSpec
-    from ringleaf.experiments.spec.jobs import JobsSpec
-
-    if isinstance(spec, CollectiveSpec):
-        return need(spec, counts, distance=1)
-    assert isinstance(spec, JobsSpec)
-    return need_of_jobs(spec, counts)

@@ -17,12 +17,13 @@ from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.embedding import Embedding
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
+from ringleaf.compiling import working_s
 from ringleaf.experiments import results
 from ringleaf.experiments.bounds.busbw import busbw_factor
 from ringleaf.experiments.carry import Carried, carry
 from ringleaf.experiments.checks import count_nodes, count_ranks, one_collective
 from ringleaf.experiments.data import TYPES, Given, Inputs, Noise, Sparsity, whole
-from ringleaf.experiments.estimate import Estimate, Need, estimate, need
+from ringleaf.experiments.estimate import Estimate, Need, estimate, need, sort_of
 from ringleaf.experiments.exchanges import Exchange, coded, tolerance_of
 from ringleaf.experiments.judge import Judge
 from ringleaf.experiments.limits import Limits
@@ -36,6 +37,7 @@ from ringleaf.experiments.network import (
     make_graph,
     mean_distance,
 )
+from ringleaf.experiments.pace import PACKETS, SETUP, read_paces
 from ringleaf.experiments.placing import embedding_of, placed
 from ringleaf.experiments.progress import Progress
 from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run
@@ -89,6 +91,8 @@ class Experiment:
         self.collective = one_collective(spec.algos)
         self._judges: dict[int, Judge] = {}  # by root
         self.graph = make_graph(spec)
+        self.paces = read_paces()
+        self.rows_taken_s = 0.0
         self.ranks = count_ranks(len(hosts(self.graph)), spec.servers)
 
     @cached_property
@@ -138,7 +142,7 @@ class Experiment:
     @property
     def need(self) -> Need:
         """The estimated memory and time of the whole run."""
-        return need(self.spec, count_nodes(self.spec), self._distance)
+        return need(self.spec, count_nodes(self.spec), self._distance, self.paces)
 
     @property
     def count(self) -> int:
@@ -149,14 +153,19 @@ class Experiment:
     def rows_s(self) -> float:
         """The estimated time of all measurements in seconds."""
         return sum(
-            self.estimate(algorithm, size_bytes).time_s
+            self._paced(algorithm, size_bytes).time_s
             for size_bytes in self.spec.sizes_bytes
             for algorithm in self.algorithms
         )
 
     def estimate(self, algorithm: Algorithm, size_bytes: int) -> Estimate:
-        """Return the estimated memory and time of one measurement."""
+        """Return the memory and time of one measurement that constants foretell."""
         return estimate(self.spec, algorithm, count_nodes(self.spec), size_bytes, self._distance)
+
+    def _paced(self, algorithm: Algorithm, size_bytes: int) -> Estimate:
+        """Return the same with the times of this machine."""
+        sort = sort_of(self.spec, algorithm.name)
+        return self.estimate(algorithm, size_bytes).paced(self.paces, sort)
 
     def run(
         self, connect: Connect = connect, progress: Progress | None = None
@@ -165,14 +174,25 @@ class Experiment:
         progress = progress or Progress(1.0, None)
         times_as_many: dict[str, float] = {}  # packet-hops as estimated, by algorithm
         for size_bytes, algorithm, inputs in self.tasks():
-            expected = self.estimate(algorithm, size_bytes)
+            expected = self._paced(algorithm, size_bytes)
             label = f"{algorithm.name}, {format_size(size_bytes)}"
             progress.begin(label, expected.setup_s, expected.run_s)
             hops = max(expected.packet_hops * times_as_many.get(algorithm.name, 1), 1)
             tell = _teller(progress, hops)
+            began_s = working_s()
             found = self.measure(connect, algorithm, size_bytes, inputs, tell)
+            self._note_pace(algorithm, size_bytes, working_s() - began_s, found.wall_s)
             times_as_many[algorithm.name] = found.row.packet_hops / max(expected.packet_hops, 1)
             yield found
+
+    def _note_pace(
+        self, algorithm: Algorithm, size_bytes: int, taken_s: float, packets_s: float
+    ) -> None:
+        """Take note of what a measurement took, and its packets of that."""
+        foretold, sort = self.estimate(algorithm, size_bytes), sort_of(self.spec, algorithm.name)
+        self.paces.note(sort, SETUP, foretold.setup_s, taken_s - packets_s)
+        self.paces.note(sort, PACKETS, foretold.run_s, packets_s)
+        self.rows_taken_s += taken_s
 
     def tasks(self) -> Iterator[tuple[int, Algorithm, Inputs]]:
         """Yield each measurement's size, algorithm and inputs, in the order of `run`."""

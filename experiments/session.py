@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
+from ringleaf.compiling import working_s
 from ringleaf.experiments import loading, results, table, timeline
 from ringleaf.experiments.beside import Drawer
 from ringleaf.experiments.checks import check
 from ringleaf.experiments.columns import fold, letters
+from ringleaf.experiments.estimate import note_start
 from ringleaf.experiments.explain.findings import file_of
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.link_use import uses_of
@@ -53,9 +55,14 @@ def run(
     """
     spec = resolve(given)
     check(spec, live=connect is None)
+    began_s, is_warm = working_s(), loading.stage() is loading.LOADING
     experiment = Experiment(spec, inputs)
     with RunFolder(spec.out, emit, results.FILES) as folder:
-        return _run(experiment, given, emit, connect, folder, drawn=drawn, beside=beside)
+        done = _run(experiment, given, emit, connect, folder, drawn=drawn, beside=beside)
+    if drawn and is_warm:
+        note_start(experiment.paces, spec, working_s() - began_s - experiment.rows_taken_s)
+    experiment.paces.keep()
+    return done
 
 
 def _run(

@@ -231,7 +231,11 @@ def _import(path: Path, text: str, where: str) -> ModuleType:
         module = ModuleType(name)
         module.__file__ = str(path)
         sys.modules[name] = module  # Numba finds a function's module by name
-        exec(code, module.__dict__)
+        try:
+            exec(code, module.__dict__)
+        except BaseException:  # an interruption leaves no half of a module for the next one
+            del sys.modules[name]
+            raise
     return sys.modules[name]
 
 

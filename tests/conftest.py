@@ -37,6 +37,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(CpuTimes())
 
 
+@pytest.fixture(autouse=True)
+def _no_pace(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep what this machine's runs took out of tests, and what tests take out of the cache."""
+    from ringleaf.experiments import pace
+
+    nowhere = tmp_path_factory.getbasetemp() / "no-pace" / pace.FILE
+    monkeypatch.setattr(pace, "_path", lambda: nowhere)
+    monkeypatch.setattr(pace, "write_sealed", lambda path, data, about: None)
+
+
 @cache
 def _why_not_live() -> str | None:
     from ringleaf.errors import ConfigError

@@ -15,10 +15,11 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.beside import drawer
 from ringleaf.experiments.checks import check, count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
-from ringleaf.experiments.estimate import need
+from ringleaf.experiments.estimate import Need, need
 from ringleaf.experiments.folder import check_own
-from ringleaf.experiments.machine import free_bytes
 from ringleaf.experiments.machines import Scheduler
+from ringleaf.experiments.needs import plain
+from ringleaf.experiments.pace import read_paces
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.file import Case, read_cases
 from ringleaf.experiments.spec.jobs import JobsSpec
@@ -155,33 +156,35 @@ def _cases(spec: Path | None, typed: Mapping[str, str]) -> list[Case]:
 
 
 def _plan(spec: CollectiveSpec | JobsSpec | WorkloadSpec) -> dict[str, Any]:
-    """Return the plan of a run, with an estimate of its needs; for jobs there is no estimate."""
+    """Return the plan of a run, with an estimate of its needs."""
+    found, needed = _planned(spec)
+    return found | {"estimate": plain(needed)}
+
+
+def _planned(spec: CollectiveSpec | JobsSpec | WorkloadSpec) -> tuple[dict[str, Any], Need]:
     if isinstance(spec, CollectiveSpec):
-        return spec.plain() | {"estimate": _estimate(spec)}
+        return spec.plain(), _need(spec)
     if isinstance(spec, WorkloadSpec):
         from ringleaf.experiments.work.runner import WorkExperiment
         from ringleaf.experiments.work.session import plan as plan_work
 
-        return plan_work(WorkExperiment(spec))
+        work = WorkExperiment(spec)
+        return plan_work(work), work.need
     from ringleaf.experiments.jobs.runner import JobsExperiment
     from ringleaf.experiments.jobs.session import plan
 
-    return plan(JobsExperiment(spec))
+    jobs = JobsExperiment(spec)
+    return plan(jobs), jobs.need
 
 
-def _estimate(spec: CollectiveSpec) -> dict[str, Any]:
+def _need(spec: CollectiveSpec) -> Need:
     """Return the estimated memory and time of a run."""
     from ringleaf.experiments.network import build_topology, mean_distance
 
     graph = build_topology(
         spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
     )
-    needed = need(spec, count_nodes(spec), mean_distance(graph))
-    return {
-        "memory_bytes": needed.memory_bytes,
-        "free_bytes": free_bytes(),
-        "time_s": round(needed.time_s, 1),
-    }
+    return need(spec, count_nodes(spec), mean_distance(graph), read_paces())
 
 
 def _ignore(line: str) -> None:

@@ -19,10 +19,11 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.collectives.synthesis.algorithm import about
 from ringleaf.collectives.synthesis.names import is_synthesised
+from ringleaf.compiling import working_s
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.bounds.bounds import Bounds
-from ringleaf.experiments.checks import check_room
-from ringleaf.experiments.estimate import count_threads_of_jobs
+from ringleaf.experiments.checks import check_room, count_nodes
+from ringleaf.experiments.estimate import Estimate, Need, sort_of
 from ringleaf.experiments.exchanges import coded
 from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.jobs.results import Combination, JobsCase
@@ -35,12 +36,14 @@ from ringleaf.experiments.jobs.stages import (
     predicting,
 )
 from ringleaf.experiments.jobs.summary import summarise, with_prediction
+from ringleaf.experiments.needs import estimate_of_jobs, need_of
 from ringleaf.experiments.network import (
     common_options,
     divide_injection,
     fold_hierarchy,
     make_graph,
 )
+from ringleaf.experiments.pace import read_paces
 from ringleaf.experiments.places import place_jobs
 from ringleaf.experiments.placing import embedding_of
 from ringleaf.experiments.spec.jobs import JobSpec, JobsSpec
@@ -81,8 +84,8 @@ if TYPE_CHECKING:
 class Watcher(Protocol):
     """The interface of an observer of a case's progress."""
 
-    def begin(self, name: str) -> None:
-        """Begin a case."""
+    def begin(self, name: str, expected_s: float = 0.0) -> None:
+        """Begin a case, which is expected to take so long; 0: nobody knows."""
 
     def tell(self, share: float, done: int, wanted: int) -> None:
         """Note the share of the sums' bytes that is done, and the iterations done and wanted."""
@@ -94,7 +97,7 @@ class Watcher(Protocol):
 class Nobody:
     """A watcher that does nothing."""
 
-    def begin(self, name: str) -> None:
+    def begin(self, name: str, expected_s: float = 0.0) -> None:
         pass
 
     def tell(self, share: float, done: int, wanted: int) -> None:
@@ -119,6 +122,8 @@ class JobsExperiment:
         self.spec = spec = divide_injection(spec)
         self.graph = make_graph(spec)
         self._cablings: dict[tuple[str, ...], Cabling] = {}
+        self.paces = read_paces()
+        self.cases_taken_s = 0.0
         self._links: dict[int, str] = {}  # by number of jobs: the link that all cases show
         check_room(spec, len(hosts(self.graph)))
         self._check_orders()
@@ -175,9 +180,12 @@ class JobsExperiment:
         with self._stage() as stage:
             for combination in self.combinations:
                 folder = None if pcaps is None else pcaps / combination.name
-                watcher.begin(combination.name)
+                watcher.begin(combination.name, self.expected_s(combination))
                 if stage is None:
-                    yield self.case(combination, capture=folder, watcher=watcher)
+                    began_s = working_s()
+                    found = self.case(combination, capture=folder, watcher=watcher)
+                    self._note_pace(combination, working_s() - began_s)
+                    yield found
                     continue
                 foretold = self.case(combination, is_prediction=True)
                 watcher.begin(combination.name)
@@ -194,6 +202,26 @@ class JobsExperiment:
 
         with open_testbed(self.spec, self.graph) as testbed:
             yield partial(play_live, self.spec, testbed)
+
+    @property
+    def need(self) -> Need:
+        """The estimated memory and time of all cases."""
+        return need_of(self.spec, count_nodes(self.spec), paces=self.paces)
+
+    def expected_s(self, combination: Combination) -> float:
+        """Return the estimated time of a case."""
+        return self._estimate.paced(self.paces, sort_of(self.spec, combination.algo)).time_s
+
+    @cached_property
+    def _estimate(self) -> Estimate:
+        """The time of a case that constants foretell."""
+        return estimate_of_jobs(self.spec, count_nodes(self.spec))
+
+    def _note_pace(self, combination: Combination, taken_s: float) -> None:
+        """Take note of what a case took."""
+        sort = sort_of(self.spec, combination.algo)
+        self.paces.note_whole(sort, self._estimate.time_s, taken_s)
+        self.cases_taken_s += taken_s
 
     def places(self, count: int) -> list[tuple[list[str], list[str]]]:
         """Return the hosts that the spec gives to ranks and servers of the first `count` jobs."""
@@ -295,7 +323,7 @@ class JobsExperiment:
         record = None if self.spec.record is None else self.spec.record / combination.name
         return replace(
             common_options(self.spec),
-            threads=count_threads_of_jobs(self.spec),
+            threads=self._estimate.threads,
             switch_entries=combination.entries,
             allocator=self.spec.memory,
             watch_queues=True,

@@ -15,7 +15,7 @@ from ringleaf.experiments import loading
 from ringleaf.experiments.beside import Drawer
 from ringleaf.experiments.columns import fold, letters
 from ringleaf.experiments.console import Write, columns, in_place, to_terminal
-from ringleaf.experiments.estimate import format_wait
+from ringleaf.experiments.estimate import format_wait, note_start
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.jobs import results, table
 from ringleaf.experiments.jobs.results import JobRow, JobsCase
@@ -47,9 +47,15 @@ def run(
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
     """
+    began_s, is_warm = working_s(), loading.stage() is loading.LOADING
     experiment = JobsExperiment(resolve_jobs(given))
     with RunFolder(experiment.spec.out, emit, results.FILES) as out:
-        return _run(experiment, given, emit, out, drawn=drawn, beside=beside)
+        rows = _run(experiment, given, emit, out, drawn=drawn, beside=beside)
+    if drawn and is_warm:
+        taken_s = working_s() - began_s - experiment.cases_taken_s
+        note_start(experiment.paces, experiment.spec, taken_s)
+    experiment.paces.keep()
+    return rows
 
 
 def _run(
@@ -162,6 +168,7 @@ class JobsProgress:
         self._clock = clock
         self._done = done
         self._name = ""
+        self._expected_s = 0.0
         self._share = 0.0
         self._iterations = (0, 0)
         self._hops = 0
@@ -171,8 +178,9 @@ class JobsProgress:
         """Show a stage of the work that is no case."""
         self._show(text)
 
-    def begin(self, name: str) -> None:
-        """Begin a case."""
+    def begin(self, name: str, expected_s: float = 0.0) -> None:
+        """Begin a case, which is expected to take so long; 0: nobody knows."""
+        self._expected_s = expected_s
         self._name, self._share, self._iterations, self._hops = name, 0.0, (0, 0), 0
         self._began_s = self._clock()
         if self._done:
@@ -206,10 +214,11 @@ class JobsProgress:
         if wanted:
             parts.append(f"{done} of {wanted} iterations, {100 * self._share:.0f} % of the bytes")
         parts.append(f"{self._hops / 1e6:.1f} M packet-hops")
-        left = []
+        spent_s, left = self._clock() - self._began_s, []
+        left_s = self._expected_s - spent_s
         if self._share >= TRUSTED:
-            spent_s = self._clock() - self._began_s
             left_s = spent_s * (1 - self._share) / self._share
+        if self._share >= TRUSTED or left_s > 0:
             left = [f"about {format_wait(left_s)} left of this case"]
         while len(parts) > 1 and len("; ".join(parts + left)) > columns():
             parts.pop()

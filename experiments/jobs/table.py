@@ -64,6 +64,7 @@ def head(experiment: JobsExperiment, columns: Columns | None = None) -> Iterator
     yield "# iteration; front: of that, the first quarter of the layers; fair: Jain's index"
     yield "# busiest: load of the busiest link; links: of all that are used, on average; memory:"
     yield "# slots or aggregators in use in the fullest switch"
+    yield f"# needs {experiment.need}"
     yield "#"
     if is_live(spec):
         yield "# virtual: the JCT of the same jobs in virtual time; -: not known on a live network"

@@ -11,9 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from ringleaf import plugins
-from ringleaf.experiments.checks import check_machine_for
+from ringleaf.experiments.checks import check_machine_for, count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.folder import check_out, check_own
+from ringleaf.experiments.needs import check_fits, plain
+from ringleaf.experiments.nic.need import need_of_nics
 from ringleaf.experiments.nic.spec import NicSpec, read_spec
 from ringleaf.experiments.nic.workload import Workload
 from ringleaf.experiments.spec.network import VIRTUAL
@@ -68,8 +70,12 @@ def _command_for(workload: Workload[Any]) -> Callable[..., None]:
         read: NicSpec = workload.spec.read({"out": str(Path("runs") / name), **given}, where)
         check_out(read.out)
         check_own(read.out)
+        counts = count_nodes(read)
+        check_fits(read, counts)
         if dry_run:
-            say(json.dumps(read.plain(), indent=2))
+            say(
+                json.dumps(read.plain() | {"estimate": plain(need_of_nics(read, counts))}, indent=2)
+            )
             return
         if read.net != VIRTUAL:
             check_machine_for(read)

@@ -10,8 +10,10 @@ from random import Random
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.errors import RingleafError
+from ringleaf.experiments.checks import count_nodes
 from ringleaf.experiments.data import TYPES
 from ringleaf.experiments.jobs.ledger import GradientLedger
+from ringleaf.experiments.needs import check_fits
 from ringleaf.experiments.network import fold_hierarchy, network_options
 from ringleaf.experiments.runner import Experiment
 from ringleaf.experiments.soak.gradients import MixedLedger
@@ -65,7 +67,9 @@ class _Fabric:
 
     def __init__(self, case: JobsCase) -> None:
         self._case = case
-        self._experiment = Experiment(resolve(case.given))
+        spec = resolve(case.given)
+        check_fits(spec, count_nodes(spec))
+        self._experiment = Experiment(spec)
         self._graph = self._experiment.graph
         self.may_block = may_deadlock(self._experiment.spec, self._graph)
         self._random = Random(f"{case.given['seed']} trouble")

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import ringleaf.experiments.nic.need  # noqa: F401  # its part of `check_fits`
 from ringleaf.errors import BackendError, DeadlockError, RingleafError
+from ringleaf.experiments.checks import count_nodes
+from ringleaf.experiments.needs import check_fits
 from ringleaf.experiments.network import common_options
 from ringleaf.experiments.nic.network import MakeSystem, NicNetwork, graph_of
 from ringleaf.experiments.nic.report import workload_of
@@ -38,6 +41,7 @@ def _may_deadlock(case: NicCase) -> bool:
 def _rows(case: NicCase) -> Iterator[Finding]:
     workload = workload_of(case.offload)
     spec = workload.spec.read(case.given)
+    check_fits(spec, count_nodes(spec))
     graph = graph_of(spec)
     workload.check(spec, count_hosts(graph))
     options = common_options(spec)

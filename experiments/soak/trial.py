@@ -14,7 +14,9 @@ import networkx as nx
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, DeadlockError, RingleafError
+from ringleaf.experiments.checks import count_nodes
 from ringleaf.experiments.data import Inputs
+from ringleaf.experiments.needs import check_fits
 from ringleaf.experiments.network import connect
 from ringleaf.experiments.runner import Experiment, Measurement
 from ringleaf.experiments.soak.cases import SoakCase
@@ -140,7 +142,9 @@ class Networks:
 def try_case(case: SoakCase) -> list[Finding]:
     """Run a case; return how each of its runs ended."""
     try:
-        experiment = Experiment(resolve(case.given))
+        spec = resolve(case.given)
+        check_fits(spec, count_nodes(spec))
+        experiment = Experiment(spec)
     except RingleafError as error:
         return [Finding("refused", "", str(error))]
     networks = Networks(case)

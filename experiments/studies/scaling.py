@@ -153,7 +153,7 @@ def run(chosen: Sequence[Case], found: list[Scaled]) -> int:
 
 def _expected_s(case: Case) -> float:
     spec = resolve(case.given)
-    return need(spec, count_nodes(spec), DISTANCE).time_s
+    return need(spec, count_nodes(spec), DISTANCE).known_s
 
 
 def _warm_up(chosen: Sequence[Case], shown: Progress) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,10 +15,13 @@ from ringleaf.experiments.beside import drawer
 from ringleaf.experiments.checks import check_machine_for, count_nodes
 from ringleaf.experiments.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.folder import check_out, check_own
+from ringleaf.experiments.needs import check_fits, plain
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import with_options
+from ringleaf.experiments.train.need import need_of_script
 from ringleaf.experiments.train.spec import TrainSpec
+from ringleaf.topologies.family import Counts
 
 OPTIONS = {name: option for name, option in options_of(TrainSpec).items() if option.flags}
 """The options of `ringleaf train`, by name."""
@@ -31,14 +35,25 @@ Serve = Annotated[
     Path | None,
     typer.Option("--serve", hidden=True, help="Folder of a fabric for ranks that run elsewhere."),
 ]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print the resolved options as JSON, and stop.")
+]
 
 
 def train_command(
-    typed: Mapping[str, str], script: Script, serve: Serve = None, debug: Debug = False
+    typed: Mapping[str, str],
+    script: Script,
+    serve: Serve = None,
+    dry_run: DryRun = False,
+    debug: Debug = False,
 ) -> None:
     """Run a training script on an emulated network; the script's own options come behind `--`."""
     spec = TrainSpec.read({"out": str(Path("runs") / Path(script[0]).stem), **typed})
     _check(spec, script)
+    if dry_run:
+        estimate = plain(need_of_script(spec, _counts(spec)))
+        say(json.dumps(spec.plain() | {"script": script, "estimate": estimate}, indent=2))
+        return
     with (drawer() if spec.net == VIRTUAL else None) or nullcontext() as beside:
         from ringleaf.experiments.train.session import Session  # loads NetworkX
 
@@ -59,8 +74,14 @@ def _check(spec: TrainSpec, script: list[str]) -> None:
         )
     if spec.net != VIRTUAL:
         check_machine_for(spec)
+    check_fits(spec, _counts(spec))
     check_out(spec.out)
     check_own(spec.out)
+
+
+def _counts(spec: TrainSpec) -> Counts:
+    """Return the size of the network, which has a host for each rank at least."""
+    return count_nodes(spec.model_copy(update={"hosts": spec.hosts or spec.ranks}))
 
 
 def register(app: typer.Typer) -> None:

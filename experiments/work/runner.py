@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.estimate import HOPS_PER_S, count_threads
+from ringleaf.experiments.checks import count_nodes
+from ringleaf.experiments.estimate import Estimate, Need, sort_of, start_s
 from ringleaf.experiments.graph import fit, load
+from ringleaf.experiments.needs import estimate_of_work
 from ringleaf.experiments.network import common_options, make_graph
-from ringleaf.experiments.spec.collective import NONE, RANDOM
+from ringleaf.experiments.pace import Sort, read_paces
+from ringleaf.experiments.spec.collective import NONE
 from ringleaf.experiments.spec.named import FLOWS
 from ringleaf.experiments.spec.network import VIRTUAL
-from ringleaf.experiments.spec.workload import AUTO, WorkloadSpec
+from ringleaf.experiments.spec.workload import WorkloadSpec
+from ringleaf.experiments.work.data import data_of
 from ringleaf.experiments.work.hops import count_hops
 from ringleaf.experiments.work.ledger import LateData, NoData, RandomData
 from ringleaf.experiments.work.messages import Messages, Table
@@ -28,7 +32,6 @@ from ringleaf.hosts.workload.graph import Call
 from ringleaf.hosts.workload.matched import Matched
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.tensors import FLOAT32
-from ringleaf.threads import count_cores
 from ringleaf.topologies.graph import hosts
 from ringleaf.units import PS_PER_S
 
@@ -39,9 +42,6 @@ if TYPE_CHECKING:
     from ringleaf.networks.endpoints.desks import Score, Team
     from ringleaf.networks.groups import Group
     from ringleaf.networks.options import NetworkOptions
-
-SMALL_BYTES = 64 << 20
-"""Data are random by default if all ranks together bring in no more than this."""
 
 FLOWS_ABREAST = 16
 """The most flows from one rank to another that are under way at a time; more wait."""
@@ -70,23 +70,11 @@ class WorkExperiment:
         algorithm = self.scheduling.algorithm(Call.ALLREDUCE)
         assert algorithm is not None
         self.system: System | None = SYSTEMS[algorithm.name] if algorithm.in_network else None
-        self.data = self._choose_data()
+        self.data = data_of(spec, self.matched)
+        self.paces = read_paces()
+        self.taken_s = 0.0
         self.wall_s = 0.0
         """The time that the simulation took."""
-
-    def _choose_data(self) -> str:
-        if self.spec.net != VIRTUAL:
-            if self.spec.data == NONE:
-                raise ConfigError(f"data: live networks carry data, got {NONE!r}; take random")
-            return RANDOM
-        if self.spec.data == NONE and self.system is not None:
-            raise ConfigError(
-                f"data: switches add up data, got {NONE!r} and {self.system.name!r}; take random"
-            )
-        if self.spec.data != AUTO:
-            return self.spec.data
-        given = sum(each.size_bytes * len(each.ranks) for each in self.matched.meetings)
-        return RANDOM if given <= SMALL_BYTES or self.system is not None else NONE
 
     @property
     def calls(self) -> dict[Call | None, str]:
@@ -105,7 +93,33 @@ class WorkExperiment:
     @property
     def threads(self) -> int:
         """The threads that simulate the network."""
-        return count_threads(self.spec, self.packet_hops / HOPS_PER_S, count_cores())
+        return self._estimate.threads
+
+    @cached_property
+    def _estimate(self) -> Estimate:
+        """The memory and time that constants foretell."""
+        counts = count_nodes(self.spec)
+        return estimate_of_work(self.spec, counts, self.matched, self.packet_hops)
+
+    @property
+    def _sort(self) -> Sort:
+        return sort_of(self.spec, "+".join(self.spec.algos))
+
+    @property
+    def need(self) -> Need:
+        """The estimated memory and time of the run."""
+        found = self._estimate.paced(self.paces, self._sort)
+        return Need(found.memory_bytes, start_s(self.spec, self.paces) + found.time_s)
+
+    @property
+    def expected_s(self) -> float:
+        """The estimated time of the replay."""
+        return self._estimate.paced(self.paces, self._sort).time_s
+
+    def note_pace(self, taken_s: float) -> None:
+        """Take note of what the replay took."""
+        self.paces.note_whole(self._sort, self._estimate.time_s, taken_s)
+        self.taken_s = taken_s
 
     def run(self, tell: Tell, pass_hops: Hops, *, capture: Path | None = None) -> WorkResults:
         """Replay the graph; on a live network, after a replay in virtual time for comparison.

@@ -9,10 +9,12 @@ from typing import Any
 
 import yaml
 
+from ringleaf.compiling import working_s
 from ringleaf.experiments import loading
 from ringleaf.experiments.beside import Drawer
 from ringleaf.experiments.columns import fold, letters
 from ringleaf.experiments.console import to_terminal
+from ringleaf.experiments.estimate import note_start
 from ringleaf.experiments.folder import REPORT, RunFolder, write_text
 from ringleaf.experiments.jobs.session import JobsProgress
 from ringleaf.experiments.results import now, versions, write_config, write_log
@@ -49,9 +51,15 @@ def run(
     Raises:
         RingleafError: If an option, the workload, the topology or the network does not allow it.
     """
+    began_s, is_warm = working_s(), loading.stage() is loading.LOADING
     experiment = WorkExperiment(resolve_workload(given))
     with RunFolder(experiment.spec.out, emit, files.FILES) as out:
-        return _run(experiment, given, emit, out, drawn=drawn, beside=beside)
+        found = _run(experiment, given, emit, out, drawn=drawn, beside=beside)
+    if drawn and is_warm:
+        taken_s = working_s() - began_s - experiment.taken_s
+        note_start(experiment.paces, experiment.spec, taken_s)
+    experiment.paces.keep()
+    return found
 
 
 def _run(
@@ -74,14 +82,16 @@ def _run(
         emit(line)
     progress = JobsProgress(1, to_terminal())
     progress.stage(loading.stage())
-    progress.begin(experiment.matched.graph.name)
+    progress.begin(experiment.matched.graph.name, experiment.expected_s)
     captures = folder / "pcap" if experiment.spec.pcap else None
+    replay_s = working_s()
     try:
         found = experiment.run(
             lambda share, done, wanted: progress.tell(share, 0, 0),
             progress.pass_hops,
             capture=captures,
         )
+        experiment.note_pace(working_s() - replay_s)
     finally:
         progress.clear()
     for row in found.rows:

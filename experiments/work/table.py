@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from ringleaf.experiments import drops, held, link_use
 from ringleaf.experiments.columns import Columns
 from ringleaf.experiments.conditions import conduct, injection, inside_nodes_of, unlike_hardware
-from ringleaf.experiments.estimate import HOPS_PER_S, THREAD_GAIN, format_wait
 from ringleaf.experiments.spec.collective import NONE
 from ringleaf.experiments.spec.named import FLOWS, LLM
 from ringleaf.experiments.work.accounts import WorkRow
@@ -111,9 +110,7 @@ def head(experiment: WorkExperiment, columns: Columns) -> Iterator[str]:
     first, *others = about(experiment)
     yield f"# Ringleaf: {first}"
     yield from (f"# {line}" for line in others)
-    hops = experiment.packet_hops
-    seconds = hops / HOPS_PER_S / (1 + THREAD_GAIN * (experiment.threads - 1))
-    yield f"# needs about {hops / 1e6:.1f} M packet-hops and {format_wait(seconds)}"
+    yield f"# needs {experiment.need} for {experiment.packet_hops / 1e6:.1f} M packet-hops"
     yield "# size: bytes that each rank brings in; time: on the wire, on average; wait: from the"
     yield "# first rank's arrival to the start; exposed: of a rank's iteration, while it computes"
     yield "# nothing"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringleaf.errors import ConfigError, RingleafError
-from ringleaf.experiments import checks, machine
+from ringleaf.experiments import machine, needs
 from ringleaf.experiments.checks import check, count_nodes
 from ringleaf.experiments.estimate import check_memory, format_wait
 from ringleaf.experiments.spec.file import read_cases
@@ -48,7 +48,7 @@ GIB = 1 << 30
 def test_what_can_not_be_run_is_refused(
     given: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "free_bytes", lambda: 18 * GIB)
+    monkeypatch.setattr(needs, "free_bytes", lambda: 18 * GIB)
     with pytest.raises(RingleafError, match=message):
         check(resolve(given))
 

@@ -10,8 +10,8 @@ import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import checks
-from ringleaf.experiments.bench.estimates import JOBS
+from ringleaf.experiments import needs
+from ringleaf.experiments.bench.estimates import JOBS, WORKLOADS
 from ringleaf.experiments.checks import check
 from ringleaf.experiments.spec.options import resolve_jobs
 
@@ -22,7 +22,7 @@ DRAWN = Random(1).sample(
 
 def test_drawn_runs_take_what_was_foretold_within_a_factor_of_two() -> None:
     """Recursive doubling once took five times as much; a codec's runs have the oracle besides."""
-    names = ["recursivedoubling", "ssar-double", "jobs: vgg16", *DRAWN]
+    names = ["recursivedoubling", "ssar-double", "jobs: vgg16", *WORKLOADS, "2 ranks", *DRAWN]
     done = subprocess.run(
         [sys.executable, "-m", "ringleaf.experiments.bench.estimates", *names],
         capture_output=True,
@@ -31,15 +31,15 @@ def test_drawn_runs_take_what_was_foretold_within_a_factor_of_two() -> None:
         check=True,
     )
     lines = [line for line in done.stdout.splitlines() if not line.lstrip().startswith("#")]
-    rows = [line.rsplit(maxsplit=3) for line in lines]
+    rows = [line.rsplit(maxsplit=6) for line in lines]
 
-    assert set(names) <= {row[0].strip() for row in rows}
+    assert {"train: 2 ranks", *names} - {"2 ranks"} <= {row[0].strip() for row in rows}
     assert {row[0].strip(): row for row in rows if float(row[3]) > 2} == {}
 
 
 @pytest.mark.parametrize("name", sorted(JOBS))
 def test_jobs_that_cannot_fit_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "free_bytes", lambda: 100 << 20)
+    monkeypatch.setattr(needs, "free_bytes", lambda: 100 << 20)
     spec = resolve_jobs({"topo": "fattree", **JOBS[name]})
 
     with pytest.raises(ConfigError, match=r"fattree: needs [\d.]+ MiB .* 100 MiB are free"):

@@ -136,4 +136,5 @@ def test_estimates_leave_the_tensors_out() -> None:
     given = {"topo": "fattree,k=16", "size": "100M", "algo": "ring"}
     spec = Experiment(resolve(given)), Experiment(resolve({**given, "data": "none"}))
     with_data, without = (each.need.memory_bytes for each in spec)
-    assert with_data - without == round(1.15 * 1024 * (100 << 20))
+    tensors = 1024 * (100 << 20)
+    assert tensors < with_data - without < 1.5 * tensors

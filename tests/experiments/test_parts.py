@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Iterator
+
 import pytest
 
 from ringleaf.collectives.algorithm import Algorithm
@@ -10,10 +14,16 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective
 from ringleaf.experiments import estimate
 from ringleaf.experiments.bounds.floor import Floor, Held, Task
+from ringleaf.experiments.needs import need_of
+from ringleaf.experiments.nic.need import need_of_nics
 from ringleaf.experiments.runner import Experiment
+from ringleaf.experiments.spec.collective import CollectiveSpec
+from ringleaf.experiments.spec.jobs import JobsSpec
+from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import OPTIONS, resolve
-from ringleaf.experiments.stepper.request import StepRequest
-from ringleaf.experiments.stepper.telling import tell
+from ringleaf.experiments.spec.workload import WorkloadSpec
+from ringleaf.experiments.train.need import need_of_script
+from ringleaf.experiments.train.spec import TrainSpec
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.ways import Ways
@@ -91,7 +101,39 @@ def test_every_algorithm_has_an_estimate_of_its_schedule(algorithm: Algorithm, r
     assert 0.45 < messages < 2.25 or algorithm.name in NESTED
 
 
-@pytest.mark.parametrize("name", sorted(SYSTEMS))
-def test_every_system_can_be_stepped_through(name: str) -> None:
-    """Algorithms of hosts are in `stepper/test_stepper_story.py`, all of them."""
-    assert tell(StepRequest(name, ranks=2, elements=8)).frames
+WALK = """
+from ringleaf.experiments.stepper.request import StepRequest
+from ringleaf.experiments.stepper.telling import tell
+from ringleaf.ina.registry import SYSTEMS
+
+for name in SYSTEMS:
+    print(name, len(tell(StepRequest(name, ranks=2, elements=8)).frames))
+"""
+
+
+def test_every_system_can_be_stepped_through() -> None:
+    """Algorithms of hosts are in `stepper/test_stepper_story.py`, all of them.
+
+    A process that has not loaded Numba steps without compiling anything, which takes seconds.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", WALK], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    frames = {name: int(count) for name, count in map(str.split, done.stdout.splitlines())}
+    assert set(frames) == set(SYSTEMS)
+    assert all(count >= 4 for count in frames.values()), "both ranks send, and get the sum"
+
+
+def _kinds(base: type[NetworkSpec]) -> Iterator[type[NetworkSpec]]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from _kinds(kind)
+
+
+def test_every_kind_of_run_has_an_estimate() -> None:
+    """`need_of` refuses what is no kind of its own."""
+    assert {CollectiveSpec, JobsSpec, WorkloadSpec, TrainSpec} <= set(_kinds(NetworkSpec))
+    assert need_of.dispatch(TrainSpec) is need_of_script is not need_of_nics
+    for kind in _kinds(NetworkSpec):
+        assert need_of.dispatch(kind) is not need_of.dispatch(object), kind

@@ -102,7 +102,7 @@ def spoiled(network: VirtualNetwork, elements: int, schedule: Schedule) -> list[
     topology=st.sampled_from(("leafspine,leaves=1,spines=1,hosts=5", "fattree,k=4", "bcube")),
     algorithm=st.sampled_from(
         (
-            *("ring", "biring", "tree", "doubletree", "halvingdoubling", "recursivedoubling"),
+            *("ring", "biring", "tree", "doubletree", "halvingdoubling", "bucket"),
             *("chain", "binomial", "swing", "allpairs", "alltoall", "allgather", "reducescatter"),
             *("broadcast", "reduce", "hierring", "blueconnect", "broadcast-scatter"),
         )

@@ -124,6 +124,24 @@ def test_what_was_put_into_the_cache_is_not_executed(
     assert module.ingress is not None
 
 
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, MemoryError])
+def test_an_interruption_leaves_no_half_of_a_module(
+    interruption: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It once was found by the next network, which then had no `ingress`."""
+    text = Program.load(BUILT / "acl.json").module.text + f"\n# {interruption.__name__}\n"
+    path = tmp_path / interruption.__name__ / "acl.py"
+
+    def interrupt(*_: object) -> None:
+        raise interruption
+
+    with monkeypatch.context() as patched:
+        patched.setattr("builtins.exec", interrupt)
+        with pytest.raises(interruption):
+            _import(path, text, "acl")
+    assert _import(path, text, "acl").ingress is not None
+
+
 def test_a_module_with_anything_else_in_it_is_not_executed(tmp_path: Path) -> None:
     text = Program.load(BUILT / "acl.json").module.text
     text += f"open({str(tmp_path / 'owned')!r}, 'w')\n"

@@ -1,0 +1,124 @@
+"""What a run of any kind needs is told before, and what can't fit is refused in the same words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments import needs
+from ringleaf.experiments.bench.estimates import ON, WORKLOADS, cases, read
+from ringleaf.experiments.checks import check, count_nodes
+from ringleaf.experiments.commands import cli
+from ringleaf.experiments.needs import need_of
+from ringleaf.experiments.soak.any_case import draw_any
+from ringleaf.experiments.soak.command import try_plain
+from ringleaf.experiments.soak.job_cases import draw_jobs
+from ringleaf.experiments.soak.nic_cases import draw_nics
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = str(ROOT / "examples" / "training" / "ddp.py")
+WORDS = r"needs [\d.]+ [KMG]iB of memory, 50 MiB are free; take fewer hosts or smaller sizes"
+
+
+@pytest.fixture
+def little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave 50 MiB free."""
+    monkeypatch.setattr(needs, "free_bytes", lambda: 50 << 20)
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[Any, str, str]:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("sys.argv", ["ringleaf", *words])
+        with pytest.raises(SystemExit) as exited:
+            cli.main()
+    said = capsys.readouterr()
+    return exited.value.code, said.out, said.err
+
+
+def _with(words: tuple[str, ...], *options: str) -> list[str]:
+    """Return a command with more options, in front of a script."""
+    at = 2 if words[0] == "nic" else 1
+    return [*words[:at], *options, *words[at:]]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--topo", "fattree", "--size", "4K"),
+        ("run", "--spec", str(ROOT / "experiments" / "specs" / "live_jobs.yaml")),
+        ("train", "--topo", "fattree", SCRIPT),
+        ("nic", "guo"),
+    ],
+    ids=["run", "jobs", "train", "nic"],
+)
+def test_every_command_refuses_what_cannot_fit(
+    words: tuple[str, ...], little: None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, out, err = call(capsys, *_with(words, "--out", str(tmp_path / "out")))
+    assert code != 0
+    assert not out
+    assert " ".join(err.split()).count("of memory, 50 MiB are free; take fewer hosts") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", sorted(WORKLOADS))
+def test_workloads_that_cannot_fit_are_refused(name: str, little: None) -> None:
+    workloads = {each: given for each, given in cases() if each in WORKLOADS}
+    with pytest.raises(ConfigError, match=f"leafspine.*: {WORDS}"):
+        check(read(workloads[name]), live=False)
+
+
+@pytest.mark.parametrize("draw", [draw_any, draw_jobs, draw_nics])
+def test_cases_of_a_soak_that_cannot_fit_are_refused(draw: Any, little: None) -> None:
+    found = try_plain(draw(1, 1))
+    assert [what for what, _, _ in found] == ["refused"]
+    assert "of memory, 50 MiB are free" in found[0][2]
+
+
+@pytest.mark.parametrize(
+    ("words", "has_time"),
+    [
+        (("run", "--topo", "fattree", "--size", "4K"), True),
+        (("run", "--spec", str(ROOT / "experiments" / "specs" / "live_jobs.yaml")), True),
+        (("train", "--topo", "fattree", SCRIPT), False),
+        (("nic", "guo"), False),
+    ],
+    ids=["run", "jobs", "train", "nic"],
+)
+def test_every_dry_run_has_an_estimate(
+    words: tuple[str, ...], has_time: bool, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, out, err = call(capsys, *_with(words, "--dry-run"))
+
+    assert code == 0, err
+    said = json.loads(out)["estimate"]
+    assert 100 << 20 < said["memory_bytes"] < 4 << 30
+    assert said["free_bytes"] > 0
+    assert (said["time_s"] is not None) == has_time
+
+
+def test_twice_the_data_of_a_workload_takes_twice_the_tensors() -> None:
+    def tensors(size: str) -> int:
+        flows = {"workload": "flows", "pattern": "permutation", "ranks": "8", "flow_sizes": size}
+        spec = read(ON | flows | {"data": "random"})
+        without = read(ON | flows | {"data": "none"})
+        counts = count_nodes(spec)
+        return need_of(spec, counts).memory_bytes - need_of(without, counts).memory_bytes
+
+    assert 8 * 2 * (8 << 20) <= tensors("8M") <= 1.25 * 8 * 2 * (8 << 20)
+    assert tensors("16M") == pytest.approx(2 * tensors("8M"), rel=0.01)
+
+
+def test_each_rank_of_a_script_takes_its_processes_memory() -> None:
+    from ringleaf.experiments.train.need import need_of_script
+    from ringleaf.experiments.train.spec import TrainSpec
+
+    def memory(ranks: int) -> int:
+        spec = TrainSpec.read({"topo": "fattree", "ranks": str(ranks)})
+        return need_of_script(spec, count_nodes(spec)).memory_bytes
+
+    assert 50 << 20 < (memory(16) - memory(2)) / 14 < 110 << 20
