@@ -156,6 +156,8 @@ def test_survivors_are_counted_by_package(
 def test_a_drawn_change_is_killed_by_a_test_that_passes_without_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Tests that fail anyway, or take long, do not hide those behind them."""
+    monkeypatch.setattr(drawn_run, "TEST_CPU_S", 0.5)
     for package in draw.PACKAGES:
         (tmp_path / package).mkdir()
     (tmp_path / "tests").mkdir()
@@ -164,6 +166,8 @@ def test_a_drawn_change_is_killed_by_a_test_that_passes_without_it(
     )
     (tmp_path / "tests" / "test_rates.py").write_text(
         "import sys\nsys.path.insert(0, 'hosts')\nfrom rates import twice\n\n\n"
+        "def test_fails_anyway():\n    assert twice(4) == 9 and '[a b]'\n\n\n"
+        "def test_takes_long():\n    while True:\n        pass\n\n\n"
         "def test_twice():\n    assert twice(4) == 8\n"
     )
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
