@@ -71,7 +71,9 @@ def test_operators_comparisons_constants_and_statements_are_changed(tmp_path: Pa
 def test_changes_without_effect_are_not_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "a.py").write_text("x = 1\n")
+    """Neither listed ones, nor those in functions that only fetch ahead."""
+    fetching = "def fetch_row(at):\n    y = at + 1\n\n\ndef look_ahead(at):\n    y = at - 1\n"
+    (tmp_path / "a.py").write_text(f"x = 1\n\n\n{fetching}")
     listed = tmp_path / "equivalent.yaml"
     listed.write_text("- {file: a.py, from: x = 1, to: x = 2, why: nobody reads it}\n")
     monkeypatch.setattr(draw, "EQUIVALENT", listed)
@@ -110,6 +112,7 @@ def test_touched_files_differ_from_a_revision(tmp_path: Path) -> None:
 
 
 def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Path) -> None:
+    """Numbered names have a test of their own, which is first."""
     for package in draw.PACKAGES:
         (tmp_path / package).mkdir()
     for folder in ("tests/hosts", "hosts/rc", "hosts/schedulers"):
@@ -117,6 +120,8 @@ def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Pat
     files = {
         "hosts/rc/pacing.py": f"def pace_slowly(rate):\n    return rate + 1\n{'#' * 100}\n",
         "hosts/schedulers/aalo.py": f"x = 1\n{'#' * 100}\n",
+        "hosts/rc/words.py": f"FIRST = 1  # of a block\n{'#' * 100}\n",
+        nearest.OF_NUMBERS: "",
         "tests/hosts/test_pacing.py": "",
         "tests/hosts/test_rc_words.py": "pace_slowly",
         "tests/hosts/test_rc.py": "",
@@ -131,6 +136,9 @@ def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Pat
     found = imports.tests_of("hosts/rc/pacing.py", 1)
     assert sorted(found[:2]) + found[2:] == [f"tests/hosts/{name}.py" for name in names]
     assert imports.tests_of("hosts/schedulers/aalo.py", 1) == ["tests/hosts/test_order.py"]
+
+    assert imports.tests_of("hosts/rc/words.py", 1)[0] == nearest.OF_NUMBERS
+    assert nearest.OF_NUMBERS not in imports.tests_of("hosts/rc/words.py", 2)
 
 
 def outcome(file: str, end: End) -> Outcome:

@@ -42,6 +42,8 @@ WITHOUT_EFFECT = frozenset(
 """Keywords whose values tests need not notice."""
 ONLY_SAY = re.compile(r"(Error|Warning|warn|say|debug|prefetch|fetch\w*|assert_never|copy)$")
 """Names of calls that are messages or hints to the processor, or an object's own copy."""
+ONLY_HINTS = re.compile(r"(fetch\w*|look_ahead)$")
+"""Names of functions that have the processor fetch what it will need, and change nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +164,8 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_without_effect(node: ast.AST) -> bool:
+    if isinstance(node, ast.FunctionDef) and ONLY_HINTS.match(node.name):
+        return True
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom):
         return True
     if isinstance(node, ast.keyword):

@@ -5,7 +5,7 @@ Everything here runs as plain Python, compiled or not: handlers are Python's fun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import ringleaf.networks.endpoints.driver as d
 import ringleaf.networks.virtual.state as s
-from ringleaf import compiled
 from ringleaf.arena import Arena, Store
 from ringleaf.heap import (
     CAPACITY,
@@ -65,19 +64,7 @@ run: Callable[[Arena, int, int], int] = getattr(loop.run, "py_func", loop.run)
 Handler = Callable[[Arena, int, int, int], int]
 
 
-@pytest.fixture
-def address() -> Iterator[Callable[[Handler], int]]:
-    """Return a function that gives plain handlers addresses."""
-    known = list(compiled._plain_handlers)
-
-    def give(function: Handler) -> int:
-        if not compiled._plain_handlers:
-            compiled._plain_handlers.append(function)  # 0 is the address of nothing
-        compiled._plain_handlers.append(function)
-        return len(compiled._plain_handlers) - 1
-
-    yield give
-    compiled._plain_handlers[:] = known
+Address = Callable[[Handler], int]
 
 
 class Net:
@@ -290,13 +277,13 @@ def test_packets_for_another_region_are_left_in_its_box() -> None:
 # Hosts.
 
 
-def agents_that(net: Net, transmit: Handler, address: Callable[[Handler], int]) -> None:
+def agents_that(net: Net, transmit: Handler, plain_address: Address) -> None:
     for handler in (s.RECEIVE, s.TRANSMIT, s.FIRE_TIMER):
-        net.net.agents[:, handler] = address(none)
-    net.net.agents[:, s.TRANSMIT] = address(transmit)
+        net.net.agents[:, handler] = plain_address(none)
+    net.net.agents[:, s.TRANSMIT] = plain_address(transmit)
 
 
-def test_agents_with_something_to_send_take_turns(address: Callable[[Handler], int]) -> None:
+def test_agents_with_something_to_send_take_turns(plain_address: Address) -> None:
     net = Net(agents=3)
     asked = []
 
@@ -304,7 +291,7 @@ def test_agents_with_something_to_send_take_turns(address: Callable[[Handler], i
         asked.append(net.agents.index(at))
         return net.packet()
 
-    agents_that(net, transmit, address)
+    agents_that(net, transmit, plain_address)
     net.net.agents[:, s.AGENT_OWNER] = 1
     net.words[np.array(net.agents) + READY] = 1, 0, 1
     packets = [stations.take_packet(net.arena, net.at, s.node_row(net.words, net.at, HOST), 0)
@@ -314,7 +301,7 @@ def test_agents_with_something_to_send_take_turns(address: Callable[[Handler], i
 
 
 def test_agents_that_have_nothing_after_all_are_passed_over(
-    address: Callable[[Handler], int],
+    plain_address: Address,
 ) -> None:
     """Their timers count; the port stays idle, and nobody comes back."""
     net = Net()
@@ -324,7 +311,7 @@ def test_agents_that_have_nothing_after_all_are_passed_over(
         arena.words[at + READY] = 0
         return -1
 
-    agents_that(net, transmit, address)
+    agents_that(net, transmit, plain_address)
     net.words[np.array(net.agents) + READY] = 1
     stations.serve_agents(net.arena, net.at, s.node_row(net.words, net.at, HOST), 300)
     assert net.net.ports[HOST_PORT, s.TX_PACKETS] == 0
@@ -347,7 +334,7 @@ def test_a_busy_port_is_come_back_to_if_somebody_waits(
 
 
 def test_a_port_that_falls_idle_now_serves_the_next_agent(
-    address: Callable[[Handler], int],
+    plain_address: Address,
 ) -> None:
     net = Net()
     sent: list[int] = []
@@ -357,7 +344,7 @@ def test_a_port_that_falls_idle_now_serves_the_next_agent(
         sent.append(net.packet())
         return sent[-1]
 
-    agents_that(net, transmit, address)
+    agents_that(net, transmit, plain_address)
     net.net.agents[:, s.AGENT_OWNER] = 1
     net.net.ports[HOST_PORT, s.BUSY_UNTIL_PS] = 500
     net.words[np.array(net.agents) + READY] = 1
@@ -365,7 +352,7 @@ def test_a_port_that_falls_idle_now_serves_the_next_agent(
     assert net.events() == [(500 + 99_200, IDLE, HOST_PORT), (500 + 106_200, ARRIVAL, sent[0])]
 
 
-def test_timers_ring_when_they_are_due_and_once(address: Callable[[Handler], int]) -> None:
+def test_timers_ring_when_they_are_due_and_once(plain_address: Address) -> None:
     """At 400 the agent wants 900 by then, so it is not called; at 900 it is, and wants no more."""
     net = Net()
     rung: list[tuple[int, int]] = []
@@ -375,8 +362,8 @@ def test_timers_ring_when_they_are_due_and_once(address: Callable[[Handler], int
         arena.words[at + TIMER_AT_PS] = FOREVER_PS
         return 0
 
-    agents_that(net, none, address)
-    net.net.agents[:, s.FIRE_TIMER] = address(fire)
+    agents_that(net, none, plain_address)
+    net.net.agents[:, s.FIRE_TIMER] = plain_address(fire)
     net.net.agents[:, s.AGENT_NODE] = HOST
     net.words[net.agents[1] + TIMER_AT_PS] = 400
     stations.arm_timer(net.words, net.at, 1, 100)
@@ -414,7 +401,7 @@ def udp(port: int, kind: int = 0x0800, protocol: int = 17, size: int = 42) -> by
     (udp(100, kind=0x86DD), -1), (udp(100, protocol=6), -1), (udp(100, size=41), -1),
 ])  # fmt: skip
 def test_packets_reach_the_agent_of_their_udp_port(
-    data: bytes, taker: int, address: Callable[[Handler], int]
+    data: bytes, taker: int, plain_address: Address
 ) -> None:
     net = Net()
     took: list[int] = []
@@ -423,8 +410,8 @@ def test_packets_reach_the_agent_of_their_udp_port(
         took.append(net.agents.index(at))
         return 0
 
-    agents_that(net, none, address)
-    net.net.agents[:, s.RECEIVE] = address(receive)
+    agents_that(net, none, plain_address)
+    net.net.agents[:, s.RECEIVE] = plain_address(receive)
     free = net.arena.own[POOL_FREE]
     stations.reach_host(
         net.arena, net.at, s.node_row(net.words, net.at, HOST), write_packet(net.arena, data), 5
@@ -451,12 +438,15 @@ def test_switches_know_their_ports_by_numbers_from_1(local: int, number: int) ->
 class Leaving:
     """A switch whose egress returns flags, and notes what it saw."""
 
-    def __init__(self, address: Callable[[Handler], int], *flags: int) -> None:
+    def __init__(self, plain_address: Address, *flags: int) -> None:
         self.net = Net()
         self.flags = list(flags)
         self.saw: list[tuple[int, ...]] = []
         self.twin = self.net.packet()
-        self.net.net.nodes[SWITCH, [s.INGRESS, s.EGRESS]] = address(none), address(self.egress)
+        self.net.net.nodes[SWITCH, [s.INGRESS, s.EGRESS]] = (
+            plain_address(none),
+            plain_address(self.egress),
+        )
 
     def egress(self, _arena: Arena, _at: int, packet: int, now_ps: int) -> int:
         net = self.net
@@ -478,10 +468,10 @@ class Leaving:
 
 
 def test_egress_sees_how_long_a_packet_waited_and_behind_how_many(
-    address: Callable[[Handler], int],
+    plain_address: Address,
 ) -> None:
     """Depths are of the packet's class: of three in class 2, the second one leaves one behind."""
-    leaving = Leaving(address, *3 * [layout.SEND])
+    leaving = Leaving(plain_address, *3 * [layout.SEND])
     net = leaving.net
     net.net.ports[2, s.BUSY_UNTIL_PS] = 5_000_000
     first, second, other = (
@@ -502,9 +492,9 @@ def test_egress_sees_how_long_a_packet_waited_and_behind_how_many(
 
 
 def test_an_idle_port_sends_at_once_and_a_busy_one_when_it_falls_idle(
-    address: Callable[[Handler], int],
+    plain_address: Address,
 ) -> None:
-    leaving = Leaving(address, layout.SEND, layout.SEND)
+    leaving = Leaving(plain_address, layout.SEND, layout.SEND)
     net = leaving.net
     net.net.ports[2, s.BUSY_UNTIL_PS] = 1000
     first, second = leaving.enqueue(2, 1000), leaving.enqueue(2, 1000)
@@ -517,9 +507,9 @@ def test_an_idle_port_sends_at_once_and_a_busy_one_when_it_falls_idle(
 
 
 def test_packets_that_egress_drops_do_not_hold_up_others(
-    address: Callable[[Handler], int],
+    plain_address: Address,
 ) -> None:
-    leaving = Leaving(address, 0, 0, layout.SEND)
+    leaving = Leaving(plain_address, 0, 0, layout.SEND)
     net = leaving.net
     net.net.ports[2, s.BUSY_UNTIL_PS] = 1000
     free = net.arena.own[POOL_FREE]
@@ -532,8 +522,8 @@ def test_packets_that_egress_drops_do_not_hold_up_others(
     assert net.events() == [(100_200, IDLE, 2), (107_200, ARRIVAL, packets[2])]
 
 
-def test_a_packet_without_room_is_dropped(address: Callable[[Handler], int]) -> None:
-    leaving = Leaving(address)
+def test_a_packet_without_room_is_dropped(plain_address: Address) -> None:
+    leaving = Leaving(plain_address)
     net = leaving.net
     net.words[net.queues[1] + CAPACITY_BYTES] = 150
     net.net.ports[2, s.BUSY_UNTIL_PS] = 1000
@@ -544,9 +534,9 @@ def test_a_packet_without_room_is_dropped(address: Callable[[Handler], int]) -> 
     assert net.arena.own[POOL_FREE] == free - 1
 
 
-def test_one_event_serves_a_limited_number_of_packets(address: Callable[[Handler], int]) -> None:
+def test_one_event_serves_a_limited_number_of_packets(plain_address: Address) -> None:
     """Egress drops them all; the rest is served by another event, at the same time."""
-    leaving = Leaving(address, *(OUTBOX_ROWS + 1) * [0])
+    leaving = Leaving(plain_address, *(OUTBOX_ROWS + 1) * [0])
     net = leaving.net
     net.net.ports[2, s.BUSY_UNTIL_PS] = 1000
     for _ in range(OUTBOX_ROWS + 1):
@@ -559,11 +549,9 @@ def test_one_event_serves_a_limited_number_of_packets(address: Callable[[Handler
 
 
 @pytest.mark.parametrize("flags", [layout.SEND, layout.ROUND, 0])
-def test_egress_may_clone_and_send_or_go_round_or_drop(
-    flags: int, address: Callable[[Handler], int]
-) -> None:
+def test_egress_may_clone_and_send_or_go_round_or_drop(flags: int, plain_address: Address) -> None:
     """The clone is an event of its own now; a packet that goes round passes ingress first."""
-    leaving = Leaving(address, layout.CLONE | flags)
+    leaving = Leaving(plain_address, layout.CLONE | flags)
     net = leaving.net
     free = net.arena.own[POOL_FREE]
     packet = leaving.enqueue(3, 500)
@@ -579,8 +567,8 @@ def test_egress_may_clone_and_send_or_go_round_or_drop(
     assert net.arena.own[POOL_FREE] == free - bool(flags)
 
 
-def test_packets_go_where_the_outbox_says(address: Callable[[Handler], int]) -> None:
-    leaving = Leaving(address, layout.SEND, layout.CLONE | layout.ROUND)
+def test_packets_go_where_the_outbox_says(plain_address: Address) -> None:
+    leaving = Leaving(plain_address, layout.SEND, layout.CLONE | layout.ROUND)
     net = leaving.net
     outs = [2, 9, layout.AGAIN_PORT, layout.ROUND_PORT]
     packets = [net.packet() for _ in outs]
@@ -606,10 +594,10 @@ def test_packets_go_where_the_outbox_says(address: Callable[[Handler], int]) -> 
 # The loop.
 
 
-def test_a_switchs_own_events_of_an_instant_are_counted(address: Callable[[Handler], int]) -> None:
+def test_a_switchs_own_events_of_an_instant_are_counted(plain_address: Address) -> None:
     """A replay finds by it the place of packets that arrive in that instant."""
     net = Net()
-    net.net.nodes[SWITCH, [s.INGRESS, s.EGRESS]] = address(none), address(none)
+    net.net.nodes[SWITCH, [s.INGRESS, s.EGRESS]] = plain_address(none), plain_address(none)
     node = s.node_row(net.words, net.at, SWITCH)
     clone = net.packet()
     net.words[row_of(net.words, clone) + PLACE] = 2
@@ -625,6 +613,55 @@ def test_a_switchs_own_events_of_an_instant_are_counted(address: Callable[[Handl
     assert loop.busied(net.words, node, 71) == 0
     loop.handle(net.arena, net.at, IDLE | 2 << 3, 71)
     assert loop.busied(net.words, node, 71) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "called"),
+    [
+        (IDLE, ("drain", 2)),
+        (TIMER, ("ring_timer", 2)),
+        (ARRIVAL, ("cross_switch", 2, 5, 70)),
+        (AGAIN, ("cross_switch", 2, 5, 70)),
+        (CLONED, ("forward", 3, 70)),
+    ],
+)
+def test_each_kind_of_event_has_its_part(
+    kind: int, called: tuple[str, *tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Packet 5 is at port 2, which is the switch's; an agent has number 2."""
+    net = Net()
+    node = s.node_row(net.words, net.at, SWITCH)
+    did = []
+
+    def noting(name: str, kept: int) -> Callable[..., int]:
+        def note(arena: Arena, at: int, *rest: int) -> int:
+            assert arena is net.arena
+            assert at == (net.block if name == "send_twin" else net.at)
+            did.append((name, *[int(each) for each in rest if each != node][:kept]))
+            return 3
+
+        return note
+
+    parts = ("drain", 1), ("ring_timer", 1), ("cross_switch", 3), ("forward", 2), ("send_twin", 1)
+    for name, kept in parts:
+        monkeypatch.setattr(loop, name, noting(name, kept))
+    net.words[row_of(net.words, 5) + PLACE] = 2
+    loop.handle(net.arena, net.at, kind | (5 if kind not in (IDLE, TIMER) else 2) << 3, 70)
+    assert did == ([("send_twin", 5), called] if kind == CLONED else [called])
+
+
+def test_a_hosts_port_that_falls_idle_serves_its_agents(plain_address: Address) -> None:
+    net = Net()
+    asked: list[int] = []
+
+    def transmit(_arena: Arena, at: int, _packet: int, now_ps: int) -> int:
+        asked.append(now_ps)
+        return -1
+
+    agents_that(net, transmit, plain_address)
+    net.words[net.agents[1] + READY] = 1
+    loop.handle(net.arena, net.at, IDLE | HOST_PORT << 3, 70)
+    assert asked == [70]
 
 
 def test_an_idle_port_is_not_waited_for_any_more() -> None:
@@ -650,7 +687,7 @@ def test_received_packets_are_captured_as_they_came_off_the_line() -> None:
     assert net.words[rows_at : rows_at + 5].tolist() == [970, HOST_PORT, bytes_at, 100, 0]
 
 
-def test_places_outside_take_every_packet(address: Callable[[Handler], int]) -> None:
+def test_places_outside_take_every_packet(plain_address: Address) -> None:
     net = Net()
     took = []
 
@@ -658,14 +695,14 @@ def test_places_outside_take_every_packet(address: Callable[[Handler], int]) -> 
         took.append((at, packet, now_ps))
         return 0
 
-    net.net.nodes[HOST, [s.KIND, s.INGRESS, s.BLOCK_AT]] = s.OUTSIDE, address(keep), 77
+    net.net.nodes[HOST, [s.KIND, s.INGRESS, s.BLOCK_AT]] = s.OUTSIDE, plain_address(keep), 77
     packet = net.packet()
     net.words[row_of(net.words, packet) + PLACE] = HOST_PORT
     loop.handle(net.arena, net.at, ARRIVAL | packet << 3, 1000)
     assert took == [(77, packet, 1000)]
 
 
-def test_pausing_handles_all_events_where_it_is_on(address: Callable[[Handler], int]) -> None:
+def test_pausing_handles_all_events_where_it_is_on(plain_address: Address) -> None:
     net = Net()
     took = []
 
@@ -674,7 +711,7 @@ def test_pausing_handles_all_events_where_it_is_on(address: Callable[[Handler], 
         return 0
 
     block = net.store.allocate("words", 8)
-    net.words[block + s.PFC_HANDLE] = address(handle)
+    net.words[block + s.PFC_HANDLE] = plain_address(handle)
     net.words[net.at + s.PFC_AT] = block
     loop.handle(net.arena, net.at, IDLE | 2 << 3, 9)
     assert took == [(net.at, IDLE | 2 << 3, 9)]
@@ -753,12 +790,12 @@ def test_captures_are_emptied_before_an_event_that_might_not_fit() -> None:
 class Driven(Net):
     """A network with a driver that notes what it is to do, and returns `answers` in turn."""
 
-    def __init__(self, address: Callable[[Handler], int], *answers: int) -> None:
+    def __init__(self, plain_address: Address, *answers: int) -> None:
         super().__init__()
         self.answers, self.did = list(answers), list[int]()
         self.driver = self.store.allocate("words", d.DRIVER_WORDS)
         self.calendar = make_heap(self.store, 8)
-        self.words[self.driver + d.DRIVE] = address(self.drive)
+        self.words[self.driver + d.DRIVE] = plain_address(self.drive)
         self.words[self.driver + d.RING_AT] = self.words[self.at + s.RING_AT]
         self.words[self.at + s.DRIVER] = self.driver
 
@@ -778,9 +815,9 @@ class Driven(Net):
 
 
 def test_a_driver_does_what_is_pending_and_says_why_it_pauses(
-    address: Callable[[Handler], int],
+    plain_address: Address,
 ) -> None:
-    net = Driven(address, 0, loop.CAPTURED)
+    net = Driven(plain_address, 0, loop.CAPTURED)
     assert net.go_on(50) == 0
     for answer in (-1, loop.CAPTURED):
         net.words[net.driver + d.FIRST_CONCERNED] = 1
@@ -799,9 +836,9 @@ def test_a_driver_does_what_is_pending_and_says_why_it_pauses(
 )
 def test_processors_are_served_before_events_of_a_later_time(
     due_ps: int, time_ps: int, until_ps: int, reason: int, did: list[int],
-    address: Callable[[Handler], int],
+    plain_address: Address,
 ) -> None:  # fmt: skip
-    net = Driven(address, 0)
+    net = Driven(plain_address, 0)
     net.is_due(due_ps)
     assert net.go_on(time_ps, until_ps) == reason
     assert net.did == did
@@ -809,9 +846,9 @@ def test_processors_are_served_before_events_of_a_later_time(
 
 @pytest.mark.parametrize("word", [d.FIRST_DONE, d.FAILED, d.OVERLONG, d.WANTED])
 def test_python_looks_at_what_the_driver_finds_noteworthy(
-    word: int, address: Callable[[Handler], int]
+    word: int, plain_address: Address
 ) -> None:
-    net = Driven(address, loop.CAPTURED)
+    net = Driven(plain_address, loop.CAPTURED)
     net.words[net.driver + d.FIRST_CONCERNED] = 1
     net.words[net.driver + word] = 1
     assert net.go_on(50) == loop.REPORTED
