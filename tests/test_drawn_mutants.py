@@ -80,6 +80,19 @@ def test_changes_without_effect_are_not_drawn(
     assert drawn_from("a.py", tmp_path) == []
 
 
+def test_a_blocks_first_word_is_not_subtracted(tmp_path: Path) -> None:
+    (tmp_path / "hosts").mkdir()
+    (tmp_path / "hosts" / "words.py").write_text("FIRST = 0\nSECOND = 1\n")
+    (tmp_path / "a.py").write_text(
+        "import ringleaf.hosts.words as w\nfrom ringleaf.hosts.words import FIRST\n\nOWN = 0\n"
+        "row = words[at + FIRST], words[at + w.FIRST], words[at + OWN], words[at + w.SECOND]\n"
+    )
+    found = [each.new for each in drawn_from("a.py", tmp_path) if each.line == 5]
+    assert found == [
+        "row = words[at + FIRST], words[at + w.FIRST], words[at + OWN], words[at - w.SECOND]"
+    ]
+
+
 def test_listed_equivalents_fit_the_sources() -> None:
     for entry in yaml.safe_load(draw.EQUIVALENT.read_text()) or []:
         lines = [line.strip() for line in (ROOT / entry["file"]).read_text().splitlines()]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from rc_wire import end_of
+from scapy.packet import Packet
 
 import ringleaf.hosts.congestion.control as c
 import ringleaf.hosts.rc.state as q
@@ -31,6 +32,7 @@ from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_WORDS, open_fifo
 from ringleaf.hosts.rc import congestion, queue, receiver, sender, trimming, wire
+from ringleaf.hosts.rc.layers import AETH, BTH, ICRC, Hop, Telemetry
 from ringleaf.packets import HEAD_LEN, allocate_packet, make_pool, open_packet, read_packet
 from ringleaf.units import FOREVER_PS
 
@@ -491,6 +493,30 @@ def test_eager_senders_hear_of_receives_only_where_they_were_refused(gap: int, o
     state[[q.EAGER, q.GAP_REPORTED]] = 1, gap
     assert rc.post_receive(agent.arena, agent.at, 0, 400, 80, 1, rc.COPY)
     assert state[q.SYNDROME] == owes
+
+
+# Frames, as scapy has them.
+
+
+@pytest.mark.parametrize(
+    ("layer", "frame"),
+    [
+        (BTH(), "0400ffff" + "00" * 8),
+        (BTH(solicited=1, version=2), "0482ffff" + "00" * 8),
+        (BTH(migreq=1, padcount=3), "0470ffff" + "00" * 8),
+        (BTH(fecn=1, resv6=5, dqpn=0x010203), "0400ffff" + "85010203" + "00" * 4),
+        (BTH(becn=1, ackreq=1, psn=0x040506), "0400ffff" + "40000000" + "80040506"),
+        (AETH(), "00000000"),
+        (AETH(kind=3, value=0, msn=0x010203), "60010203"),
+        (AETH(kind=1, value=31), "3f000000"),
+        (Hop(), "00" * 16),
+        (Telemetry(), "0000"),
+        (ICRC(), "00000000"),
+    ],
+)
+def test_scapys_layers_have_the_standards_bits(layer: Packet, frame: str) -> None:
+    """IBA 9.2 and 9.5: BTH and AETH; an ACK's kind is 0, an RNR NAK's 1 and a NAK's 3."""
+    assert bytes(layer).hex() == frame
 
 
 # Priorities.

@@ -22,13 +22,16 @@ from ringleaf.heap import (
     OWN,
     first_time_ps,
     make_heap,
+    order_at,
     push_event,
+    word_of,
 )
 from ringleaf.hosts.agent import READY, TIMER_AT_PS, make_agent
 from ringleaf.networks.virtual import crossing, lines, loop, stations
 from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, IDLE, TIMER
 from ringleaf.networks.virtual.room import EVENTS_AT_ONCE
 from ringleaf.packets import (
+    DUE_WORD,
     ENQUEUED_PS,
     FIELD_COUNT,
     IN_PORT,
@@ -160,6 +163,7 @@ def test_a_frame_is_on_the_line_until_its_last_bit(rate_bps: int, line_ps: int) 
     assert (port[s.TX_BYTES], port[s.TX_PACKETS], port[s.LOST]) == (124, 1, 0)
     assert net.net.bins[:, 0].tolist() == [0, 124, *8 * [0]]
     assert net.row(packet, PLACE) == 1
+    assert net.row(packet, DUE_WORD) == word_of(order_at(1, 1), ARRIVAL | packet << 3)
     assert net.arena.own[PHVS_FREE] == 2 * OUTBOX_ROWS  # on a link it needs none
     assert net.events() == [(1000 + line_ps + 7000, ARRIVAL, packet)]
 
@@ -209,6 +213,10 @@ def test_what_cannot_happen_draws_nothing_and_shares_are_of_53_bits() -> None:
     before = int(random[0])
     assert not lines.happens(random, 0)
     assert int(random[0]) == before
+    share = int(lines.draw(random))
+    for more, is_less in ((0, False), (1, True)):
+        random[0] = before
+        assert bool(lines.happens(random, share + more)) is is_less
     draws = [int(lines.draw(random)) for _ in range(2000)]
     assert 0 <= min(draws) < s.PROBABILITY_ONE / 100
     assert s.PROBABILITY_ONE * 0.99 < max(draws) < s.PROBABILITY_ONE
@@ -227,14 +235,14 @@ def test_a_captured_packet_is_head_payload_and_zeros() -> None:
     state = net.net.state
     state[[s.CAPTURE_AT, s.CAPTURE_BYTES_AT]] = rows_at, bytes_at
     state[s.CAPTURE_COUNT], state[s.CAPTURE_USED] = 1, 11
-    net.net.ports[HOST_PORT, [s.CAPTURE, s.OUTWARD_PS]] = s.CAPTURE_SENT | s.PIN, 50
+    net.net.ports[2, [s.CAPTURE, s.OUTWARD_PS]] = s.CAPTURE_SENT | s.PIN, 50
     packet = net.packet(60)
     row = row_of(net.words, packet)
     net.words[row + PAYLOAD_AT], net.words[row + PAYLOAD_LEN], net.words[row + TAIL_LEN] = 40, 3, 4
-    lines.send(net.arena, net.at, HOST_PORT, packet, 1000)
+    lines.send(net.arena, net.at, 2, packet, 1000)
     assert net.net.state[[s.CAPTURE_COUNT, s.CAPTURE_USED]].tolist() == [2, 11 + 67]
     entry = rows_at + s.CAPTURE_ROW_WORDS
-    assert net.words[entry : entry + 5].tolist() == [1050, HOST_PORT, bytes_at + 11, 67, s.SENT]
+    assert net.words[entry : entry + 5].tolist() == [1050, 2, bytes_at + 11, 67, s.SENT]
     got = net.arena.bytes[bytes_at + 10 : bytes_at + 79].tobytes()
     assert got == b"\xee" + bytes(range(60)) + b"\x07\x08\x09" + bytes(4) + b"\xee"
     net.arena.memory[40:43] = 0  # it took its payload along
@@ -244,8 +252,11 @@ def test_a_captured_packet_is_head_payload_and_zeros() -> None:
 def test_only_what_is_asked_for_is_captured() -> None:
     net = Net()
     net.net.ports[HOST_PORT, s.CAPTURE] = s.CAPTURE_RECEIVED
-    lines.send(net.arena, net.at, HOST_PORT, net.packet(), 0)
+    packet = net.packet(60)
+    net.words[row_of(net.words, packet) + PAYLOAD_LEN] = 3
+    lines.send(net.arena, net.at, HOST_PORT, packet, 0)
     assert net.net.state[s.CAPTURE_COUNT] == 0
+    assert net.row(packet, PAYLOAD_LEN) == 3  # in the host's memory still
 
 
 def test_a_busy_port_has_one_event_for_when_it_falls_idle() -> None:
