@@ -149,6 +149,37 @@ def test_messages_are_cut_into_packets_that_name_their_place() -> None:
     assert agent.qp().state[q.SENDS_CURRENT] == 1
 
 
+def test_frames_name_both_ends() -> None:
+    """Ethernet has the receiver first, IP the sender; queue pairs count from 1 on the wire."""
+    agent = Agent()
+    near, far = (0x010203040506, 0x0A000001), (0x0A0B0C0D0E0F, 0x0A000102)
+    macs, addresses = zip(near, far, strict=True)
+    ends = [
+        rc.QpEnd(agent.at, n, 0x123450 + n, macs, addresses, 0xC120 + n, 0x8120 + n) for n in (0, 1)
+    ]
+    rc.connect_qps(agent.store, ends)
+    for number in (0, 1):
+        agent.post(1, number=number)
+        frame = agent.send()
+        assert frame[:14].hex() == "0a0b0c0d0e0f" + "010203040506" + "0800"
+        assert frame[26:34].hex() == "0a000001" + "0a000102"
+        assert frame[34:38].hex() == f"c12{number}" + "12b7"  # to port 4791
+        assert frame[wire.PARTITION_AT :][:2].hex() == f"812{number}"
+        assert frame[wire.DEST_QP_AT :][:3].hex() == f"12345{1 + number}"
+
+
+def test_rings_and_templates_of_queue_pairs_are_apart() -> None:
+    agent = Agent()
+    rc.add_qps(agent.store, agent.at, 3)
+    rc.connect_qps(agent.store, [end_of(agent.at, 0, number) for number in range(2, 5)])
+    states = [agent.qp(number).state for number in range(5)]
+    rings = sorted(int(each[word]) for each in states for word in (q.SENDS_AT, q.RECEIVES_AT))
+    assert np.diff(rings).min() >= q.RING * q.REQUEST_WORDS
+    assert rings[-1] + q.RING * q.REQUEST_WORDS <= len(agent.arena.words)
+    templates = sorted(int(each[q.TEMPLATE_AT]) for each in states)
+    assert np.diff(templates).min() >= wire.HEAD_BYTES
+
+
 def test_every_quarter_of_a_window_and_each_last_packet_ask_for_an_answer() -> None:
     """A window of 16: packets 3 and 7 of the first message, and 8, its last; then 9, another."""
     agent = Agent(window=16)
