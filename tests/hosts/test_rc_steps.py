@@ -192,6 +192,12 @@ def test_every_quarter_of_a_window_and_each_last_packet_ask_for_an_answer() -> N
     assert {frame[wire.ACK_REQUEST_AT] for frame in frames} == {0, 0x80}
 
 
+def test_under_control_each_packet_asks_as_a_window_may_close_on_it() -> None:
+    agent = Agent(window=16, controller="dctcp")
+    agent.post(9 * MTU)
+    assert [agent.send()[wire.ACK_REQUEST_AT] for _ in range(9)] == 9 * [0x80]
+
+
 def test_the_first_packet_that_is_answered_is_timed() -> None:
     agent = Agent(window=16)
     agent.post(9 * MTU)
@@ -548,6 +554,25 @@ def test_eager_senders_hear_of_receives_only_where_they_were_refused(gap: int, o
 def test_scapys_layers_have_the_standards_bits(layer: Packet, frame: str) -> None:
     """IBA 9.2 and 9.5: BTH and AETH; an ACK's kind is 0, an RNR NAK's 1 and a NAK's 3."""
     assert bytes(layer).hex() == frame
+
+
+@pytest.mark.parametrize(("kind", "name"), [(0, "ACK"), (1, "RNR NAK"), (2, "2"), (3, "NAK")])
+def test_scapy_names_answers(kind: int, name: str) -> None:
+    assert AETH(kind=kind).sprintf("%AETH.kind%") == name
+
+
+@pytest.mark.parametrize(
+    ("opcode", "name"),
+    [
+        (0x00, "SEND first"), (0x01, "SEND middle"), (0x02, "SEND last"), (0x04, "SEND only"),
+        (0x11, "acknowledge"), (0xC0, "probe"), (0xD0, "SEND first, telemetry"),
+        (0xD1, "SEND middle, telemetry"), (0xD2, "SEND last, telemetry"),
+        (0xD4, "SEND only, telemetry"),
+    ],
+)  # fmt: skip
+def test_scapy_names_opcodes(opcode: int, name: str) -> None:
+    """IBA 9.2, table 38; ours are among those left to manufacturers."""
+    assert BTH(opcode=opcode).sprintf("%BTH.opcode%") == name
 
 
 # Priorities.
