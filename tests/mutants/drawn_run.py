@@ -15,8 +15,8 @@ from nearest import Imports
 from plan import Mutant, Suite
 from run_mutants import PYTEST_FAILED, PYTEST_PASSED, End, Outcome, Tree, say
 
-MOST_CPU_S = 40  # for a file of tests; uncompiled, some take minutes, and say nothing here
-TEST_CPU_S = 10.0  # for one test of it
+MOST_CPU_S = 30  # for a file of tests; uncompiled, some take minutes, and say nothing here
+TEST_CPU_S = 8.0  # for one test of it
 MOST_USELESS = 8  # tests of a file that may fail unchanged, or be too slow, before it is left
 FILE_TIMEOUT_S = 1200.0  # for one that only waits
 NONE_COLLECTED = 5

@@ -17,6 +17,14 @@ FAR = 4  # imports between a test and a file, beyond which the test says little 
 AROUND = 8  # lines before and behind a changed one, whose words its tests may share
 OF_NUMBERS = "tests/test_layouts.py"
 """A test of all files' numbered names, tried first where one of those changes."""
+FIRST = {
+    "hosts/rc/": ("tests/hosts/test_rc_steps.py",),
+    "networks/virtual/": (
+        "tests/networks/test_loop_parts.py",
+        "tests/networks/test_virtual_tiny.py",
+    ),
+}
+"""Tests that reach much of a folder in a few seconds, uncompiled; they are tried first."""
 _NUMBERED = re.compile(r"[A-Z][A-Z0-9_]* = ")
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 ENOUGH = 3  # tests that import a file; with fewer, those that name it are tried, too
@@ -54,7 +62,11 @@ class Imports:
         words = {word.lower() for word in _WORD.findall(around)}
         found = sorted(distances, key=lambda test: self._rank(test, distances[test], file, words))
         is_numbered = bool(line and _NUMBERED.match(lines[line - 1]))
-        return [OF_NUMBERS] * (is_numbered and OF_NUMBERS in self._tests) + found[:MOST]
+        first = [each for folder in FIRST if file.startswith(folder) for each in FIRST[folder]]
+        if is_numbered:
+            first.insert(0, OF_NUMBERS)
+        first = [each for each in first if each in self._tests]
+        return first + [each for each in found[:MOST] if each not in first]
 
     def _rank(
         self, test: str, distance: int, file: str, words: set[str]
