@@ -93,6 +93,17 @@ def test_a_blocks_first_word_is_not_subtracted(tmp_path: Path) -> None:
     ]
 
 
+def test_a_place_that_is_0_or_far_from_it_is_not_compared_with_1(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = words[at + TEXT_AT] > 0, words[at + COUNT] > 0\n")
+    assert [each.new for each in drawn_from("a.py", tmp_path)] == [
+        "x = words[at + TEXT_AT] >= 0, words[at + COUNT] > 0",
+        "x = words[at - TEXT_AT] > 0, words[at + COUNT] > 0",
+        "x = words[at + TEXT_AT] > 0, words[at + COUNT] >= 0",
+        "x = words[at + TEXT_AT] > 0, words[at - COUNT] > 0",
+        "x = words[at + TEXT_AT] > 0, words[at + COUNT] > 1",
+    ]
+
+
 def test_listed_equivalents_fit_the_sources() -> None:
     for entry in yaml.safe_load(draw.EQUIVALENT.read_text()) or []:
         lines = [line.strip() for line in (ROOT / entry["file"]).read_text().splitlines()]
