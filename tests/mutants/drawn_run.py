@@ -17,6 +17,12 @@ from run_mutants import PYTEST_FAILED, PYTEST_PASSED, End, Outcome, Tree, say
 
 MOST_CPU_S = 30  # for a file of tests; uncompiled, some take minutes, and say nothing here
 TEST_CPU_S = 8.0  # for one test of it
+FOR_COMPILER = (
+    "ringleaf/compiled.py", "ringleaf/machine_code.py", "ringleaf/native.py",
+    "ringleaf/numba_blas.py", "ringleaf/views.py",
+)  # fmt: skip
+"""Files that only compiled code needs: the first of their tests run compiled."""
+MOST_COMPILED = 2  # files of tests
 MOST_USELESS = 8  # tests of a file that may fail unchanged, or be too slow, before it is left
 FILE_TIMEOUT_S = 1200.0  # for one that only waits
 NONE_COLLECTED = 5
@@ -64,24 +70,28 @@ class DrawnRun:
     def _end(self, mutant: Mutant, tree: Tree) -> tuple[End, str]:
         """Return how it ended, and the test that killed it or the tests that did not."""
         tried = []
-        for file in self._imports.tests_of(mutant.file, mutant.line):
-            status, node = self._first_failing(tree, file)
+        is_compiled = mutant.file in FOR_COMPILER
+        files = self._imports.tests_of(mutant.file, mutant.line)
+        for file in files[: MOST_COMPILED if is_compiled else None]:
+            status, node = self._first_failing(tree, file, is_compiled)
             if node is not None:
                 return End.HUNG if status is None else End.KILLED, node
             tried.append(" ".join([file, *(f"(not {node})" for node in self._useless(file))]))
         return End.SURVIVED, " ".join(tried)
 
-    def _first_failing(self, tree: Tree, file: str) -> tuple[int | None, str | None]:
+    def _first_failing(
+        self, tree: Tree, file: str, is_compiled: bool
+    ) -> tuple[int | None, str | None]:
         """Return the status of a file's tests, and the first that fails but passes unchanged."""
         status: int | None = PYTEST_PASSED
         for _ in range(MOST_USELESS):
             without = [f"--deselect={node}" for node in self._useless(file)]
-            status, printed = self._run(tree, file, *without)
+            status, printed = self._run(tree, file, *without, is_compiled=is_compiled)
             if status in (PYTEST_PASSED, NONE_COLLECTED):
                 break
             failed = _FAILED.search(printed)
             node = failed[1] if status == PYTEST_FAILED and failed else file
-            if self._is_sound(node):
+            if self._is_sound(node, is_compiled):
                 return status, node
             if node == file:
                 break
@@ -94,15 +104,17 @@ class DrawnRun:
         return sorted(node for node in known if node.startswith(f"{file}::"))
 
     @staticmethod
-    def _run(tree: Tree, node: str, *more: str) -> tuple[int | None, str]:
-        suite = Suite((node, *more, "--timeout=0", "-rfE"), compiled=False)
+    def _run(
+        tree: Tree, node: str, *more: str, is_compiled: bool = False
+    ) -> tuple[int | None, str]:
+        suite = Suite((node, *more, "--timeout=0", "-rfE"), compiled=is_compiled)
         return tree.run(suite, FILE_TIMEOUT_S, MOST_CPU_S, TEST_CPU_S)
 
-    def _is_sound(self, node: str) -> bool:
+    def _is_sound(self, node: str, is_compiled: bool) -> bool:
         """Return whether tests pass without a change."""
         with self._lock:
             if node not in self._sound:
-                status, _ = self._run(self._unchanged, node)
+                status, _ = self._run(self._unchanged, node, is_compiled=is_compiled)
                 self._sound[node] = status == PYTEST_PASSED
             return self._sound[node]
 

@@ -18,13 +18,15 @@ AROUND = 8  # lines before and behind a changed one, whose words its tests may s
 OF_NUMBERS = "tests/test_layouts.py"
 """A test of all files' numbered names, tried first where one of those changes."""
 FIRST = {
+    "ringleaf/views.py": ("tests/test_native.py",),
+    "ringleaf/native.py": ("tests/test_native.py",),
     "hosts/rc/": ("tests/hosts/test_rc_steps.py",),
     "networks/virtual/": (
         "tests/networks/test_loop_parts.py",
         "tests/networks/test_virtual_tiny.py",
     ),
 }
-"""Tests that reach much of a folder in a few seconds, uncompiled; they are tried first."""
+"""Tests that reach much of a folder, or a file, in a few seconds; they are tried first."""
 _NUMBERED = re.compile(r"[A-Z][A-Z0-9_]* = ")
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 ENOUGH = 3  # tests that import a file; with fewer, those that name it are tried, too
