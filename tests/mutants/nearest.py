@@ -20,6 +20,7 @@ OF_NUMBERS = "tests/test_layouts.py"
 FIRST = {
     "ringleaf/views.py": ("tests/test_native.py",),
     "ringleaf/native.py": ("tests/test_native.py",),
+    "ringleaf/compiled.py": ("tests/test_native.py",),
     "hosts/rc/": ("tests/hosts/test_rc_steps.py",),
     "networks/virtual/": (
         "tests/networks/test_loop_parts.py",

@@ -145,9 +145,13 @@ def test_thresholds_are_of_bytes_of_one_class_and_port() -> None:
 
 
 def test_a_pause_that_lasts_counts_up_to_now() -> None:
-    """The first port was paused for 300 ps, and is since 700 ps; the others are not any more."""
-    graph = build("leafspine,leaves=1,spines=0,hosts=2")
-    network = VirtualNetwork(graph, NetworkOptions(pfc=Pausing(10_000, 4_000)))
+    """The first port was paused for 300 ps, and is since 700 ps; the others are not any more.
+
+    Headroom has 2 us of 1.25 bytes per ns. The longest frame has 256 lanes of 4 bytes and 256
+    bytes of headers; on the line it has 24 more, and a pause has 84.
+    """
+    graph = build("leafspine,leaves=1,spines=0,hosts=2,host_rate=10G,delay=1us")
+    network = VirtualNetwork(graph, NetworkOptions(pfc=Pausing(10_000, 4_000), mtu=256))
     network.meter()
     arena, at = network.store.arena, network._network
     rows = pause_rows(arena, at)
@@ -156,6 +160,7 @@ def test_a_pause_that_lasts_counts_up_to_now() -> None:
     found = read_pauses(arena, at, places(graph), 1000)
     assert [each.paused_ps for each in found] == [600, 300, 300, 300]
     assert {each.asked for each in found} == {2}
+    assert {each.headroom_bytes for each in found} == {2500 + 1280 + 24 + 84 + 2 * 1280}
     assert [(each.node, each.peer) for each in found] == [
         (each.node, each.peer) for each in places(graph)
     ]
