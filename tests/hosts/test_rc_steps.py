@@ -30,7 +30,7 @@ from ringleaf.hosts.agent import (
 )
 from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
-from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_WORDS, open_fifo
+from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_WORDS, open_fifo
 from ringleaf.hosts.rc import congestion, queue, receiver, sender, trimming, wire
 from ringleaf.hosts.rc.layers import AETH, BTH, ICRC, Hop, Telemetry
 from ringleaf.packets import HEAD_LEN, allocate_packet, make_pool, open_packet, read_packet
@@ -166,6 +166,7 @@ def test_frames_name_both_ends() -> None:
         assert frame[34:38].hex() == f"c12{number}" + "12b7"  # to port 4791
         assert frame[wire.PARTITION_AT :][:2].hex() == f"812{number}"
         assert frame[wire.DEST_QP_AT :][:3].hex() == f"12345{1 + number}"
+        assert agent.qp(number).state[q.PEER_QP] == 0x123451 + number
 
 
 def test_rings_and_templates_of_queue_pairs_are_apart() -> None:
@@ -178,6 +179,50 @@ def test_rings_and_templates_of_queue_pairs_are_apart() -> None:
     assert rings[-1] + q.RING * q.REQUEST_WORDS <= len(agent.arena.words)
     templates = sorted(int(each[q.TEMPLATE_AT]) for each in states)
     assert np.diff(templates).min() >= wire.HEAD_BYTES
+
+
+def test_settings_are_of_the_queue_pair_that_they_name() -> None:
+    """A gain of 1.5 is 384 in units of 1/256; line rate and round trip are the controller's."""
+    agent = Agent(controller="dctcp")
+    rc.control_qp(
+        agent.store, agent.at, 1, find_controller("dctcp"), line_bps=10**10, rtt_ps=9, hops=3
+    )
+    blocks = [int(agent.qp(number).state[q.CONTROL_AT]) for number in (0, 1)]
+    q.set_gain(agent.arena, agent.at, 1, 1.5)
+    words = agent.arena.words
+    assert [int(words[block + c.GAIN]) for block in blocks] == [256, 384]
+    assert [int(words[block + c.LINE_BPS]) for block in blocks] == [10**11, 10**10]
+    assert [int(words[block + c.RTT_PS]) for block in blocks] == [8000, 9]
+    assert [int(words[block + c.PACKET_BYTES]) for block in blocks] == [MTU + 58 + 24] * 2
+    rc.set_rate(agent.arena, agent.at, [1], 77)
+    assert [int(agent.qp(number).state[q.RATE_BPS]) for number in (0, 1)] == [0, 77]
+    with pytest.raises(ProtocolError, match="rate_bps must be at least 0, got -1"):
+        rc.set_rate(agent.arena, agent.at, [1], -1)
+    for priority in (-1, 8):
+        with pytest.raises(ProtocolError, match="priority must be 0 to 7"):
+            rc.set_priority(agent.arena, agent.at, 0, priority)
+    for number, marks in ((0, True), (1, False)):
+        rc.set_priority(agent.arena, agent.at, number, 7, marks=marks)
+        template = int(agent.qp(number).state[q.TEMPLATE_AT])
+        assert agent.arena.bytes[template + IP_TOS_AT] >> 5 == (7 if marks else 0)
+
+
+def test_new_queue_pairs_leave_those_at_work_as_they_are() -> None:
+    """What waits in fifos goes on in its order, though the fifo has gone round its room."""
+    agent = Agent()
+    fifo = open_fifo(agent.arena, agent.at + q.ANSWERS_AT)
+    fifo.state[[FIFO_FIRST, FIFO_COUNT]] = 1, 2
+    fifo.rows[:] = 0, 1  # 1 waits first, then 0
+    before = [agent.qp(number).state.tolist() for number in (0, 1)]
+    assert rc.add_qps(agent.store, agent.at, 3) == 2
+    assert agent.word(q.QP_COUNT) == 5
+    assert [agent.qp(number).state.tolist() for number in (0, 1)] == before
+    moved = open_fifo(agent.arena, agent.at + q.ANSWERS_AT)
+    assert moved.rows[:2].tolist() == [1, 0]
+    assert moved.state[[FIFO_FIRST, FIFO_COUNT, FIFO_ROOM]].tolist() == [0, 2, 8]
+    room = int(agent.arena.words[agent.at + q.QPS_AT])
+    assert rc.add_qps(agent.store, agent.at, 3) == 5
+    assert agent.arena.words[agent.at + q.QPS_AT] == room  # there was room for eight
 
 
 def test_every_quarter_of_a_window_and_each_last_packet_ask_for_an_answer() -> None:
@@ -762,7 +807,7 @@ def test_a_cnp_is_16_zeros_behind_a_becn_and_an_answer_follows(plain_address: Ad
 @pytest.mark.parametrize(
     ("rate_bps", "pause_ps"),
     # 8 + 82 bytes are 720 bits: at 1 Gbit/s, 720 ns; at most 256 times the least timeout
-    [(0, 0), (10**12, 720), (10**10, 72_000), (10**9, 256_000)],
+    [(0, 0), (10**12, 720), (10**10, 72_000), (10**9, 256_000), (1, 256_000)],
 )
 def test_a_controllers_pause_is_the_packets_line_time_up_to_a_limit(
     rate_bps: int, pause_ps: int, plain_address: Address
