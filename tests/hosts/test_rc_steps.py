@@ -410,6 +410,16 @@ def test_credit_codes_count_from_the_messages_that_are_done(code: int, credits: 
     assert agent.qp().state[q.LIMIT] == 3 + credits
 
 
+def test_credit_codes_grow_by_halves_of_powers_of_two() -> None:
+    """IBA, table 45: 1 to 4, then 1.5 times and twice each power of two, 256 here at most."""
+    assert list(wire.CREDITS[:5]) == [0, 1, 2, 3, 4]
+    halves = [size for power in range(2, 8) for size in (3 << power - 1, 2 << power)]
+    assert list(wire.CREDITS[5:]) == halves
+    for code, credits in enumerate(wire.CREDITS):
+        assert wire.credit_code(credits) == code
+        assert wire.credit_code(credits + 1) == (code + 1 if credits < 4 else min(code, 16))
+
+
 def test_a_nak_goes_back_once_to_the_packet_that_is_wanted() -> None:
     agent = Agent()
     agent.post(6 * MTU)
