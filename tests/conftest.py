@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import shutil
 from collections import Counter
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -149,3 +149,23 @@ def _reason(report: pytest.TestReport) -> str:
     where_and_why = report.longrepr
     assert isinstance(where_and_why, tuple)
     return where_and_why[2].removeprefix("Skipped: ")
+
+
+@pytest.fixture
+def plain_address() -> Iterator[Callable[[Callable[..., int]], int]]:
+    """Return a function that gives Python functions addresses, for what runs as plain Python.
+
+    So tests of a step at a time need compile nothing, and handlers may note what they are told.
+    """
+    from ringleaf import compiled
+
+    known = list(compiled._plain_handlers)
+
+    def give(function: Callable[..., int]) -> int:
+        if not compiled._plain_handlers:
+            compiled._plain_handlers.append(function)  # 0 is the address of nothing
+        compiled._plain_handlers.append(function)
+        return len(compiled._plain_handlers) - 1
+
+    yield give
+    compiled._plain_handlers[:] = known

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from ringleaf.arena import Store
@@ -23,3 +25,15 @@ def test_registered_memory_begins_at_a_cache_line(shared: bool) -> None:
     offset = [store.register_memory(1 << 20) for _ in range(2)][1]
     assert store.arena.memory[offset:].ctypes.data % 64 == 0
     assert store.arena.memory.size >= 2 << 20
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_shared_memory_has_what_a_child_writes(shared: bool) -> None:
+    store = Store(4096, shared=shared)
+    store.arena.memory[17] = 1
+    child = os.fork()
+    if child == 0:
+        store.arena.memory[17] = 2
+        os._exit(0)
+    assert os.waitpid(child, 0) == (child, 0)
+    assert store.arena.memory[17] == (2 if shared else 1)

@@ -71,11 +71,37 @@ def test_operators_comparisons_constants_and_statements_are_changed(tmp_path: Pa
 def test_changes_without_effect_are_not_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "a.py").write_text("x = 1\n")
+    """Neither listed ones, nor those in functions that only fetch ahead."""
+    fetching = "def fetch_row(at):\n    y = at + 1\n\n\ndef look_ahead(at):\n    y = at - 1\n"
+    (tmp_path / "a.py").write_text(f"x = 1\n\n\n{fetching}")
     listed = tmp_path / "equivalent.yaml"
     listed.write_text("- {file: a.py, from: x = 1, to: x = 2, why: nobody reads it}\n")
     monkeypatch.setattr(draw, "EQUIVALENT", listed)
     assert drawn_from("a.py", tmp_path) == []
+
+
+def test_a_blocks_first_word_is_not_subtracted(tmp_path: Path) -> None:
+    (tmp_path / "hosts").mkdir()
+    (tmp_path / "hosts" / "words.py").write_text("FIRST = 0\nSECOND = 1\n")
+    (tmp_path / "a.py").write_text(
+        "import ringleaf.hosts.words as w\nfrom ringleaf.hosts.words import FIRST\n\nOWN = 0\n"
+        "row = words[at + FIRST], words[at + w.FIRST], words[at + OWN], words[at + w.SECOND]\n"
+    )
+    found = [each.new for each in drawn_from("a.py", tmp_path) if each.line == 5]
+    assert found == [
+        "row = words[at + FIRST], words[at + w.FIRST], words[at + OWN], words[at - w.SECOND]"
+    ]
+
+
+def test_a_place_that_is_0_or_far_from_it_is_not_compared_with_1(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = words[at + TEXT_AT] > 0, words[at + COUNT] > 0\n")
+    assert [each.new for each in drawn_from("a.py", tmp_path)] == [
+        "x = words[at + TEXT_AT] >= 0, words[at + COUNT] > 0",
+        "x = words[at - TEXT_AT] > 0, words[at + COUNT] > 0",
+        "x = words[at + TEXT_AT] > 0, words[at + COUNT] >= 0",
+        "x = words[at + TEXT_AT] > 0, words[at - COUNT] > 0",
+        "x = words[at + TEXT_AT] > 0, words[at + COUNT] > 1",
+    ]
 
 
 def test_listed_equivalents_fit_the_sources() -> None:
@@ -110,6 +136,7 @@ def test_touched_files_differ_from_a_revision(tmp_path: Path) -> None:
 
 
 def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Path) -> None:
+    """Numbered names have a test of their own, which is first."""
     for package in draw.PACKAGES:
         (tmp_path / package).mkdir()
     for folder in ("tests/hosts", "hosts/rc", "hosts/schedulers"):
@@ -117,6 +144,8 @@ def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Pat
     files = {
         "hosts/rc/pacing.py": f"def pace_slowly(rate):\n    return rate + 1\n{'#' * 100}\n",
         "hosts/schedulers/aalo.py": f"x = 1\n{'#' * 100}\n",
+        "hosts/rc/words.py": f"FIRST = 1  # of a block\n{'#' * 100}\n",
+        nearest.OF_NUMBERS: "",
         "tests/hosts/test_pacing.py": "",
         "tests/hosts/test_rc_words.py": "pace_slowly",
         "tests/hosts/test_rc.py": "",
@@ -131,6 +160,9 @@ def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Pat
     found = imports.tests_of("hosts/rc/pacing.py", 1)
     assert sorted(found[:2]) + found[2:] == [f"tests/hosts/{name}.py" for name in names]
     assert imports.tests_of("hosts/schedulers/aalo.py", 1) == ["tests/hosts/test_order.py"]
+
+    assert imports.tests_of("hosts/rc/words.py", 1)[0] == nearest.OF_NUMBERS
+    assert nearest.OF_NUMBERS not in imports.tests_of("hosts/rc/words.py", 2)
 
 
 def outcome(file: str, end: End) -> Outcome:
@@ -156,6 +188,8 @@ def test_survivors_are_counted_by_package(
 def test_a_drawn_change_is_killed_by_a_test_that_passes_without_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Tests that fail anyway, or take long, do not hide those behind them."""
+    monkeypatch.setattr(drawn_run, "TEST_CPU_S", 0.5)
     for package in draw.PACKAGES:
         (tmp_path / package).mkdir()
     (tmp_path / "tests").mkdir()
@@ -164,6 +198,8 @@ def test_a_drawn_change_is_killed_by_a_test_that_passes_without_it(
     )
     (tmp_path / "tests" / "test_rates.py").write_text(
         "import sys\nsys.path.insert(0, 'hosts')\nfrom rates import twice\n\n\n"
+        "def test_fails_anyway():\n    assert twice(4) == 9 and '[a b]'\n\n\n"
+        "def test_takes_long():\n    while True:\n        pass\n\n\n"
         "def test_twice():\n    assert twice(4) == 8\n"
     )
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)

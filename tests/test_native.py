@@ -10,6 +10,7 @@ from numba.core.errors import TypingError
 
 from ringleaf.arena import Arena, Store
 from ringleaf.compiled import compiled
+from ringleaf.machine_code import MachineCode
 from ringleaf.native import ARENA
 from ringleaf.views import prefetch, window
 
@@ -42,6 +43,10 @@ def test_arrays_are_read_and_written_in_place() -> None:
     assert arena.lanes[6:9].tolist() == [0xFFFFFFFF, 0, 0]
     assert arena.bytes[6:9].tolist() == [0, 200, 0]
     assert arena.memory[7] == 200
+
+
+def test_machine_code_is_cached_as_what_it_is() -> None:
+    assert isinstance(_touch._cache, MachineCode)  # type: ignore[attr-defined]
 
 
 def test_an_arena_that_has_moved_is_another() -> None:

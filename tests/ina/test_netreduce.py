@@ -101,6 +101,12 @@ def test_values_whose_sums_could_overflow_are_refused() -> None:
             check_range(np.array([bad], np.float32), 4)
 
 
+@pytest.mark.parametrize(("slots", "window"), [(1, 1), (4, 4), (5, 4), (127, 64), (128, 128)])
+def test_a_window_is_the_largest_power_of_two_of_its_slots(slots: int, window: int) -> None:
+    job = SYSTEMS["netreduce"].join(build(TREE), network().store, request(slots=slots))
+    assert job.window_bytes == 4 * window * LANES
+
+
 def test_jobs_that_do_not_fit_are_refused() -> None:
     graph = build(TREE)
     store = network().store

@@ -14,6 +14,7 @@ import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -42,6 +43,8 @@ WITHOUT_EFFECT = frozenset(
 """Keywords whose values tests need not notice."""
 ONLY_SAY = re.compile(r"(Error|Warning|warn|say|debug|prefetch|fetch\w*|assert_never|copy)$")
 """Names of calls that are messages or hints to the processor, or an object's own copy."""
+ONLY_HINTS = re.compile(r"(fetch\w*|look_ahead)$")
+"""Names of functions that have the processor fetch what it will need, and change nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,8 @@ def drawn_from(file: str, root: Path = ROOT) -> list[Mutant]:
     lines = text.splitlines()
     listed = _equivalent()
     mutants = []
-    for span in _Finder(lines).spans(ast.parse(text)):
+    module = ast.parse(text)
+    for span in _Finder(lines, _zeros_of(module, root)).spans(module):
         old = lines[span.line - 1]
         raw = old.encode()
         new = (raw[: span.begin] + span.text.encode() + raw[span.end :]).decode()
@@ -81,11 +85,53 @@ def _equivalent() -> set[tuple[str, str, str]]:
     return {(entry["file"], entry["from"], entry["to"]) for entry in entries if entry["why"]}
 
 
-class _Finder:
-    """Finds the places of a module that can be changed, in the order of its text."""
+def _zeros_of(module: ast.Module, root: Path) -> frozenset[str]:
+    """Return the names, as a module writes them, of numbers that are 0, its own or imported ones.
 
-    def __init__(self, lines: list[str]) -> None:
+    They are mostly a block's first word, and to subtract one is as good as to add it.
+    """
+    zeros = _own_zeros(module)
+    for node in module.body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            there = _zeros_in(root, node.module)
+            zeros |= {each.asname or each.name for each in node.names if each.name in there}
+        elif isinstance(node, ast.Import):
+            zeros |= {
+                f"{each.asname}.{name}"
+                for each in node.names
+                for name in _zeros_in(root, each.name)
+                if each.asname
+            }
+    return frozenset(zeros)
+
+
+@cache
+def _zeros_in(root: Path, name: str) -> frozenset[str]:
+    path = root / f"{name.removeprefix('ringleaf.').replace('.', '/')}.py"
+    path = path if path.exists() else root / "ringleaf" / path.relative_to(root)
+    return frozenset(_own_zeros(ast.parse(path.read_text()))) if path.exists() else frozenset()
+
+
+def _own_zeros(module: ast.Module) -> set[str]:
+    zeros = set()
+    for node in module.body:
+        match node:
+            case ast.Assign([ast.Name(name)], ast.Constant(0)):
+                zeros.add(name)
+    return zeros
+
+
+class _Finder:
+    """Finds the places of a module that can be changed, in the order of its text.
+
+    Args:
+        lines: The text.
+        zeros: Names of numbers that are 0.
+    """
+
+    def __init__(self, lines: list[str], zeros: frozenset[str]) -> None:
         self._raw = [line.encode() for line in lines]
+        self._zeros = zeros
 
     def spans(self, node: ast.AST) -> Iterator[Span]:
         yield from self._own(node)
@@ -98,6 +144,8 @@ class _Finder:
                 node.left, node.comparators[0], *COMPARISONS[type(node.ops[0])]
             )
         elif isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+            if isinstance(node.op, ast.Add | ast.Sub) and ast.unparse(node.right) in self._zeros:
+                return
             yield from self._between(node.left, node.right, *OPERATORS[type(node.op)])
         elif isinstance(node, ast.BoolOp):
             words = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
@@ -154,6 +202,8 @@ class _Finder:
 def _children(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the parts of a node in which changes would be noticed."""
     for name, value in ast.iter_fields(node):
+        if name == "comparators" and _asks_for_a_place(node):
+            continue
         if name in ("annotation", "returns", "decorator_list", "bases", "type_params"):
             continue
         for child in value if isinstance(value, list) else [value]:
@@ -161,7 +211,17 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
                 yield child
 
 
+def _asks_for_a_place(node: ast.AST) -> bool:
+    """Return whether a place in the arena is compared with 0: those there are begin far from it."""
+    match node:
+        case ast.Compare(left, [ast.Gt() | ast.Eq() | ast.NotEq()], [ast.Constant(0)]):
+            return re.search(r"(_AT|_at)\]?$", ast.unparse(left)) is not None
+    return False
+
+
 def _is_without_effect(node: ast.AST) -> bool:
+    if isinstance(node, ast.FunctionDef) and ONLY_HINTS.match(node.name):
+        return True
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom):
         return True
     if isinstance(node, ast.keyword):

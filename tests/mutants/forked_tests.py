@@ -1,7 +1,7 @@
 """Runs tests in copies of one process that has imported large libraries, and nothing of ours.
 
-Importing them takes most tests' time. A copy has its own folder and output, and a limit of its time
-on a processor, which does not depend on how busy the machine is.
+Importing them takes most tests' time. A copy has its own folder and output, and limits of its time
+on a processor, in all and for a test, which do not depend on how busy the machine is.
 """
 
 from __future__ import annotations
@@ -15,16 +15,46 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NoReturn, Self
+
+import pytest
 
 HEAVY = (
     "numpy", "numba", "torch", "hypothesis", "pytest", "yaml", "networkx", "matplotlib", "rich",
     "google.protobuf.message", "grpc", "finsy", "scapy.all", "pydantic", "typer",
 )  # fmt: skip
+
+
+class TooSlow(BaseException):
+    """A test has taken its time; Hypothesis, which would try again, lets it pass."""
+
+
+class TestLimit:
+    """A plug-in of pytest, by which a test fails that takes longer on a processor.
+
+    Args:
+        most_s: How long it may take.
+    """
+
+    def __init__(self, most_s: float) -> None:
+        self._most_s = most_s
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self) -> Iterator[None]:
+        """Limit a test with its fixtures."""
+        signal.signal(signal.SIGPROF, self._end)
+        signal.setitimer(signal.ITIMER_PROF, self._most_s)
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+    def _end(self, *_: object) -> NoReturn:
+        raise TooSlow(f"test: must take {self._most_s} s of a processor at most")
 
 
 class ForkedTests:
@@ -53,12 +83,31 @@ class ForkedTests:
         self._original.communicate()
 
     def run(
-        self, words: Sequence[str], at: Path, timeout_s: float, most_cpu_s: int | None
+        self,
+        words: Sequence[str],
+        at: Path,
+        timeout_s: float,
+        most_cpu_s: int | None,
+        test_cpu_s: float | None = None,
     ) -> tuple[int | None, str]:
-        """Run pytest in a folder; return its exit status, None at a limit, and what it printed."""
+        """Run pytest in a folder; return its exit status, None at a limit, and what it printed.
+
+        Args:
+            words: Its arguments.
+            at: The folder.
+            timeout_s: How long it may take.
+            most_cpu_s: How long on a processor.
+            test_cpu_s: How long one test may take on a processor, before it fails.
+        """
         assert self._original.stdin
         with tempfile.NamedTemporaryFile() as printed:
-            request = {"words": [*words], "at": str(at), "to": printed.name, "cpu_s": most_cpu_s}
+            request = {
+                "words": [*words],
+                "at": str(at),
+                "to": printed.name,
+                "cpu_s": most_cpu_s,
+                "test_cpu_s": test_cpu_s,
+            }
             self._original.stdin.write(json.dumps(request).encode() + b"\n")
             self._original.stdin.flush()
             pid = self._answer(None)
@@ -94,8 +143,6 @@ def serve() -> None:
 
 def become(request: dict[str, Any]) -> int:
     """Run the tests of a request; return pytest's exit status."""
-    import pytest
-
     os.setsid()
     target = os.open(request["to"], os.O_WRONLY)
     os.dup2(target, 1)
@@ -106,7 +153,8 @@ def become(request: dict[str, Any]) -> int:
     os.chdir(request["at"])
     os.environ["PYTHONPATH"] = request["at"]
     sys.path.insert(0, request["at"])
-    code = int(pytest.main(request["words"]))
+    limits = [TestLimit(request["test_cpu_s"])] if request["test_cpu_s"] else []
+    code = int(pytest.main(request["words"], plugins=limits))
     sys.stdout.flush()
     return code
 

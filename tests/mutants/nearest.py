@@ -15,6 +15,20 @@ MOST = 6
 """Files of tests that are tried with one change."""
 FAR = 4  # imports between a test and a file, beyond which the test says little of it
 AROUND = 8  # lines before and behind a changed one, whose words its tests may share
+OF_NUMBERS = "tests/test_layouts.py"
+"""A test of all files' numbered names, tried first where one of those changes."""
+FIRST = {
+    "ringleaf/views.py": ("tests/test_native.py",),
+    "ringleaf/native.py": ("tests/test_native.py",),
+    "ringleaf/compiled.py": ("tests/test_native.py",),
+    "hosts/rc/": ("tests/hosts/test_rc_steps.py",),
+    "networks/virtual/": (
+        "tests/networks/test_loop_parts.py",
+        "tests/networks/test_virtual_tiny.py",
+    ),
+}
+"""Tests that reach much of a folder, or a file, in a few seconds; they are tried first."""
+_NUMBERED = re.compile(r"[A-Z][A-Z0-9_]* = ")
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 ENOUGH = 3  # tests that import a file; with fewer, those that name it are tried, too
 
@@ -46,11 +60,16 @@ class Imports:
                 distances[test] = 1
             elif folder.search(title) or (not is_known and names.search(text)):
                 distances[test] = min(distances.get(test, FAR), 2)
-        around = (self._root / file).read_text().splitlines()[max(line - AROUND, 0) : line + AROUND]
-        words = {word.lower() for word in _WORD.findall("\n".join(around))}
-        return sorted(distances, key=lambda test: self._rank(test, distances[test], file, words))[
-            :MOST
-        ]
+        lines = (self._root / file).read_text().splitlines()
+        around = "\n".join(lines[max(line - AROUND, 0) : line + AROUND])
+        words = {word.lower() for word in _WORD.findall(around)}
+        found = sorted(distances, key=lambda test: self._rank(test, distances[test], file, words))
+        is_numbered = bool(line and _NUMBERED.match(lines[line - 1]))
+        first = [each for folder in FIRST if file.startswith(folder) for each in FIRST[folder]]
+        if is_numbered:
+            first.insert(0, OF_NUMBERS)
+        first = [each for each in first if each in self._tests]
+        return first + [each for each in found[:MOST] if each not in first]
 
     def _rank(
         self, test: str, distance: int, file: str, words: set[str]

@@ -66,12 +66,16 @@ class Tree:
         self._copies.close()
 
     def run(
-        self, suite: Suite, timeout_s: float, most_cpu_s: int | None = None
+        self,
+        suite: Suite,
+        timeout_s: float,
+        most_cpu_s: int | None = None,
+        test_cpu_s: float | None = None,
     ) -> tuple[int | None, str]:
         """Run tests; return pytest's exit status, None after a limit, and what it printed."""
         words = ["-x", "-q", "-p", "no:cacheprovider", *suite.tests]
         if not suite.compiled:
-            return self._copies.run(words, self.folder, timeout_s, most_cpu_s)
+            return self._copies.run(words, self.folder, timeout_s, most_cpu_s, test_cpu_s)
         process = subprocess.Popen(
             [sys.executable, "-m", "pytest", *words],
             cwd=self.folder,

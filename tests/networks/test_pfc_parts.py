@@ -13,6 +13,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
+from ringleaf.networks.virtual.fabric import places
 from ringleaf.networks.virtual.pfc.charges import (
     charge,
     discharge,
@@ -28,9 +29,10 @@ from ringleaf.networks.virtual.pfc.layout import (
     PAUSED_PS,
     PAUSES,
     ROW_WORDS,
+    SINCE_PS,
 )
 from ringleaf.networks.virtual.pfc.queues import eligible, pop_eligible
-from ringleaf.networks.virtual.pfc.tables import headroom_bytes, pause_rows
+from ringleaf.networks.virtual.pfc.tables import headroom_bytes, pause_rows, read_pauses
 from ringleaf.packets import make_pool, write_packet
 from ringleaf.pausing import Pausing
 from ringleaf.switches.engine.queues import LENGTHS, push
@@ -140,6 +142,28 @@ def test_thresholds_are_of_bytes_of_one_class_and_port() -> None:
     discharge(arena, at, 0, 2, 1, 0)
     assert row[ASKED] == 0
     assert row[PAUSES] == 1
+
+
+def test_a_pause_that_lasts_counts_up_to_now() -> None:
+    """The first port was paused for 300 ps, and is since 700 ps; the others are not any more.
+
+    Headroom has 2 us of 1.25 bytes per ns. The longest frame has 256 lanes of 4 bytes and 256
+    bytes of headers; on the line it has 24 more, and a pause has 84.
+    """
+    graph = build("leafspine,leaves=1,spines=0,hosts=2,host_rate=10G,delay=1us")
+    network = VirtualNetwork(graph, NetworkOptions(pfc=Pausing(10_000, 4_000), mtu=256))
+    network.meter()
+    arena, at = network.store.arena, network._network
+    rows = pause_rows(arena, at)
+    rows[:, PAUSED_PS], rows[:, SINCE_PS], rows[:, PAUSES] = 300, 700, 2
+    rows[0, PAUSED] = 1 << 3
+    found = read_pauses(arena, at, places(graph), 1000)
+    assert [each.paused_ps for each in found] == [600, 300, 300, 300]
+    assert {each.asked for each in found} == {2}
+    assert {each.headroom_bytes for each in found} == {2500 + 1280 + 24 + 84 + 2 * 1280}
+    assert [(each.node, each.peer) for each in found] == [
+        (each.node, each.peer) for each in places(graph)
+    ]
 
 
 def test_a_frame_is_about_the_classes_that_it_names() -> None:

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from ringleaf.errors import RingleafError
 from ringleaf.topologies.bisection import bisection
+from ringleaf.topologies.files import nccl_writing
+from ringleaf.topologies.files.export import rows_of
 from ringleaf.topologies.graph import hosts, link
 from ringleaf.topologies.registry import build, notes, parse
 
@@ -232,3 +234,22 @@ def test_any_mesh_of_xgmi_is_the_network(tmp_path: Path, data: st.DataObject) ->
     assert rates(build(write(tmp_path, sockets))) == {
         pair(f"gpu{a}", f"gpu{b}"): n * width for (a, b), n in counts.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("spec", "seen"),
+    [
+        ("torus2d,x=2,y=2,rate=160G", {'count="1"'}),  # NVLink 3 is 20 GB/s each way
+        ("torus2d,x=2,y=2,rate=480G", {'count="3"'}),
+        ("torus2d,x=2,y=2,rate=1G", {'count="1"'}),
+        ("leafspine,leaves=1,spines=0,hosts=2,rate=48G", {'link_width="4"'}),  # 12 Gbit/s a lane
+        ("leafspine,leaves=1,spines=0,hosts=2,rate=400G", {'link_width="16"'}),
+        ("leafspine,leaves=1,spines=0,hosts=2,rate=1G", {'link_width="1"'}),
+    ],
+)
+def test_links_are_as_many_nvlinks_or_lanes_as_their_rate_takes(spec: str, seen: set[str]) -> None:
+    text = nccl_writing.write(rows_of(build(spec)))
+    kind = "count" if "count=" in min(seen) else "link_width"
+    found = {word for line in text.splitlines() if "ringleaf_link" in line
+             for word in line.split() if word.startswith(f"{kind}=")}  # fmt: skip
+    assert found == seen

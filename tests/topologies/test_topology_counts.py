@@ -39,3 +39,20 @@ def test_hosts_that_must_find_room_choose_the_size() -> None:
     assert count("torus2d", hosts=128) == size("torus2d,x=16,y=8")
     with pytest.raises(TopologyError, match="fattree: hosts must be >= 1, got 0"):
         count("fattree", hosts=0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "needed", "found"),
+    [
+        ("bcube", 64, "bcube,n=8,k=1"),  # of 8^2, 4^3 and 3^4 servers, and 64 with fewer levels
+        ("bcube", 80, "bcube,n=9,k=1"),  # 9^2 = 3^4 = 81
+        ("bcube", 27, "bcube,n=3,k=2"),  # of 6^2, 3^3 and 3^4
+        ("bcube", 16, "bcube,n=4,k=1"),
+        ("bcube,n=4", 17, "bcube,n=4,k=2"),
+        ("bcube,k=2", 28, "bcube,n=4,k=2"),
+    ],
+)
+def test_bcube_has_the_fewest_servers_with_two_to_four_levels(
+    spec: str, needed: int, found: str
+) -> None:
+    assert count(spec, hosts=needed) == size(found)

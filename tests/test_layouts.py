@@ -1,0 +1,90 @@
+"""Numbers of words, codes and bits that count up by one have no two names for one number."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = (
+    "collectives", "experiments", "hosts", "ina", "networks", "ringleaf", "switches", "topologies",
+)  # fmt: skip
+SHARED = {
+    ("ringleaf/packets.py", "ENQUEUED_PS"),  # a packet is on a link, or in a queue
+    ("networks/live/state.py", "VECTORS_OF_MESSAGE"),  # sizes, as the next
+    ("experiments/estimate.py", "FLOAT32_BYTES"),
+}
+
+Number = tuple[str, str, int]
+"""A name, and its value: the name of a base, if there is one, and a number above it."""
+
+
+def value_of(node: ast.expr) -> tuple[str, int] | None:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return "", node.value
+    if isinstance(node, ast.Name):
+        return node.id, 0
+    match node:
+        case ast.BinOp(ast.Name(base), ast.Add(), ast.Constant(int(number))):
+            return base, number
+    return None
+
+
+def groups_of(text: str) -> Iterator[list[Number]]:
+    """Yield the numbers that a module names on adjacent lines."""
+    group: list[Number] = []
+    last = 0
+    for node in ast.parse(text).body:
+        match node:
+            case ast.Assign([ast.Name(name)], value) if name.isupper():
+                number = value_of(value)
+                if number is None:
+                    continue
+                if node.lineno != last + 1 and group:
+                    yield group
+                    group = []
+                group.append((name, *number))
+                last = node.end_lineno or 0
+    yield group
+
+
+def doubles_of(group: list[Number]) -> list[str]:
+    """Return names that have the number of the one before, in a sequence that counts up."""
+    steps = [b[2] - a[2] if a[1] == b[1] else None for a, b in pairwise(group)]
+    return [
+        group[place + 1][0]
+        for place, step in enumerate(steps)
+        if step == 0
+        and (2 in steps[max(place - 1, 0) : place] or 1 in steps[place + 1 : place + 2])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "doubles"),
+    [
+        ([0, 1, 2, 3], []),
+        ([0, 1, 3, 3], ["D"]),
+        ([0, 2, 2, 3], ["C"]),
+        ([1, 1, 2], ["B"]),
+        ([4, 8, 8, 2], []),
+        ([4, 8, 8], []),
+    ],
+)
+def test_doubles_are_found(numbers: list[int], doubles: list[str]) -> None:
+    assert doubles_of([(chr(65 + n), "", each) for n, each in enumerate(numbers)]) == doubles
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_number_has_two_names(folder: str) -> None:
+    found = []
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        file = path.relative_to(ROOT).as_posix()
+        if any(part.is_symlink() for part in path.parents if part != ROOT):
+            continue
+        for group in groups_of(path.read_text()):
+            found += [(file, name) for name in doubles_of(group)]
+    assert set(found) <= SHARED
