@@ -199,11 +199,12 @@ CASES = {
 
 
 def sends(schedule: Schedule, rank: int) -> str:
-    """Return what a rank sends; places in scratch memory are its, too."""
+    """Return what a rank sends to others; places in scratch memory are its, too."""
     found = defaultdict(list)
     for row in schedule.rows:
-        if row.src % schedule.ranks == rank:  # type: ignore[union-attr]
-            found[row.step, row.dst % schedule.ranks].append(row.chunk)  # type: ignore[union-attr]
+        src, dst = row.src % schedule.ranks, row.dst % schedule.ranks  # type: ignore[union-attr]
+        if src == rank != dst:
+            found[row.step, dst].append(row.chunk)
     return " ".join(
         f"{step}>{dst}:{','.join(map(str, sorted(chunks)))}"
         for (step, dst), chunks in sorted(found.items())
