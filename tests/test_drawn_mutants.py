@@ -151,7 +151,8 @@ def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Pat
         "tests/hosts/test_rc.py": "",
         "tests/hosts/test_users.py": "from ringleaf.hosts.rc.pacing import pace_slowly\n",
         "tests/hosts/test_order.py": "decide('aalo')",
-        "tests/hosts/test_else.py": "",
+        "hosts/schedulers/untold.py": f"wondrous = 1\n{'#' * 100}\n",
+        "tests/hosts/test_else.py": "wondrous",
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
@@ -161,6 +162,8 @@ def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Pat
     assert sorted(found[:2]) + found[2:] == [f"tests/hosts/{name}.py" for name in names]
     assert imports.tests_of("hosts/schedulers/aalo.py", 1) == ["tests/hosts/test_order.py"]
 
+    nobodys = imports.tests_of("hosts/schedulers/untold.py", 1)
+    assert nobodys[0] == "tests/hosts/test_else.py"  # no test names it, and this one has its words
     assert imports.tests_of("hosts/rc/words.py", 1)[0] == nearest.OF_NUMBERS
     assert nearest.OF_NUMBERS not in imports.tests_of("hosts/rc/words.py", 2)
 
