@@ -1,0 +1,49 @@
+"""A disk that is full: errors of traces and captures name the file that could not be written."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from ringleaf.disk import naming
+from ringleaf.networks.traces.pcap_write import PcapWriter
+from ringleaf.networks.traces.writer import ARRIVALS, TraceWriter
+
+FULL = Path("/dev/full")  # takes nothing: each write ends with ENOSPC
+
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
+
+
+def test_an_error_without_a_name_gets_one_and_others_keep_theirs() -> None:
+    with pytest.raises(OSError, match="'a.pcap'") as caught, naming(Path("a.pcap")):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.errno == errno.ENOSPC
+    with pytest.raises(OSError, match="'b.pcap'"), naming(Path("a.pcap")):
+        raise OSError(errno.EACCES, "Permission denied", "b.pcap")
+
+
+@needs_full
+def test_a_capture_on_a_full_disk_names_its_path(tmp_path: Path) -> None:
+    writer = PcapWriter(tmp_path / "port1.pcap")
+    writer.append(0, bytes(60))
+    (tmp_path / "port1.pcap").unlink()
+    (tmp_path / "port1.pcap").symlink_to(FULL)
+
+    with pytest.raises(OSError, match="port1.pcap") as caught:
+        writer.flush()
+    assert caught.value.errno == errno.ENOSPC
+
+
+@needs_full
+def test_a_trace_on_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    writer = TraceWriter(tmp_path / "trace")
+    arrivals = tmp_path / "trace" / ARRIVALS
+    arrivals.unlink()
+    arrivals.symlink_to(FULL)
+
+    with pytest.raises(OSError, match=ARRIVALS) as caught:
+        for order in range(10_000):
+            writer.received(order, 1, bytes(60), order)
+    assert caught.value.errno == errno.ENOSPC
