@@ -309,8 +309,8 @@ def _packets_s(
 
 
 def _coded_s(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int) -> float:
-    """Return the time in which codecs write and read messages, in the network and in the oracle."""
-    if algorithm.in_network or not (spec.compress or algorithm.name in CODED):
+    """Return the time of codecs, in the network and in the oracle, and of compressors."""
+    if not (spec.compress or algorithm.name in CODED):
         return 0.0
     return sent_bytes(algorithm, ranks, size_bytes) / CODED_BYTES_PER_S
 

@@ -16,6 +16,7 @@ from ringleaf.experiments import estimate
 from ringleaf.experiments.bounds.floor import Floor, Held, Task
 from ringleaf.experiments.needs import need_of
 from ringleaf.experiments.nic.need import need_of_nics
+from ringleaf.experiments.nic.spec import NicSpec
 from ringleaf.experiments.runner import Experiment
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
@@ -134,6 +135,7 @@ def _kinds(base: type[NetworkSpec]) -> Iterator[type[NetworkSpec]]:
 def test_every_kind_of_run_has_an_estimate() -> None:
     """`need_of` refuses what is no kind of its own."""
     assert {CollectiveSpec, JobsSpec, WorkloadSpec, TrainSpec} <= set(_kinds(NetworkSpec))
-    assert need_of.dispatch(TrainSpec) is need_of_script is not need_of_nics
+    assert need_of.dispatch(TrainSpec) is need_of_script
+    assert need_of.dispatch(NicSpec) is need_of_nics
     for kind in _kinds(NetworkSpec):
         assert need_of.dispatch(kind) is not need_of.dispatch(object), kind
