@@ -48,7 +48,7 @@ def declared() -> Iterator[Registry[object]]:
 
 
 REGISTRIES = list({id(each): each for each in declared()}.values())
-FAMILIES = {each.family: {*each.shipped(), *each._taken()} for each in REGISTRIES}
+FAMILIES = {each.family: set(each.shipped()) or set(each._taken()) for each in REGISTRIES}
 """Our members by family: files, or names that are taken if members are none."""
 
 TABLE: dict[str, dict[str, list[object]]] = yaml.safe_load(MEMBERS.read_text())

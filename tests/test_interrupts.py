@@ -27,7 +27,8 @@ RUN = ["run", "--topo", "leafspine,leaves=1,spines=1,hosts=2", "--algo", "ring",
 def signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Signals are heeded, as they may not be in the background; what is done to them is undone."""
     before = {number: signal.getsignal(number) for number in interrupts.SIGNALS}
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in interrupts.SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
     monkeypatch.setattr(interrupts, "_asked", None)
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     yield

@@ -216,7 +216,7 @@ SERVE = """
 import sys
 from ringleaf.experiments.commands.serve import serve
 serve(Path(sys.argv[1]) if sys.argv[1:] else None, p4info=None, address="127.0.0.1:0", first=1,
-      count=1, ports=8, cpu_port=None, emit=lambda line: print(line, flush=True))
+      count=1, ports=8, cpu_port=None, is_open=True, emit=lambda line: print(line, flush=True))
 """
 
 

@@ -53,11 +53,16 @@ def futures(rank: int) -> None:
     print("went through")
 
 
+def never_joins(_rank: int) -> None:
+    """Wait for the rank that has ended."""
+    dist.all_reduce(ones())
+
+
 def main() -> None:
     if HOW == "never-joins" and os.environ["RANK"] == "1":
         sys.exit(0)
     dist.init_process_group()
-    ways = (sizes, never_meet, raises, dies, sleeps, futures)
+    ways = (sizes, never_meet, raises, dies, sleeps, futures, never_joins)
     {way.__name__.replace("_", "-"): way for way in ways}[HOW](dist.get_rank())
 
 
