@@ -404,7 +404,7 @@ class Network:
                         free_packet(self.store.arena, packet)
                         self.send(host, next(iter(self.graph.adj[host])), data)
 
-    def run(self, reports: int, limit: int = 100_000) -> None:
+    def run(self, reports: int, limit: int = 1_000_000) -> None:
         """Run until the workers have reported so often; fail if they never do."""
         agents = [agent for party in self.parties for agent in party.agents]
         for _ in range(limit):

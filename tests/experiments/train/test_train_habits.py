@@ -117,7 +117,8 @@ def test_an_interrupt_leaves_no_traceback_no_rank_and_no_memory(tmp_path: Path) 
         "import os, time, torch, torch.distributed as dist\n"
         "dist.init_process_group()\n"
         "dist.all_reduce(torch.ones(1))\n"
-        f"print('pid', os.getpid(), os.environ['{FOLDER}'], flush=True)\n"
+        f"line = ' '.join(['pid', str(os.getpid()), os.environ['{FOLDER}']]) + chr(10)\n"
+        "os.write(1, line.encode())  # at once: the other rank writes, too\n"
         "time.sleep(600)\n"
     )
     command = [sys.executable, "-P", "-m", "ringleaf.experiments.commands.cli", "train"]
