@@ -58,7 +58,7 @@ class Sort:
 
 
 class Paces:
-    """What the last runs took, by sort and part."""
+    """The measures of the last runs, by sort and part."""
 
     def __init__(self, runs: Mapping[str, Iterable[Pair]] = {}) -> None:
         self._runs = {key: list(pairs)[-MOST_RUNS:] for key, pairs in runs.items()}

@@ -1,4 +1,4 @@
-"""Who does the runs of a sweep: this process, several of this machine, or a scheduler's workers.
+"""The processes of a sweep: this one, several of this machine, or a scheduler's workers.
 
 A run is done in a folder of its own, and its files come back as bytes (`apart.py`). If a worker
 dies, nothing is lost: another one does its run, and files are written here, once, when a run is

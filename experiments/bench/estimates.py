@@ -224,7 +224,7 @@ def _shared_bytes(process: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a process took: the peak of its resident memory, and the time of a processor."""
+    """The resources of a process: its peak of resident memory, and its time of a processor."""
 
     memory_bytes: int
     processor_s: float

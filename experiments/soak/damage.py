@@ -37,7 +37,7 @@ RESULTS = "results.csv"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run has left: its exit status, the table of results, and stderr."""
+    """The remains of a run: its exit status, the table of results, and stderr."""
 
     status: int
     results: str

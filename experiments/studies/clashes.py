@@ -1,4 +1,4 @@
-"""What clashes of hashed flows cost: `python -m ringleaf.experiments.studies.clashes`.
+"""The cost of hashed flows that clash: `python -m ringleaf.experiments.studies.clashes`.
 
 Routes are dealt by default: paths of hosts' flows are spread as evenly as they can be. Networks
 often hash flows instead (`ROUTES=ecmp`), so some links carry more than others. The study runs each

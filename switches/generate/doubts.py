@@ -1,4 +1,4 @@
-"""What no two switches need agree on: fields of headers that are not there, and time.
+"""Cases in which two switches may differ: fields of headers that are not there, and time.
 
 P4 leaves fields of invalid headers open, and BMv2 has its own clock. Where such a value only moves
 on, it shows in the output, and twins of the engine find it (`switches/fuzz/sieve.py`). Where a
@@ -50,7 +50,7 @@ _BLURRING = ("==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "d2b", "?")
 """Operations that may have the same outcome for all of a few different operands."""
 
 Place = Field | Named
-"""What holds a value: a field, or a register array as a whole."""
+"""A place of a value: a field, or a register array as a whole."""
 
 
 def is_clock(field: Field) -> bool:
@@ -216,7 +216,7 @@ def _ordered(fields: Iterable[Field]) -> list[Field]:
     return sorted(fields, key=lambda field: (field.header, field.name))
 
 
-# What flows where, and what decides.
+# The flow of values, and the conditions on them.
 
 
 def _flows(source: Source) -> Iterator[tuple[set[Place], set[Place]]]:

@@ -34,7 +34,7 @@ ENOUGH = 3  # tests that import a file; with fewer, those that name it are tried
 
 
 class Imports:
-    """Who imports whom, by the text of all files.
+    """The imports of all files, by their text.
 
     Args:
         root: The work tree.
@@ -116,7 +116,7 @@ class Imports:
 
     @cached_property
     def _direct(self) -> dict[str, set[str]]:
-        """What each file imports itself."""
+        """The imports that stand in each file itself."""
         known = {_module(file): file for file in sources(self._root)}
         helpers = sorted((self._root / "tests").rglob("*.py"))
         known |= {p.stem: p.relative_to(self._root).as_posix() for p in helpers}

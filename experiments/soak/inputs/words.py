@@ -39,7 +39,7 @@ NO_OPTIONS = frozenset({"--all", "--debug"})
 
 
 class WorkError(BaseException):
-    """What a command does once it has read its options."""
+    """A command's action, once it has read its options."""
 
 
 class FaultError(Exception):
