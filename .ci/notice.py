@@ -28,11 +28,11 @@ def pinned() -> list[str]:
 def licence_of(package: Distribution) -> str:
     """Return a package's licence as it declares it: an SPDX expression, or what it has instead."""
     about = package.metadata
-    if about["License-Expression"]:
-        return str(about["License-Expression"])
+    if expression := about.get("License-Expression"):
+        return str(expression)
     kinds = [kind for kind in about.get_all("Classifier", []) if kind.startswith("License :: ")]
     names = [kind.rpartition(" :: ")[2] for kind in kinds if kind != "License :: DFSG approved"]
-    first = next(iter((about["License"] or "").splitlines()), "")
+    first = next(iter((about.get("License") or "").splitlines()), "")
     return " or ".join(names) or first or "none declared"
 
 

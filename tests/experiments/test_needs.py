@@ -20,6 +20,7 @@ from ringleaf.experiments.soak.job_cases import draw_jobs
 from ringleaf.experiments.soak.nic_cases import draw_nics
 
 ROOT = Path(__file__).parents[2]
+JOBS = str(ROOT / "experiments" / "specs" / "live_jobs.yaml")
 SCRIPT = str(ROOT / "examples" / "training" / "ddp.py")
 WORDS = r"needs [\d.]+ [KMG]iB of memory, 50 MiB are free; take fewer hosts or smaller sizes"
 
@@ -83,7 +84,7 @@ def test_cases_of_a_soak_that_cannot_fit_are_refused(draw: Any, little: None) ->
     ("words", "has_time"),
     [
         (("run", "--topo", "fattree", "--size", "4K"), True),
-        (("run", "--spec", str(ROOT / "experiments" / "specs" / "live_jobs.yaml")), True),
+        (("run", "--spec", JOBS, "--net", "virtual"), True),
         (("train", "--topo", "fattree", SCRIPT), False),
         (("nic", "guo"), False),
     ],

@@ -12,11 +12,12 @@ import torch.distributed as dist
 def main(how: str, folder: str) -> None:
     dist.init_process_group()
     rank = dist.get_rank()
-    atexit.register(lambda: print(f"rank {rank} left", flush=True))
+    # In one piece even if Python's output has no buffer: print() would write the line's end apart.
+    atexit.register(lambda: sys.stdout.write(f"rank {rank} left\n"))
     if how == "message" and rank == 1:
         sys.exit("for a reason")
     if how == "thread":
-        threading.Timer(0.2, print, ["thread went through"]).start()
+        threading.Timer(0.2, sys.stdout.write, ["thread went through\n"]).start()
     with open(f"{folder}/{rank}.txt", "w") as file:
         file.write(f"{random.random()} {np.random.rand()}")
     sys.exit(7 if how == "status" and rank == 1 else None)
