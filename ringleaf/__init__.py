@@ -1,8 +1,8 @@
 """Ringleaf: collectives between hosts, and aggregation inside P4 switches, emulated.
 
-`run`, `sweep` and `load` do experiments from Python (`ringleaf.experiments.python`), and `time` is
-the virtual time in a training script (`ringleaf.experiments.train`). The modules
-beside this one are leaves that every package may import: errors, units, the arena, packets.
+`run`, `sweep` and `load` do experiments from Python (`ringleaf.experiments.runs.python`), and
+`time` is the virtual time in a training script (`ringleaf.experiments.workloads.train`). The
+modules beside this one are leaves that every package may import: errors, units, the arena, packets.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.python import Result, load, run, sweep
-    from ringleaf.experiments.train.now import time
+    from ringleaf.experiments.runs.python import Result, load, run, sweep
+    from ringleaf.experiments.workloads.train.now import time
 
 __all__ = ["Result", "load", "run", "sweep", "time"]
 __version__ = "0.1.0"

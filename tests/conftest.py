@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def _no_pace(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep what this machine's runs took out of tests, and what tests take out of the cache."""
-    from ringleaf.experiments import pace
+    from ringleaf.experiments.estimates import pace
 
     nowhere = tmp_path_factory.getbasetemp() / "no-pace" / pace.FILE
     monkeypatch.setattr(pace, "_path", lambda: nowhere)

@@ -29,8 +29,8 @@ HEAVY = (
     "matplotlib.backends.backend_pdf",
     "matplotlib.backends.backend_svg",
     "ringleaf.experiments.commands.cli",
-    "ringleaf.experiments.jobs.session",
-    "ringleaf.experiments.session",
+    "ringleaf.experiments.workloads.jobs.session",
+    "ringleaf.experiments.runs.session",
     "ringleaf.networks.virtual.network",
     "ringleaf.experiments.walk.page",
     "ringleaf.experiments.walk.text",
@@ -125,7 +125,8 @@ def become(request: dict[str, Any]) -> int:
     if "ranks" in request:
         return be_ranks(request["words"], request["ranks"])
     if not request["drawn"]:
-        from ringleaf.experiments import beside, drawing
+        from ringleaf.experiments.runs import drawer as beside
+        from ringleaf.experiments.runs import drawing
 
         beside.drawer = lambda: None
         drawing.draw = lambda *_, **__: []
@@ -171,7 +172,7 @@ def be_ranks(words: Sequence[str], ranks: int) -> int:
 
 def prepare_training(*, drawn: bool) -> None:
     """Have `ringleaf train` fork the process that makes ranks, which has PyTorch already."""
-    from ringleaf.experiments.train import command, drawing, processes
+    from ringleaf.experiments.workloads.train import command, drawing, processes
 
     setattr(processes, "subprocess", SimpleNamespace(Popen=ForkedForge))  # noqa: B010
     processes.END_S = 2.0  # as much as small scripts need
@@ -181,7 +182,7 @@ def prepare_training(*, drawn: bool) -> None:
 
 
 class ForkedForge:
-    """Stands for the `Popen` of `python -P -m ringleaf.experiments.train.forge WORDS`."""
+    """Stands for the `Popen` of `python -P -m ringleaf.experiments.workloads.train.forge WORDS`."""
 
     def __init__(
         self, command: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int]
@@ -195,7 +196,7 @@ class ForkedForge:
     def _be_forge(
         self, command: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int]
     ) -> NoReturn:
-        from ringleaf.experiments.train import forge
+        from ringleaf.experiments.workloads.train import forge
 
         first = 3
         for kept in (*sorted(pass_fds), os.sysconf("SC_OPEN_MAX")):

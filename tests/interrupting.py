@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringleaf.experiments.train.folder import find_stale
+from ringleaf.experiments.workloads.train.folder import find_stale
 
 LINE = re.compile(r"ringleaf: (interrupted|ended by SIGTERM); .+\n")
 STARTED = """

@@ -17,7 +17,7 @@ import typer
 from interrupting import COMMAND, LINE, Ending, end_at, heed_interrupts
 
 from ringleaf import interrupts
-from ringleaf.experiments.console import guard
+from ringleaf.experiments.runs.console import guard
 from ringleaf.interrupts import Ended
 
 RUN = ["run", "--topo", "leafspine,leaves=1,spines=1,hosts=2", "--algo", "ring", "--size", "64K"]

@@ -16,7 +16,7 @@ FOLDERS = (
 SHARED = {
     ("ringleaf/packets.py", "ENQUEUED_PS"),  # a packet is on a link, or in a queue
     ("networks/live/state.py", "VECTORS_OF_MESSAGE"),  # sizes, as the next
-    ("experiments/estimate.py", "FLOAT32_BYTES"),
+    ("experiments/estimates/estimate.py", "FLOAT32_BYTES"),
 }
 
 Number = tuple[str, str, int]

@@ -17,7 +17,7 @@ from ringleaf.compiled import compiled
 from ringleaf.experiments.explain.arrows import shares
 from ringleaf.experiments.explain.path import line_ps
 from ringleaf.experiments.figures.links import utilisation
-from ringleaf.experiments.results import LinkSeries
+from ringleaf.experiments.runs.results import LinkSeries
 from ringleaf.hosts.congestion import dcqcn_nic
 from ringleaf.hosts.congestion.control import (
     LINE_BPS,

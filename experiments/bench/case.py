@@ -50,10 +50,10 @@ def measure(case: BenchCase, began_s: float) -> Timing:
 
     from ringleaf.collectives.registry import find_algorithm
     from ringleaf.experiments.bounds.bounds import Bounds
-    from ringleaf.experiments.network import build_topology, connect
-    from ringleaf.experiments.placing import embedding_of
+    from ringleaf.experiments.setup.cabling import Cabling
+    from ringleaf.experiments.setup.network import build_topology, connect
+    from ringleaf.experiments.setup.placing import embedding_of
     from ringleaf.experiments.spec.options import resolve
-    from ringleaf.experiments.wires import Cabling
     from ringleaf.tensors import FLOAT32
     from ringleaf.topologies.graph import hosts
 

@@ -26,18 +26,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ringleaf.experiments.checks import count_nodes
-from ringleaf.experiments.console import say
-from ringleaf.experiments.estimate import LEAST_LINKS, start_s
-from ringleaf.experiments.graph import fit
-from ringleaf.experiments.needs import need_of
-from ringleaf.experiments.pace import PRIOR_S
+from ringleaf.experiments.estimates.estimate import LEAST_LINKS, start_s
+from ringleaf.experiments.estimates.needs import need_of
+from ringleaf.experiments.estimates.pace import PRIOR_S
+from ringleaf.experiments.runs.checks import count_nodes
+from ringleaf.experiments.runs.console import say
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.options import resolve_any
 from ringleaf.experiments.spec.workload import WorkloadSpec
-from ringleaf.experiments.train.need import need_of_script
-from ringleaf.experiments.train.spec import TrainSpec
+from ringleaf.experiments.workloads.graph.loading import fit
+from ringleaf.experiments.workloads.train.need import need_of_script
+from ringleaf.experiments.workloads.train.spec import TrainSpec
 
 Spec = CollectiveSpec | JobsSpec | WorkloadSpec
 
@@ -170,9 +170,9 @@ def read(given: Mapping[str, Any]) -> Spec:
 
 def carry_out(spec: Spec) -> None:
     """Do a run without a folder or figures."""
-    from ringleaf.experiments.jobs.runner import JobsExperiment
-    from ringleaf.experiments.runner import Experiment
-    from ringleaf.experiments.work.runner import WorkExperiment
+    from ringleaf.experiments.workloads.collective.experiment import Experiment
+    from ringleaf.experiments.workloads.graph.runner import WorkExperiment
+    from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
 
     if isinstance(spec, WorkloadSpec):
         WorkExperiment(spec).run(lambda *_: None, lambda _: None)

@@ -48,9 +48,9 @@ class Timing:
 
 def measure(path: Path, index: int, began_s: float) -> Timing:
     """Run one of a spec's cases, given by its index."""
-    from ringleaf.experiments.console import to_terminal
-    from ringleaf.experiments.jobs.runner import JobsExperiment
-    from ringleaf.experiments.jobs.session import JobsProgress
+    from ringleaf.experiments.runs.console import to_terminal
+    from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
+    from ringleaf.experiments.workloads.jobs.session import JobsProgress
 
     experiment = JobsExperiment(read_jobs(path))
     progress = JobsProgress(len(experiment.combinations), to_terminal(), done=index)

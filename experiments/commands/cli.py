@@ -15,12 +15,12 @@ import typer
 import ringleaf
 from ringleaf import interrupts, numba_blas
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.console import FAILURE, USAGE, complain, report, say
+from ringleaf.experiments.runs.console import FAILURE, USAGE, complain, report, say
 
 COMMANDS = {
     "run": "commands.run",
-    "train": "train.command",
-    "nic": "nic.command",
+    "train": "workloads.train.command",
+    "nic": "workloads.nic.command",
     "plot": "commands.plot",
     "compare": "commands.compare",
     "step": "stepper.command",
@@ -29,7 +29,7 @@ COMMANDS = {
     "grade": "commands.grade",
     "rows": "commands.rows",
     "topo": "commands.topo",
-    "workload": "workload.command",
+    "workload": "commands.workload.command",
     "replay": "commands.replay",
     "trace": "commands.trace",
     "dissector": "commands.dissector",

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.experiments.compare import (
+from ringleaf.experiments.runs.compare import (
     FILES,
     changed_options,
     compare,
@@ -19,8 +19,8 @@ from ringleaf.experiments.compare import (
     read,
     table,
 )
-from ringleaf.experiments.console import FAILURE, USAGE, Debug, guard, say
-from ringleaf.experiments.revisions import NOW, files_of, find_revision, run_files
+from ringleaf.experiments.runs.console import FAILURE, USAGE, Debug, guard, say
+from ringleaf.experiments.runs.revisions import NOW, files_of, find_revision, run_files
 from ringleaf.units import parse_fraction
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.console import FAILURE, Debug, guard, say
+from ringleaf.experiments.runs.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.walk.command import find_program, run_uncompiled
 from ringleaf.switches.bmv2.binaries import need_bmv2, need_v1model
 

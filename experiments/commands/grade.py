@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringleaf.errors import ConfigError, ScheduleError
-from ringleaf.experiments.console import FAILURE, Debug, guard, say
+from ringleaf.experiments.runs.console import FAILURE, Debug, guard, say
 
 if TYPE_CHECKING:
     from ringleaf.experiments.grade.assignment import Assignment

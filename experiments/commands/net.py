@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.experiments.programs.names import check_control, check_programs
+from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.spec.network import LANES, SWITCHES
 from ringleaf.plausible import link_delay, link_rate
 from ringleaf.shipped import built_program
@@ -103,7 +103,7 @@ def net_command(
     check_control(control or "", "control")
     if control and program is None:
         raise ConfigError(f"control: is for a program of yours, got {control!r} and no program")
-    from ringleaf.experiments.network import build_topology
+    from ringleaf.experiments.setup.network import build_topology
     from ringleaf.networks.mininet.preflight import check_machine
 
     topo, rate_bps = _rate(topo, rate, inject, hosts)

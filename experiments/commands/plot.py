@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from ringleaf.experiments.console import Debug, guard, say
 from ringleaf.experiments.figures.sheet import in_column
-from ringleaf.experiments.folder import REPORT, check_written, claim
-from ringleaf.experiments.lock import Lock
+from ringleaf.experiments.records.folder import REPORT, check_written, claim
+from ringleaf.experiments.records.lock import Lock
+from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.plausible import parse_column
 
 
@@ -32,7 +32,7 @@ def plot_command(
     check_written(folder)
     with Lock(folder, say):
         claim(folder, [REPORT])
-        from ringleaf.experiments.drawing import redraw
+        from ringleaf.experiments.runs.drawing import redraw
 
         with in_column(inches):
             redraw(folder)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.networks.traces.find import MANIFEST, find_traces
 from ringleaf.networks.traces.sizes import check_sizes
 from ringleaf.yaml_file import read_yaml

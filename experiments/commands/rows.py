@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ringleaf.errors import choose
-from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.runs.console import Debug, guard, say
 
 NAMES = (
     *("system", "algorithm", "synthesiser", "compressor", "sparse allreduce", "controller"),
@@ -35,7 +35,7 @@ def rows_command(
     was.
     """
     chosen = tuple(choose("rows", "kind", kind, NAMES) for kind in kinds or ())
-    from ringleaf.experiments.rows import plugin_rows, rows  # compiles controllers
+    from ringleaf.experiments.published.rows import plugin_rows, rows  # compiles controllers
 
     found = [*rows(chosen), *plugin_rows(chosen)]
     if as_json:

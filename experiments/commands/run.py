@@ -12,14 +12,14 @@ from typing import Annotated, Any
 import typer
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.beside import drawer
-from ringleaf.experiments.checks import check, count_nodes
-from ringleaf.experiments.console import FAILURE, Debug, guard, say
-from ringleaf.experiments.estimate import Need, need
-from ringleaf.experiments.folder import check_own
-from ringleaf.experiments.machines import Scheduler
-from ringleaf.experiments.needs import plain
-from ringleaf.experiments.pace import read_paces
+from ringleaf.experiments.estimates.estimate import Need, need
+from ringleaf.experiments.estimates.needs import plain
+from ringleaf.experiments.estimates.pace import read_paces
+from ringleaf.experiments.records.folder import check_own
+from ringleaf.experiments.runs.checks import check, count_nodes
+from ringleaf.experiments.runs.console import FAILURE, Debug, guard, say
+from ringleaf.experiments.runs.drawer import drawer
+from ringleaf.experiments.runs.machines import Scheduler
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.file import Case, read_cases
 from ringleaf.experiments.spec.jobs import JobsSpec
@@ -130,8 +130,8 @@ def _scheduler(
 def _run_all(
     cases: list[Case], name: str, emit: Emit, parallel: int, scheduler: Scheduler | None
 ) -> bool:
-    from ringleaf.experiments import sweep  # imports PyTorch, which takes a second
-    from ringleaf.experiments.workers import Crew
+    from ringleaf.experiments.runs import sweep  # imports PyTorch, which takes a second
+    from ringleaf.experiments.runs.workers import Crew
 
     return sweep.run(cases, name=name, emit=emit, crew=Crew(parallel, scheduler))
 
@@ -140,7 +140,7 @@ def _run_one(case: Case, spec: CollectiveSpec | JobsSpec | WorkloadSpec, emit: E
     """Perform one run. A live one has all cores for itself, and draws when it is done."""
     needs_drawer = spec.net == VIRTUAL and spec.figures
     with (drawer() if needs_drawer else None) or nullcontext() as beside:
-        from ringleaf.experiments import sweep  # imports PyTorch meanwhile
+        from ringleaf.experiments.runs import sweep  # imports PyTorch meanwhile
 
         return sweep.run_one(case, emit, beside=beside)
 
@@ -165,13 +165,13 @@ def _planned(spec: CollectiveSpec | JobsSpec | WorkloadSpec) -> tuple[dict[str, 
     if isinstance(spec, CollectiveSpec):
         return spec.plain(), _need(spec)
     if isinstance(spec, WorkloadSpec):
-        from ringleaf.experiments.work.runner import WorkExperiment
-        from ringleaf.experiments.work.session import plan as plan_work
+        from ringleaf.experiments.workloads.graph.runner import WorkExperiment
+        from ringleaf.experiments.workloads.graph.session import plan as plan_work
 
         work = WorkExperiment(spec)
         return plan_work(work), work.need
-    from ringleaf.experiments.jobs.runner import JobsExperiment
-    from ringleaf.experiments.jobs.session import plan
+    from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
+    from ringleaf.experiments.workloads.jobs.session import plan
 
     jobs = JobsExperiment(spec)
     return plan(jobs), jobs.need
@@ -179,7 +179,7 @@ def _planned(spec: CollectiveSpec | JobsSpec | WorkloadSpec) -> tuple[dict[str, 
 
 def _need(spec: CollectiveSpec) -> Need:
     """Return the estimated memory and time of a run."""
-    from ringleaf.experiments.network import build_topology, mean_distance
+    from ringleaf.experiments.setup.network import build_topology, mean_distance
 
     graph = build_topology(
         spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts

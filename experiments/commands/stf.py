@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.console import FAILURE, Debug, guard, say
+from ringleaf.experiments.runs.console import FAILURE, Debug, guard, say
 from ringleaf.switches.stf.parser import read_stf
 
 if TYPE_CHECKING:

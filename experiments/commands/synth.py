@@ -17,8 +17,8 @@ from ringleaf import interrupts
 from ringleaf.collectives.files.registry import find_format
 from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.console import Debug, guard, say
-from ringleaf.experiments.progress import Progress, progress
+from ringleaf.experiments.runs.console import Debug, guard, say
+from ringleaf.experiments.runs.progress import Progress, progress
 from ringleaf.plausible import link_delay, link_rate
 from ringleaf.units import PS_PER_S, PS_PER_US, format_size, parse_size, parse_time
 
@@ -76,8 +76,8 @@ def synth_command(
     file_format = None if out is None else find_format(out, "out")
     from ringleaf.collectives.synthesis.problem import Problem
     from ringleaf.collectives.synthesis.sketch import read_sketch
-    from ringleaf.experiments.network import build_topology
-    from ringleaf.experiments.wires import Cabling
+    from ringleaf.experiments.setup.cabling import Cabling
+    from ringleaf.experiments.setup.network import build_topology
 
     if sketch is not None and not member.takes_sketch:
         raise ConfigError(f"synth: {synthesiser} takes no sketch, got {str(sketch)!r}; take taccl")

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.console import Debug, guard, say
-from ringleaf.experiments.folder import write_text
+from ringleaf.experiments.records.folder import write_text
+from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.spec.options import OPTIONS, resolve
 from ringleaf.topologies.files.format import choose_format, find_format
 
@@ -50,7 +50,7 @@ def topo_show_command(
 ) -> None:
     """Draw a topology, on the terminal or to a file."""
     spec = resolve({"topo": topo} | ({"hosts": str(hosts)} if hosts is not None else {}))
-    from ringleaf.experiments.network import build_topology
+    from ringleaf.experiments.setup.network import build_topology
     from ringleaf.topologies.draw import draw
     from ringleaf.topologies.registry import notes
     from ringleaf.topologies.terminal import terminal
@@ -87,7 +87,7 @@ def topo_export_command(
     given = {"topo": topo, "rate": rate, "delay": delay}
     spec = resolve(given | ({"hosts": str(hosts)} if hosts is not None else {}))
     form = choose_format(name, out)
-    from ringleaf.experiments.network import build_topology
+    from ringleaf.experiments.setup.network import build_topology
     from ringleaf.topologies.files.export import rows_of
 
     graph = build_topology(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.walk import command as walk
 
 

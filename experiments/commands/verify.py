@@ -11,7 +11,7 @@ from ringleaf.collectives.files.registry import find_format
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.collectives.wires import Network
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.spec.kinds import whole_number
 from ringleaf.units import PS_PER_US
 
@@ -78,8 +78,8 @@ def verify_command(
 
 
 def _network(topo: str, ranks: int | None) -> Network:
-    from ringleaf.experiments.network import build_topology
-    from ringleaf.experiments.wires import Cabling
+    from ringleaf.experiments.setup.cabling import Cabling
+    from ringleaf.experiments.setup.network import build_topology
 
     return Cabling(build_topology(topo, rate_bps=RATE_BPS, delay_ps=DELAY_PS, hosts=ranks))
 

@@ -15,7 +15,7 @@ from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import INK, themed, to_svg, write_figure
 from ringleaf.experiments.figures.tasks import Task
-from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run, algorithms, rows_of
+from ringleaf.experiments.runs.results import CollectiveRow, LinkSeries, Run, algorithms, rows_of
 from ringleaf.topologies.graph import Role, kind, link, natural, switches
 from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ringleaf.experiments.figures.fonts import embedding
-from ringleaf.experiments.folder import claim_figure, write_bytes
+from ringleaf.experiments.records.folder import claim_figure, write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis

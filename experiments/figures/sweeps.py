@@ -29,7 +29,7 @@ from ringleaf.experiments.figures.looks import looks_of
 from ringleaf.experiments.figures.style import INK, mark_logarithmic, matplotlib_style, save
 from ringleaf.experiments.figures.tasks import Perform, Task, in_turn
 from ringleaf.experiments.figures.why import draw_time_space, draw_waterfalls
-from ringleaf.experiments.results import CollectiveRow, Run, algorithms, is_one_size, rows_of
+from ringleaf.experiments.runs.results import CollectiveRow, Run, algorithms, is_one_size, rows_of
 from ringleaf.units import PS_PER_US, format_size
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import Any
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.errors import ConfigError, TopologyError, choose
-from ringleaf.experiments.checks import count_nodes
+from ringleaf.experiments.runs.checks import count_nodes
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import resolve

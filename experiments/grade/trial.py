@@ -67,10 +67,10 @@ def attempt(options: Mapping[str, str], seconds: float) -> Outcome:
 
 def run(options: Mapping[str, str]) -> Outcome:
     """Run a case in this process."""
-    from ringleaf.experiments.checks import check
-    from ringleaf.experiments.network import connect
-    from ringleaf.experiments.runner import Experiment
+    from ringleaf.experiments.runs.checks import check
+    from ringleaf.experiments.setup.network import connect
     from ringleaf.experiments.spec.options import resolve
+    from ringleaf.experiments.workloads.collective.experiment import Experiment
 
     spec = resolve(options)
     check(spec, live=False)

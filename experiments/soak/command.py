@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.console import FAILURE, Debug, guard, say
+from ringleaf.experiments.runs.console import FAILURE, Debug, guard, say
 from ringleaf.safe_path import safe_path
 from ringleaf.units import PS_PER_S, parse_time
 

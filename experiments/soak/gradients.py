@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringleaf.experiments.data import TYPES, Noise
-from ringleaf.experiments.jobs.ledger import SHIFT, GradientLedger
+from ringleaf.experiments.checking.data import TYPES, Noise
+from ringleaf.experiments.workloads.jobs.ledger import SHIFT, GradientLedger
 from ringleaf.ina.systems import System
 from ringleaf.tensors import Array
 

@@ -10,16 +10,16 @@ from random import Random
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.errors import RingleafError
-from ringleaf.experiments.checks import count_nodes
-from ringleaf.experiments.data import TYPES
-from ringleaf.experiments.jobs.ledger import GradientLedger
-from ringleaf.experiments.needs import check_fits
-from ringleaf.experiments.network import fold_hierarchy, network_options
-from ringleaf.experiments.runner import Experiment
+from ringleaf.experiments.checking.data import TYPES
+from ringleaf.experiments.estimates.needs import check_fits
+from ringleaf.experiments.runs.checks import count_nodes
+from ringleaf.experiments.setup.network import fold_hierarchy, network_options
 from ringleaf.experiments.soak.gradients import MixedLedger
 from ringleaf.experiments.soak.job_cases import JobsCase, Round, Team, Training
 from ringleaf.experiments.soak.trial import Finding, is_forgetful, may_deadlock, try_run
 from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
 from ringleaf.hosts.scheduling.interface import Scheduler
 from ringleaf.hosts.scheduling.registry import find_scheduler
 from ringleaf.hosts.training.job import TrainingJob

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import ringleaf.experiments.nic.need  # noqa: F401  # its part of `check_fits`
+import ringleaf.experiments.workloads.nic.need  # noqa: F401  # its part of `check_fits`
 from ringleaf.errors import BackendError, DeadlockError, RingleafError
-from ringleaf.experiments.checks import count_nodes
-from ringleaf.experiments.needs import check_fits
-from ringleaf.experiments.network import common_options
-from ringleaf.experiments.nic.network import MakeSystem, NicNetwork, graph_of
-from ringleaf.experiments.nic.report import workload_of
-from ringleaf.experiments.nic.workload import Row, count_hosts
+from ringleaf.experiments.estimates.needs import check_fits
+from ringleaf.experiments.runs.checks import count_nodes
+from ringleaf.experiments.setup.network import common_options
 from ringleaf.experiments.soak.nic_cases import NicCase
 from ringleaf.experiments.soak.trial import Finding, Worn, may_deadlock
+from ringleaf.experiments.workloads.nic.network import MakeSystem, NicNetwork, graph_of
+from ringleaf.experiments.workloads.nic.report import workload_of
+from ringleaf.experiments.workloads.nic.workload import Row, count_hosts
 from ringleaf.networks.virtual import VirtualNetwork
 
 

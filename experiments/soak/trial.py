@@ -14,16 +14,16 @@ import networkx as nx
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, DeadlockError, RingleafError
-from ringleaf.experiments.checks import count_nodes
-from ringleaf.experiments.data import Inputs
-from ringleaf.experiments.needs import check_fits
-from ringleaf.experiments.network import connect
-from ringleaf.experiments.runner import Experiment, Measurement
+from ringleaf.experiments.checking.data import Inputs
+from ringleaf.experiments.estimates.needs import check_fits
+from ringleaf.experiments.runs.checks import count_nodes
+from ringleaf.experiments.setup.network import connect
 from ringleaf.experiments.soak.cases import SoakCase
 from ringleaf.experiments.soak.nic_cases import NicCase
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.console import Debug, guard, say
+from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.stepper.request import StepRequest, check_request
 from ringleaf.extras import require
 

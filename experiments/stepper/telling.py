@@ -14,12 +14,12 @@ from ringleaf.collectives.registry import find_algorithm
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.verify import demanded
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.network import build_topology, fold_hierarchy
-from ringleaf.experiments.placing import embedding_of
+from ringleaf.experiments.setup.cabling import Cabling
+from ringleaf.experiments.setup.network import build_topology, fold_hierarchy
+from ringleaf.experiments.setup.placing import embedding_of
 from ringleaf.experiments.stepper.request import TIMED, StepRequest, check_ranks, check_request
 from ringleaf.experiments.stepper.story import Goals, Story, members
 from ringleaf.experiments.stepper.transfers import first_buffers, transfer_frames
-from ringleaf.experiments.wires import Cabling
 from ringleaf.plausible import link_rate
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts

@@ -19,11 +19,11 @@ from ringleaf.collectives.choice import candidates
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.synthesis.algorithm import synthesised
 from ringleaf.collectives.synthesis.names import names as synthesised_names
-from ringleaf.experiments.console import say
 from ringleaf.experiments.explain.findings import Explained
-from ringleaf.experiments.results import CollectiveRow
-from ringleaf.experiments.runner import Experiment
+from ringleaf.experiments.runs.console import say
+from ringleaf.experiments.runs.results import CollectiveRow
 from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.experiment import Experiment
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import PS_PER_US
 

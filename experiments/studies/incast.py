@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
-from ringleaf.experiments.jobs.results import jain
+from ringleaf.experiments.workloads.jobs.results import jain
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.marking import Marking, parse_marking
 from ringleaf.networks.options import NetworkOptions

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringleaf.errors import ConfigError, RingleafError
-from ringleaf.experiments.console import FAILURE, complain, say
 from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style
+from ringleaf.experiments.runs.console import FAILURE, complain, say
 from ringleaf.topologies.registry import parse
 
 _HEADER = f"#{'ratio':>7}{'ours':>8}{'expected':>10}  topology"

@@ -19,14 +19,14 @@ import numpy as np
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError, RingleafError
-from ringleaf.experiments.data import TYPES, Noise, fill_all
-from ringleaf.experiments.jobs.results import JobRow
-from ringleaf.experiments.jobs.runner import JobsExperiment
-from ringleaf.experiments.network import connect
-from ringleaf.experiments.runner import Experiment
+from ringleaf.experiments.checking.data import TYPES, Noise, fill_all
+from ringleaf.experiments.setup.network import connect
 from ringleaf.experiments.spec.collective import DTYPES
 from ringleaf.experiments.spec.file import read_jobs
 from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.jobs.results import JobRow
+from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.units import PS_PER_US

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.experiments.bench.peers.process import Used, run_command
-from ringleaf.experiments.checks import count_nodes
-from ringleaf.experiments.console import FAILURE, INTERRUPTED, complain, say
-from ringleaf.experiments.estimate import need
+from ringleaf.experiments.estimates.estimate import need
 from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style
-from ringleaf.experiments.progress import Progress, progress
+from ringleaf.experiments.runs.checks import count_nodes
+from ringleaf.experiments.runs.console import FAILURE, INTERRUPTED, complain, say
+from ringleaf.experiments.runs.progress import Progress, progress
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.threads import count_cores
 from ringleaf.units import format_size, parse_size

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ringleaf.collectives.aggregate import in_network_allreduce
-from ringleaf.experiments.console import say
+from ringleaf.experiments.runs.console import say
 from ringleaf.hosts.plan import plans
 from ringleaf.ina.registry import find_system
 from ringleaf.marking import from_depth

@@ -28,7 +28,7 @@ from ringleaf.collectives.sparse.pairs import Residual
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
 from ringleaf.collectives.sparse.volumes import HEADERS, WORDS, Volume
 from ringleaf.errors import choose
-from ringleaf.experiments.converge.carrier import Carrier
+from ringleaf.experiments.workloads.converge.carrier import Carrier
 from ringleaf.tensors import Array, use_one_thread
 from ringleaf.units import PS_PER_US
 from ringleaf.yaml_file import read_yaml

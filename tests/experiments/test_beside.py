@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 from fake_network import FakeConnect
 
-from ringleaf.experiments import beside, drawing, session
-from ringleaf.experiments.beside import Drawer, drawer, serve
 from ringleaf.experiments.figures import tasks
 from ringleaf.experiments.figures.tasks import by_all_cores, in_turn
+from ringleaf.experiments.runs import drawer as beside
+from ringleaf.experiments.runs import drawing, session
+from ringleaf.experiments.runs.drawer import Drawer, drawer, serve
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K"}
 WAIT_S = 60

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-import ringleaf.experiments.estimate as estimate
-from ringleaf.experiments.data import Noise
-from ringleaf.experiments.network import connect
-from ringleaf.experiments.runner import Experiment
+import ringleaf.experiments.estimates.estimate as estimate
+from ringleaf.experiments.checking.data import Noise
+from ringleaf.experiments.setup.network import connect
 from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.experiment import Experiment
 from ringleaf.tensors import FLOAT32, Array
 
 ELEMENTS = 4096

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ringleaf.errors import ConfigError, RingleafError
-from ringleaf.experiments import machine, needs
-from ringleaf.experiments.checks import check, count_nodes
-from ringleaf.experiments.estimate import check_memory, format_wait
+from ringleaf.experiments.estimates import machine, needs
+from ringleaf.experiments.estimates.estimate import check_memory, format_wait
+from ringleaf.experiments.runs.checks import check, count_nodes
 from ringleaf.experiments.spec.file import read_cases
 from ringleaf.experiments.spec.options import resolve, resolve_any
 from ringleaf.networks.mininet import preflight

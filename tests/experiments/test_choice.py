@@ -8,11 +8,11 @@ from ringleaf.collectives.choice import candidates
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
-from ringleaf.experiments import table
 from ringleaf.experiments.bounds.bounds import Bounds
-from ringleaf.experiments.runner import Experiment
+from ringleaf.experiments.runs import table
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.studies import best, regret
+from ringleaf.experiments.workloads.collective.experiment import Experiment
 from ringleaf.topologies import registry
 from ringleaf.units import PS_PER_US
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments import claims
-from ringleaf.experiments.claims import Claimed
-from ringleaf.experiments.rows import shapes
+from ringleaf.experiments.published import claims
+from ringleaf.experiments.published.claims import Claimed
+from ringleaf.experiments.published.rows import shapes
 from ringleaf.experiments.studies.schedulers import CLAIMS
 
 NONE, DIRECTION, MAGNITUDE = Claimed

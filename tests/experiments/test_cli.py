@@ -15,10 +15,10 @@ import pytest
 from typed import ROOT, typed
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments import drawing
 from ringleaf.experiments.commands import cli
 from ringleaf.experiments.commands import run as run_command
-from ringleaf.experiments.estimate import hops
+from ringleaf.experiments.estimates.estimate import hops
+from ringleaf.experiments.runs import drawing
 from ringleaf.experiments.spec.options import OPTIONS, resolve
 
 SMALL = ("--topo", "leafspine,leaves=2,spines=1,hosts=2", "--size", "1K")

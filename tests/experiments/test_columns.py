@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments import columns, table
-from ringleaf.experiments.columns import Columns, fold
-from ringleaf.experiments.jobs import table as of_jobs
-from ringleaf.experiments.work import table as of_work
-from ringleaf.experiments.work.accounts import WorkRow
+from ringleaf.experiments.records import columns
+from ringleaf.experiments.records.columns import Columns, fold
+from ringleaf.experiments.runs import table
+from ringleaf.experiments.workloads.graph import table as of_work
+from ringleaf.experiments.workloads.graph.accounts import WorkRow
+from ringleaf.experiments.workloads.jobs import table as of_jobs
 
 SOME = (("name", "", 6), ("size", "(B)", 8), ("time", "(us)", 8), ("more", "", 4))
 

@@ -13,10 +13,10 @@ from typed import ROOT, typed
 from typer.testing import CliRunner
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import drawing
 from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.commands.cli import make_app
-from ringleaf.experiments.compare import (
+from ringleaf.experiments.runs import drawing
+from ringleaf.experiments.runs.compare import (
     Change,
     changed_options,
     compare,

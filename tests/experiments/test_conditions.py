@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringleaf.experiments.conditions import unlike_hardware
+from ringleaf.experiments.runs.conditions import unlike_hardware
 from ringleaf.experiments.spec.options import resolve, resolve_jobs
 
 

@@ -19,11 +19,11 @@ from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.errors import ScheduleError
-from ringleaf.experiments import confirm, scrutiny
-from ringleaf.experiments.confirm import confirms
-from ringleaf.experiments.data import TYPES, Given, Inputs, Noise, make_tensors, whole
-from ringleaf.experiments.judge import Judge
-from ringleaf.experiments.verdict import Tolerance
+from ringleaf.experiments.checking import confirm, scrutiny
+from ringleaf.experiments.checking.confirm import confirms
+from ringleaf.experiments.checking.data import TYPES, Given, Inputs, Noise, make_tensors, whole
+from ringleaf.experiments.checking.judge import Judge
+from ringleaf.experiments.checking.verdict import Tolerance
 from ringleaf.tensors import (
     FLOAT32,
     INT32,

@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments.data import Sparsity, make_tensors
+from ringleaf.experiments.checking.data import Sparsity, make_tensors
 from ringleaf.tensors import as_arrays
 
 

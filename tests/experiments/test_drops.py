@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments import drops
+from ringleaf.experiments.records import drops
 from ringleaf.networks.outcome import Drop
 from ringleaf.units import PS_PER_US
 

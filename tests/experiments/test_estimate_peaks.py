@@ -10,9 +10,9 @@ import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import needs
 from ringleaf.experiments.bench.estimates import JOBS, WORKLOADS
-from ringleaf.experiments.checks import check
+from ringleaf.experiments.estimates import needs
+from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.spec.options import resolve_jobs
 
 DRAWN = Random(1).sample(

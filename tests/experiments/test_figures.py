@@ -22,8 +22,8 @@ from ringleaf.experiments.figures.links import (
 )
 from ringleaf.experiments.figures.style import INK, matplotlib_style, themed
 from ringleaf.experiments.figures.sweeps import draw_all, draw_busbw, draw_time
-from ringleaf.experiments.report import render
-from ringleaf.experiments.results import CollectiveRow, LinkSeries, Run
+from ringleaf.experiments.runs.report import render
+from ringleaf.experiments.runs.results import CollectiveRow, LinkSeries, Run
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.topologies import draw as topology
 from ringleaf.topologies import registry

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.experiments import folder, session
 from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.figures.style import SUFFIXES
-from ringleaf.experiments.folder import (
+from ringleaf.experiments.records import folder
+from ringleaf.experiments.records.folder import (
     FILES,
     PLAN,
     RunFolder,
@@ -27,7 +27,8 @@ from ringleaf.experiments.folder import (
     remove_earlier,
     write_text,
 )
-from ringleaf.experiments.results import Run
+from ringleaf.experiments.runs import session
+from ringleaf.experiments.runs.results import Run
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K"}
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from scapy.utils import RawPcapNgReader
 
-from ringleaf.experiments import sweep
-from ringleaf.experiments.held import as_html, tell
-from ringleaf.experiments.python import Result
+from ringleaf.experiments.records.pauses import as_html, tell
+from ringleaf.experiments.runs import sweep
+from ringleaf.experiments.runs.python import Result
 
 NETWORK = {"topo": "leafspine,leaves=1,spines=0,hosts=4", "delay": "100ns"}
 MODEL = "name: small\nlayers: [{elements: 60000, forward: 2us, backward: 2us}]\n"

@@ -21,10 +21,10 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.collectives.slack import codec_slack, sum_error_bound
-from ringleaf.experiments import judge, scrutiny
-from ringleaf.experiments.data import make_tensors
-from ringleaf.experiments.judge import Judge
-from ringleaf.experiments.verdict import Tolerance
+from ringleaf.experiments.checking import judge, scrutiny
+from ringleaf.experiments.checking.data import make_tensors
+from ringleaf.experiments.checking.judge import Judge
+from ringleaf.experiments.checking.verdict import Tolerance
 from ringleaf.tensors import Array
 
 NAN, INF = math.nan, math.inf

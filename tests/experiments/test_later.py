@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments.later import Later
+from ringleaf.experiments.checking.deferred import Later
 from ringleaf.tensors import Array
 
 ITEM_BYTES = 4

@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from ringleaf.experiments.commands import cli
-from ringleaf.experiments.console import guard
+from ringleaf.experiments.runs.console import guard
 
 ERRORS = {
     "memory: there is not enough": MemoryError(),

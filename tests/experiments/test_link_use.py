@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from ringleaf.experiments import link_use, session
-from ringleaf.experiments.link_use import LinkUse, as_csv, as_html, from_csv, tell, uses_of
-from ringleaf.experiments.results import read_run
+from ringleaf.experiments.records import link_use
+from ringleaf.experiments.records.link_use import LinkUse, as_csv, as_html, from_csv, tell, uses_of
+from ringleaf.experiments.runs import session
+from ringleaf.experiments.runs.results import read_run
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.networks.outcome import Drop
 from ringleaf.topologies.registry import build

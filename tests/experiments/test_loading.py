@@ -10,7 +10,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from ringleaf.experiments import loading
+from ringleaf.experiments.runs import loading
 from ringleaf.experiments.spec.options import resolve
 from ringleaf.switches.program import Program
 
@@ -41,7 +41,7 @@ def test_a_helper_gets_the_programs_and_may_fail(
     monkeypatch.setattr(loading, "stage", lambda: loading.COMPILING)
     loading.load(resolve({"algo": "ring,switchml,tree", "lanes": "64", "topo": "fattree"}))
     *options, arguments = helper.read_text().splitlines()
-    assert options == ["-P", "-m", "ringleaf.experiments.loading"]
+    assert options == ["-P", "-m", "ringleaf.experiments.runs.loading"]
     assert json.loads(arguments) == [[[], ["switchml"], []], 64, "forward"]
     assert prepared == ["forward", "switchml-64"]
 

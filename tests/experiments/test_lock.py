@@ -15,15 +15,16 @@ import pytest
 from fake_network import FakeConnect
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import lock, session
-from ringleaf.experiments.folder import RunFolder, check_own
-from ringleaf.experiments.lock import Lock, check_free
+from ringleaf.experiments.records import lock
+from ringleaf.experiments.records.folder import RunFolder, check_own
+from ringleaf.experiments.records.lock import Lock, check_free
+from ringleaf.experiments.runs import session
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring", "size": "1K"}
 HOLD = """
 import sys, time
 from pathlib import Path
-from ringleaf.experiments.lock import Lock
+from ringleaf.experiments.records.lock import Lock
 kept = Lock(Path(sys.argv[1]), print)
 print("held", flush=True)
 sys.stdin.read()

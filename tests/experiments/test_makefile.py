@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments import table
+from ringleaf.experiments.runs import table
 from ringleaf.experiments.spec.options import OPTIONS
 from ringleaf.experiments.spec.texts import make_help
 from ringleaf.topologies.registry import TOPOLOGIES

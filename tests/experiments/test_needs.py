@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import needs
 from ringleaf.experiments.bench.estimates import ON, WORKLOADS, cases, read
-from ringleaf.experiments.checks import check, count_nodes
 from ringleaf.experiments.commands import cli
-from ringleaf.experiments.needs import need_of
+from ringleaf.experiments.estimates import needs
+from ringleaf.experiments.estimates.needs import need_of
+from ringleaf.experiments.runs.checks import check, count_nodes
 from ringleaf.experiments.soak.any_case import draw_any
 from ringleaf.experiments.soak.command import try_plain
 from ringleaf.experiments.soak.job_cases import draw_jobs
@@ -115,8 +115,8 @@ def test_twice_the_data_of_a_workload_takes_twice_the_tensors() -> None:
 
 
 def test_each_rank_of_a_script_takes_its_processes_memory() -> None:
-    from ringleaf.experiments.train.need import need_of_script
-    from ringleaf.experiments.train.spec import TrainSpec
+    from ringleaf.experiments.workloads.train.need import need_of_script
+    from ringleaf.experiments.workloads.train.spec import TrainSpec
 
     def memory(ranks: int) -> int:
         spec = TrainSpec.read({"topo": "fattree", "ranks": str(ranks)})

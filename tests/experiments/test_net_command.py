@@ -29,7 +29,7 @@ def test_what_hosts_inject_divides_their_ports(monkeypatch: pytest.MonkeyPatch) 
         built.append((topo, rate_bps))
         raise ConfigError("far enough")
 
-    monkeypatch.setattr("ringleaf.experiments.network.build_topology", build)
+    monkeypatch.setattr("ringleaf.experiments.setup.network.build_topology", build)
     with pytest.raises(ConfigError, match="far enough"):
         net_command("torus2d,x=3,y=3", inject="40M")
 

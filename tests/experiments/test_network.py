@@ -1,6 +1,6 @@
 import pytest
 
-from ringleaf.experiments.network import build_topology, fold_hierarchy
+from ringleaf.experiments.setup.network import build_topology, fold_hierarchy
 from ringleaf.topologies.graph import hosts, neighbors, switches
 from ringleaf.topologies.routing import path
 

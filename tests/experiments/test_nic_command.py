@@ -11,12 +11,12 @@ import pytest
 from typed import ROOT, typed
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.nic.embedding import WORKLOAD as GUO
-from ringleaf.experiments.nic.pipeline import WORKLOAD as FCSN
-from ringleaf.experiments.nic.reference import check_exact, zipf
-from ringleaf.experiments.nic.results import read_results
-from ringleaf.experiments.nic.spec import read_spec
-from ringleaf.experiments.nic.workload import Workload
+from ringleaf.experiments.workloads.nic.embedding import WORKLOAD as GUO
+from ringleaf.experiments.workloads.nic.pipeline import WORKLOAD as FCSN
+from ringleaf.experiments.workloads.nic.reference import check_exact, zipf
+from ringleaf.experiments.workloads.nic.results import read_results
+from ringleaf.experiments.workloads.nic.spec import read_spec
+from ringleaf.experiments.workloads.nic.workload import Workload
 from ringleaf.hosts.nic.registry import OFFLOADS
 
 SMALL = ("--topo", "leafspine,leaves=1,spines=1,hosts=3")
@@ -68,7 +68,7 @@ def test_a_wrong_result_ends_with_an_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "ringleaf.experiments.nic.pipeline.infer", lambda layers, samples: samples[:, :8]
+        "ringleaf.experiments.workloads.nic.pipeline.infer", lambda layers, samples: samples[:, :8]
     )
     done = typed("nic", "fcsn", *SMALL, *FCSN_WORDS, "--out", tmp_path)
     assert done.returncode == 1

@@ -13,11 +13,11 @@ from test_cli import call
 from typed import ROOT
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import drawing
 from ringleaf.experiments.commands import run as run_command
+from ringleaf.experiments.runs import drawing
 from ringleaf.experiments.spec.options import OPTIONS
 from ringleaf.experiments.studies import nodes
-from ringleaf.experiments.work.placement import place_ranks
+from ringleaf.experiments.workloads.graph.placement import place_ranks
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build, parse
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.chance import scrambled, spread64
-from ringleaf.experiments import noise
-from ringleaf.experiments.noise import fill, make_keys
+from ringleaf.experiments.checking import noise
+from ringleaf.experiments.checking.noise import fill, make_keys
 
 SEGMENT = 1 << 32
 FLOATS, INTEGERS = np.dtype(np.float32), np.dtype(np.int32)

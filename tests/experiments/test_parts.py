@@ -12,19 +12,19 @@ from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.critical_path import sent_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective
-from ringleaf.experiments import estimate
 from ringleaf.experiments.bounds.floor import Floor, Held, Task
-from ringleaf.experiments.needs import need_of
-from ringleaf.experiments.nic.need import need_of_nics
-from ringleaf.experiments.nic.spec import NicSpec
-from ringleaf.experiments.runner import Experiment
+from ringleaf.experiments.estimates import estimate
+from ringleaf.experiments.estimates.needs import need_of
 from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import OPTIONS, resolve
 from ringleaf.experiments.spec.workload import WorkloadSpec
-from ringleaf.experiments.train.need import need_of_script
-from ringleaf.experiments.train.spec import TrainSpec
+from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.nic.need import need_of_nics
+from ringleaf.experiments.workloads.nic.spec import NicSpec
+from ringleaf.experiments.workloads.train.need import need_of_script
+from ringleaf.experiments.workloads.train.spec import TrainSpec
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.ways import Ways

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf import compiling
-from ringleaf.experiments.jobs.session import JobsProgress
-from ringleaf.experiments.progress import PRIOR_S, Progress
+from ringleaf.experiments.runs.progress import PRIOR_S, Progress
+from ringleaf.experiments.workloads.jobs.session import JobsProgress
 
 
 class Clock:
@@ -136,7 +136,7 @@ def test_a_narrow_terminal_keeps_the_time_left(monkeypatch: pytest.MonkeyPatch) 
     progress = Progress(1.0, drawn.append, Clock())
     for columns, bar in ((40, 7), (30, 0)):
         monkeypatch.setattr(
-            "ringleaf.experiments.progress.columns", lambda columns=columns: columns
+            "ringleaf.experiments.runs.progress.columns", lambda columns=columns: columns
         )
         progress.begin("ring, 4 MiB", 0.5, 0.5)
         assert drawn[-1] == f"\r\x1b[Kring, 4 MiB  {'╌' * bar} 0 %, about 1 s left\r"

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import revisions
-from ringleaf.experiments.revisions import find_revision
+from ringleaf.experiments.runs import revisions
+from ringleaf.experiments.runs.revisions import find_revision
 
 ROOT = Path(__file__).resolve().parents[2]
 CLI = "ringleaf.experiments.commands.cli"

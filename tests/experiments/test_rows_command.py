@@ -10,7 +10,7 @@ from pathlib import Path
 from typed import typed
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.rows import KINDS, reasons, rows, shapes
+from ringleaf.experiments.published.rows import KINDS, reasons, rows, shapes
 from ringleaf.experiments.spec.options import resolve
 
 ROOT = Path(__file__).resolve().parents[2]

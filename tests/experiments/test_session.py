@@ -15,10 +15,10 @@ import torch
 from fake_network import FakeConnect
 
 from ringleaf.errors import ConfigError, TopologyError
-from ringleaf.experiments import drawing, results, session, table
 from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.figures.tasks import Perform
-from ringleaf.experiments.results import Run
+from ringleaf.experiments.runs import drawing, results, session, table
+from ringleaf.experiments.runs.results import Run
 from ringleaf.topologies.graph import link
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K,4K"}

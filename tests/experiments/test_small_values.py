@@ -11,11 +11,11 @@ import ringleaf
 from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.collectives.definition import demands
 from ringleaf.collectives.schedule import Collective
-from ringleaf.experiments import session
-from ringleaf.experiments.confirm import confirms
-from ringleaf.experiments.data import Given
-from ringleaf.experiments.results import CollectiveRow
-from ringleaf.experiments.verdict import Tolerance
+from ringleaf.experiments.checking.confirm import confirms
+from ringleaf.experiments.checking.data import Given
+from ringleaf.experiments.checking.verdict import Tolerance
+from ringleaf.experiments.runs import session
+from ringleaf.experiments.runs.results import CollectiveRow
 
 TOPO = "leafspine,leaves=1,spines=1,hosts=3"
 FIXED = ("atp", "netreduce", "sharp")

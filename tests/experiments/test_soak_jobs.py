@@ -9,7 +9,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments.jobs.ledger import GradientLedger
 from ringleaf.experiments.soak import command, job_trial
 from ringleaf.experiments.soak.any_case import AnyCase, draw_any
 from ringleaf.experiments.soak.cases import SoakCase, Trouble
@@ -23,6 +22,7 @@ from ringleaf.experiments.soak.job_cases import (
 )
 from ringleaf.experiments.soak.nic_cases import NicCase
 from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
 from ringleaf.networks.endpoints.training import TrainingDirector
 from ringleaf.topologies.registry import count
 from ringleaf.units import FOREVER_PS

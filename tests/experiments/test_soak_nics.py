@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.arena import Arena
-from ringleaf.experiments.nic.reference import Floats, Indices
-from ringleaf.experiments.nic.report import workload_of
 from ringleaf.experiments.soak.any_case import AnyCase
 from ringleaf.experiments.soak.cases import Trouble
 from ringleaf.experiments.soak.command import follow, shrink
 from ringleaf.experiments.soak.nic_cases import NicCase, draw_nics
 from ringleaf.experiments.soak.nic_trial import try_nics
+from ringleaf.experiments.workloads.nic.reference import Floats, Indices
+from ringleaf.experiments.workloads.nic.report import workload_of
 from ringleaf.topologies.registry import count
 
 SMALL = NicCase(
@@ -48,7 +48,7 @@ def test_exchanges_and_pipelines_survive_trouble() -> None:
 
 def test_a_wrong_table_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gradients that the reference forgets."""
-    reference = "ringleaf.experiments.nic.reference.Reference.apply"
+    reference = "ringleaf.experiments.workloads.nic.reference.Reference.apply"
     monkeypatch.setattr(reference, lambda self, lookups, gradients: None)
     assert [each.what for each in try_nics(SMALL)] == ["wrong", "wrong"]
 

@@ -12,11 +12,12 @@ from fake_network import FakeConnect
 
 from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
 from ringleaf.errors import ConfigError
-from ringleaf.experiments import results, session, sweep, swept_files
 from ringleaf.experiments.figures import sorting
 from ringleaf.experiments.figures import sparse as sparse_figure
-from ringleaf.experiments.results import Run
-from ringleaf.experiments.session import Emit
+from ringleaf.experiments.runs import results, session, sweep
+from ringleaf.experiments.runs import sweep_files as swept_files
+from ringleaf.experiments.runs.results import Run
+from ringleaf.experiments.runs.session import Emit
 from ringleaf.experiments.spec.file import read_cases, swept
 from ringleaf.experiments.spec.options import resolve
 

@@ -17,11 +17,11 @@ from ringleaf.collectives.synthesisers import tacos
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import make_app
-from ringleaf.experiments.jobs.runner import JobsExperiment
-from ringleaf.experiments.network import build_topology
+from ringleaf.experiments.setup.cabling import Cabling
+from ringleaf.experiments.setup.network import build_topology
 from ringleaf.experiments.spec.jobs import JobsSpec
-from ringleaf.experiments.wires import Cabling
-from ringleaf.experiments.work.schedules import Scheduling
+from ringleaf.experiments.workloads.graph.schedules import Scheduling
+from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
 from ringleaf.hosts.workload.graph import Call
 from ringleaf.hosts.workload.matched import Meeting
 from ringleaf.topologies.graph import hosts

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ringleaf.experiments import session
+from ringleaf.experiments.runs import session
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,6 @@ import pytest
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.style import matplotlib_style
-from ringleaf.experiments.jobs.results import Combination, JobsCase
-from ringleaf.experiments.jobs.timeline import FORWARD, QUEUED, WIRE, Span
 from ringleaf.experiments.spec.file import read_cases
 from ringleaf.experiments.spec.options import resolve_jobs
 from ringleaf.experiments.studies.tensorexpress import (
@@ -27,6 +25,8 @@ from ringleaf.experiments.studies.tensorexpress import (
     ratios,
     table,
 )
+from ringleaf.experiments.workloads.jobs.results import Combination, JobsCase
+from ringleaf.experiments.workloads.jobs.timeline import FORWARD, QUEUED, WIRE, Span
 from ringleaf.units import PS_PER_MS
 
 HERE = Condition(2, "small", 4, 20_000_000_000)

@@ -11,8 +11,8 @@ from test_cli import call
 from typed import ROOT
 
 import ringleaf as package
-from ringleaf.experiments import drawing
 from ringleaf.experiments.commands import run as run_command
+from ringleaf.experiments.runs import drawing
 from ringleaf.topologies.graph import hosts, link
 from ringleaf.topologies.registry import build
 

@@ -15,11 +15,11 @@ from test_cli import call, ringleaf
 from typed import ROOT
 
 import ringleaf as package
-from ringleaf.experiments import drawing
 from ringleaf.experiments.commands import run as run_command
-from ringleaf.experiments.runner import Experiment
+from ringleaf.experiments.runs import drawing
+from ringleaf.experiments.runs.sweep import _finished
 from ringleaf.experiments.spec.options import resolve
-from ringleaf.experiments.sweep import _finished
+from ringleaf.experiments.workloads.collective.experiment import Experiment
 from ringleaf.topologies.files.format import FORMATS, written
 
 FOLDER = ROOT / "examples" / "topologies"

@@ -14,11 +14,12 @@ from distributed import LocalCluster
 from distributed.security import Security
 
 from ringleaf.errors import BackendError, ConfigError, TopologyError
-from ringleaf.experiments import pool, sweep, swept_files
-from ringleaf.experiments.apart import Leavings
-from ringleaf.experiments.machines import Scheduler
-from ringleaf.experiments.pool import Pool, Worker, run_here
-from ringleaf.experiments.workers import Crew
+from ringleaf.experiments.runs import pool, sweep
+from ringleaf.experiments.runs import sweep_files as swept_files
+from ringleaf.experiments.runs.apart import Leavings
+from ringleaf.experiments.runs.machines import Scheduler
+from ringleaf.experiments.runs.pool import Pool, Worker, run_here
+from ringleaf.experiments.runs.workers import Crew
 
 CASES: list[dict[str, Any]] = [
     {"topo": "leafspine,leaves=1,spines=1,hosts=3", "algo": "ring,switchml", "size": size}
@@ -251,7 +252,7 @@ def test_a_schedulers_workers_do_the_same(
 def test_a_scheduler_that_others_vouch_for_is_refused(
     tmp_path: Path, cluster: LocalCluster, pems: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ringleaf.experiments.machines.CONNECT_S", 0.5)
+    monkeypatch.setattr("ringleaf.experiments.runs.machines.CONNECT_S", 0.5)
     stranger = to_scheduler(cluster.scheduler_address, pems("stranger"))
     with pytest.raises(ConfigError, match="no Dask scheduler answers"):
         swept(tmp_path / "x", Crew(scheduler=stranger))
@@ -260,7 +261,7 @@ def test_a_scheduler_that_others_vouch_for_is_refused(
 def test_a_scheduler_that_does_not_answer_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ringleaf.experiments.machines.CONNECT_S", 0.2)
+    monkeypatch.setattr("ringleaf.experiments.runs.machines.CONNECT_S", 0.2)
     said: list[str] = []
     with pytest.raises(ConfigError, match=r"no Dask scheduler answers, got 'tcp://127\.0\.0\.1:1'"):
         swept(tmp_path, Crew(scheduler=UNENCRYPTED), said.append)
@@ -318,7 +319,7 @@ def test_dask_is_needed_for_machines_only(
 def test_what_has_to_stay_on_this_machine_is_refused(
     tmp_path: Path, option: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ringleaf.experiments.sweep.check", lambda spec: None)
+    monkeypatch.setattr("ringleaf.experiments.runs.sweep.check", lambda spec: None)
     cases = [{**case, option: value, "out": str(tmp_path)} for case in CASES]
     with pytest.raises(ConfigError, match=f"only in virtual time and without traces, got {option}"):
         sweep.run(cases, name="x", emit=lambda line: None, crew=Crew(2))

@@ -7,9 +7,9 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 
-from ringleaf.experiments.nic.embedding import CheckedNics, ExchangeCase, make_system
-from ringleaf.experiments.nic.network import NicNetwork
-from ringleaf.experiments.nic.reference import Indices, Reference
+from ringleaf.experiments.workloads.nic.embedding import CheckedNics, ExchangeCase, make_system
+from ringleaf.experiments.workloads.nic.network import NicNetwork
+from ringleaf.experiments.workloads.nic.reference import Indices, Reference
 from ringleaf.hosts.nic.embedding.sizes import Exchange
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.network import keep_hosts
+from ringleaf.experiments.setup.network import keep_hosts
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork

@@ -19,7 +19,7 @@ from test_regions import assert_same
 import ringleaf.networks.endpoints.pages as pages
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.experiments.data import Noise
+from ringleaf.experiments.checking.data import Noise
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.endpoints import segments
 from ringleaf.networks.endpoints.leases import is_of_ranks

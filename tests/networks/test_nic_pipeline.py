@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nic_runs import star
 
-from ringleaf.experiments.nic.formula import Line, formula, lines
-from ringleaf.experiments.nic.network import Connect, MakeSystem, NicNetwork
-from ringleaf.experiments.nic.pipeline import PipelineCase, Work
-from ringleaf.experiments.nic.spec import PipelineSpec
-from ringleaf.experiments.nic.workload import Row
+from ringleaf.experiments.workloads.nic.formula import Line, formula, lines
+from ringleaf.experiments.workloads.nic.network import Connect, MakeSystem, NicNetwork
+from ringleaf.experiments.workloads.nic.pipeline import PipelineCase, Work
+from ringleaf.experiments.workloads.nic.spec import PipelineSpec
+from ringleaf.experiments.workloads.nic.workload import Row
 from ringleaf.hosts.nic.pipeline.layers import divide, infer, make_layers
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.network import keep_hosts
+from ringleaf.experiments.setup.network import keep_hosts
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork

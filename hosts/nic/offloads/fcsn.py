@@ -16,4 +16,4 @@ from __future__ import annotations
 
 from ringleaf.hosts.nic.registry import Offload
 
-OFFLOAD = Offload("layer pipeline (FCsN)", "ringleaf.experiments.nic.pipeline")
+OFFLOAD = Offload("layer pipeline (FCsN)", "ringleaf.experiments.workloads.nic.pipeline")

@@ -20,4 +20,4 @@ from __future__ import annotations
 
 from ringleaf.hosts.nic.registry import Offload
 
-OFFLOAD = Offload("embedding exchange (Guo et al.)", "ringleaf.experiments.nic.embedding")
+OFFLOAD = Offload("embedding exchange (Guo et al.)", "ringleaf.experiments.workloads.nic.embedding")

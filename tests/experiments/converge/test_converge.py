@@ -15,11 +15,11 @@ from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.converge.__main__ import main
-from ringleaf.experiments.converge.carrier import Carrier
-from ringleaf.experiments.converge.models import Training
-from ringleaf.experiments.converge.plan import make_program, read_plan
-from ringleaf.experiments.converge.workload import WORKLOADS, Setup
+from ringleaf.experiments.workloads.converge.__main__ import main
+from ringleaf.experiments.workloads.converge.carrier import Carrier
+from ringleaf.experiments.workloads.converge.models import Training
+from ringleaf.experiments.workloads.converge.plan import make_program, read_plan
+from ringleaf.experiments.workloads.converge.workload import WORKLOADS, Setup
 from ringleaf.networks.outcome import RunResult
 from ringleaf.tensors import Array
 

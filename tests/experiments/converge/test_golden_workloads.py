@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ringleaf.collectives.compress.program import Post
-from ringleaf.experiments.converge.workload import WORKLOADS, Moment, Setup
+from ringleaf.experiments.workloads.converge.workload import WORKLOADS, Moment, Setup
 from ringleaf.tensors import Array
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ringleaf.experiments.jobs.results import jain
+from ringleaf.experiments.workloads.jobs.results import jain
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,11 @@ from ringleaf.experiments.bench import jobs as bench_jobs
 from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.figures.tasks import Perform
-from ringleaf.experiments.jobs import figures, table
-from ringleaf.experiments.jobs.drawing import redraw
-from ringleaf.experiments.jobs.results import JobsCase, jain
-from ringleaf.experiments.jobs.runner import JobsExperiment
 from ringleaf.experiments.spec.options import resolve_jobs
+from ringleaf.experiments.workloads.jobs import figures, table
+from ringleaf.experiments.workloads.jobs.drawing import redraw
+from ringleaf.experiments.workloads.jobs.results import JobsCase, jain
+from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
 from ringleaf.topologies.delays import host_delay_ps, switch_delay_ps
 from ringleaf.topologies.graph import link
 

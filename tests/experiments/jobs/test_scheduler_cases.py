@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.jobs.results import JobsCase
-from ringleaf.experiments.jobs.runner import JobsExperiment
-from ringleaf.experiments.jobs.timeline import BACKWARD, FORWARD, WIRE, Span
 from ringleaf.experiments.spec.options import resolve_jobs
+from ringleaf.experiments.workloads.jobs.results import JobsCase
+from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
+from ringleaf.experiments.workloads.jobs.timeline import BACKWARD, FORWARD, WIRE, Span
 
 MODEL = """\
 name: small

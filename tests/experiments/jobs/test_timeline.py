@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.jobs.results import Combination, JobRow, JobsCase, read_spans
-from ringleaf.experiments.jobs.timeline import (
+from ringleaf.experiments.workloads.jobs.results import Combination, JobRow, JobsCase, read_spans
+from ringleaf.experiments.workloads.jobs.timeline import (
     BACKWARD,
     FORWARD,
     QUEUED,

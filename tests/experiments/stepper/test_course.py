@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ringleaf.experiments import drawing
 from ringleaf.experiments.commands import cli
 from ringleaf.experiments.commands import run as run_command
-from ringleaf.experiments.jobs import drawing as jobs_drawing
+from ringleaf.experiments.runs import drawing
+from ringleaf.experiments.workloads.jobs import drawing as jobs_drawing
 
 ROOT = Path(__file__).resolve().parents[3]
 COURSE = ROOT / "docs" / "course"

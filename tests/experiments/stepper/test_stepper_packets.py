@@ -12,7 +12,7 @@ import torch
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.network import build_topology
+from ringleaf.experiments.setup.network import build_topology
 from ringleaf.experiments.stepper.observed import Observed, observe, split_lanes
 from ringleaf.experiments.stepper.packets import packet_frames
 from ringleaf.experiments.stepper.request import StepRequest

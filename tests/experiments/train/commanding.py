@@ -17,10 +17,10 @@ HEAVY = (
     "torch.distributed.fsdp",
     "torch.distributed.tensor.parallel",
     "torch._dynamo",
-    "ringleaf.experiments.train.forge",
-    "ringleaf.experiments.train.register",
-    "ringleaf.experiments.train.session",
-    "ringleaf.experiments.work.runner",
+    "ringleaf.experiments.workloads.train.forge",
+    "ringleaf.experiments.workloads.train.register",
+    "ringleaf.experiments.workloads.train.session",
+    "ringleaf.experiments.workloads.graph.runner",
 )
 
 

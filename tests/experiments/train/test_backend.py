@@ -13,11 +13,11 @@ import torch
 import torch.distributed as dist
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.train.backend import base_class, make_class
-from ringleaf.experiments.train.calls import Call
-from ringleaf.experiments.train.clock import Clock
-from ringleaf.experiments.train.hooks import Compression
-from ringleaf.experiments.train.works import HANDED_ON, answer_for_wrappers
+from ringleaf.experiments.workloads.train.backend import base_class, make_class
+from ringleaf.experiments.workloads.train.calls import Call
+from ringleaf.experiments.workloads.train.clock import Clock
+from ringleaf.experiments.workloads.train.hooks import Compression
+from ringleaf.experiments.workloads.train.works import HANDED_ON, answer_for_wrappers
 from ringleaf.tensors import Array
 
 

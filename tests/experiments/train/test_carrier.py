@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wires import Rank, Wires
 
-from ringleaf.experiments.train.ahead import AheadCarrier
-from ringleaf.experiments.train.calls import Call
-from ringleaf.experiments.train.carrier import Carrier
-from ringleaf.experiments.train.definition import wrong_elements
-from ringleaf.experiments.train.parts import CallError, Collective, Part
-from ringleaf.experiments.train.rules import parse_rules
-from ringleaf.experiments.train.ways import Ways
+from ringleaf.experiments.workloads.train.ahead import AheadCarrier
+from ringleaf.experiments.workloads.train.calls import Call
+from ringleaf.experiments.workloads.train.carrier import Carrier
+from ringleaf.experiments.workloads.train.definition import wrong_elements
+from ringleaf.experiments.workloads.train.parts import CallError, Collective, Part
+from ringleaf.experiments.workloads.train.rules import parse_rules
+from ringleaf.experiments.workloads.train.ways import Ways
 from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.units import PS_PER_US, serialize_ps
 

@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.train.clock import Clock, Compute, ModuleTimes, flops_ps, parse_compute
+from ringleaf.experiments.workloads.train.clock import (
+    Clock,
+    Compute,
+    ModuleTimes,
+    flops_ps,
+    parse_compute,
+)
 
 
 class Processor:

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.train.elements import Reduction, from_bfloat16, item_bytes, to_bfloat16
+from ringleaf.experiments.workloads.train.elements import (
+    Reduction,
+    from_bfloat16,
+    item_bytes,
+    to_bfloat16,
+)
 
 OPERATIONS = {
     "sum": torch.add,

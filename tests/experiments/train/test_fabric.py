@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments.train.calls import ANY, Call
-from ringleaf.experiments.train.fabric import Done, Fabric, Go
-from ringleaf.experiments.train.parts import CallError, Collective, Part
+from ringleaf.experiments.workloads.train.calls import ANY, Call
+from ringleaf.experiments.workloads.train.fabric import Done, Fabric, Go
+from ringleaf.experiments.workloads.train.parts import CallError, Collective, Part
 from ringleaf.units import FOREVER_PS
 
 SUM = Call("all_reduce", "float32", "sum", 8)

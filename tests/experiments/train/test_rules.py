@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.train.rules import Rule, Rules, parse_rules
+from ringleaf.experiments.workloads.train.rules import Rule, Rules, parse_rules
 
 ALLREDUCE = Collective.ALLREDUCE
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from ringleaf.experiments.train.clock import Clock
-from ringleaf.experiments.train.streams import Event, Stream, Streams, _On
-from ringleaf.experiments.train.works import FabricWork
+from ringleaf.experiments.workloads.train.clock import Clock
+from ringleaf.experiments.workloads.train.streams import Event, Stream, Streams, _On
+from ringleaf.experiments.workloads.train.works import FabricWork
 
 LASTS_PS = 100
 

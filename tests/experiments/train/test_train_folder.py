@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from ringleaf.experiments.train import folder as folders
+from ringleaf.experiments.workloads.train import folder as folders
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from ringleaf.experiments.train import folder
+from ringleaf.experiments.workloads.train import folder
 folder.MEMORY = Path(sys.argv[1])
 with folder.fabric_folder() as made:
     (made / "socket").touch()

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from commanding import ROOT, SCRIPTS, train
 
-from ringleaf.experiments.train.launch import version_hint
-from ringleaf.experiments.train.on_cpu import hint
-from ringleaf.experiments.train.spawning import rank_of
-from ringleaf.experiments.train.wire import FOLDER
+from ringleaf.experiments.workloads.train.launch import version_hint
+from ringleaf.experiments.workloads.train.on_cpu import hint
+from ringleaf.experiments.workloads.train.spawning import rank_of
+from ringleaf.experiments.workloads.train.wire import FOLDER
 
 STARTS = SCRIPTS / "starts_ranks.py"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from commanding import ROOT, SCRIPTS, ringleaf, train
 
-from ringleaf.experiments.train.calls import ANY, Call
-from ringleaf.experiments.train.fabric import Done, Go
-from ringleaf.experiments.train.trace import ASIDE, Trace
+from ringleaf.experiments.workloads.train.calls import ANY, Call
+from ringleaf.experiments.workloads.train.fabric import Done, Go
+from ringleaf.experiments.workloads.train.trace import ASIDE, Trace
 from ringleaf.hosts.workload.graph import Kind
 
 SUM = Call("all_reduce", "float32", "sum", 8)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleaf.collectives.schedule import Transfer
-from ringleaf.experiments.train.calls import Call
-from ringleaf.experiments.train.rules import parse_rules
-from ringleaf.experiments.train.ways import Way, Ways, among
+from ringleaf.experiments.workloads.train.calls import Call
+from ringleaf.experiments.workloads.train.rules import parse_rules
+from ringleaf.experiments.workloads.train.ways import Way, Ways, among
 from ringleaf.tensors import Array
 
 WAYS = Ways(parse_rules("ring"))

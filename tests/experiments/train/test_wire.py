@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ProtocolError
-from ringleaf.experiments.train.wire import MOST_BYTES, Buffers, Unpacker, pack
+from ringleaf.experiments.workloads.train.wire import MOST_BYTES, Buffers, Unpacker, pack
 
 MESSAGES = st.lists(st.lists(st.integers() | st.text(), max_size=4).map(lambda rest: ["x", *rest]))
 

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ringleaf.experiments.network import build_topology
-from ringleaf.experiments.train.calls import Call
-from ringleaf.experiments.train.carried import Carried
-from ringleaf.experiments.train.carrier import Carrier, Teams
-from ringleaf.experiments.train.definition import wrong_elements
-from ringleaf.experiments.train.elements import item_bytes
-from ringleaf.experiments.train.fabric import Done, Fabric
-from ringleaf.experiments.train.parts import Collective, Part
-from ringleaf.experiments.train.rules import parse_rules
-from ringleaf.experiments.train.ways import Way, Ways
+from ringleaf.experiments.setup.network import build_topology
+from ringleaf.experiments.workloads.train.calls import Call
+from ringleaf.experiments.workloads.train.carried import Carried
+from ringleaf.experiments.workloads.train.carrier import Carrier, Teams
+from ringleaf.experiments.workloads.train.definition import wrong_elements
+from ringleaf.experiments.workloads.train.elements import item_bytes
+from ringleaf.experiments.workloads.train.fabric import Done, Fabric
+from ringleaf.experiments.workloads.train.parts import Collective, Part
+from ringleaf.experiments.workloads.train.rules import parse_rules
+from ringleaf.experiments.workloads.train.ways import Way, Ways
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions

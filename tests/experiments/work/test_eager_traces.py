@@ -9,9 +9,9 @@ import pytest
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec.options import resolve_workload
-from ringleaf.experiments.work import table
-from ringleaf.experiments.work.results import WorkResults
-from ringleaf.experiments.work.runner import WorkExperiment
+from ringleaf.experiments.workloads.graph import table
+from ringleaf.experiments.workloads.graph.results import WorkResults
+from ringleaf.experiments.workloads.graph.runner import WorkExperiment
 from ringleaf.hosts.workload.formats.files import write_trace
 from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from ringleaf.experiments.commands.cli import make_app
-from ringleaf.experiments.work.messages import Messages
+from ringleaf.experiments.workloads.graph.messages import Messages
 
 RACK = "leafspine,leaves=1,spines=1,hosts=20,rate=100G,delay=1us"
 US = 10**6  # ps

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.experiments.spec.options import resolve_workload
-from ringleaf.experiments.work.messages import Messages, bin_edges
-from ringleaf.experiments.work.results import WorkResults
-from ringleaf.experiments.work.runner import WorkExperiment
-from ringleaf.experiments.work.slowdown import Bin, slowdowns
+from ringleaf.experiments.workloads.graph.messages import Messages, bin_edges
+from ringleaf.experiments.workloads.graph.results import WorkResults
+from ringleaf.experiments.workloads.graph.runner import WorkExperiment
+from ringleaf.experiments.workloads.graph.slowdown import Bin, slowdowns
 
 LEAVES = "leafspine,leaves=2,spines=2,hosts=4"
 

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.spec.options import resolve_workload
-from ringleaf.experiments.work.results import read_results
-from ringleaf.experiments.work.runner import WorkExperiment
+from ringleaf.experiments.workloads.graph.results import read_results
+from ringleaf.experiments.workloads.graph.runner import WorkExperiment
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = ROOT / "docs" / "workloads"
@@ -189,7 +189,7 @@ def test_every_call_of_a_trace_is_checked(tmp_path: Path) -> None:
 
 
 def test_wrong_data_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ringleaf.experiments.work import ledger
+    from ringleaf.experiments.workloads.graph import ledger
 
     right = ledger.RandomData.fill
 

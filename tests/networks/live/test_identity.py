@@ -13,7 +13,7 @@ import torch
 from scapy.utils import PcapNgReader
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.network import build_topology
+from ringleaf.experiments.setup.network import build_topology
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.mininet.fabric import Settings
 from ringleaf.networks.mininet.network import MininetNetwork, Testbed

@@ -1,0 +1,1 @@
+"""Inputs of runs, what carries them, and the judgement of their results."""

@@ -1,0 +1,219 @@
+"""Carry a collective over a network: every packet of it, or with what repeats skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.experiments.checking.data import Inputs, Noise, fill_all
+from ringleaf.experiments.estimates.estimate import EACH_END, pays_to_lease
+from ringleaf.experiments.setup.network import Network
+from ringleaf.experiments.spec.collective import CollectiveSpec
+from ringleaf.ina.registry import find_system
+from ringleaf.tensors import Array
+from ringleaf.threads import spread
+from ringleaf.topologies.kinds import link_kinds
+from ringleaf.units import serialize_ps
+
+if TYPE_CHECKING:
+    from ringleaf.networks.endpoints.leases import Leases
+    from ringleaf.networks.outcome import RunResult
+    from ringleaf.networks.virtual import VirtualNetwork
+
+Tell = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A collective that has run.
+
+    Attributes:
+        network: The network that carried it, not yet closed.
+        arrays: The ranks' results.
+        outcome: Times, bytes and the like.
+        skipped: Share of its steps, or of its tensors' elements, that were not simulated.
+        error: What the time may be wrong by, because of that, as a share of it.
+        how: In words, what was skipped, or why nothing was; empty if it was not asked for.
+        leases: The leases that say where the results are; None: in `arrays`.
+        inputs: The inputs, if smaller tensors ran; None: those that were asked for.
+    """
+
+    network: Network
+    arrays: list[Array]
+    outcome: RunResult
+    skipped: float = 0.0
+    error: float = 0.0
+    how: str = ""
+    leases: Leases | None = None
+    inputs: Inputs | None = None
+
+
+def carry(
+    spec: CollectiveSpec,
+    schedule: Schedule,
+    inputs: Inputs,
+    make: Callable[[], Network],
+    tell: Tell | None,
+) -> Carried:
+    """Run a collective once; what repeats is skipped if that was asked for: steps, or elements.
+
+    Args:
+        spec: The experiment, which says whether there is data, and the tolerance.
+        schedule: The collective's schedule.
+        inputs: The ranks' inputs.
+        make: Makes a network; called again for smaller tensors, and if nothing can be skipped.
+        tell: Called with the packet-hops so far.
+    """
+    how = ""
+    if spec.skip:
+        is_summed = schedule.groups and not inputs.is_kept
+        skip = _carry_less if is_summed else _carry_ends
+        found = skip(spec, schedule, inputs, make, tell)
+        if isinstance(found, Carried):
+            return found
+        how = f"in full, as {found}"
+    network = make()
+    leased = _lease(spec, network, schedule, inputs, tell)
+    if leased is not None:
+        return replace(leased, how=how)
+    arrays = _arrays(spec, network, schedule, inputs)
+    return Carried(network, arrays, network.run(schedule, arrays, tell), how=how)
+
+
+def _lease(
+    spec: CollectiveSpec, network: Network, schedule: Schedule, inputs: Inputs, tell: Tell | None
+) -> Carried | None:
+    """Run a collective whose tensors are only in memory while they are needed, if that pays."""
+    from ringleaf.networks.virtual import VirtualNetwork  # loads what simulates
+
+    size_bytes = inputs.elements * inputs.dtype.itemsize
+    if inputs.is_kept or not pays_to_lease(spec, schedule.ranks, schedule.chunks, size_bytes):
+        return None
+    if not isinstance(network, VirtualNetwork) or not network.can_lease(schedule):
+        return None
+    arrays = network.arrays(inputs.elements, inputs.dtype, schedule)
+    outcome = network.run(schedule, arrays, tell, fill=inputs.fill)
+    return Carried(network, arrays, outcome, leases=network.leases)
+
+
+def _arrays(
+    spec: CollectiveSpec, network: Network, schedule: Schedule, inputs: Inputs
+) -> list[Array]:
+    arrays = network.arrays(inputs.elements, inputs.dtype, schedule)
+    if spec.has_data:
+        fill_all(inputs, arrays)
+    return arrays
+
+
+def _carry_ends(
+    spec: CollectiveSpec,
+    schedule: Schedule,
+    inputs: Inputs,
+    make: Callable[[], Network],
+    tell: Tell | None,
+) -> Carried | str:
+    """Simulate the first and the last steps; return why that can't be done, if so."""
+    from ringleaf.networks import skipping  # loads what simulates
+
+    if why := skipping.obstacle(schedule, inputs.elements, EACH_END):
+        return why
+    network = _virtual(make())
+    if _loses(network):
+        return _LOSSES
+    arrays = _arrays(spec, network, skipping.part(schedule, 0, EACH_END), inputs)
+
+    def simulate(part: Schedule) -> RunResult:
+        return network.run(part, arrays, tell, notes=2 * part.as_rows.messages)
+
+    found = skipping.run(
+        schedule,
+        arrays,
+        spec.skip,
+        simulate,
+        spread,
+        each_end=EACH_END,
+        packet_ps=_packet_ps(spec, network),
+        has_data=spec.has_data,
+    )
+    if isinstance(found, str):
+        network.close()
+        return found
+    outcome, skip = found
+    return Carried(network, arrays, outcome, skip.steps / skip.of, skip.error, str(skip))
+
+
+_LOSSES = "links lose packets"
+
+
+def _virtual(network: Network) -> VirtualNetwork:
+    from ringleaf.networks.virtual import VirtualNetwork  # loads what simulates
+
+    assert isinstance(network, VirtualNetwork), "only virtual time can skip"
+    return network
+
+
+def _loses(network: VirtualNetwork) -> bool:
+    return any(kind.loss for kind in link_kinds(network.graph))
+
+
+def _packet_ps(spec: CollectiveSpec, network: VirtualNetwork) -> int:
+    """Return the time of a packet on the slowest link."""
+    return serialize_ps(spec.mtu_bytes, min(kind.rate_bps for kind in link_kinds(network.graph)))
+
+
+def _carry_less(
+    spec: CollectiveSpec,
+    schedule: Schedule,
+    inputs: Inputs,
+    make: Callable[[], Network],
+    tell: Tell | None,
+) -> Carried | str:
+    """Have switches add up smaller tensors; return why that can't be done, if so."""
+    from ringleaf.networks import stretching  # loads what simulates
+
+    if find_system(schedule.algorithm).has_windows:
+        return "its workers' windows change with congestion"
+    network = _virtual(make())
+    if _loses(network):
+        return _LOSSES
+    last: Carried | None = None
+    hops = 0
+
+    def tell_all(more: int) -> None:
+        if tell is not None:
+            tell(hops + more)
+
+    def simulate(elements: int) -> RunResult:
+        nonlocal network, last, hops
+        if last is not None:
+            network.close()
+            last = None  # its memory may be another network's
+            network = _virtual(make())
+        fewer = Noise(spec.seed, inputs.ranks, elements, inputs.dtype)
+        arrays = _arrays(spec, network, schedule, fewer)
+        outcome = network.run(schedule, arrays, tell_all)
+        last = Carried(network, arrays, outcome, inputs=fewer)
+        hops += outcome.packet_hops
+        return outcome
+
+    found = stretching.run(
+        inputs.elements,
+        spec.skip,
+        simulate,
+        least=schedule.chunks * spec.lanes * (network.slots or 1),
+        packet_ps=_packet_ps(spec, network),
+    )
+    if isinstance(found, str):
+        network.close()
+        return found
+    assert last is not None
+    outcome, stretch = found
+    return replace(
+        last,
+        outcome=replace(outcome, packet_hops=hops),
+        skipped=stretch.skipped,
+        error=stretch.error,
+        how=str(stretch),
+    )

@@ -1,0 +1,170 @@
+"""The tensors that an experiment reduces: made by place, or given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from ringleaf.experiments.checking import noise
+from ringleaf.experiments.checking.flat import Flat
+from ringleaf.tensors import FLOAT32, INT32, Array, ElementType, as_arrays, as_tensors
+from ringleaf.threads import ranges, spread
+
+if TYPE_CHECKING:
+    import torch
+
+TYPES = {"float32": FLOAT32, "int32": INT32}
+
+_TOGETHER = 1 << 20  # elements that a thread writes at a time
+
+
+class Inputs(Protocol):
+    """The ranks' tensors before a collective, of which parts can be had at any time."""
+
+    @property
+    def ranks(self) -> int:
+        """The number of ranks."""
+
+    @property
+    def elements(self) -> int:
+        """The number of elements of each rank's tensor."""
+
+    @property
+    def dtype(self) -> ElementType:
+        """The type of the elements."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether whole tensors are in memory, and may have zeros."""
+
+    def read(self, start: int, out: Array) -> None:
+        """Write the elements of all ranks from `start` on to `out`: (ranks, count), contiguous."""
+
+    def fill(self, rank: int, start: int, out: Array) -> None:
+        """Write a rank's elements from `start` on to a contiguous array of shape (count,)."""
+
+    def part(self, rank: int, start: int, stop: int) -> Array:
+        """Return a rank's elements from `start` to `stop` (excluded); it must not be changed."""
+
+
+class Given:
+    """Inputs that are whole tensors in memory: a user's, sparse ones, or compressed ones.
+
+    Args:
+        tensors: One per rank, of one type and of shape (elements,).
+    """
+
+    is_kept = True
+
+    def __init__(self, tensors: Sequence[torch.Tensor | Array]) -> None:
+        self.arrays = as_arrays(tensors)
+        self.ranks = len(tensors)
+        self.elements = self.arrays[0].size
+        self.dtype = self.arrays[0].dtype
+
+    @cached_property
+    def _flat(self) -> Flat:
+        return Flat(self.arrays)
+
+    def read(self, start: int, out: Array) -> None:
+        self._flat.read(start, out)
+
+    def fill(self, rank: int, start: int, out: Array) -> None:
+        out[:] = self.part(rank, start, start + out.size)
+
+    def part(self, rank: int, start: int, stop: int) -> Array:
+        return self.arrays[rank][start:stop]
+
+
+class Noise:
+    """Inputs that are random, dense, and made where and when they are needed (`noise`).
+
+    Args:
+        seed: Their seed.
+        ranks: Number of ranks.
+        elements: Elements of each rank's tensor.
+        dtype: float32 or int32.
+    """
+
+    is_kept = False
+
+    def __init__(self, seed: int, ranks: int, elements: int, dtype: ElementType) -> None:
+        self.ranks = ranks
+        self.elements = elements
+        self.dtype = dtype
+        self._keys = noise.make_keys(seed, ranks, elements)
+
+    def read(self, start: int, out: Array) -> None:
+        noise.fill(self._keys, start, out)
+
+    def fill(self, rank: int, start: int, out: Array) -> None:
+        noise.fill(self._keys[:, rank : rank + 1], start, out.reshape(1, -1))
+
+    def part(self, rank: int, start: int, stop: int) -> Array:
+        made = np.empty(stop - start, self.dtype)
+        self.fill(rank, start, made)
+        return made
+
+
+def fill_all(inputs: Inputs, arrays: Sequence[Array]) -> None:
+    """Write the ranks' inputs to arrays, which may be where a network has its hosts' memory."""
+    parts = [
+        (rank, start, stop)
+        for rank in range(inputs.ranks)
+        for start, stop in ranges(inputs.elements, _TOGETHER)
+    ]
+
+    def fill(part: tuple[int, int, int]) -> None:
+        rank, start, stop = part
+        inputs.fill(rank, start, arrays[rank][start:stop])
+
+    for _ in spread(fill, parts):
+        pass
+
+
+def whole(inputs: Inputs) -> list[Array]:
+    """Return all ranks' inputs, for code that needs them whole."""
+    return [inputs.part(rank, 0, inputs.elements) for rank in range(inputs.ranks)]
+
+
+def make_tensors(seed: int, ranks: int, count: int, dtype: str) -> list[torch.Tensor]:
+    """Return a tensor of `count` elements per rank: nearly normal floats, or uniform integers."""
+    return as_tensors(whole(Noise(seed, ranks, count, TYPES[dtype])))
+
+
+@dataclass(frozen=True, slots=True)
+class Sparsity:
+    """The pattern of a set of tensors' elements that are not zero.
+
+    Attributes:
+        density: Share of each rank's elements that are not zero.
+        cluster: Length of the runs in which they come; runs start at multiples of it.
+        overlap: Share of a rank's runs that are at places where all other ranks have one,
+            too; the others are anywhere.
+    """
+
+    density: float = 1.0
+    cluster: int = 1
+    overlap: float = 0.0
+
+    def thin(self, seed: int, arrays: Sequence[Array]) -> None:
+        """Set the elements outside the pattern to zero, in place."""
+        if self.density == 1 or not arrays[0].size:
+            return
+        import torch  # a generator whose numbers stay the same
+
+        runs = -(-arrays[0].size // self.cluster)
+        kept = round(self.density * runs)
+        common = round(self.overlap * kept)
+        order = torch.randperm(runs, generator=torch.Generator().manual_seed(seed))
+        for rank, array in enumerate(arrays):
+            generator = torch.Generator().manual_seed(seed * 1_000_003 + rank + 1_000_000)
+            others = order[common:][torch.randperm(runs - common, generator=generator)]
+            is_zero = torch.ones(runs, dtype=torch.bool)
+            is_zero[order[:common]] = False
+            is_zero[others[: kept - common]] = False
+            array[np.repeat(is_zero.numpy(), self.cluster)[: array.size]] = 0

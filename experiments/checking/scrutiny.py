@@ -1,0 +1,252 @@
+"""A search for wrong elements, one by one, in results that `confirm` has not found to be right.
+
+It is slow, loads torch, and has the last word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import torch
+
+from ringleaf.collectives.codec import is_lossy
+from ringleaf.collectives.definition import EVERYONE, Demands, Faults
+from ringleaf.collectives.oracle import execute_chunks
+from ringleaf.collectives.schedule import Schedule, chunk_ranges
+from ringleaf.collectives.slack import codec_slack, sum_error_bound, wrapped_or_exact_sum
+from ringleaf.experiments.checking.data import Inputs, whole
+from ringleaf.experiments.checking.verdict import Bound, Tolerance, Verdict
+from ringleaf.tensors import Array, as_arrays, as_tensor, as_tensors
+
+Tensors = Sequence[torch.Tensor]
+
+_PART = 1 << 16  # elements checked at a time, so that they stay in the processor's cache
+
+_MOST = torch.finfo(torch.float32).max
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Elements of a rank, from `start` on, of which those in `mask` are wrong."""
+
+    rank: int
+    start: int
+    mask: torch.Tensor
+    reason: str
+
+
+def scrutinise(
+    schedule: Schedule,
+    wanted: Demands,
+    faults: Faults,
+    inputs: Inputs,
+    results: Sequence[Array],
+    tolerance: Tolerance | None,
+) -> Verdict:
+    """Count the wrong elements, and say why the first one is wrong.
+
+    Args:
+        schedule: The one that ran; its rows make sense.
+        wanted: The data that each rank must hold, by block of the tensor.
+        faults: The chunks that the schedule does not bring the right ranks' inputs to.
+        inputs: The ranks' inputs.
+        results: Each rank's elements, flat, after it.
+        tolerance: Tolerance of the system that added, if hosts did not add.
+    """
+    held = as_tensors(results)
+    failures = chain(
+        _by_schedule(schedule, faults, inputs.elements),
+        _by_values(schedule, wanted, inputs, held, tolerance),
+        () if tolerance else _by_replay(schedule, inputs, held),
+    )
+    return _tally(failures, inputs.elements)
+
+
+def _tally(failures: Iterable[_Failure], elements: int) -> Verdict:
+    marks: dict[int, torch.Tensor] = {}
+    reason = ""
+    for each in failures:
+        if not each.mask.any():
+            continue
+        reason = reason or each.reason
+        if each.rank not in marks:
+            marks[each.rank] = torch.zeros(elements, dtype=torch.bool)
+        marks[each.rank][each.start : each.start + each.mask.numel()] |= each.mask
+    return Verdict(sum(int(mark.sum()) for mark in marks.values()), reason)
+
+
+def _by_schedule(schedule: Schedule, faults: Faults, elements: int) -> Iterator[_Failure]:
+    """Yield the chunks that the schedule does not bring the right ranks' inputs to."""
+    if faults.first is None:
+        return
+    ranges = chunk_ranges(elements, schedule.chunks)
+    for rank, chunk in np.argwhere(faults.cells).tolist():
+        start, stop = ranges[chunk]
+        mask = torch.ones(stop - start, dtype=torch.bool)
+        yield _Failure(rank, start, mask, f"the schedule is wrong: {faults.first}")
+
+
+def _by_values(
+    schedule: Schedule,
+    wanted: Demands,
+    inputs: Inputs,
+    results: Tensors,
+    tolerance: Tolerance | None,
+) -> Iterator[_Failure]:
+    """Yield the elements that are not the sum, or the copy, that they must be."""
+    slack = codec_slack(schedule, as_tensors(whole(inputs))) if is_lossy(schedule.codec) else None
+    if (wanted == EVERYONE).any():
+        return _wrong_sums(wanted, inputs, results, tolerance, slack)
+    return _wrong_copies(wanted, inputs, results, slack)
+
+
+def _wrong_sums(
+    wanted: Demands,
+    inputs: Inputs,
+    results: Tensors,
+    tolerance: Tolerance | None,
+    slack: torch.Tensor | None,
+) -> Iterator[_Failure]:
+    ranges = chunk_ranges(inputs.elements, wanted.shape[1])
+    holders = [(rank, *ranges[block]) for rank, block in np.argwhere(wanted == EVERYONE).tolist()]
+    block = tolerance.block if tolerance else 1
+    part = -(-_PART // block) * block
+    for start in range(0, inputs.elements, part):
+        stop = min(start + part, inputs.elements)
+        given = [as_tensor(inputs.part(rank, start, stop)) for rank in range(inputs.ranks)]
+        off = None if slack is None else slack[start:stop]
+        total = _Sum(given, tolerance.bound if tolerance else None, off)
+        for rank, first, last in holders:
+            a, b = max(first, start), min(last, stop)
+            if a < b and (mask := total.far(results[rank][a:b], a - start)) is not None:
+                at = int(mask.nonzero()[0])
+                got = results[rank][a + at]
+                yield _Failure(
+                    rank,
+                    a,
+                    mask,
+                    f"rank {rank}, element {a + at}: {total.miss(got, a - start + at)}",
+                )
+
+
+class _Sum:
+    """The sum of some elements over all ranks, and how far a result may be from it."""
+
+    def __init__(self, given: Tensors, bound: Bound | None, slack: torch.Tensor | None) -> None:
+        self._given = given
+        self._is_plain = bound is None  # plain float or integer arithmetic, by hosts
+        self._exact = wrapped_or_exact_sum(given)
+        if bound is not None and given[0].is_floating_point():
+            self._allowed = as_tensor(bound(np.stack(as_arrays(given))))
+        elif slack is not None:
+            self._allowed = slack
+        else:
+            self._allowed = sum_error_bound(given)
+        self._judged: tuple[int, torch.Tensor, torch.Tensor | None] | None = None
+
+    def far(self, result: torch.Tensor, at: int) -> torch.Tensor | None:
+        """Return a mask of the elements too far away, from the `at`-th on; None if none is.
+
+        Ranks mostly hold the same bits, which are checked only once.
+        """
+        known = self._judged
+        if known is not None and known[0] == at and _same_bits(known[1], result):
+            return known[2]
+        mask = self._far(result, slice(at, at + result.numel()))
+        self._judged = at, result, mask
+        return mask
+
+    def _far(self, result: torch.Tensor, where: slice) -> torch.Tensor | None:
+        exact, allowed = self._exact[where], self._allowed[where]
+        near = (result - exact).abs() <= allowed
+        near &= exact.isfinite() & allowed.isfinite()
+        if near.all():
+            return None
+        if self._is_plain and result.is_floating_point():
+            places = (~near).nonzero().view(-1)
+            given = torch.stack([tensor[where][places] for tensor in self._given])
+            near[places] = _is_special(result[places], exact[places], given)
+        return None if near.all() else ~near
+
+    def miss(self, got: torch.Tensor, at: int) -> str:
+        """Return a text that says how far a result is off."""
+        allowed = float(self._allowed[at])
+        give = f", give or take {allowed:.2g}" if allowed else ""
+        return f"got {_show(got)}, the sum is {_show(self._exact[at])}{give}"
+
+
+def _is_special(result: torch.Tensor, exact: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
+    """Return a mask of results that are right though not near: NaN, infinities, overflow.
+
+    A partial sum may overflow if the sum of all magnitudes is beyond the largest float32; the
+    result then depends on the order of additions.
+
+    Args:
+        result: (elements,) float32, the results.
+        exact: The exact sums in float64, where nothing overflows.
+        given: (ranks, elements), the values that were added.
+    """
+    finite = given.double().abs().nan_to_num(nan=0.0, posinf=0.0)
+    may_overflow = finite.sum(dim=0) * (1 + len(given) * 2.0**-22) > _MOST
+    is_same = (result == exact) | (result.isnan() & exact.isnan())
+    return is_same | (may_overflow & ~exact.isnan())
+
+
+def _wrong_copies(
+    wanted: Demands, inputs: Inputs, results: Tensors, slack: torch.Tensor | None
+) -> Iterator[_Failure]:
+    ranges = chunk_ranges(inputs.elements, wanted.shape[1])
+    row, original = b"", torch.empty(0)
+    for rank, result in enumerate(results):
+        if wanted[rank].tobytes() != row:
+            row = wanted[rank].tobytes()
+            cut = zip(wanted[rank].tolist(), ranges, strict=True)
+            original = torch.cat([as_tensor(inputs.part(whose, *place)) for whose, place in cut])
+        if _same_bits(original, result):
+            continue
+        mask = _differing_bits(original, result)
+        if slack is not None:
+            mask &= ~((result - original.double()).abs() <= slack)
+        if mask.any():
+            at = int(mask.nonzero()[0])
+            got, right = _show(result[at]), _show(original[at])
+            yield _Failure(rank, 0, mask, f"rank {rank}, element {at}: got {got}, must be {right}")
+
+
+def _by_replay(schedule: Schedule, inputs: Inputs, results: Tensors) -> Iterator[_Failure]:
+    """Yield the elements that differ in any bit from the schedule's results for `inputs`."""
+
+    def read(rank: int, start: int, stop: int) -> torch.Tensor:
+        return as_tensor(inputs.part(rank, start, stop))
+
+    for chunk in execute_chunks(schedule, inputs.elements, read):
+        for rank, (value, result) in enumerate(zip(chunk.values, results, strict=True)):
+            part = result[chunk.start : chunk.stop]
+            if _same_bits(part, value):
+                continue
+            mask = _differing_bits(part, value)
+            at = int(mask.nonzero()[0])
+            yield _Failure(
+                rank,
+                chunk.start,
+                mask,
+                f"rank {rank}, element {chunk.start + at}: got {_show(part[at])}, "
+                f"the schedule's order of additions gives {_show(value[at])}",
+            )
+
+
+def _show(value: torch.Tensor) -> str:
+    """Return a number as text, so that no two float32 look alike."""
+    return f"{value.item():.9g}" if value.is_floating_point() else str(value.item())
+
+
+def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return bool(torch.equal(a.view(torch.int32), b.view(torch.int32)))
+
+
+def _differing_bits(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return a mask of elements whose bits differ; so NaN equals itself, and -0 is not 0."""
+    return a.view(torch.int32) != b.view(torch.int32)

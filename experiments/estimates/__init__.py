@@ -1,0 +1,1 @@
+"""Memory and time of a run, foretold, and what this machine has."""

@@ -1,0 +1,1 @@
+"""What runs leave: their folder, its files, tables, pages and timelines."""

@@ -1,0 +1,42 @@
+"""A copy of a run's topology file in its run directory, so that figures need nothing else."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from ringleaf.experiments.records.folder import RunFolder, write_bytes
+from ringleaf.topologies.files.reading import read_bytes
+from ringleaf.topologies.registry import TOPOLOGIES, is_file
+
+STEM = "topology"
+
+
+def keep_topology(topo: str, folder: RunFolder) -> None:
+    """Copy the file of a topology into a run directory, if it comes from a file."""
+    name, _, _ = topo.partition(",")
+    if is_file(name):
+        copy = _copy(name, folder.path)
+        folder.keep(partial(write_bytes, copy, read_bytes(name)), copy)
+
+
+def kept_topology(topo: str, folder: Path) -> str:
+    """Return the text that builds a run's topology, from the copy if there is one."""
+    name, comma, rest = topo.partition(",")
+    copy = _copy(name, folder)
+    return f"{copy}{comma}{rest}" if name not in TOPOLOGIES and copy.is_file() else topo
+
+
+def has_changed(topo: str, folder: Path) -> bool:
+    """Return whether a topology's file differs from its copy in a run directory.
+
+    Raises:
+        ConfigError: If the file can't be read.
+    """
+    name, _, _ = topo.partition(",")
+    copy = _copy(name, folder)
+    return is_file(name) and not (copy.is_file() and copy.read_bytes() == read_bytes(name))
+
+
+def _copy(name: str, folder: Path) -> Path:
+    return folder / f"{STEM}{Path(name).suffix}"

@@ -1,0 +1,223 @@
+"""Compare two runs, or sweeps, row by row: find rows now slower, faster, missing or wrong.
+
+Virtual time is exact, so two runs of equal code are equal to the picosecond, and a threshold of
+0.1 % is a gate that never flakes.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from ringleaf.errors import ConfigError
+from ringleaf.units import PS_PER_US
+
+FILES = ("sweep.csv", "results.csv")
+TIMES = ("jct_ps", "time_ps")
+RESULTS_OF_JOBS = ("jobs", "algo", "order", "entries", "job")
+"""The columns that tell rows of one run of jobs apart, besides the options of a sweep."""
+
+RESULTS = ("algo", "size_bytes")
+
+Key = tuple[str, ...]
+
+
+class Change(StrEnum):
+    """The way in which a row has changed."""
+
+    EQUAL = "equal"
+    NEAR = "near"  # within the threshold
+    SLOWER = "slower"
+    FASTER = "faster"
+    MISSING = "missing"  # only the first has it
+    NEW = "new"
+    WRONG = "wrong"  # the second's values are
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The times and the numbers of wrong values of a run's or sweep's rows, by their keys."""
+
+    names: Key
+    times_ps: dict[Key, int]
+    wrong: dict[Key, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One row, compared between both runs."""
+
+    key: Key
+    before_ps: int | None
+    after_ps: int | None
+    change: Change
+
+    @property
+    def percent(self) -> float | None:
+        """The increase of its time in percent; None if one of the two has no such row."""
+        if self.before_ps is None or self.after_ps is None:
+            return None
+        return 100 * (self.after_ps - self.before_ps) / max(self.before_ps, 1)
+
+
+def read(folder: Path) -> Found:
+    """Load the rows of a run directory, or of a sweep's.
+
+    Raises:
+        ConfigError: If the folder is neither, or its rows can't be told apart.
+    """
+    path = next((folder / name for name in FILES if (folder / name).is_file()), None)
+    if path is None:
+        raise ConfigError(
+            f"compare: no {' or '.join(FILES)} there, got {str(folder)!r}; name a folder that a "
+            "run or a sweep has written, or a commit"
+        )
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    if not rows:
+        raise ConfigError(f"compare: nothing was measured, got {str(path)!r}; run it again")
+    columns = list(rows[0])
+    time = next((name for name in TIMES if name in columns), None)
+    if time is None or "wrong" not in columns:
+        raise ConfigError(f"compare: no times in it, got {str(path)!r}; run it again")
+    names = _keys(columns, path.name == FILES[0])
+    found = Found(names, {}, {})
+    for row in rows:
+        key = tuple(row[name] for name in names)
+        if key in found.times_ps:
+            raise ConfigError(f"compare: {path} has two rows of {', '.join(key)}; run it again")
+        try:
+            found.times_ps[key], found.wrong[key] = int(row[time]), int(row["wrong"] or 0)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"compare: {path}: {error}; run it again") from error
+    return found
+
+
+def _keys(columns: Sequence[str], is_sweep: bool) -> Key:
+    """Return the columns that tell rows apart; a sweep's options come before the results."""
+    own = RESULTS_OF_JOBS if "jct_ps" in columns else RESULTS
+    first = next(i for i, name in enumerate(columns) if name in (*own, "clock") and name != "algo")
+    options = [name for name in columns[:first] if name not in own] if is_sweep else []
+    return (*options, *(name for name in own if name in columns))
+
+
+def options_of(folder: Path) -> dict[str, str]:
+    """Return the options of a run as text; of a sweep, those that are the same in all its runs.
+
+    A folder without a readable `config.json` has none.
+    """
+    plan = _json(folder / "sweep.json").get("runs", ["."])
+    runs = [_options(_json(folder / place / "config.json")) for place in plan]
+    first, *others = runs or [{}]
+    return {
+        name: value
+        for name, value in first.items()
+        if all(other.get(name) == value for other in others)
+    }
+
+
+def _json(path: Path) -> dict[str, Any]:
+    from ringleaf.experiments.runs.results import read_json  # loads NumPy and NetworkX
+
+    try:
+        return read_json(path)
+    except ConfigError:
+        return {}
+
+
+def _options(config: Mapping[str, Any]) -> dict[str, str]:
+    options = config.get("options", config.get("given", {}))
+    return {name: str(value) for name, value in options.items()}
+
+
+def changed_options(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each option in which two runs differ."""
+    for name in dict.fromkeys([*before, *after]):
+        was, now = (options.get(name, "not given") for options in (before, after))
+        if was != now:
+            yield f"option {name} differs: {was} before, {now} after"
+
+
+def compare(before: Found, after: Found, threshold: float) -> list[Difference]:
+    """Return how each row has changed, in the order of the first run, and then the new rows.
+
+    Args:
+        before: The first run's rows.
+        after: The second run's rows.
+        threshold: Change, as a share of a row's time, up to which it is near: 0.001.
+
+    Raises:
+        ConfigError: If the runs are of different kinds.
+    """
+    if before.names != after.names:
+        raise ConfigError(
+            f"compare: rows must be identified by the same columns, got "
+            f"{', '.join(before.names)} and {', '.join(after.names)}; compare runs of one spec"
+        )
+    keys = list(dict.fromkeys([*before.times_ps, *after.times_ps]))
+    return [_difference(key, before, after, threshold) for key in keys]
+
+
+def _difference(key: Key, before: Found, after: Found, threshold: float) -> Difference:
+    was, now = before.times_ps.get(key), after.times_ps.get(key)
+    if now is None:
+        change = Change.MISSING
+    elif after.wrong[key]:
+        change = Change.WRONG
+    elif was is None:
+        change = Change.NEW
+    elif was == now:
+        change = Change.EQUAL
+    elif abs(now - was) <= threshold * was:
+        change = Change.NEAR
+    else:
+        change = Change.SLOWER if now > was else Change.FASTER
+    return Difference(key, was, now, change)
+
+
+def failed(differences: Sequence[Difference], *, both_ways: bool = False) -> bool:
+    """Return whether a gate must close: a row is slower, missing or wrong.
+
+    With `both_ways`, a row that is faster or new closes it, too.
+    """
+    bad = {Change.SLOWER, Change.MISSING, Change.WRONG}
+    if both_ways:
+        bad |= {Change.FASTER, Change.NEW}
+    return any(each.change in bad for each in differences)
+
+
+def table(
+    names: Key, differences: Sequence[Difference], *, markdown: bool = False
+) -> Iterator[str]:
+    """Yield the rows that differ, as text or Markdown, and then the count of each change."""
+    shown = [each for each in differences if each.change is not Change.EQUAL]
+    head = (*names, "before (us)", "after (us)", "change (%)", "")
+    lines = [head, *(_cells(each) for each in shown)]
+    if shown:
+        yield from _markdown(lines) if markdown else _text(lines)
+    counts = {change: sum(each.change is change for each in differences) for change in Change}
+    told = ", ".join(f"{count} {change}" for change, count in counts.items() if count)
+    yield f"{'' if markdown else '# '}{len(differences)} rows: {told}"
+
+
+def _cells(each: Difference) -> tuple[str, ...]:
+    times = ("-" if t is None else f"{t / PS_PER_US:.3f}" for t in (each.before_ps, each.after_ps))
+    percent = "" if each.percent is None else f"{each.percent:+.3f}"
+    return (*(part or "-" for part in each.key), *times, percent, each.change)
+
+
+def _text(lines: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        yield "  ".join(f"{c:>{w}}" for c, w in zip(line, widths, strict=True)).rstrip()
+
+
+def _markdown(lines: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |"
+        if not number:
+            yield f"|{'---|' * len(line)}"

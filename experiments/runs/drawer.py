@@ -1,0 +1,91 @@
+"""A process that draws figures beside a run.
+
+While the run simulates, it imports matplotlib and loads fonts; when the run's files are there, it
+draws them with all cores. So the run itself never imports matplotlib. Both sides speak JSON, a line
+each way: the run names its folder, and the process answers with the files that it has written.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from ringleaf.experiments.figures.tasks import by_all_cores
+from ringleaf.threads import ONE_THREAD, count_cores
+
+
+class Drawer:
+    """The process, from the run's side; as a context, it ends with the run.
+
+    It has a session of its own, so Ctrl-C interrupts only the run, which still has its results
+    drawn. If the run is killed, the process reads the end of its input, and ends.
+    """
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            (sys.executable, "-P", "-m", "ringleaf.experiments.runs.drawer"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=os.environ | ONE_THREAD,  # so that it can be forked
+            start_new_session=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)  # and its forks
+        with suppress(OSError):  # a pipe whose reader has died
+            self._process.__exit__(kind, error, trace)
+
+    def draw(self, folder: Path) -> list[Path] | None:
+        """Have figures and report of a run directory drawn; return the files.
+
+        Return None if the process could not do it, so that the caller draws, and meets the error.
+        """
+        with suppress(OSError, ValueError):
+            answer, _ = self._process.communicate(json.dumps(str(folder)) + "\n")
+            return [folder / name for name in json.loads(answer)]
+        return None
+
+
+def drawer() -> Drawer | None:
+    """Start a process that draws, or none on a machine with one core."""
+    return Drawer() if count_cores() > 1 else None
+
+
+def serve(source: IO[str], sink: IO[str]) -> None:
+    """Get ready to draw, read the name of a run directory, draw it, and write the files' names.
+
+    An input that ends before the name ends this, too.
+    """
+    from ringleaf.experiments.runs.drawing import redraw
+    from ringleaf.experiments.figures.style import warm_up
+
+    warm_up()
+    gc.freeze()  # all of this stays: the search for garbage, and forks, leave it alone
+    line = source.readline()
+    if line:
+        folder = Path(json.loads(line))
+        files = redraw(folder, by_all_cores)
+        json.dump([str(path.relative_to(folder)) for path in files], sink)
+
+
+if __name__ == "__main__":
+    serve(sys.stdin, sys.stdout)

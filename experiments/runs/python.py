@@ -1,0 +1,392 @@
+"""Experiments from Python: `ringleaf.run`, `ringleaf.sweep`, `ringleaf.load`.
+
+    >>> import ringleaf
+    >>> result = ringleaf.run(
+    ...     topo="leafspine,leaves=1,spines=1,hosts=3", algo=["ring", "switchml"], size="4K"
+    ... )
+    >>> [(row.algo, row.size_bytes, row.wrong) for row in result.rows]
+    [('ring', 4096, 0), ('switchml', 4096, 0)]
+    >>> result.fastest().algo
+    'switchml'
+
+Options are those of the command line, as keywords: texts, as one would type them, numbers or lists.
+A topology, an algorithm or schedule, and tensors of one's own may stand in for names.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+
+from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.algorithm import Request as Asked
+from ringleaf.collectives.cost import Cost
+from ringleaf.collectives.critical_path import sent_bytes
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.runs import results
+from ringleaf.experiments.runs import session
+from ringleaf.experiments.runs import sweep_files as swept_files
+from ringleaf.experiments.runs import sweep as sweeps
+from ringleaf.experiments.records.folder import PLAN, REPORT
+from ringleaf.experiments.workloads.jobs import results as job_results
+from ringleaf.experiments.workloads.jobs import session as jobs_session
+from ringleaf.experiments.workloads.jobs.results import JobRow
+from ringleaf.experiments.runs.machines import Scheduler
+from ringleaf.experiments.runs.results import CollectiveRow
+from ringleaf.experiments.spec.collective import DTYPES
+from ringleaf.experiments.spec.file import Case, expand, swept
+from ringleaf.experiments.spec.options import JOBS, file_name
+from ringleaf.experiments.runs.workers import Crew
+from ringleaf.tensors import Array
+from ringleaf.topologies.family import Counts, Family
+from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.registry import TOPOLOGIES
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import torch
+
+SUMMARY = "summary.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a run, which notebooks can show.
+
+    Attributes:
+        path: The PNG file; a PDF lies beside it.
+    """
+
+    path: Path
+
+    def _repr_png_(self) -> bytes:
+        return self.path.read_bytes()
+
+
+@dataclass(frozen=True)
+class Result:
+    """The results that a run or a sweep has left in its folder.
+
+    Attributes:
+        folder: The run directory; if none was asked for, it is removed with this object.
+        tensors: For a run with the caller's own tensors: each rank's tensor at the end, by
+            algorithm and size in bytes.
+    """
+
+    folder: Path
+    tensors: dict[tuple[str, int], list[torch.Tensor]] = field(default_factory=dict, repr=False)
+    _own: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
+
+    @property
+    def is_sweep(self) -> bool:
+        """Whether these are the results of several runs."""
+        return (self.folder / PLAN).exists()
+
+    @property
+    def rows(self) -> list[CollectiveRow] | list[JobRow]:
+        """The rows of the table, times in picoseconds; of a sweep, those of all runs."""
+        if self.is_sweep:
+            found: list[Any] = []
+            for run in self.runs:
+                found += run.rows
+            return found
+        summary = results.read_json(self.folder / SUMMARY)
+        if summary.get("kind") == job_results.KIND:
+            return [JobRow(**row) for row in summary["rows"]]
+        return [CollectiveRow(**row) for row in summary["rows"]]
+
+    @property
+    def runs(self) -> list[Result]:
+        """The finished runs of a sweep, in its order; for a single run, only itself."""
+        if not self.is_sweep:
+            return [self]
+        places = results.read_json(self.folder / PLAN)["runs"]
+        folders = (self.folder / file_name(place) for place in places)
+        return [Result(folder) for folder in folders if (folder / SUMMARY).exists()]
+
+    @property
+    def wrong(self) -> int:
+        """The number of wrong values; those of runs without data (data="none") don't count."""
+        return sum(row.wrong or 0 for row in self.rows)
+
+    def fastest(self) -> CollectiveRow | JobRow:
+        """Return the row that took the least time; for jobs, by completion time."""
+        rows: list[CollectiveRow | JobRow] = [*self.rows]
+        return min(rows, key=_took_ps)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the rows as a data frame; in a sweep, each row starts with its run's options.
+
+        Raises:
+            ConfigError: If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ConfigError(
+                "frame: needs pandas, got none installed; pip install 'ringleaf[notebooks]'"
+            ) from error
+        return pd.read_csv(self.folder / (swept_files.FILE if self.is_sweep else "results.csv"))
+
+    @property
+    def figures(self) -> list[str]:
+        """The names of all figures, which are drawn first if they do not exist yet."""
+        self.report()
+        return sorted(self._drawings())
+
+    def figure(self, name: str = "") -> Figure:
+        """Return a figure by name; if no name is given, the figure of times.
+
+        Raises:
+            ConfigError: If there is no such figure; the message lists the valid names.
+        """
+        self.report()
+        drawings = self._drawings()
+        default = next((n for n in ("sweep", "time", "jct") if n in drawings), "")
+        if (name or default) not in drawings:
+            valid = ", ".join(sorted(drawings))
+            raise ConfigError(f"figure: unknown name, got {name!r}; valid: {valid}")
+        return Figure(drawings[name or default])
+
+    def _drawings(self) -> dict[str, Path]:
+        paths = (*self.folder.glob("*.png"), *self.folder.glob("figures/*.png"))
+        return {path.stem: path for path in paths}
+
+    def report(self) -> Path:
+        """Return the report, a page that needs no network; it is drawn if it does not exist."""
+        page = self.folder / REPORT
+        if page.exists():
+            return page
+        from ringleaf.experiments.runs.drawing import redraw  # imports matplotlib
+
+        redraw(self.folder)
+        return page
+
+
+def run(
+    *,
+    topo: str | Family | nx.Graph[str] = "fattree",
+    algo: str | Path | Sequence[str | Path] | Algorithm | Schedule | None = None,
+    tensors: Sequence[torch.Tensor | Array] | None = None,
+    out: str | Path | None = None,
+    show: bool = False,
+    **options: Any,
+) -> Result:
+    """Perform one run, and return its result.
+
+    Args:
+        topo: A topology's name with its parameters; or a family, or a graph (`new_graph`,
+            `add_host`, `add_switch`, `connect` of `ringleaf.topologies.graph`), whose links keep
+            their own rates and delays.
+        algo: Names of algorithms, or files with schedules; or an algorithm, or a schedule that
+            fits the number of ranks.
+        tensors: The ranks' inputs, float32 or int32, all of one shape (elements,); they are not
+            changed. Sizes and the number of ranks follow from them.
+        out: The run directory; None: a temporary one that is removed with the result.
+        show: Print the table row by row.
+        options: Options of the command line: `size="1M"`, `loss=0.01`,
+            `jobs=[{"model": "vgg16"}]`.
+
+    Raises:
+        RingleafError: If an option, the topology or the network does not allow it.
+    """
+    [case, *others] = _cases({"topo": topo, "algo": algo, **options})
+    if others:
+        raise ConfigError(
+            f"run: options must have one value each, got {len(others) + 1} combinations; "
+            "ringleaf.sweep does them all"
+        )
+    if tensors is not None:
+        case |= _shape(tensors, case)
+    own, case["out"] = _folder(out)
+    emit = _say if show else _ignore
+    if JOBS in case:
+        jobs_session.run(case, emit=emit, drawn=False)
+        return Result(Path(case["out"]), _own=own)
+    done = session.run(case, emit=emit, drawn=False, inputs=tensors)
+    return Result(Path(case["out"]), done.tensors, own)
+
+
+def sweep(
+    *,
+    out: str | Path | None = None,
+    show: bool = False,
+    parallel: int = 1,
+    on: str | None = None,
+    tls_ca_file: str | None = None,
+    tls_cert: str | None = None,
+    tls_key: str | None = None,
+    unencrypted: bool = False,
+    **options: Any,
+) -> Result:
+    """Perform a run for each combination of the options that are lists; return all results.
+
+    Args:
+        out: A folder for all runs; None: a temporary one that is removed with the result. Runs
+            that an earlier call has finished there are kept, if it did not finish all.
+        show: Print the tables row by row.
+        parallel: Number of processes.
+        on: The address of a Dask scheduler: `tls://host:8786`.
+        tls_ca_file: The certificate of who vouches for the scheduler, its workers and this process.
+        tls_cert: This process's certificate.
+        tls_key: Its private key.
+        unencrypted: Whether the scheduler may be unencrypted: `tcp://host:8786`. Whoever reaches
+            its port can then run code as this user.
+        options: Options as `run` takes them; `algo` and `size` are lists by themselves, and so are
+            `counts`, `algo`, `order` and `entries` of jobs.
+
+    Raises:
+        RingleafError: If an option, the topology or the network does not allow it.
+    """
+    scheduler = Scheduler(on, tls_ca_file, tls_cert, tls_key, unencrypted) if on else None
+    crew = Crew(parallel, scheduler)
+    cases = _cases(options, here=crew.is_alone)
+    if not swept(cases):
+        raise ConfigError(
+            "sweep: an option must be a list of several values, got none; use ringleaf.run"
+        )
+    own, folder = _folder(out)
+    emit = _say if show else _ignore
+    sweeps.run([{**case, "out": folder} for case in cases], name="sweep", emit=emit, crew=crew)
+    return Result(Path(folder), _own=own)
+
+
+def load(folder: str | Path) -> Result:
+    """Return the results that a run or sweep has left in a folder.
+
+    Raises:
+        ConfigError: If the folder has no results.
+    """
+    found = Result(Path(folder))
+    if not found.is_sweep:
+        results.read_json(found.folder / SUMMARY)
+    return found
+
+
+def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
+    """Return the options of each run as if typed; with `here`, this process does the runs."""
+    named: dict[str, Any] = {}
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name in ("topo", "algo"):
+            values = value if isinstance(value, list | tuple) else [value]
+            if not here and any(not isinstance(each, str | Path) for each in values):
+                raise ConfigError(
+                    f"{name}: other processes know names only, got {value!r:.80}; make it an "
+                    "entry point (docs/extending), or leave out parallel and on"
+                )
+            named[name] = [_name_of(each) for each in values]
+            if name == "topo" and len(values) == 1:
+                named[name] = named[name][0]
+        else:
+            named[name] = list(value) if isinstance(value, tuple | range) else value
+    return list(expand(named))
+
+
+def _name_of(given: Any) -> str:
+    """Return the name of a topology, algorithm or file; objects are registered under new names."""
+    if isinstance(given, str | Path):
+        return str(given)
+    if isinstance(given, Family):
+        return _add(given)
+    if isinstance(given, nx.Graph):
+        return _add(_family_of(given))
+    if isinstance(given, Schedule):
+        given = _algorithm_of(given)
+    if isinstance(given, Algorithm):
+        ALGORITHMS.added[given.name] = given
+        return given.name
+    raise ConfigError(
+        "run: topo must be a name, a family or a graph, and algo a name, an algorithm or a "
+        f"schedule, got {type(given).__name__}"
+    )
+
+
+def _add(family: Family) -> str:
+    added = TOPOLOGIES.added
+    known = (name for name, each in added.items() if each is family)
+    name = next(known, f"given-{len(added) + 1}")
+    added[name] = family
+    return name
+
+
+def _family_of(graph: nx.Graph[str]) -> Family:
+    """Return a family with one topology, whose links are not changed."""
+    counts = Counts(len(hosts(graph)), len(switches(graph)), graph.number_of_edges())
+    return Family(
+        "given by its graph",
+        lambda link, host_link=None: graph.copy(),
+        {},
+        lambda wanted, sizes: {},
+        lambda: counts,
+    )
+
+
+def _algorithm_of(schedule: Schedule) -> Algorithm:
+    """Return an algorithm that has one schedule."""
+
+    def schedule_for(asked: Asked) -> Schedule:
+        if (asked.ranks, asked.servers) != (schedule.ranks, schedule.servers):
+            raise ConfigError(
+                f"algo: {schedule.algorithm} is for {schedule.ranks} ranks and "
+                f"{schedule.servers} servers, got {asked.ranks} and {asked.servers}; set "
+                "hosts= and servers="
+            )
+        return schedule
+
+    def cost_of(asked: Asked) -> Cost:
+        sent = sent_bytes(schedule, asked.size_bytes, element_bytes=1)
+        return Cost(0, max(sent), schedule.steps)
+
+    name = f"{schedule.algorithm}-given"
+    return Algorithm(name, schedule.collective, schedule.algorithm, schedule_for, cost_of)
+
+
+def _shape(tensors: Sequence[torch.Tensor | Array], case: Mapping[str, Any]) -> Case:
+    """Return the options that follow from tensors.
+
+    Raises:
+        ConfigError: If they can't be the ranks' inputs, or conflict with other options.
+    """
+    kinds = {(tuple(each.shape), str(each.dtype).removeprefix("torch.")) for each in tensors}
+    if len(kinds) != 1 or len(next(iter(kinds))[0]) != 1:
+        raise ConfigError(f"tensors: must be of one type and shape (elements,), got {kinds}")
+    [((elements,), dtype)] = kinds
+    if dtype not in DTYPES:
+        raise ConfigError(f"tensors: must be of {' or '.join(DTYPES)}, got {dtype}")
+    fixed = ("size", "min", "max", "factor", "dtype", "data", "density", "compress", JOBS)
+    said = [name for name in fixed if name in case]
+    if said:
+        raise ConfigError(f"tensors: can't go with {', '.join(said)}, got both; leave one out")
+    count = len(tensors) + int(case.get("servers", 0))
+    return {"size": str(elements * DTYPES[dtype]), "dtype": dtype, "hosts": str(count)}
+
+
+def _took_ps(row: CollectiveRow | JobRow) -> int:
+    return row.jct_ps if isinstance(row, JobRow) else row.time_ps
+
+
+def _folder(out: str | Path | None) -> tuple[tempfile.TemporaryDirectory[str] | None, str]:
+    """Return the owner of a temporary folder, None if one was asked for, and the folder."""
+    if out is not None:
+        return None, str(out)
+    own = tempfile.TemporaryDirectory(prefix="ringleaf-")
+    return own, own.name
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _ignore(line: str) -> None:
+    pass

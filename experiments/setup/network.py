@@ -1,0 +1,341 @@
+"""Build the network of a spec: the topology with the hosts that take part, and its transport."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from math import gcd
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import networkx as nx
+
+from ringleaf.experiments.programs.names import is_path
+from ringleaf.experiments.spec.collective import CollectiveSpec
+from ringleaf.experiments.spec.network import GOAT, SOLVED, VIRTUAL, NetworkSpec
+from ringleaf.ina.systems import FORWARD
+from ringleaf.topologies import registry
+from ringleaf.topologies.delays import with_delays
+from ringleaf.topologies.detours import with_detours
+from ringleaf.topologies.graph import attachment, distances, switch_graph, with_links
+from ringleaf.topologies.graph import hosts as all_hosts
+from ringleaf.topologies.injection import divide_ports
+from ringleaf.topologies.k_shortest import with_k_shortest
+from ringleaf.units import PS_PER_S
+
+if TYPE_CHECKING:
+    from ringleaf.collectives.schedule import Schedule
+    from ringleaf.networks.options import Assigned, NetworkOptions
+    from ringleaf.networks.outcome import RunResult
+    from ringleaf.tensors import Array, ElementType
+
+
+SomeSpec = TypeVar("SomeSpec", bound=NetworkSpec)
+
+
+class Network(Protocol):
+    """The interface that an experiment needs of a network, virtual or live.
+
+    `slots` is the most packets that each worker of its aggregation system has in flight; None
+    if there is no such system.
+    """
+
+    @property
+    def slots(self) -> int | None: ...
+
+    def arrays(
+        self, elements: int, dtype: ElementType = ..., schedule: Schedule | None = None
+    ) -> list[Array]: ...
+
+    def run(
+        self,
+        schedule: Schedule,
+        arrays: Sequence[Array],
+        tell: Callable[[int], None] | None = None,
+    ) -> RunResult: ...
+
+    def close(self) -> None: ...
+
+
+class Connect(Protocol):
+    """A function that makes a network; see `connect`."""
+
+    def __call__(
+        self,
+        spec: CollectiveSpec,
+        graph: nx.Graph[str],
+        *,
+        in_network: str | None,
+        capture: Path | None,
+        record: Path | None = None,
+    ) -> Network: ...
+
+
+def build_topology(topo: str, *, rate_bps: int, delay_ps: int, hosts: int | None) -> nx.Graph[str]:
+    """Return the topology, without the hosts beyond those asked for.
+
+    Raises:
+        ConfigError: If its name or parameters are not understood.
+        TopologyError: If there is no such instance.
+    """
+    graph = registry.build(topo, rate_bps=rate_bps, delay_ps=delay_ps, hosts=hosts)
+    return graph if hosts is None else keep_hosts(graph, hosts)
+
+
+def make_graph(spec: NetworkSpec) -> nx.Graph[str]:
+    """Return the topology of an experiment, with its rates, detours and delays.
+
+    Raises:
+        ConfigError: If its name or parameters are not understood, or a detour is no way.
+        TopologyError: If there is no such instance.
+    """
+    graph = build_topology(
+        spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
+    )
+    if spec.scale != 1:  # each of these copies the graph
+        graph = scale_rates(graph, spec.scale)
+    if spec.detours or spec.routes in SOLVED:
+        graph = with_detours(graph, [*spec.detours, *_solved_ways(spec, graph)])
+    if spec.shortest_paths is not None:
+        graph = with_k_shortest(graph, spec.shortest_paths)
+    return with_delays(
+        graph,
+        switch_delay_ps=spec.switch_delay_ps,
+        host_delay_ps=spec.host_delay_ps,
+    )
+
+
+def _solved_ways(spec: NetworkSpec, graph: nx.Graph[str]) -> list[tuple[str, ...]]:
+    """Return the detours of gradients that are solved for the topology, besides those given.
+
+    With several servers, each has a part of everything by GRID.
+    """
+    if spec.routes not in SOLVED:
+        return []
+    from ringleaf.topologies.gradients import goat, grid
+
+    names = all_hosts(graph)
+    servers = names[len(names) - getattr(spec, "servers", 0) :]
+    workers = names[: len(names) - len(servers)]
+    rng = Random(f"{spec.routes} {spec.seed}")
+    if spec.routes == GOAT:
+        found = [*goat.route(graph, workers, servers, rng=rng).ways]
+    else:
+        found = [
+            way
+            for server in servers
+            for way in grid.route(graph, workers, server, adds_bps=spec.adds_bps, rng=rng).ways
+        ]
+    given = {(way[0], way[-1]) for way in spec.detours}
+    return [way for way in found if (way[0], way[-1]) not in given]
+
+
+def divide_injection(spec: SomeSpec) -> SomeSpec:
+    """Return the spec with the link rate that `inject` implies, also in its topology's text.
+
+    Raises:
+        ConfigError: If the topology's text has rates already.
+        TopologyError: If there is no such topology.
+    """
+    if spec.inject_bps is None:
+        return spec
+    topo, rate_bps = divide_ports(spec.topo, spec.inject_bps, hosts=spec.hosts)
+    return spec.model_copy(update={"topo": topo, "rate_bps": rate_bps})
+
+
+def scale_rates(graph: nx.Graph[str], factor: int) -> nx.Graph[str]:
+    """Return the topology with its links' rates divided by a factor, and delays unchanged."""
+    return with_links(graph, lambda each: replace(each, rate_bps=max(each.rate_bps // factor, 1)))
+
+
+def keep_hosts(graph: nx.Graph[str], count: int) -> nx.Graph[str]:
+    """Return the graph without hosts of ranks `count` and above, ports renumbered in order."""
+    kept = graph.copy()
+    kept.remove_nodes_from(all_hosts(graph)[count:])
+    for node in kept:
+        edges = sorted(kept.adj[node].values(), key=lambda edge: edge["ports"][node])
+        for number, edge in enumerate(edges, start=1):
+            edge["ports"] = {**edge["ports"], node: number}
+    kept.graph["hierarchy"] = fold_hierarchy(graph.graph["hierarchy"], count)
+    return kept
+
+
+def fold_hierarchy(sizes: tuple[int, ...], ranks: int) -> tuple[int, ...]:
+    """Return group sizes, innermost first, that multiply to `ranks` and follow the given groups."""
+    folded = []
+    left = ranks
+    for size in sizes:
+        group = gcd(left, size)
+        if group > 1:
+            folded.append(group)
+            left //= group
+    return (*folded, left) if left > 1 or not folded else tuple(folded)
+
+
+SAMPLED = 8  # switches, from which distances are measured
+
+
+def mean_distance(graph: nx.Graph[str]) -> float:
+    """Return the mean number of links between two different hosts, from some of them to all."""
+    peers = switch_graph(graph)
+    below = Counter(attachment(graph, host) for host in all_hosts(graph))
+    starts = list(below)[:: -(-len(below) // SAMPLED)]
+    pairs = total = 0
+    for start in starts:
+        for switch, links in distances(peers, start).items():
+            count = below[start] * (below[switch] - (switch == start))
+            pairs += count
+            total += count * (links + 2)
+    return total / pairs if pairs else 2.0
+
+
+def connect(
+    spec: CollectiveSpec,
+    graph: nx.Graph[str],
+    *,
+    in_network: str | None,
+    capture: Path | None,
+    record: Path | None = None,
+    watched: bool = True,
+) -> Network:
+    """Return a new network for one run, so that no run depends on another.
+
+    Args:
+        spec: The experiment, which gives loss rates, packet sizes and the like.
+        graph: The network's topology.
+        in_network: The system that aggregates in the switches, if one does.
+        capture: A folder for a capture of all ports, if it is wanted.
+        record: A folder for traces, if they are wanted.
+        watched: Whether queues, switches' memory and messages are noted, for a timeline.
+
+    Raises:
+        ConfigError: If options, topology and program do not fit one another.
+    """
+    from ringleaf.experiments.records.timeline import MOST_EVENTS, MOST_PORTS  # loads NumPy
+    from ringleaf.networks.virtual import VirtualNetwork  # compiles, or loads compiled code
+
+    options = network_options(spec, in_network, capture=capture, record=record)
+    if watched:
+        options = replace(
+            options,
+            watch_queues=2 * graph.number_of_edges() <= MOST_PORTS,
+            watch_memory=True,
+            watch_messages=MOST_EVENTS,
+        )
+    if spec.explain:
+        from ringleaf.experiments.explain.log import LoggedNetwork
+
+        return LoggedNetwork(graph, replace(options, threads=1), seed=spec.seed)
+    return VirtualNetwork(graph, options, seed=spec.seed)
+
+
+@contextmanager
+def connecting(
+    spec: CollectiveSpec, graph: nx.Graph[str], *, watched: bool = True
+) -> Iterator[Connect]:
+    """Yield a function that makes the networks of an experiment.
+
+    A simulated one is watched for a timeline if `watched`. A live one stays up until the end, its
+    switches programmed anew for each measurement.
+
+    Raises:
+        ConfigError: If a live network needs something that is missing.
+        BackendError: If it can't be brought up.
+    """
+    if spec.net == VIRTUAL:
+        yield partial(connect, watched=watched)
+        return
+    from ringleaf.experiments.setup.testbed import open_testbed
+    from ringleaf.networks.mininet.network import MininetNetwork
+
+    with open_testbed(spec, graph) as testbed:
+
+        def connect_live(
+            spec: CollectiveSpec,
+            graph: nx.Graph[str],
+            *,
+            in_network: str | None,
+            capture: Path | None,
+            record: Path | None = None,
+        ) -> Network:
+            return MininetNetwork(
+                testbed,
+                network_options(spec, in_network, capture=capture, record=record),
+                seed=spec.seed,
+                stall_s=spec.stall_ps / PS_PER_S,
+            )
+
+        yield connect_live
+
+
+def network_options(
+    spec: CollectiveSpec,
+    in_network: str | None,
+    *,
+    capture: Path | None = None,
+    record: Path | None = None,
+    switch_entries: int | None = None,
+) -> NetworkOptions:
+    """Return the options of a collective's network, for its links, queues and hosts."""
+    system: dict[str, Any] = {}
+    if in_network is not None:
+        from ringleaf.ina.registry import find_system
+
+        system["system"] = find_system(in_network)
+    return replace(
+        common_options(spec),
+        slots=spec.slots,
+        has_data=spec.has_data,
+        switch_entries=switch_entries,
+        servers=spec.servers,
+        capture=capture,
+        record=record,
+        **system,
+    )
+
+
+def assigned_programs(spec: NetworkSpec) -> Mapping[str, Assigned]:
+    """Return the user's programs for switches, by switch.
+
+    Raises:
+        ConfigError: If a file is not understood, or does not fit the program or the topology.
+        BackendError: If a P4 program is to be compiled, and there is no compiler.
+    """
+    if not is_path(spec.program):
+        return {}
+    from ringleaf.experiments.programs.assign import assign
+
+    return assign(make_graph(spec), spec.program, spec.control, lanes=spec.lanes)
+
+
+def common_options(spec: NetworkSpec) -> NetworkOptions:
+    """Return the network options that all experiments have, whatever their workload."""
+    from ringleaf.networks.options import NetworkOptions
+
+    room: dict[str, Any] = {} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}
+    return NetworkOptions(
+        mtu=spec.mtu_bytes,
+        threads=spec.threads or 1,
+        lanes=spec.lanes,
+        window=spec.window,
+        cross_traffic=spec.cross_traffic,
+        ecmp=spec.routes == "ecmp",
+        scheduler=spec.scheduler,
+        program=FORWARD if is_path(spec.program) else spec.program,
+        assigned=assigned_programs(spec),
+        congestion=spec.cc,
+        ina_congestion=spec.ina_cc,
+        trees=spec.trees,
+        ecn=spec.ecn,
+        pfc=spec.pfc,
+        trim_bytes=spec.trim_bytes,
+        loss=spec.loss,
+        duplicate=spec.duplicate,
+        reorder=spec.reorder,
+        message_overhead_ps=spec.message_overhead_ps,
+        **room,
+    )

@@ -1,0 +1,1 @@
+"""Collectives on a topology: every algorithm at every size."""

@@ -1,0 +1,451 @@
+"""Run an experiment: every algorithm at every size, checking each result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.compress.compressor import codec_of
+from ringleaf.collectives.compress.registry import parse_compressor
+from ringleaf.collectives.cost import AlphaBeta
+from ringleaf.collectives.embedding import Embedding
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Collective, Schedule
+from ringleaf.compiling import working_s
+from ringleaf.experiments.bounds.busbw import busbw_factor
+from ringleaf.experiments.bounds.limits import Limits
+from ringleaf.experiments.checking.carrying import Carried, carry
+from ringleaf.experiments.checking.data import TYPES, Given, Inputs, Noise, Sparsity, whole
+from ringleaf.experiments.checking.exchanges import Exchange, coded, tolerance_of
+from ringleaf.experiments.checking.judge import Judge
+from ringleaf.experiments.checking.methods import carry_step
+from ringleaf.experiments.checking.verdict import Tolerance, Verdict
+from ringleaf.experiments.estimates.estimate import Estimate, Need, estimate, need, sort_of
+from ringleaf.experiments.estimates.pace import PACKETS, SETUP, read_paces
+from ringleaf.experiments.runs import results
+from ringleaf.experiments.runs.checks import count_nodes, count_ranks, one_collective
+from ringleaf.experiments.runs.progress import Progress
+from ringleaf.experiments.runs.results import CollectiveRow, LinkSeries, Run
+from ringleaf.experiments.setup.cabling import Cabling
+from ringleaf.experiments.setup.network import (
+    Connect,
+    Network,
+    connect,
+    divide_injection,
+    fold_hierarchy,
+    make_graph,
+    mean_distance,
+)
+from ringleaf.experiments.setup.placing import embedding_of, placed
+from ringleaf.experiments.spec.collective import DTYPES, CollectiveSpec
+from ringleaf.experiments.spec.options import ASIDE
+from ringleaf.tensors import Array, as_tensor
+from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.injection import injections_bps
+from ringleaf.topologies.kinds import link_kinds
+from ringleaf.units import PS_PER_S, format_size
+
+if TYPE_CHECKING:
+    import torch
+
+    from ringleaf.experiments.explain.findings import Explained
+    from ringleaf.networks.outcome import RunResult
+
+_REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One row of the table, and the results that do not fit into it."""
+
+    row: CollectiveRow
+    series: LinkSeries
+    wall_s: float
+    outcome: RunResult
+    files: list[Path]  # files that the measurement has left in the run directory
+    schedule: Schedule  # that ran
+    tensors: list[torch.Tensor] | None = None  # the ranks' results, if the caller gave the inputs
+    explained: Explained | None = None  # where the time went, if that was asked for
+
+
+class Experiment:
+    """A spec with its topology, which runs one measurement after the other.
+
+    Raises:
+        ConfigError: If the algorithms can't be compared, or the topology is not understood.
+        TopologyError: If there is no such topology.
+    """
+
+    def __init__(
+        self, spec: CollectiveSpec, inputs: Sequence[torch.Tensor | Array] | None = None
+    ) -> None:
+        self.spec = spec = divide_injection(spec)
+        self._given = inputs
+        self.algorithms = [ALGORITHMS[name] for name in spec.algos]
+        self.collective = one_collective(spec.algos)
+        self._judges: dict[int, Judge] = {}  # by root
+        self.graph = make_graph(spec)
+        self.paces = read_paces()
+        self.rows_taken_s = 0.0
+        self.ranks = count_ranks(len(hosts(self.graph)), spec.servers)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The least times of its collectives."""
+        return Limits(self.spec, self.collective, self.graph, self.ranks)
+
+    @property
+    def fabric(self) -> AlphaBeta:
+        """The fabric that schedules of this topology are built for."""
+        return self.limits.fabric
+
+    @cached_property
+    def _cabling(self) -> Cabling:
+        return Cabling(self.graph)
+
+    @cached_property
+    def _hierarchy(self) -> tuple[int, ...]:
+        """The sizes of groups of ranks that are near one another."""
+        sizes: tuple[int, ...] = self.graph.graph["hierarchy"]
+        return fold_hierarchy(sizes, self.ranks) if self.spec.servers else sizes
+
+    @cached_property
+    def _embedding(self) -> Embedding:
+        return embedding_of(self.graph, self.ranks)
+
+    def new_run(self) -> Run:
+        """Return the run that will hold the measurements, still without rows."""
+        options = self.spec.plain()
+        for name in ASIDE:
+            options.pop(name, None)
+        return Run(
+            collective=self.collective.value,
+            topology=self.graph.graph["name"],
+            ranks=self.ranks,
+            switches=len(switches(self.graph)),
+            injection_bps=list(injections_bps(self.graph)),
+            links=link_kinds(self.graph),
+            options=options,
+            versions=results.versions(),
+        )
+
+    @cached_property
+    def _distance(self) -> float:
+        return mean_distance(self.graph)
+
+    @property
+    def need(self) -> Need:
+        """The estimated memory and time of the whole run."""
+        return need(self.spec, count_nodes(self.spec), self._distance, self.paces)
+
+    @property
+    def count(self) -> int:
+        """The number of measurements."""
+        return len(self.spec.sizes_bytes) * len(self.algorithms)
+
+    @property
+    def rows_s(self) -> float:
+        """The estimated time of all measurements in seconds."""
+        return sum(
+            self._paced(algorithm, size_bytes).time_s
+            for size_bytes in self.spec.sizes_bytes
+            for algorithm in self.algorithms
+        )
+
+    def estimate(self, algorithm: Algorithm, size_bytes: int) -> Estimate:
+        """Return the memory and time of one measurement that constants foretell."""
+        return estimate(self.spec, algorithm, count_nodes(self.spec), size_bytes, self._distance)
+
+    def _paced(self, algorithm: Algorithm, size_bytes: int) -> Estimate:
+        """Return the same with the times of this machine."""
+        sort = sort_of(self.spec, algorithm.name)
+        return self.estimate(algorithm, size_bytes).paced(self.paces, sort)
+
+    def run(
+        self, connect: Connect = connect, progress: Progress | None = None
+    ) -> Iterator[Measurement]:
+        """Yield each measurement as it is made: all algorithms at one size, then at the next."""
+        progress = progress or Progress(1.0, None)
+        times_as_many: dict[str, float] = {}  # packet-hops as estimated, by algorithm
+        for size_bytes, algorithm, inputs in self.tasks():
+            expected = self._paced(algorithm, size_bytes)
+            label = f"{algorithm.name}, {format_size(size_bytes)}"
+            progress.begin(label, expected.setup_s, expected.run_s)
+            hops = max(expected.packet_hops * times_as_many.get(algorithm.name, 1), 1)
+            tell = _teller(progress, hops)
+            began_s = working_s()
+            found = self.measure(connect, algorithm, size_bytes, inputs, tell)
+            self._note_pace(algorithm, size_bytes, working_s() - began_s, found.wall_s)
+            times_as_many[algorithm.name] = found.row.packet_hops / max(expected.packet_hops, 1)
+            yield found
+
+    def _note_pace(
+        self, algorithm: Algorithm, size_bytes: int, taken_s: float, packets_s: float
+    ) -> None:
+        """Take note of what a measurement took, and its packets of that."""
+        foretold, sort = self.estimate(algorithm, size_bytes), sort_of(self.spec, algorithm.name)
+        self.paces.note(sort, SETUP, foretold.setup_s, taken_s - packets_s)
+        self.paces.note(sort, PACKETS, foretold.run_s, packets_s)
+        self.rows_taken_s += taken_s
+
+    def tasks(self) -> Iterator[tuple[int, Algorithm, Inputs]]:
+        """Yield each measurement's size, algorithm and inputs, in the order of `run`."""
+        for size_bytes in self.spec.sizes_bytes:
+            inputs = self._inputs(size_bytes // DTYPES[self.spec.dtype])
+            for algorithm in self.algorithms:
+                yield size_bytes, algorithm, inputs
+
+    def _inputs(self, count: int) -> Inputs:
+        """Return the ranks' inputs: as sparse as asked for, and then compressed, if asked for."""
+        spec = self.spec
+        if self._given is not None:
+            return Given(self._given)
+        made = Noise(spec.seed, self.ranks, count, TYPES[spec.dtype])
+        if self._is_dense:
+            return made
+        arrays = whole(made)
+        Sparsity(spec.density, spec.cluster, spec.overlap).thin(spec.seed, arrays)
+        if not spec.compress:
+            return Given(arrays)
+        from ringleaf.experiments.checking.compressed import carry_all  # loads torch
+
+        return Given(carry_all(spec.compress, arrays, spec.seed))
+
+    @property
+    def _is_dense(self) -> bool:
+        return self.spec.density == 1 and not self.spec.compress
+
+    def schedule(self, algorithm: Algorithm, size_bytes: int) -> Schedule:
+        """Return an algorithm's schedule for this topology, at one size.
+
+        Messages are written by the compressor's codec, if the algorithm has none of its own.
+        """
+
+        def build(root: int) -> Schedule:
+            return algorithm.build(
+                self.ranks,
+                size_bytes=size_bytes,
+                hierarchy=self._hierarchy,
+                root=root,
+                fabric=self.fabric,
+                servers=self.spec.servers,
+                embedding=self._embedding,
+                time_ps=lambda schedule: self.expected_ps(schedule, size_bytes),
+                network=self._cabling,
+            )
+
+        schedule = placed(
+            build,
+            algorithm,
+            self.spec.rank_order,
+            self._embedding,
+            ranks=self.ranks,
+            seed=self.spec.seed,
+        )
+        codec = codec_of(parse_compressor(self.spec.compress)) if self.spec.compress else None
+        return coded(schedule, codec)
+
+    def expected_ps(self, schedule: Schedule, size_bytes: int) -> int:
+        """Return the time that a schedule of hosts is expected to take, by the cost model."""
+        return self.limits.expected_ps(schedule, size_bytes)
+
+    def measure(
+        self,
+        connect: Connect,
+        algorithm: Algorithm,
+        size_bytes: int,
+        inputs: Inputs,
+        tell: Callable[[int], None] | None = None,
+    ) -> Measurement:
+        """Run one algorithm once on a network that `connect` makes, and judge the result."""
+
+        def make() -> Network:
+            threads = self.estimate(algorithm, size_bytes).threads
+            return connect(
+                self.spec.model_copy(update={"threads": threads}),
+                self.graph,
+                in_network=algorithm.name if algorithm.in_network else None,
+                capture=self._folder(self._pcaps, algorithm, size_bytes),
+                record=self._folder(self.spec.record, algorithm, size_bytes),
+            )
+
+        if algorithm.method is not None:
+            return self._measure_method(make(), algorithm, size_bytes, inputs)
+        moved_bytes = inputs.elements * DTYPES[self.spec.dtype]  # a compressor may give less
+        schedule = self.schedule(algorithm, moved_bytes)
+        judge = self._judge(algorithm, schedule)
+        judge.examine(schedule)
+        carried = carry(self.spec, schedule, inputs, make, tell)
+        network, arrays, outcome = carried.network, carried.arrays, carried.outcome
+        network.close()
+        verdict = judge.judge_schedule(schedule, inputs.elements)
+        if self.spec.has_data:
+            verdict = judge.judge(
+                *(schedule, carried.inputs or inputs, arrays, self._tolerance(algorithm)),
+                carried.leases,
+            )
+        row = self._row(
+            *(algorithm, schedule, size_bytes, carried),
+            verdict=verdict,
+            bound_ps=self.limits.bound_ps(schedule, inputs, network.slots),
+            floor_ps=self.limits.floor_ps(algorithm, schedule, inputs),
+        )
+        found = self._measurement(algorithm, row, outcome, schedule, arrays)
+        if self.spec.explain:
+            bound_by = partial(self.limits.bound_ps, schedule, inputs, network.slots)
+            explained = self._explained(network, algorithm, found, bound_by)
+            return replace(found, explained=explained)
+        return found
+
+    def _measure_method(
+        self, network: Network, algorithm: Algorithm, size_bytes: int, inputs: Inputs
+    ) -> Measurement:
+        """Run a sparse allreduce once on a network, and judge exchanges and result."""
+
+        def bound_ps(each: Exchange) -> int:
+            return self.limits.bound_ps(each.schedule, Given(each.values), each.slots)
+
+        def build(name: str, size_bytes: int, root: int) -> Schedule:
+            assert root == 0, "a first step's roots are rank 0"
+            return self.schedule(ALGORITHMS[name], size_bytes)
+
+        assert algorithm.method is not None
+        done = carry_step(
+            *(algorithm.name, algorithm.method, whole(inputs), self.spec.seed, network),
+            build=build,
+            bound_ps=bound_ps,
+        )
+        network.close()
+        row = self._row(
+            *(algorithm, done.schedule, size_bytes, Carried(network, done.results, done.outcome)),
+            verdict=done.verdict,
+            bound_ps=done.bound_ps,
+            floor_ps=self.limits.latency_ps,  # an element that is not chosen takes nothing
+        )
+        return self._measurement(algorithm, row, done.outcome, done.schedule, done.results)
+
+    def _measurement(
+        self,
+        algorithm: Algorithm,
+        row: CollectiveRow,
+        outcome: RunResult,
+        schedule: Schedule,
+        arrays: Sequence[Array],
+    ) -> Measurement:
+        size_bytes = row.size_bytes
+        pcaps = self._folder(self._pcaps, algorithm, size_bytes)
+        files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
+        kept = None if self._given is None else [as_tensor(array.copy()) for array in arrays]
+        return Measurement(
+            row,
+            _series(outcome),
+            outcome.wall_s,
+            outcome,
+            files,
+            schedule,
+            kept,
+        )
+
+    def _explained(
+        self,
+        network: Network,
+        algorithm: Algorithm,
+        found: Measurement,
+        bound_by: Callable[..., int],
+    ) -> Explained:
+        """Return where a row's time went, from the packets that its network has logged."""
+        from ringleaf.experiments.explain.explain import Settings, bound_parts, explain
+        from ringleaf.experiments.explain.log import LoggedNetwork
+
+        assert isinstance(network, LoggedNetwork), "a run that is explained is logged"
+        row = found.row
+        bound = bound_parts(self.graph, row.bound_ps, lambda graph: bound_by(graph=graph))
+        settings = Settings(
+            self.spec.lanes,
+            self.spec.message_overhead_ps,
+            self.spec.cc,
+            in_network=algorithm.in_network,
+        )
+        return explain(
+            *(self.graph, network.packets(), found.outcome, bound, settings),
+            algo=row.algo,
+            size_bytes=row.size_bytes,
+        )
+
+    def _judge(self, algorithm: Algorithm, schedule: Schedule) -> Judge:
+        """Return the judge of an algorithm: only files have roots other than rank 0."""
+        root = 0 if algorithm.ranks is None else schedule.root
+        return self._judges.setdefault(root, Judge(self.collective, root))
+
+    @property
+    def _pcaps(self) -> Path | None:
+        return self.spec.out / "pcap" if self.spec.pcap else None
+
+    def _folder(self, base: Path | None, algorithm: Algorithm, size_bytes: int) -> Path | None:
+        return None if base is None else base / f"{algorithm.name}-{size_bytes}"
+
+    def _tolerance(self, algorithm: Algorithm) -> Tolerance | None:
+        return tolerance_of(algorithm, self.spec.lanes)
+
+    def _row(
+        self,
+        algorithm: Algorithm,
+        schedule: Schedule,
+        size_bytes: int,
+        carried: Carried,
+        *,
+        verdict: Verdict | None,
+        bound_ps: int,
+        floor_ps: int,
+    ) -> CollectiveRow:
+        outcome = carried.outcome
+        algbw_gb_s = size_bytes * PS_PER_S / max(outcome.time_ps, 1) / 1e9
+        return CollectiveRow(
+            algo=algorithm.name,
+            size_bytes=size_bytes,
+            count=size_bytes // DTYPES[self.spec.dtype],
+            dtype=self.spec.dtype,
+            redop="sum" if self.collective in _REDUCING else "none",
+            time_ps=outcome.time_ps,
+            algbw_gb_s=algbw_gb_s,
+            busbw_gb_s=algbw_gb_s * busbw_factor(self.collective, self.ranks),
+            bound_ps=bound_ps,
+            bound_percent=100 * bound_ps / max(outcome.time_ps, 1),
+            floor_ps=floor_ps,
+            floor_percent=100 * floor_ps / max(outcome.time_ps, 1),
+            wrong=verdict.wrong if verdict else None,
+            error=verdict.error if verdict else None,
+            wire_bytes=max(outcome.wire_bytes[: self.ranks]),
+            retransmissions=outcome.retransmissions,
+            drops=outcome.drops,
+            pauses=outcome.pauses,
+            trims=outcome.trims,
+            lost=outcome.lost,
+            packet_hops=outcome.packet_hops,
+            events=outcome.events,
+            limit=outcome.usage.limit if outcome.usage else "",
+            reason=verdict.reason if verdict else "",
+            skipped_percent=100 * carried.skipped,
+            error_percent=100 * carried.error,
+            skipping=carried.how,
+            choice=schedule.algorithm if algorithm.chooses else "",
+            expected_ps=self.expected_ps(schedule, size_bytes) if algorithm.chooses else None,
+        )
+
+
+def _teller(progress: Progress, expected: float) -> Callable[[int], None]:
+    """Return a function that turns packet-hops so far into the share of packets done."""
+    return lambda hops: progress.tell(hops / expected)
+
+
+def _series(outcome: RunResult) -> LinkSeries:
+    links = tuple(outcome.link_series)
+    return LinkSeries(
+        outcome.bin_ps, links, np.stack([outcome.link_series[link] for link in links])
+    )

@@ -1,0 +1,131 @@
+"""The cases of a convergence experiment: a committed file of parts, expanded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.compress.program import (
+    Compressed,
+    Program,
+    TwoSided,
+    changes_elements_only,
+)
+from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
+from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.workloads.converge.models import MODELS
+from ringleaf.experiments.workloads.converge.workload import WORKLOADS
+from ringleaf.units import parse_time
+from ringleaf.yaml_file import read_yaml
+
+SPEC = Path(__file__).parent / "convergence.yaml"
+
+NONE, BOTH_WAYS = "none", "2x-"
+"""The method that sends gradients as they are, and what stands before a compressor of sums, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One training.
+
+    Attributes:
+        part: The part of the file that it is of.
+        model: The model's name.
+        method: `none`, a compressor, `2x-` and a compressor that is used on sums, too, or a sparse
+            allreduce, with its settings.
+        algo: The algorithm of allreduces.
+        workload: The way to train.
+        steps: Gradients per rank.
+        rate: The learning rate.
+    """
+
+    part: str
+    model: str
+    method: str
+    algo: str
+    workload: str
+    steps: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An experiment: all cases, and what they have in common."""
+
+    topo: str
+    compute_ps: int
+    batch: int
+    seed: int
+    cases: tuple[Case, ...]
+
+
+def read_plan(path: Path = SPEC) -> Plan:
+    """Return the plan that a file describes.
+
+    Raises:
+        ConfigError: If a part names something that there is not.
+    """
+    plain: dict[str, Any] = read_yaml(path, "convergence")
+    cases = [case for part in plain["parts"] for case in _expand(plain, part)]
+    return Plan(
+        plain["topo"],
+        parse_time(plain["compute"], "compute"),
+        plain["batch"],
+        plain["seed"],
+        tuple(cases),
+    )
+
+
+def _expand(plain: dict[str, Any], part: dict[str, Any]) -> Iterator[Case]:
+    methods = [each for name in part["method"] for each in _methods(name)]
+    workloads = [each for name in part["workload"] for each in _all(name, list(WORKLOADS))]
+    algos = [each for name in part["algo"] for each in _all(name, allreduces())]
+    for model, algo, workload, method in product(part["model"], algos, workloads, methods):
+        choose("convergence", "model", model, list(MODELS))
+        choose("convergence", "algorithm", algo, allreduces())
+        choose("convergence", "workload", workload, list(WORKLOADS))
+        name = method.removeprefix(BOTH_WAYS)
+        setting = plain["settings"].get(name)
+        text = method if setting is None else f"{method}:{setting}"
+        rate = plain["rates"].get(name, plain["rate"][model])
+        yield Case(part["name"], model, text, algo, workload, part["steps"], rate)
+
+
+def allreduces() -> list[str]:
+    """Return the names of all algorithms of allreduces, systems included."""
+    return [name for name in ALGORITHMS if ALGORITHMS[name].collective is Collective.ALLREDUCE]
+
+
+def _all(name: str, known: list[str]) -> list[str]:
+    return known if name == "all" else [name]
+
+
+def _methods(name: str) -> list[str]:
+    if name == "all-compressors":
+        return [*COMPRESSORS.shipped(), *(f"{BOTH_WAYS}{each}" for each in ("onebit", "efsign"))]
+    return SPARSE.shipped() if name == "all-sparse" else [name]
+
+
+def make_program(method: str, rank: int, ranks: int) -> Program:
+    """Return a rank's side of a method.
+
+    Raises:
+        ConfigError: If there is no such method, or it does not work on so many ranks.
+    """
+    name = method.partition(":")[0]
+    if name == NONE:
+        return Compressed(None, rank, ranks)
+    if name in SPARSE:
+        return parse_sparse(method, "method").make(rank, ranks)
+    if not name.startswith(BOTH_WAYS):
+        return Compressed(parse_compressor(method, "method"), rank, ranks)
+    compressor = parse_compressor(method.removeprefix(BOTH_WAYS), "method")
+    if not changes_elements_only(compressor):
+        raise ConfigError(f"method: {name}: sums can't be compressed by it, got {method!r}")
+    return TwoSided(compressor, rank, ranks)

@@ -1,0 +1,104 @@
+"""Train every case of a plan on an emulated network, and keep loss, bytes and time of each step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ringleaf.experiments.workloads.converge.carrier import Carrier
+from ringleaf.experiments.workloads.converge.models import Training
+from ringleaf.experiments.workloads.converge.plan import Case, Plan, make_program
+from ringleaf.experiments.workloads.converge.workload import WORKLOADS, Setup
+from ringleaf.units import PS_PER_US
+
+JUDGED = 40
+"""A case is judged on the test set at most about so many times."""
+
+
+@dataclass
+class Curve:
+    """A training's course; each list has an entry per moment that was judged.
+
+    Attributes:
+        case: The training.
+        steps: Gradients per rank so far.
+        loss: Mean loss of samples that nobody trains on.
+        right: Their share that is classified well.
+        time_us: Simulated time since the start, computing included.
+        bytes_sent: Bytes that the busiest rank has sent, headers included.
+        wrong: Elements of all exchanges that were not as defined.
+    """
+
+    case: Case
+    steps: list[float] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    right: list[float] = field(default_factory=list)
+    time_us: list[float] = field(default_factory=list)
+    bytes_sent: list[int] = field(default_factory=list)
+    wrong: int = 0
+
+
+class Carriers:
+    """The networks of a plan, one set for each algorithm."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._made: dict[str, Carrier] = {}
+
+    def __getitem__(self, algo: str) -> Carrier:
+        if algo not in self._made:
+            self._made[algo] = Carrier(algo, self._plan.topo)
+        return self._made[algo]
+
+    def close(self) -> None:
+        """Give the networks back."""
+        for carrier in self._made.values():
+            carrier.close()
+
+
+def train(plan: Plan, case: Case, carrier: Carrier) -> Curve:
+    """Train one case; its curve starts with the first parameters."""
+    assert carrier.ranks is not None
+    carrier.take_cost()
+    training = Training(case.model, carrier.ranks, plan.batch, plan.seed)
+    setup = Setup(
+        training,
+        carrier,
+        lambda rank, ranks: make_program(case.method, rank, ranks),
+        case.rate,
+        case.steps,
+        plan.compute_ps,
+    )
+    curve = Curve(case)
+    _note(curve, training.judge(training.start()), 0, 0, 0)
+    every, time_ps, sent, last = case.steps / JUDGED, 0, None, 0.0
+    for moment in WORKLOADS[case.workload](setup):
+        cost = carrier.take_cost()
+        time_ps += moment.compute_ps + cost.time_ps
+        if moment.elapsed_ps is not None:
+            time_ps = moment.elapsed_ps
+        sent = cost.wire_bytes if sent is None else sent + cost.wire_bytes
+        curve.wrong += cost.wrong
+        if moment.step - last >= every or moment.step >= case.steps:
+            last = moment.step
+            judged = training.judge(moment.parameters)
+            _note(curve, judged, moment.step, time_ps, int(sent.max()))
+    return curve
+
+
+def _note(curve: Curve, judged: tuple[float, float], step: float, time_ps: int, sent: int) -> None:
+    curve.steps.append(step)
+    curve.loss.append(judged[0])
+    curve.right.append(judged[1])
+    curve.time_us.append(time_ps / PS_PER_US)
+    curve.bytes_sent.append(sent)
+
+
+def run(plan: Plan) -> Iterator[Curve]:
+    """Yield each case's curve as it is done."""
+    carriers = Carriers(plan)
+    try:
+        for case in plan.cases:
+            yield train(plan, case, carriers[case.algo])
+    finally:
+        carriers.close()

@@ -1,0 +1,73 @@
+"""Ways to train: what each of them has at hand, and what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from ringleaf.collectives.compress.program import Program
+from ringleaf.experiments.workloads.converge.carrier import Carrier
+from ringleaf.experiments.workloads.converge.models import Training
+from ringleaf.registry import Registry
+from ringleaf.tensors import Array
+
+
+@dataclass
+class Setup:
+    """A training, the network below it, and what ranks do with gradients.
+
+    Attributes:
+        training: Model and data.
+        carrier: Carries exchanges, and knows their cost.
+        program: Makes a rank's side of a compressed allreduce: by rank, and number of ranks.
+        rate: The learning rate.
+        steps: The number of steps, of every rank.
+        compute_ps: The time that a rank takes for a gradient, simulated.
+        settings: The workload's own, by name.
+    """
+
+    training: Training
+    carrier: Carrier
+    program: Callable[[int, int], Program]
+    rate: float
+    steps: int
+    compute_ps: int = 0
+    settings: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def ranks(self) -> int:
+        """The number of ranks."""
+        return self.training.ranks
+
+    def programs(self) -> list[Program]:
+        """Return all ranks' programs."""
+        return [self.program(rank, self.ranks) for rank in range(self.ranks)]
+
+    def setting(self, name: str, default: float) -> float:
+        """Return a setting of the workload."""
+        return self.settings.get(name, default)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The state after some steps.
+
+    Attributes:
+        step: Gradients that each rank has computed, on average.
+        parameters: The parameters that are judged: those of all ranks, or their mean.
+        compute_ps: The time of computing since the last moment, as far as ranks wait for it.
+        elapsed_ps: The time since the start, if exchanges overlap; None: their times add up.
+    """
+
+    step: float
+    parameters: Array
+    compute_ps: int
+    elapsed_ps: int | None = None
+
+
+Workload = Callable[[Setup], Iterator[Moment]]
+
+WORKLOADS: Registry[Workload] = Registry(
+    "workloads", "workload", "experiments/workloads/converge/workloads", "WORKLOAD"
+)
+"""The ways to train by name; `ringleaf workload` has others, which replay traces."""

@@ -1,0 +1,179 @@
+"""Accounts of a replay: what ranks' time went into, and the times of their meetings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from ringleaf.experiments.workloads.graph.messages import bin_edges
+from ringleaf.hosts.workload.graph import Call
+from ringleaf.hosts.workload.matched import Meeting
+from ringleaf.hosts.workload.replay import Replay
+
+MOST_SIZES = 40
+"""The most sizes of messages that have rows of their own."""
+
+MESSAGE = "message"
+"""The call of messages, in tables."""
+
+Span = tuple[int, int]
+"""Start and end, in picoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """One rank's time, in picoseconds, from the start to the end of the whole iteration.
+
+    Attributes:
+        compute_ps: It computed.
+        exposed_ps: It computed nothing, and took part in something that was on the wire.
+        idle_ps: Neither; it waited for other ranks to arrive, or was done.
+    """
+
+    compute_ps: int
+    exposed_ps: int
+    idle_ps: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkRow:
+    """All meetings of one kind; times in picoseconds of virtual time."""
+
+    label: str  # of the traffic: tp, pp, dp
+    call: str  # the collective; "message"
+    algo: str
+    ranks: int  # of each group
+    size_bytes: int  # that each rank brings in; of messages of many sizes, at most
+    count: int
+    total_bytes: int  # of all meetings together
+    time_ps: int  # of one on the wire, on average
+    longest_ps: int
+    wait_ps: int  # from the first rank's arrival to the start, on average
+    exposed_ps: int  # time of a rank that has such meetings, on average: it does not compute
+
+
+def length(spans: Iterable[Span]) -> int:
+    """Return the time that any of these spans covers."""
+    total, until = 0, 0
+    for start, end in sorted(spans):
+        total += max(0, end - max(start, until))
+        until = max(until, end)
+    return total
+
+
+def end_ps(replay: Replay) -> int:
+    """Return the time at which the last node ended."""
+    return max((times.end_ps for ranks in replay.times for times in ranks), default=0)
+
+
+def spend(replay: Replay) -> list[Spending]:
+    """Return what each rank's time went into."""
+    whole = end_ps(replay)
+    found = []
+    for rank in range(len(replay.times)):
+        computing, on_wire = _spans(replay, rank)
+        busy = length(computing)
+        used = length(computing + [span for spans in on_wire.values() for span in spans])
+        found.append(Spending(busy, used - busy, whole - used))
+    return found
+
+
+_Kind = tuple[str, Call | None, int, int]
+KindOf = Callable[[Meeting], _Kind]
+
+
+def _kind(meeting: Meeting) -> _Kind:
+    return meeting.label, meeting.call, len(meeting.ranks), meeting.size_bytes
+
+
+def _binned(meetings: Sequence[Meeting]) -> KindOf:
+    """Return what tells a meeting's kind: messages of many sizes are in bins of sizes."""
+    sizes = np.array([each.size_bytes for each in meetings if each.call is None], np.int64)
+    if len(np.unique(sizes)) <= MOST_SIZES:
+        return _kind
+    edges = bin_edges(sizes)
+
+    def kind_of(meeting: Meeting) -> _Kind:
+        label, call, ranks, size = _kind(meeting)
+        if call is None:
+            size = int(edges[np.searchsorted(edges, size)])
+        return label, call, ranks, size
+
+    return kind_of
+
+
+def _spans(
+    replay: Replay, rank: int, kind_of: KindOf = _kind
+) -> tuple[list[Span], dict[_Kind, list[Span]]]:
+    """Return a rank's computations, and its meetings by kind."""
+    matched = replay.matched
+    computing: list[Span] = []
+    on_wire: dict[_Kind, list[Span]] = {}
+    for number, times in zip(matched.meeting_of[rank], replay.times[rank], strict=True):
+        span = times.start_ps, times.end_ps
+        if number < 0:
+            computing.append(span)
+        else:
+            on_wire.setdefault(kind_of(matched.meetings[number]), []).append(span)
+    return computing, on_wire
+
+
+def tabulate(replay: Replay, algos: dict[Call | None, str]) -> list[WorkRow]:
+    """Return a row per kind of meeting, in the order in which kinds first appear.
+
+    If messages have many sizes, they come last, by size.
+    """
+    kind_of = _binned(replay.matched.meetings)
+    kinds: dict[_Kind, list[tuple[Meeting, int]]] = {}
+    for meeting, over_ps in zip(replay.matched.meetings, replay.over_ps, strict=True):
+        if not meeting.is_alone:
+            kinds.setdefault(kind_of(meeting), []).append((meeting, over_ps))
+    exposed = _exposed(replay, kind_of)
+    rows = [_row(replay, kind, meetings, algos, exposed[kind]) for kind, meetings in kinds.items()]
+    if kind_of is not _kind:
+        rows.sort(key=lambda row: row.size_bytes if row.call == MESSAGE else 0)
+    return rows
+
+
+def _exposed(replay: Replay, kind_of: KindOf) -> dict[_Kind, float]:
+    """Return the mean time that meetings of a kind are exposed, over the ranks that have some."""
+    found: dict[_Kind, list[int]] = {}
+    for rank in range(len(replay.times)):
+        computing, on_wire = _spans(replay, rank, kind_of)
+        busy = length(computing)
+        for kind, spans in on_wire.items():
+            found.setdefault(kind, []).append(length(computing + spans) - busy)
+    return {kind: fmean(values) for kind, values in found.items()}
+
+
+def _row(
+    replay: Replay,
+    kind: _Kind,
+    meetings: Sequence[tuple[Meeting, int]],
+    algos: dict[Call | None, str],
+    exposed_ps: float,
+) -> WorkRow:
+    label, call, ranks, size_bytes = kind
+    firsts = [replay.times[each.ranks[0]][each.places[0]] for each, _ in meetings]
+    times = [over_ps - first.start_ps for first, (_, over_ps) in zip(firsts, meetings, strict=True)]
+    waits = [
+        first.start_ps
+        - min(replay.times[r][p].ready_ps for r, p in zip(m.ranks, m.places, strict=True))
+        for first, (m, _) in zip(firsts, meetings, strict=True)
+    ]
+    return WorkRow(
+        label=label,
+        call=call.value if call else MESSAGE,
+        algo=algos[call],
+        ranks=ranks,
+        size_bytes=size_bytes,
+        count=len(meetings),
+        total_bytes=sum(each.size_bytes for each, _ in meetings),
+        time_ps=round(fmean(times)),
+        longest_ps=max(times),
+        wait_ps=round(fmean(waits)),
+        exposed_ps=round(exposed_ps),
+    )

@@ -1,0 +1,105 @@
+"""Graphs of work by their spec: a trace is read once, however often somebody asks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from statistics import fmean
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.spec.named import FLOWS, LLM
+from ringleaf.experiments.spec.workload import WorkloadSpec
+from ringleaf.hosts.workload.flows import RING, Traffic, graph_of, make_flows
+from ringleaf.hosts.workload.formats.flows import read_flows
+from ringleaf.hosts.workload.llm.generate import generate
+from ringleaf.hosts.workload.llm.sizes import Sizes, Split
+from ringleaf.hosts.workload.matched import Matched
+from ringleaf.hosts.workload.meetings import match
+from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.injection import injection_bps
+from ringleaf.units import PS_PER_S
+
+
+def load(spec: WorkloadSpec) -> Matched:
+    """Return the graph of a spec, matched.
+
+    Raises:
+        ConfigError: If its files can't be read or don't make sense, or it could wait forever.
+    """
+    if spec.workload == LLM:
+        return _make(spec.preset or "llm", *spec.model_sizes(), spec.eager_limit)
+    if spec.workload == FLOWS:
+        return _read_flows(spec.files) if spec.files else _make_flows(_traffic(spec))
+    return _read(spec.files, spec.groups, spec.flops, spec.ranks, spec.eager_limit)
+
+
+@lru_cache(maxsize=1)
+def _make(name: str, sizes: Sizes, split: Split, eager_bytes: int | None) -> Matched:
+    return match(generate(name, sizes, split), eager_bytes)
+
+
+def _traffic(spec: WorkloadSpec) -> Traffic:
+    """Return a pattern's sizes, with the interval that brings about a load."""
+    traffic = spec.traffic
+    if not spec.mean_load:
+        return traffic
+    from ringleaf.experiments.setup.network import make_graph
+
+    graph = make_graph(_with_hosts(spec, traffic.ranks))
+    rates = [injection_bps(graph, host) for host in hosts(graph)]
+    sizes = traffic.sizes_bytes
+    mean_bytes = traffic.drawn.mean_bytes if traffic.drawn else fmean(sizes)
+    sent_bps = spec.mean_load * fmean(rates) * traffic.ranks
+    return replace(traffic, interval_ps=round(mean_bytes * 8 * PS_PER_S / sent_bps))
+
+
+@lru_cache(maxsize=1)
+def _make_flows(traffic: Traffic) -> Matched:
+    flows = make_flows(traffic)
+    return match(graph_of(traffic.pattern, flows, in_turn=traffic.pattern == RING))
+
+
+@lru_cache(maxsize=1)
+def _read_flows(path: str) -> Matched:
+    found = read_flows(Path(path))
+    return match(graph_of(Path(path).stem, found.flows, ranks=found.ranks, notes=found.notes))
+
+
+@lru_cache(maxsize=1)
+def _read(
+    files: str, groups: str, flops: float | None, ranks: int | None, eager_bytes: int | None
+) -> Matched:
+    from ringleaf.hosts.workload.formats.files import read_trace  # loads protobuf
+
+    return match(read_trace(files, groups, flops, ranks), eager_bytes)
+
+
+def fit(spec: WorkloadSpec) -> WorkloadSpec:
+    """Return the spec with a host for each rank, if it says nothing of the number of hosts.
+
+    Raises:
+        ConfigError: If the graph can't be made or read.
+    """
+    if spec.inject_bps is not None:
+        from ringleaf.experiments.setup.network import divide_injection
+
+        spec = divide_injection(spec)
+    return _with_hosts(spec, len(load(spec).graph.ranks))
+
+
+def _with_hosts(spec: WorkloadSpec, ranks: int) -> WorkloadSpec:
+    return spec if spec.hosts else spec.model_copy(update={"hosts": max(ranks, 2)})
+
+
+def check_ranks(ranks: int, hosts: int) -> None:
+    """Check that there is a host for each rank.
+
+    Raises:
+        ConfigError: If not.
+    """
+    if ranks > hosts:
+        raise ConfigError(
+            f"hosts: each of {ranks} ranks needs one, got {hosts}; take a larger topology, or "
+            "leave its sizes open"
+        )

@@ -1,0 +1,122 @@
+"""Schedules of meetings: the algorithm of each collective, and messages as schedules of one row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import networkx as nx
+
+from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.cost import AlphaBeta
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.collectives.schedule import Op, Schedule, Transfer, check
+from ringleaf.collectives.synthesis.algorithm import about
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.bounds.bounds import Bounds
+from ringleaf.experiments.setup.cabling import Cabling
+from ringleaf.experiments.setup.network import fold_hierarchy
+from ringleaf.hosts.workload.graph import Call
+from ringleaf.hosts.workload.matched import Meeting
+from ringleaf.topologies.graph import hosts
+
+ITEM_BYTES = 4
+"""Bytes of an element: sizes are rounded up to whole ones, and nothing is shorter than one."""
+
+COLLECTIVES = {
+    Call.ALLREDUCE: Collective.ALLREDUCE,
+    Call.BARRIER: Collective.ALLREDUCE,
+    Call.REDUCE: Collective.REDUCE,
+    Call.BROADCAST: Collective.BROADCAST,
+    Call.ALL_GATHER: Collective.ALL_GATHER,
+    Call.REDUCE_SCATTER: Collective.REDUCE_SCATTER,
+    Call.ALL_TO_ALL: Collective.ALL_TO_ALL,
+}
+"""The collective of each call that algorithms do; a barrier is an all-reduce of one element."""
+
+USUAL = ("ring", "reduce", "broadcast", "allgather", "reducescatter", "alltoall")
+"""The algorithm of each collective that has no other."""
+
+
+def elements_of(meeting: Meeting) -> int:
+    """Return the elements of each rank's tensor in a meeting.
+
+    An all-gather's tensor has the parts of all ranks, of which each brings in one; likewise that
+    of a gather, and of a scatter, whose root brings in all.
+    """
+    spread = meeting.call in (Call.ALL_GATHER, Call.GATHER)
+    return max(-(-meeting.size_bytes * (len(meeting.ranks) if spread else 1) // ITEM_BYTES), 1)
+
+
+class Scheduling:
+    """Makes the schedules of meetings on a topology.
+
+    Args:
+        graph: The topology.
+        algos: Names of algorithms, one for each collective at most.
+        at: The host of each rank; default: in their order.
+    """
+
+    def __init__(
+        self, graph: nx.Graph[str], algos: Sequence[str], at: Sequence[str] | None = None
+    ) -> None:
+        self._graph = graph
+        self._hosts = list(at or hosts(graph))
+        self._cablings: dict[tuple[int, ...], Cabling] = {}
+        self._algorithms: dict[Collective, Algorithm] = {
+            ALGORITHMS[name].collective: ALGORITHMS[name] for name in (*USUAL, *algos)
+        }
+
+    @cached_property
+    def _fabric(self) -> AlphaBeta:
+        return Bounds(self._graph).fabric
+
+    def _cabling(self, ranks: tuple[int, ...]) -> Cabling:
+        """Return what finds the wires between some ranks, if they are wanted."""
+        if ranks not in self._cablings:
+            members = [self._hosts[rank] for rank in ranks]
+            self._cablings[ranks] = Cabling(self._graph, members)
+        return self._cablings[ranks]
+
+    def algorithm(self, call: Call | None) -> Algorithm | None:
+        """Return the algorithm of a call; None: its messages go straight to their receivers."""
+        if call is None or call not in COLLECTIVES:
+            return None
+        return self._algorithms[COLLECTIVES[call]]
+
+    def schedule(self, meeting: Meeting, elements: int) -> Schedule:
+        """Return the schedule of a meeting.
+
+        Raises:
+            ConfigError: If the algorithm needs servers, which a graph has no place for.
+        """
+        ranks, algorithm = len(meeting.ranks), self.algorithm(meeting.call)
+        if algorithm is None:
+            found = _direct(meeting.call, ranks, meeting.root)
+        else:
+            found = algorithm.build(
+                ranks,
+                size_bytes=about(algorithm.name, elements * ITEM_BYTES),
+                hierarchy=fold_hierarchy(self._graph.graph["hierarchy"], ranks),
+                root=meeting.root,
+                fabric=self._fabric,
+                network=self._cabling(tuple(meeting.ranks)),
+            )
+        if found.servers:
+            raise ConfigError(f"algo: must do without servers, got {found.algorithm!r}; take ring")
+        check(found)
+        return found
+
+
+def _direct(call: Call | None, ranks: int, root: int) -> Schedule:
+    """Return a message from the first of two ranks, or a gather or scatter by messages alone."""
+    others = [rank for rank in range(ranks) if rank != root]
+    if call is Call.GATHER:
+        rows = [Transfer(0, rank, root, rank, Op.COPY) for rank in others]
+        return Schedule(Collective.ALL_GATHER, "gather", ranks, ranks, rows, root=root)
+    if call is Call.SCATTER:
+        rows = [Transfer(0, root, rank, rank, Op.COPY) for rank in others]
+        return Schedule(Collective.BROADCAST, "scatter", ranks, ranks, rows, root=root)
+    assert call is None
+    return Schedule(Collective.BROADCAST, "message", 2, 1, [Transfer(0, 0, 1, 0, Op.COPY)])

@@ -1,0 +1,86 @@
+"""Slowdowns of flows by size: their times over those of the same flows alone in the network.
+
+A flow alone takes the time of its packets on its way, stored and forwarded by each switch, and of
+the acknowledgement of the last one on the way back. With ECMP, that is one of the shortest paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import networkx as nx
+import numpy as np
+
+from ringleaf.experiments.bounds.bounds import Bounds, overhead_bytes
+from ringleaf.experiments.workloads.graph.messages import Messages, Table, bin_edges
+from ringleaf.experiments.workloads.graph.schedules import ITEM_BYTES
+
+PERCENTILES = (50.0, 95.0, 99.0)
+
+AETH_BYTES = 4  # of an acknowledgement, which has no payload
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Flows of some sizes, and percentiles of their slowdowns.
+
+    Attributes:
+        most_bytes: The largest size; that of the bin before is too small.
+        count: The number of flows.
+        p50, p95, p99: The least slowdown that so many per cent of them don't exceed.
+    """
+
+    most_bytes: int
+    count: int
+    p50: float
+    p95: float
+    p99: float
+
+
+def alone_ps(
+    graph: nx.Graph[str],
+    places: Sequence[str],
+    messages: Messages,
+    *,
+    mtu_bytes: int,
+    cc: str,
+    message_overhead_ps: int,
+) -> Table:
+    """Return the time of each message, if it were alone.
+
+    Args:
+        graph: The topology.
+        places: The host of each rank.
+        messages: The messages.
+        mtu_bytes: Payload of a full packet.
+        cc: Congestion control of the hosts.
+        message_overhead_ps: Time that a host takes for each message.
+    """
+    bounds = Bounds(graph, mtu_bytes=mtu_bytes, cc=cc)
+    number = {host: at for at, host in enumerate(bounds.ways.hosts)}
+    at = [number[host] for host in places]
+    answer_bytes = overhead_bytes(cc) + AETH_BYTES
+
+    def one(source: int, target: int, size: int) -> int:
+        whole = -(-size // ITEM_BYTES) * ITEM_BYTES
+        back = bounds.ways.way(at[target], at[source])
+        there_ps = bounds.message_ps(at[source], at[target], whole)
+        return there_ps + back.alone_ps(*[answer_bytes] * 3) + message_overhead_ps
+
+    return np.array([one(*row[:3]) for row in messages.table.tolist()], np.int64)
+
+
+def slowdowns(messages: Messages, ideal_ps: Table) -> list[Bin]:
+    """Return the slowdowns of messages by size, in order."""
+    sizes, factors = messages.sizes_bytes, messages.times_ps / np.maximum(ideal_ps, 1)
+    return list(_bins(sizes, factors)) if len(sizes) else []
+
+
+def _bins(sizes: Table, factors: np.ndarray) -> Iterator[Bin]:
+    edges = bin_edges(sizes)
+    of = np.searchsorted(edges, sizes)
+    for place, most in enumerate(edges.tolist()):
+        chosen = factors[of == place]
+        found = np.percentile(chosen, PERCENTILES, method="inverted_cdf").tolist()
+        yield Bin(most, len(chosen), *found)

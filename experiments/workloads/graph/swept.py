@@ -1,0 +1,106 @@
+"""A figure of all runs of a sweep of workloads: times of ranks, or of messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ringleaf.experiments.figures import sheet
+from ringleaf.experiments.figures.style import mark_logarithmic, matplotlib_style, save
+from ringleaf.experiments.spec.named import are_flows
+from ringleaf.experiments.workloads.graph.figures import SPENT
+from ringleaf.units import PS_PER_MS, PS_PER_US
+
+Line = Mapping[str, object]
+
+MOST_BARS = 40
+MOST_COLUMNS = 2
+_PERCENTILES = (
+    ("p50_ps", "median", "o", "#3f7fd1"),
+    ("p99_ps", "99 %", "s", "#e08a2b"),
+    ("p999_ps", "99.9 % (hollow)", "D", "#d62f5c"),
+)
+_HEIGHT = 0.32  # inches, of a bar
+
+
+def draw(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
+    """Write `stem` as PNG and PDF, and return it as SVG.
+
+    Args:
+        lines: The results of all runs, each with the options by which runs differ.
+        names: These options.
+        stem: Where the figure shall be, without a suffix.
+    """
+    import matplotlib.pyplot as plt
+
+    shown = lines[:MOST_BARS]
+    labels = [", ".join(f"{name} {line[name]}" for name in names) for line in shown]
+    with matplotlib_style():
+        inches = sheet.size(8, 1.4 + _HEIGHT * len(shown))
+        figure, axes = plt.subplots(figsize=inches, layout="constrained")
+        labels = [sheet.broken(label, inches[0] / 2, 10) for label in labels]
+        left = [0.0] * len(shown)
+        for name, label, color in SPENT:
+            share = f"{name.removesuffix('_ps')}_share"
+            widths = [_ms(line) * float(str(line[share])) for line in shown]
+            axes.barh(range(len(shown)), widths, left=left, color=color, label=label)
+            left = [start + width for start, width in zip(left, widths, strict=True)]
+        axes.set_yticks(range(len(shown)), labels)
+        axes.invert_yaxis()
+        axes.set_xlabel("a rank's time in an iteration (ms, simulated)")
+        axes.grid(axis="y", visible=False)
+        columns = sheet.entries([title for _, title, _ in SPENT], inches[0], points=10)
+        figure.legend(loc="outside upper center", ncols=columns)
+        return save(figure, stem)
+
+
+def draw_any(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
+    """Draw runs of flows by their messages' times, and others by ranks' time."""
+    is_traffic = all(are_flows(str(line["workload"])) for line in lines)
+    return (draw_times if is_traffic else draw)(lines, names, stem)
+
+
+def draw_times(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
+    """Draw percentiles of messages' times, a row per value of the last option.
+
+    There is a panel per value of the other options. Arguments are those of `draw`.
+    """
+    import matplotlib.pyplot as plt
+
+    *others, last = names
+    panels: dict[str, list[Line]] = {}
+    for line in lines:
+        panels.setdefault(", ".join(str(line[name]) for name in others), []).append(line)
+    values = list(dict.fromkeys(str(line[last]) for line in lines))
+    columns = sheet.across(min(len(panels), MOST_COLUMNS), 2.4, 0.8)
+    rows = -(-len(panels) // columns)
+    size = sheet.size(max(4.2 * columns, 6), (1.2 + _HEIGHT * len(values)) * rows + 0.5)
+    with matplotlib_style():
+        figure, grid = plt.subplots(
+            rows, columns, figsize=size, squeeze=False, sharey=True, layout="constrained"
+        )
+        for axes in grid.flat[len(panels) :]:
+            axes.set_visible(False)
+        for axes, (title, chosen) in zip(grid.flat, panels.items(), strict=False):
+            axes.set_title(title, fontsize=10, loc="left")
+            for name, label, marker, color in _PERCENTILES:
+                times = [int(str(line[name])) / PS_PER_US for line in chosen]
+                places = [values.index(str(line[last])) for line in chosen]
+                axes.plot(
+                    times, places, marker, color=color, label=label, linestyle="none",
+                    markerfacecolor="none" if marker == "D" else color,
+                    markersize=9 if marker == "D" else 6,
+                )  # fmt: skip
+            axes.set_yticks(range(len(values)), values)
+            axes.set_ylim(len(values) - 0.5, -0.5)
+            axes.set_xscale("log")
+            mark_logarithmic(axes.xaxis)
+            axes.set_xlabel("time of messages (us, simulated)")
+        handles, labels = grid.flat[0].get_legend_handles_labels()
+        across = sheet.entries(labels, size[0], points=10)
+        figure.legend(handles, labels, loc="outside upper center", ncols=across)
+        return save(figure, stem)
+
+
+def _ms(line: Line) -> float:
+    return int(str(line["iteration_ps"])) / PS_PER_MS

@@ -1,0 +1,122 @@
+"""The networks that jobs run on: a virtual one, or Mininet's. Both play one director."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import networkx as nx
+
+from ringleaf.experiments.spec.jobs import JobsSpec
+from ringleaf.experiments.workloads.jobs.ledger import GradientLedger, LateLedger
+from ringleaf.units import PS_PER_S
+
+if TYPE_CHECKING:
+    from ringleaf.hosts.scheduling.interface import Scheduler
+    from ringleaf.hosts.training.job import TrainingJob
+    from ringleaf.networks.endpoints.assignment import Assignment
+    from ringleaf.networks.endpoints.endpoints import Endpoints
+    from ringleaf.networks.endpoints.training import Stretch, Tell
+    from ringleaf.networks.groups import Group
+    from ringleaf.networks.live.coordinator import Lateness
+    from ringleaf.networks.mininet.network import Testbed
+    from ringleaf.networks.options import NetworkOptions
+    from ringleaf.networks.outcome import RunResult
+
+
+@dataclass(frozen=True, slots=True)
+class Play:
+    """All that runs in one case.
+
+    Args:
+        options: The network's options.
+        groups: The hosts of each job.
+        assign: Returns the jobs, for the network's hosts.
+        scheduler: Decides the order and times of pieces.
+        ledger: Fills gradients, and checks their sums.
+        tell: Is told how far the case is.
+        pass_hops: Likewise, the number of packet arrivals so far; in virtual time only.
+    """
+
+    options: NetworkOptions
+    groups: Sequence[Group]
+    assign: Callable[[Endpoints], list[Assignment]]
+    scheduler: Scheduler
+    ledger: GradientLedger
+    tell: Tell
+    pass_hops: Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """The result of a case: its jobs' histories, and the network's account.
+
+    `wrong`, `reasons`: as the ledger has them. `moves`: changes of each job's part of switches'
+    memory. `lateness` is of live hosts.
+    """
+
+    jobs: list[TrainingJob]
+    stretches: list[Stretch]
+    wrong: list[int]
+    reasons: list[str]
+    moves: list[int]
+    outcome: RunResult
+    lateness: Lateness | None = None
+
+
+Stage = Callable[[Play], Performance]
+
+
+def play_virtually(spec: JobsSpec, graph: nx.Graph[str], play: Play) -> Performance:
+    """Play a case in virtual time."""
+    from ringleaf.networks.endpoints.training import TrainingDirector
+    from ringleaf.networks.virtual import VirtualNetwork
+
+    network = VirtualNetwork(graph, play.options, groups=play.groups, seed=spec.seed)
+    assignments = play.assign(network.endpoints)
+    director = TrainingDirector(
+        network.endpoints, assignments, play.scheduler, play.ledger, play.tell
+    )
+    outcome = network.play(director, play.pass_hops)
+    network.close()
+    ledger = play.ledger
+    jobs = [each.job for each in assignments]
+    moves, stretches = director.moves, director.stretches
+    return Performance(jobs, stretches, ledger.wrong, ledger.reasons, moves, outcome)
+
+
+def play_live(spec: JobsSpec, testbed: Testbed, play: Play) -> Performance:
+    """Play a case on a testbed, whose switches begin anew.
+
+    Raises:
+        BackendError: If a process ends, or nothing gets through any more.
+    """
+    from ringleaf.networks.endpoints.training import TrainingDirector
+    from ringleaf.networks.mininet.network import MininetNetwork
+
+    network = MininetNetwork(
+        testbed,
+        play.options,
+        seed=spec.seed,
+        stall_s=spec.stall_ps / PS_PER_S,
+        groups=play.groups,
+    )
+    ledger = LateLedger(play.ledger)
+    assignments = play.assign(network.endpoints)
+    director = TrainingDirector(network.endpoints, assignments, play.scheduler, ledger, play.tell)
+
+    def collect() -> tuple[list[TrainingJob], list[Stretch], list[int], list[str], list[int]]:
+        ledger.later.settle()
+        jobs = [each.job for each in assignments]
+        wrong, reasons = play.ledger.wrong, play.ledger.reasons
+        return jobs, director.stretches, wrong, reasons, director.moves
+
+    outcome, lateness, collected = network.play(director, collect)
+    network.close()
+    return Performance(*collected, outcome, lateness)
+
+
+def predicting(options: NetworkOptions) -> NetworkOptions:
+    """Return options for a prediction: nothing is kept, and no threads are left behind."""
+    return replace(options, capture=None, record=None, threads=1)

@@ -1,0 +1,97 @@
+"""The form of a workload on NICs, as its command, files, figures and report need it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from ringleaf.experiments.workloads.nic.spec import NicSpec
+from ringleaf.units import PS_PER_US
+
+if TYPE_CHECKING:
+    import networkx as nx
+    from matplotlib.figure import Figure
+
+    from ringleaf.experiments.workloads.nic.network import Connect
+
+SomeSpec = TypeVar("SomeSpec", bound=NicSpec)
+
+Row = Mapping[str, Any]
+"""A row of results: one system, with values by name. All have `wrong`, the number of elements that
+differ from the reference, and `packet_hops`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the table.
+
+    Args:
+        name: The value's name in a row.
+        title: The column's head.
+        unit: The text below it.
+        width: Letters.
+        show: Makes a text of the value.
+    """
+
+    name: str
+    title: str
+    unit: str
+    width: int
+    show: Callable[[Any], str] = str
+
+
+def as_us(time_ps: float) -> str:
+    """Return a time in microseconds."""
+    return f"{time_ps / PS_PER_US:.2f}"
+
+
+def count_hosts(graph: nx.Graph[str]) -> int:
+    """Return the number of a topology's hosts."""
+    from ringleaf.topologies.graph import hosts  # loads NetworkX
+
+    return len(hosts(graph))
+
+
+class Workload(ABC, Generic[SomeSpec]):
+    """A workload: what it compares, and how that looks. It has no state.
+
+    Attributes:
+        name: Its name, as on the command line.
+        spec: Its options.
+        columns: The columns of its table.
+        captions: Titles and captions of its figures, by name.
+        notes: Lines that explain the table.
+    """
+
+    name: ClassVar[str]
+    spec: type[SomeSpec]
+    columns: ClassVar[Sequence[Column]]
+    captions: ClassVar[Mapping[str, tuple[str, str]]]
+    notes: ClassVar[Sequence[str]]
+
+    @abstractmethod
+    def check(self, spec: SomeSpec, hosts: int) -> None:
+        """Check that so many hosts can do it.
+
+        Raises:
+            ConfigError: If not.
+        """
+
+    @abstractmethod
+    def about(self, spec: SomeSpec, graph: nx.Graph[str]) -> list[str]:
+        """Return lines on the workload."""
+
+    @abstractmethod
+    def run(self, spec: SomeSpec, graph: nx.Graph[str], connect: Connect) -> Iterator[Row]:
+        """Yield a row for each system that is compared."""
+
+    @abstractmethod
+    def draw(self, rows: Sequence[Row], clock: str) -> dict[str, Callable[[], Figure]]:
+        """Return functions that draw its figures, by name; `clock` is that of times."""
+
+    def count(self, spec: SomeSpec) -> int:
+        """Return the number of rows."""
+        del spec
+        return 1

@@ -1,0 +1,87 @@
+"""The data of ranks on their way: out of their buffers into tensors, and results back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ringleaf.experiments.workloads.train.parts import Collective
+from ringleaf.experiments.workloads.train.ways import Way, Ways
+from ringleaf.tensors import Array
+
+
+class Data(Protocol):
+    """The ranks' data."""
+
+    def buffer(self, rank: int, name: str) -> Array:
+        """Return a rank's buffer, bytes."""
+
+    def item_bytes(self, dtype: str) -> int:
+        """Return the size of an element of a type, by torch's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A collective that is over."""
+
+    collective: Collective
+    way: Way
+    size_bytes: int
+    begin_ps: int
+    end_ps: int
+    wrong: int | None  # elements; None: they were not checked
+
+
+Check = Callable[[Collective, Way, Sequence[Array], Sequence[Array]], int | None]
+"""Return the number of wrong elements, given all members' buffers before and after."""
+
+
+Note = Callable[[Carried], None]
+"""Takes each collective that is over."""
+
+
+def buffers_of(data: Data, collective: Collective) -> list[Array]:
+    """Return the members' buffers."""
+    return [data.buffer(part.rank, part.buffer) for part in collective.parts]
+
+
+def inputs_of(data: Data, collective: Collective, way: Way) -> list[Array]:
+    """Return copies of what members give, as results are written over it."""
+    pairs = zip(buffers_of(data, collective), way.layout.loads, strict=True)
+    return [
+        buffer[: max((each.buffer_at + each.size_bytes for each in pieces), default=0)].copy()
+        for buffer, pieces in pairs
+    ]
+
+
+def pass_on(data: Data, collective: Collective, way: Way) -> tuple[list[Array], list[Array]]:
+    """Carry out a collective of one rank, or of nothing; return what is given, and the results."""
+    given, buffers = inputs_of(data, collective, way), buffers_of(data, collective)
+    for buffer, gift, loads, unloads in zip(
+        buffers, given, way.layout.loads, way.layout.unloads, strict=True
+    ):
+        tensor = np.zeros(way.layout.tensor_bytes, np.uint8)
+        load(tensor, gift, loads)
+        unload(buffer, tensor, unloads)
+    return given, buffers
+
+
+def way_of(data: Data, ways: Ways, collective: Collective) -> Way:
+    """Return the way of a collective."""
+    parts = [part.call for part in collective.parts]
+    return ways.way(parts, data.item_bytes(collective.call.dtype))
+
+
+def load(tensor: Array, buffer: Array, pieces: Sequence[tuple[int, int, int]]) -> None:
+    """Copy pieces of a buffer to their places in a tensor, bytes."""
+    for at, to, size in pieces:
+        tensor[to : to + size] = buffer[at : at + size]
+
+
+def unload(buffer: Array, tensor: Array, pieces: Sequence[tuple[int, int, int]]) -> None:
+    """Copy pieces of a tensor to their places in a buffer, bytes."""
+    for to, at, size in pieces:
+        buffer[to : to + size] = tensor[at : at + size]

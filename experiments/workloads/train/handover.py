@@ -1,0 +1,197 @@
+"""A rank's calls as PyTorch makes them: tensors go into shared memory, and results come out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.distributed import ReduceOp
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.workloads.train.calls import Call
+from ringleaf.experiments.workloads.train.layout import buffer_bytes
+from ringleaf.experiments.workloads.train.link import Link
+from ringleaf.experiments.workloads.train.works import FabricWork
+
+AVERAGE = "avg"
+
+_OPS = {
+    ReduceOp.SUM: "sum",
+    ReduceOp.AVG: AVERAGE,
+    ReduceOp.PRODUCT: "product",
+    ReduceOp.MIN: "min",
+    ReduceOp.MAX: "max",
+    ReduceOp.BAND: "band",
+    ReduceOp.BOR: "bor",
+    ReduceOp.BXOR: "bxor",
+}
+
+Tensors = Sequence[torch.Tensor]
+
+
+def dtype_name(dtype: torch.dtype) -> str:
+    """Return a type's name: `float32`."""
+    return str(dtype).removeprefix("torch.")
+
+
+class Calls:
+    """The calls of one process group, as the fabric takes them.
+
+    Args:
+        link: The link to the fabric.
+        group: The group's name, the same on all its ranks.
+        rank: This rank in it.
+        ranks: Its number of ranks.
+    """
+
+    def __init__(self, link: Link, group: str, rank: int, ranks: int) -> None:
+        self._link = link
+        self._group = group
+        self.rank_here = rank
+        self.ranks = ranks
+
+    def work(self, results: Tensors) -> FabricWork:
+        """Return a work that calls to come belong to, and the tensors that they write to."""
+        return FabricWork(self._link, results, self._group)
+
+    def make(
+        self,
+        kind: str,
+        inputs: Tensors,
+        outputs: Tensors,
+        *,
+        like: torch.Tensor | None = None,
+        op: Any = None,
+        root: int = 0,
+        tag: int = 0,
+        count: int | None = None,
+        sends: Sequence[int] = (),
+        takes: Sequence[int] = (),
+        work: FabricWork | None = None,
+    ) -> FabricWork:
+        """Make a call.
+
+        Args:
+            kind: One of `calls.KINDS`.
+            inputs: The tensors that this rank gives, one behind the other.
+            outputs: The tensors that it gets.
+            like: A tensor of the call's type; by default the first of these.
+            op: The reduction, as PyTorch has it.
+            root: The root, or the peer.
+            tag: The tag of a message.
+            count: Elements, as `Call.count` has them; by default those of all inputs.
+            sends: Elements for each rank of an all_to_all.
+            takes: Elements from each.
+            work: A work that this call belongs to; None: a new one.
+        """
+        with self._link.clock:
+            sample = next(iter([*([] if like is None else [like]), *inputs, *outputs]))
+            dtype = sample.dtype
+            _check(kind, [*inputs, *outputs], dtype)
+            name, finish = _reduction(op, self.ranks, outputs)
+            elements = sum(each.numel() for each in inputs) if count is None else count
+            call = Call(
+                kind, dtype_name(dtype), name, elements, root, tag, tuple(sends), tuple(takes)
+            )
+            made = work or self.work(outputs)
+            streams = self._link.streams
+            at_ps = streams.time_for(self._group, [*inputs, *outputs]) if streams else None
+            given = _scaled(op, inputs) if name else inputs
+            self._send(call, given, outputs, dtype.itemsize, made, finish, at_ps)
+        return made
+
+    def _send(
+        self,
+        call: Call,
+        inputs: Tensors,
+        outputs: Tensors,
+        item: int,
+        work: FabricWork,
+        finish: Callable[[], None],
+        at_ps: int | None,
+    ) -> None:
+        link = self._link
+        number, buffer = link.buffer(max(buffer_bytes(call, self.ranks, item)))
+        _copy_in(buffer, inputs)
+
+        def end(source: int, end_ps: int) -> None:
+            _copy_out(buffer, outputs)
+            link.give(number)
+            finish()
+            work.set_source(source)
+            work.finish_one(end_ps)
+
+        work.add(link.call(self._group, call, number, end, at_ps), outputs)
+
+
+def _check(kind: str, tensors: Tensors, dtype: torch.dtype) -> None:
+    for each in tensors:
+        if each.dtype != dtype or each.device.type != "cpu" or each.layout != torch.strided:
+            raise ConfigError(
+                f"{kind}: tensors must be dense, on the CPU and of one type, got "
+                f"{each.dtype} on {each.device}, {each.layout}"
+            )
+
+
+def _reduction(op: Any, ranks: int, outputs: Tensors) -> tuple[str, Callable[[], None]]:
+    """Return the name of a reduction, and what this rank does with its results afterwards."""
+    if op is None:
+        return "", _nothing
+    if _is_scaled(op):
+        return "sum", _nothing
+    name = next((name for each, name in _OPS.items() if op == each), None)
+    if name is None:
+        raise ConfigError(f"reduce: unknown operation, got {op!r}")
+    if name != AVERAGE:
+        return name, _nothing
+
+    def divide() -> None:
+        for each in outputs:
+            each.detach().div_(ranks)
+
+    return "sum", divide
+
+
+def _is_scaled(op: Any) -> bool:
+    return bool(op == ReduceOp.PREMUL_SUM)
+
+
+def _scaled(op: Any, inputs: Tensors) -> Tensors:
+    """Return what a rank gives to a reduction: a premultiplied sum's inputs times their factor."""
+    if not _is_scaled(op):
+        return inputs
+    factor = op.__getstate__()[1]
+    return [each.detach() * factor for each in inputs]
+
+
+def _nothing() -> None:
+    pass
+
+
+def _copy_in(buffer: np.ndarray[Any, Any], tensors: Tensors) -> None:
+    at = 0
+    for each in tensors:
+        data = _bytes(each.detach().contiguous())
+        buffer[at : at + data.size] = data
+        at += data.size
+
+
+def _copy_out(buffer: np.ndarray[Any, Any], tensors: Tensors) -> None:
+    at = 0
+    with torch.no_grad():
+        for each in tensors:
+            size = each.numel() * each.element_size()
+            part = torch.from_numpy(buffer[at : at + size])
+            if each.is_contiguous():
+                part_of = each.detach().reshape(-1).view(torch.uint8)
+                part_of.copy_(part)
+            else:
+                each.detach().copy_(part.clone().view(each.dtype).view(each.shape))
+            at += size
+
+
+def _bytes(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    found: np.ndarray[Any, Any] = tensor.reshape(-1).view(torch.uint8).numpy()
+    return found

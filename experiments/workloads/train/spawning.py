@@ -1,0 +1,111 @@
+"""Scripts that start their ranks themselves: these ranks become Ringleaf's.
+
+Many scripts start a process for each rank, by `torch.multiprocessing.spawn` or by a loop over
+`multiprocessing.Process`. Under `ringleaf train`, each rank runs the script, so it calls the
+function for its own rank in place of starting a process, and leaves out the others.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from ringleaf.experiments.workloads.train.register import current_link
+
+
+def adopt_spawned_ranks(rank: int, ranks: int) -> None:
+    """Have ranks that the script starts be this run's.
+
+    Args:
+        rank: The rank of this process.
+        ranks: The number of ranks.
+    """
+    import torch.multiprocessing
+
+    def spawn(
+        fn: Callable[..., object],
+        args: Sequence[Any] = (),
+        nprocs: int = 1,
+        join: bool = True,
+        **_: Any,
+    ) -> _Context | None:
+        _check_count(nprocs, rank, ranks)
+        fn(rank, *args)
+        return None if join else _Context()
+
+    # The name `torch.multiprocessing.spawn` is the function; its module is found in `sys.modules`.
+    for place in (torch.multiprocessing, sys.modules["torch.multiprocessing.spawn"]):
+        for name in ("spawn", "start_processes"):
+            setattr(place, name, spawn)
+    _adopt_processes(rank, ranks)
+
+
+def _adopt_processes(rank: int, ranks: int) -> None:
+    usual = BaseProcess.start
+    adopted: set[int] = set()
+
+    def start(process: Any) -> None:
+        number = rank_of(process._args, process._kwargs)
+        is_late = current_link() is not None and not adopted
+        if number is None or process.daemon or is_late or number in adopted:
+            usual(process)  # a loader of data, for instance
+            return
+        adopted.add(number)
+        _check_count(max(ranks, number + 1), rank, ranks)
+        process._popen = _Ended()
+        if number == rank:
+            process.run()
+
+    BaseProcess.start = start  # type: ignore[method-assign, assignment]
+
+
+def rank_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int | None:
+    """Return the rank that a process of these arguments has; None if it does not seem to be one.
+
+    A rank is the first argument, as for `spawn`, or called `rank` or `local_rank`.
+    """
+    named = [kwargs[name] for name in ("rank", "local_rank") if name in kwargs]
+    first = next(iter([*named, *args]), None)
+    return first if isinstance(first, int) and not isinstance(first, bool) and first >= 0 else None
+
+
+def _check_count(count: int, rank: int, ranks: int) -> None:
+    """End the script, with a line by rank 0, if it starts another number of ranks."""
+    if count != ranks:
+        line = f"ringleaf: the script starts {count} ranks itself, got --ranks {ranks}; "
+        raise SystemExit(f"{line}make both the same" if rank == 0 else 1)
+
+
+class _Context:
+    """The processes that `spawn` returns where it is not to wait for them: all have ended."""
+
+    processes: Sequence[Any] = ()
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Return that all have ended well."""
+        return True
+
+    def pids(self) -> list[int]:
+        """Return their numbers, of which there are none."""
+        return []
+
+
+class _Ended:
+    """Stands for the system's process of a `Process`: it has ended well."""
+
+    pid = returncode = sentinel = 0
+
+    def poll(self) -> int:
+        """Return the exit code."""
+        return 0
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code."""
+        return 0
+
+    def terminate(self) -> None:
+        """Do nothing."""
+
+    kill = close = interrupt = terminate
