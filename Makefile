@@ -178,7 +178,7 @@ coverage: $(STAMP)  ## Run the tests, and list lines that no test reaches (pip i
 	$(BIN)/pytest -q -n auto --cov=ringleaf --cov-report=term-missing:skip-covered $(ARGS)
 
 options: $(STAMP)  ## Write the texts generated from the options: help, names, pages, schema
-	@$(BIN)/python -m ringleaf.experiments.spec.texts
+	@$(BIN)/python -m ringleaf.experiments.runs.option_texts
 
 pin: $(STAMP)  ## Write the installed versions to constraints.txt, and their licences to NOTICE
 	@{ sed -n '/^#/p' constraints.txt; $(BIN)/python -m pip freeze --all --exclude-editable \

@@ -11,7 +11,7 @@ import yaml
 
 import ringleaf
 from ringleaf.experiments.commands.cli import COMMANDS
-from ringleaf.experiments.spec.options import TYPED
+from ringleaf.experiments.runs.request import TYPED
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

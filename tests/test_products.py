@@ -16,8 +16,8 @@ from numba import types
 from ringleaf.compiled import compiled
 from ringleaf.experiments.explain.arrows import shares
 from ringleaf.experiments.explain.path import line_ps
-from ringleaf.experiments.figures.links import utilisation
-from ringleaf.experiments.runs.results import LinkSeries
+from ringleaf.experiments.workloads.collective.link_figures import utilisation
+from ringleaf.experiments.workloads.collective.results import LinkSeries
 from ringleaf.hosts.congestion import dcqcn_nic
 from ringleaf.hosts.congestion.control import (
     LINE_BPS,

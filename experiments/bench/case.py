@@ -53,7 +53,7 @@ def measure(case: BenchCase, began_s: float) -> Timing:
     from ringleaf.experiments.setup.cabling import Cabling
     from ringleaf.experiments.setup.network import build_topology, connect
     from ringleaf.experiments.setup.placing import embedding_of
-    from ringleaf.experiments.spec.options import resolve
+    from ringleaf.experiments.workloads.collective.kind import resolve
     from ringleaf.tensors import FLOAT32
     from ringleaf.topologies.graph import hosts
 

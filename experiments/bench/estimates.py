@@ -26,16 +26,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ringleaf.experiments.estimates.estimate import LEAST_LINKS, start_s
-from ringleaf.experiments.estimates.needs import need_of
+from ringleaf.experiments.estimates.estimate import start_s
 from ringleaf.experiments.estimates.pace import PRIOR_S
-from ringleaf.experiments.runs.checks import count_nodes
 from ringleaf.experiments.runs.console import say
-from ringleaf.experiments.spec.collective import CollectiveSpec
-from ringleaf.experiments.spec.jobs import JobsSpec
-from ringleaf.experiments.spec.options import resolve_any
-from ringleaf.experiments.spec.workload import WorkloadSpec
-from ringleaf.experiments.workloads.graph.loading import fit
+from ringleaf.experiments.runs.request import kind_of
+from ringleaf.experiments.setup.ranks import count_nodes
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
+from ringleaf.experiments.workloads.jobs.spec import JobsSpec
 from ringleaf.experiments.workloads.train.need import need_of_script
 from ringleaf.experiments.workloads.train.spec import TrainSpec
 
@@ -151,7 +149,7 @@ def cases() -> Iterator[tuple[str, dict[str, Any]]]:
 def measure(name: str, given: Mapping[str, Any]) -> Peak:
     """Return what a run is foretold to take, and took in a process of its own."""
     spec = read(given)
-    needed = need_of(spec, count_nodes(spec), LEAST_LINKS)
+    needed = kind_of(given).need(spec, count_nodes(spec))
     taken = peak_of(lambda: carry_out(spec))
     return Peak(
         name,
@@ -164,15 +162,16 @@ def measure(name: str, given: Mapping[str, Any]) -> Peak:
 
 def read(given: Mapping[str, Any]) -> Spec:
     """Return the spec of options."""
-    found = resolve_any(dict(given))
-    return fit(found) if isinstance(found, WorkloadSpec) else found
+    kind = kind_of(given)
+    found: Spec = kind.fitted(kind.resolve(given))
+    return found
 
 
 def carry_out(spec: Spec) -> None:
     """Do a run without a folder or figures."""
     from ringleaf.experiments.workloads.collective.experiment import Experiment
-    from ringleaf.experiments.workloads.graph.runner import WorkExperiment
-    from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
+    from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
+    from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 
     if isinstance(spec, WorkloadSpec):
         WorkExperiment(spec).run(lambda *_: None, lambda _: None)

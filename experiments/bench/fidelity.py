@@ -11,10 +11,10 @@ from statistics import median
 from typing import Any
 
 from ringleaf.experiments.setup.network import connecting
-from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.network import VIRTUAL
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.units import PS_PER_MS, format_rate, format_size
 
 _COLUMNS = (

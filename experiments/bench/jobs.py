@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import BackendError
-from ringleaf.experiments.spec.file import read_jobs
-from ringleaf.experiments.spec.jobs import JobsSpec
+from ringleaf.experiments.workloads.jobs.kind import read_jobs
+from ringleaf.experiments.workloads.jobs.spec import JobsSpec
 from ringleaf.shipped import SPECS
 from ringleaf.units import PS_PER_MS, format_size
 
@@ -48,16 +48,14 @@ class Timing:
 
 def measure(path: Path, index: int, began_s: float) -> Timing:
     """Run one of a spec's cases, given by its index."""
-    from ringleaf.experiments.runs.console import to_terminal
-    from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
-    from ringleaf.experiments.workloads.jobs.session import JobsProgress
+    from ringleaf.experiments.runs.progress import progress
+    from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 
     experiment = JobsExperiment(read_jobs(path))
-    progress = JobsProgress(len(experiment.combinations), to_terminal(), done=index)
     combination = experiment.combinations[index]
-    progress.begin(combination.name)
-    case = experiment.case(combination, watcher=progress)
-    progress.finish_case()
+    with progress(0) as shown:
+        shown.begin(f"case {index + 1} of {experiment.count}, {combination.name}")
+        case = experiment.case(combination, shown=shown)
     took_s = time.time() - began_s
     return Timing(
         name=combination.name,

@@ -10,7 +10,7 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.checking.data import Inputs, Noise, fill_all
 from ringleaf.experiments.estimates.estimate import EACH_END, pays_to_lease
 from ringleaf.experiments.setup.network import Network
-from ringleaf.experiments.spec.collective import CollectiveSpec
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.ina.registry import find_system
 from ringleaf.tensors import Array
 from ringleaf.threads import spread

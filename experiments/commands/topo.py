@@ -10,7 +10,7 @@ import typer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.folder import write_text
 from ringleaf.experiments.runs.console import Debug, guard, say
-from ringleaf.experiments.spec.options import OPTIONS, resolve
+from ringleaf.experiments.workloads.collective.kind import OPTIONS, resolve
 from ringleaf.topologies.files.format import choose_format, find_format
 
 topo_app = typer.Typer(

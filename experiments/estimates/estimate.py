@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ringleaf.experiments.estimates.draft import Draft
-    from ringleaf.experiments.spec.collective import CollectiveSpec
     from ringleaf.experiments.spec.network import NetworkSpec
+    from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 
 NEAR = (
     *("ring", "allgather", "reducescatter", "halvingdoubling", "blueconnect", "hierring"),

@@ -8,7 +8,6 @@ in something else than one option.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from ringleaf.experiments.figures import sheet as paper
 from ringleaf.experiments.figures import sorting
 from ringleaf.experiments.figures.looks import looks_of
 from ringleaf.experiments.figures.sorting import Line, of_jobs
-from ringleaf.experiments.figures.style import mark_logarithmic, matplotlib_style, save
+from ringleaf.experiments.figures.style import mark_logarithmic
 from ringleaf.units import PS_PER_MS, PS_PER_US
 
 if TYPE_CHECKING:
@@ -39,20 +38,13 @@ MARKERS = "o^sDvP"
 Times = dict[str, float]
 
 
-def draw(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
-    """Write `stem` as PNG and PDF, and return it as SVG.
+def make(lines: Sequence[Line], names: Sequence[str]) -> Figure:
+    """Return the figure, in whatever style is set.
 
     Args:
         lines: The rows of all runs, each with the options by which runs differ.
         names: These options.
-        stem: Where the figure shall be, without a suffix.
     """
-    with matplotlib_style():
-        return save(make(lines, names), stem)
-
-
-def make(lines: Sequence[Line], names: Sequence[str]) -> Figure:
-    """Return the figure, in whatever style is set; arguments as of `draw`."""
     if of_jobs(lines):
         lines = sorting.with_workloads(lines)
     sheet = _Sheet(lines)

@@ -23,10 +23,10 @@ from typing import Any
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.errors import ConfigError, TopologyError, choose
-from ringleaf.experiments.runs.checks import count_nodes
-from ringleaf.experiments.spec.collective import CollectiveSpec
+from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.network import VIRTUAL
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.units import parse_size, parse_time
 from ringleaf.yaml_file import read_yaml
 

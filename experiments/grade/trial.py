@@ -68,12 +68,13 @@ def attempt(options: Mapping[str, str], seconds: float) -> Outcome:
 def run(options: Mapping[str, str]) -> Outcome:
     """Run a case in this process."""
     from ringleaf.experiments.runs.checks import check
+    from ringleaf.experiments.runs.request import Request
     from ringleaf.experiments.setup.network import connect
-    from ringleaf.experiments.spec.options import resolve
     from ringleaf.experiments.workloads.collective.experiment import Experiment
+    from ringleaf.experiments.workloads.collective.kind import KIND
 
-    spec = resolve(options)
-    check(spec, live=False)
+    spec = KIND.resolve(options)
+    check(Request(KIND, spec, options), live=False)
     experiment = Experiment(spec)
     (measured,) = experiment.run(connect)
     row = measured.row

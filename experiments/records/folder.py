@@ -20,15 +20,22 @@ from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.records.lock import Lock, check_free
 
 FILES = "files.txt"
+ROWS = "results.csv"
 REPORT = "report.html"
 
 PLAN = "sweep.json"
 """The file that a sweep's folder has, and a run's has not."""
 
+SUMMARY = "summary.json"
+"""The results that each run has, as JSON."""
+
 CONFIG = "config.json"
 """The file that each run has."""
 
-COMMON = (CONFIG, "results.csv", "summary.json", "log.txt", REPORT)
+SPEC = "spec.yaml"
+"""The options that a run was given, for it to be done again."""
+
+COMMON = (CONFIG, ROWS, SUMMARY, SPEC, "log.txt", REPORT)
 """Files of all runs, and more."""
 
 LEAST_ROOM_BYTES = 1 << 20
@@ -256,6 +263,11 @@ class RunFolder:
             if not self._failure:
                 self._failure = f"{error.filename or self.path}: {error.strerror}"
                 self._emit(f"# out: can't write {self._failure}; the table goes on")
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something could not be written."""
+        return bool(self._failure)
 
     def check(self) -> None:
         """Raise BackendError if something could not be written."""

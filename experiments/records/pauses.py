@@ -8,11 +8,12 @@ from typing import Protocol
 
 
 class Counted(Protocol):
-    """A row of results, or the results of a run, that counts pauses and trims.
+    """A row of results, or the results of a run, that counts what queues have done.
 
     Attributes:
         pauses: Times that a port asked the other end to pause a class.
         trims: Packets that found a queue full, and went on without their payload.
+        drops: Packets that found a queue full.
     """
 
     @property
@@ -20,6 +21,9 @@ class Counted(Protocol):
 
     @property
     def trims(self) -> int: ...
+
+    @property
+    def drops(self) -> int: ...
 
 
 def tell(where: str, counted: Counted) -> Iterator[str]:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ringleaf.errors import BackendError
-from ringleaf.experiments.spec.options import JOBS
+from ringleaf.experiments.runs.request import resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +67,14 @@ def run_apart(given: Mapping[str, Any], above: Path | None = None) -> Leavings:
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
     """
-    from ringleaf.experiments.runs.sweep import run_one  # imports all that a worker needs
+    from ringleaf.experiments.runs import session  # imports all that a worker needs
 
     lines: list[str] = []
     with tempfile.TemporaryDirectory(prefix="ringleaf-", dir=above) as name:
         folder = Path(name)
         with redirect_stderr(io.StringIO()):  # a terminal has room for one line of progress
-            run_one({**_alone(given), "out": name}, lines.append, drawn=False)
+            request = resolve({**_alone(given), "out": name})
+            session.run(request, emit=lines.append, drawn=False)
         files = {
             str(path.relative_to(folder)): path.read_bytes()
             for path in sorted(folder.rglob("*"))
@@ -84,4 +85,4 @@ def run_apart(given: Mapping[str, Any], above: Path | None = None) -> Leavings:
 
 def _alone(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return a run's options for a worker beside others, which has a core for itself."""
-    return dict(given) if JOBS in given else {"threads": "1", **given}
+    return {"threads": "1", **given}

@@ -17,7 +17,7 @@ from ringleaf.ina.systems import FORWARD
 from ringleaf.shipped import built_program
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.spec.collective import CollectiveSpec
+    from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
     from ringleaf.experiments.spec.network import NetworkSpec
 
 LOADING = "loading compiled code"

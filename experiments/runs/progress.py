@@ -36,6 +36,7 @@ class Row:
     setup_s: float
     packets_s: float
     began_s: float
+    detail: str = ""  # what else is known of it: `3 of 10 iterations`
     first_s: float | None = None  # when packets were first told of
     share: float = 0.0  # of its packets, done
     known: float = 0.0  # share done by the time of `first_s`
@@ -53,13 +54,13 @@ class Progress:
     what earlier ones took in comparison with their estimates.
 
     Args:
-        total: Work of all rows, in estimated seconds.
+        total: Work of all rows, in estimated seconds; 0: nobody knows.
         write: Function that draws the line; None: it is not drawn.
         clock: Function that returns the time in seconds.
     """
 
     def __init__(self, total: float, write: Write | None, clock: Clock = working_s) -> None:
-        self._total = max(total, 1e-9)
+        self._total = total
         self._write = write
         self._clock = clock
         self._row: Row | None = None
@@ -70,16 +71,17 @@ class Progress:
         """Show a stage of the work that is no row: compiling, drawing."""
         self._show(text)
 
-    def begin(self, label: str, setup_s: float, packets_s: float) -> None:
-        """Begin a row, whose times are estimates."""
+    def begin(self, label: str, setup_s: float = 0.0, packets_s: float = 0.0) -> None:
+        """Begin a row, whose times are estimates; 0: nobody knows."""
         self._row = Row(label, setup_s, packets_s, self._clock())
         self.draw()
 
-    def tell(self, share: float) -> None:
-        """Note the share of the row's packets that is done."""
+    def tell(self, share: float, detail: str = "") -> None:
+        """Note the share of the row's packets that is done, and what else is known."""
         row, now_s = self._row, self._clock()
         if row is None:
             return
+        row.detail = detail
         if row.first_s is None:
             row.first_s, row.known = now_s, min(share, 0.99)
         row.share = max(row.share, min(share, 0.99))
@@ -96,6 +98,8 @@ class Progress:
     @property
     def share(self) -> float:
         """The share of all rows' work that is done, by the estimates."""
+        if not self._total:
+            return self._row.share if self._row else 0.0
         done_s = sum(estimated for estimated, _ in self._over)
         return min((done_s + (self._row.done_s if self._row else 0.0)) / self._total, 1.0)
 
@@ -136,11 +140,16 @@ class Progress:
         """Draw the line."""
         if self._row is None:
             return
-        told = f"{100 * self.share:.0f} %, about {format_wait(self.left_s)} left"
-        width = min(WIDTH, max(columns() - len(f"{self._row.label}   {told}"), 0))
+        row, told = self._row, f"{100 * self.share:.0f} %"
+        if self._total or row.share - row.known >= TRUSTED:
+            told += f", about {format_wait(self.left_s)} left"
+        label = f"{row.label}, {row.detail}" if row.detail else row.label
+        if len(f"{label}   {told}") > columns():
+            label = row.label
+        width = min(WIDTH, max(columns() - len(f"{label}   {told}"), 0))
         filled = round(width * self.share)
         bar = "━" * filled + "╌" * (width - filled)
-        self._show(f"{self._row.label}  {bar} {told}")
+        self._show(f"{label}  {bar} {told}")
 
     def clear(self) -> None:
         """Remove the line."""

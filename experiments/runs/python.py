@@ -31,20 +31,17 @@ from ringleaf.collectives.critical_path import sent_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.runs import results
-from ringleaf.experiments.runs import session
-from ringleaf.experiments.runs import sweep_files as swept_files
+from ringleaf.experiments.records.config import read_json, read_summary
+from ringleaf.experiments.records.folder import PLAN, REPORT, ROWS, SUMMARY
+from ringleaf.experiments.runs import session, sweep_files
 from ringleaf.experiments.runs import sweep as sweeps
-from ringleaf.experiments.records.folder import PLAN, REPORT
-from ringleaf.experiments.workloads.jobs import results as job_results
-from ringleaf.experiments.workloads.jobs import session as jobs_session
-from ringleaf.experiments.workloads.jobs.results import JobRow
+from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.machines import Scheduler
-from ringleaf.experiments.runs.results import CollectiveRow
-from ringleaf.experiments.spec.collective import DTYPES
-from ringleaf.experiments.spec.file import Case, expand, swept
-from ringleaf.experiments.spec.options import JOBS, file_name
+from ringleaf.experiments.runs.request import kind_named, resolve
+from ringleaf.experiments.runs.spec_file import Case, expand, swept
 from ringleaf.experiments.runs.workers import Crew
+from ringleaf.experiments.spec.options import file_name
+from ringleaf.experiments.spec.kinds import DTYPES
 from ringleaf.tensors import Array
 from ringleaf.topologies.family import Counts, Family
 from ringleaf.topologies.graph import hosts, switches
@@ -53,9 +50,6 @@ from ringleaf.topologies.registry import TOPOLOGIES
 if TYPE_CHECKING:
     import pandas as pd
     import torch
-
-SUMMARY = "summary.json"
-
 
 @dataclass(frozen=True, slots=True)
 class Figure:
@@ -91,36 +85,33 @@ class Result:
         return (self.folder / PLAN).exists()
 
     @property
-    def rows(self) -> list[CollectiveRow] | list[JobRow]:
-        """The rows of the table, times in picoseconds; of a sweep, those of all runs."""
+    def rows(self) -> list[Any]:
+        """The rows of the table, times in picoseconds; of a sweep, those of all runs.
+
+        They have the columns of `results.csv` as attributes: `algo`, `time_ps`, `wrong`.
+        """
         if self.is_sweep:
-            found: list[Any] = []
-            for run in self.runs:
-                found += run.rows
-            return found
-        summary = results.read_json(self.folder / SUMMARY)
-        if summary.get("kind") == job_results.KIND:
-            return [JobRow(**row) for row in summary["rows"]]
-        return [CollectiveRow(**row) for row in summary["rows"]]
+            return [row for run in self.runs for row in run.rows]
+        summary = read_summary(self.folder)
+        return kind_named(summary["kind"]).rows(summary)
 
     @property
     def runs(self) -> list[Result]:
         """The finished runs of a sweep, in its order; for a single run, only itself."""
         if not self.is_sweep:
             return [self]
-        places = results.read_json(self.folder / PLAN)["runs"]
+        places = read_json(self.folder / PLAN)["runs"]
         folders = (self.folder / file_name(place) for place in places)
         return [Result(folder) for folder in folders if (folder / SUMMARY).exists()]
 
     @property
     def wrong(self) -> int:
         """The number of wrong values; those of runs without data (data="none") don't count."""
-        return sum(row.wrong or 0 for row in self.rows)
+        return sum(read_summary(run.folder)["wrong"] or 0 for run in self.runs)
 
-    def fastest(self) -> CollectiveRow | JobRow:
+    def fastest(self) -> Any:
         """Return the row that took the least time; for jobs, by completion time."""
-        rows: list[CollectiveRow | JobRow] = [*self.rows]
-        return min(rows, key=_took_ps)
+        return min(self.rows, key=_took_ps)
 
     def frame(self) -> pd.DataFrame:
         """Return the rows as a data frame; in a sweep, each row starts with its run's options.
@@ -134,7 +125,7 @@ class Result:
             raise ConfigError(
                 "frame: needs pandas, got none installed; pip install 'ringleaf[notebooks]'"
             ) from error
-        return pd.read_csv(self.folder / (swept_files.FILE if self.is_sweep else "results.csv"))
+        return pd.read_csv(self.folder / (sweep_files.FILE if self.is_sweep else ROWS))
 
     @property
     def figures(self) -> list[str]:
@@ -208,11 +199,11 @@ def run(
         case |= _shape(tensors, case)
     own, case["out"] = _folder(out)
     emit = _say if show else _ignore
-    if JOBS in case:
-        jobs_session.run(case, emit=emit, drawn=False)
-        return Result(Path(case["out"]), _own=own)
-    done = session.run(case, emit=emit, drawn=False, inputs=tensors)
-    return Result(Path(case["out"]), done.tensors, own)
+    request = resolve(case)
+    check(request)
+    own_inputs: dict[str, Any] = {} if tensors is None else {"inputs": tensors}
+    done = session.run(request, emit=emit, drawn=False, **own_inputs)
+    return Result(Path(case["out"]), getattr(done, "tensors", {}), own)
 
 
 def sweep(
@@ -267,7 +258,7 @@ def load(folder: str | Path) -> Result:
     """
     found = Result(Path(folder))
     if not found.is_sweep:
-        results.read_json(found.folder / SUMMARY)
+        read_summary(found.folder)
     return found
 
 
@@ -363,7 +354,7 @@ def _shape(tensors: Sequence[torch.Tensor | Array], case: Mapping[str, Any]) -> 
     [((elements,), dtype)] = kinds
     if dtype not in DTYPES:
         raise ConfigError(f"tensors: must be of {' or '.join(DTYPES)}, got {dtype}")
-    fixed = ("size", "min", "max", "factor", "dtype", "data", "density", "compress", JOBS)
+    fixed = ("size", "min", "max", "factor", "dtype", "data", "density", "compress", "jobs")
     said = [name for name in fixed if name in case]
     if said:
         raise ConfigError(f"tensors: can't go with {', '.join(said)}, got both; leave one out")
@@ -371,8 +362,9 @@ def _shape(tensors: Sequence[torch.Tensor | Array], case: Mapping[str, Any]) -> 
     return {"size": str(elements * DTYPES[dtype]), "dtype": dtype, "hosts": str(count)}
 
 
-def _took_ps(row: CollectiveRow | JobRow) -> int:
-    return row.jct_ps if isinstance(row, JobRow) else row.time_ps
+def _took_ps(row: Any) -> int:
+    took_ps: int = row.jct_ps if hasattr(row, "jct_ps") else row.time_ps
+    return took_ps
 
 
 def _folder(out: str | Path | None) -> tuple[tempfile.TemporaryDirectory[str] | None, str]:

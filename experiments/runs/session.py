@@ -2,195 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-import networkx as nx
+import yaml
 
 from ringleaf.compiling import working_s
-from ringleaf.experiments.runs import loading
-from ringleaf.experiments.runs import results
-from ringleaf.experiments.runs import table
-from ringleaf.experiments.records import timeline
-from ringleaf.experiments.runs.drawer import Drawer
-from ringleaf.experiments.runs.checks import check
-from ringleaf.experiments.records.columns import fold, letters
 from ringleaf.experiments.estimates.estimate import note_start
-from ringleaf.experiments.explain.findings import file_of
-from ringleaf.experiments.records.folder import REPORT, RunFolder, write_text
-from ringleaf.experiments.records.link_use import uses_of
-from ringleaf.experiments.setup.network import Connect, connecting
-from ringleaf.experiments.runs.progress import Progress, progress
-from ringleaf.experiments.runs.results import Run
-from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
-from ringleaf.experiments.spec.collective import CollectiveSpec
-from ringleaf.experiments.spec.network import VIRTUAL
-from ringleaf.experiments.spec.options import make_command, resolve
+from ringleaf.experiments.records.columns import letters
+from ringleaf.experiments.records.config import versions, write_config, write_log
+from ringleaf.experiments.records.folder import REPORT, SPEC, RunFolder, write_text
+from ringleaf.experiments.records.results import Results, write_rows
+from ringleaf.experiments.records.table import Table
 from ringleaf.experiments.records.topology_copy import keep_topology
-from ringleaf.tensors import Array
-
-if TYPE_CHECKING:
-    import torch
+from ringleaf.experiments.runs import loading
+from ringleaf.experiments.runs.drawer import Drawer
+from ringleaf.experiments.runs.kind import Experiment
+from ringleaf.experiments.runs.progress import Progress, progress
+from ringleaf.experiments.runs.request import Request
 
 Emit = Callable[[str], None]
 
 
 def run(
-    given: Mapping[str, str],
-    *,
-    emit: Emit,
-    connect: Connect | None = None,
-    drawn: bool = True,
-    beside: Drawer | None = None,
-    inputs: Sequence[torch.Tensor | Array] | None = None,
-) -> Run:
-    """Run the experiment of the options; write all results to the run directory.
-
-    Figures and the report are written if `drawn`, by the process `beside` if there is one.
-    `inputs` are the ranks' tensors, if they are not to be made as the options say.
+    request: Request, *, emit: Emit, drawn: bool = True, beside: Drawer | None = None, **own: Any
+) -> Results:
+    """Run what is asked for, and has been checked; write all results to the run directory.
 
     If it is interrupted, the measurements so far are written, and the interruption is raised again.
 
+    Args:
+        request: The run.
+        emit: Called with each line of the table.
+        drawn: Whether figures and the report are written.
+        beside: The process that draws; None: this one.
+        own: What only this kind of workload knows, for its experiment.
+
     Raises:
-        RingleafError: If an option, the topology or the network does not allow it.
+        RingleafError: If the options, the topology or the network do not allow it.
     """
-    spec = resolve(given)
-    check(spec, live=connect is None)
-    began_s, is_warm = working_s(), loading.stage() is loading.LOADING
-    experiment = Experiment(spec, inputs)
-    with RunFolder(spec.out, emit, results.FILES) as folder:
-        done = _run(experiment, given, emit, connect, folder, drawn=drawn, beside=beside)
-    if drawn and is_warm:
-        note_start(experiment.paces, spec, working_s() - began_s - experiment.rows_taken_s)
-    experiment.paces.keep()
-    return done
+    began_s = working_s()
+    experiment = request.kind.experiment(request.spec, **own)
+    experiment.watched = drawn
+    is_warm = experiment.paces is not None and loading.stage() is loading.LOADING
+    results = experiment.results
+    with RunFolder(request.spec.out, emit, results.files) as folder:
+        _begin(request, experiment, folder)
+        _measure(request, experiment, folder, emit, drawn=drawn, beside=beside)
+        folder.check()
+    if experiment.paces is not None:
+        if drawn and is_warm:
+            taken_s = working_s() - began_s - experiment.taken_s
+            note_start(experiment.paces, experiment.spec, taken_s)
+        experiment.paces.keep()
+    return results
 
 
-def _run(
-    experiment: Experiment,
-    given: Mapping[str, str],
-    emit: Emit,
-    connect: Connect | None,
-    folder: RunFolder,
-    *,
-    drawn: bool,
-    beside: Drawer | None,
-) -> Run:
-    spec, run = experiment.spec, experiment.new_run()
-    keep_topology(spec.topo, folder)
-    folder.keep(
-        partial(
-            results.write_config,
-            spec.out,
-            results.described(run),
-            given=given,
-            started=results.now(),
-        )
-    )
-    log: list[str] = []
-    with progress(experiment.rows_s) as shown:
-        try:
-            if connect is None:
-                if spec.net == VIRTUAL:
-                    shown.stage(loading.stage())
-                    loading.load(spec)
-                with connecting(spec, experiment.graph, watched=drawn) as its_own:
-                    _measure(experiment, its_own, run, folder, emit, log, shown, drawn=drawn)
-            else:
-                _measure(experiment, connect, run, folder, emit, log, shown, drawn=drawn)
-            run.complete = True
-        finally:
-            folder.keep(partial(results.write_results, spec.out, run))
-            folder.keep(partial(results.write_log, spec.out, log))
-            if run.rows and drawn:
-                shown.stage("drawing figures and the report")
-                command = make_command(given)
-                folder.keep(
-                    lambda: folder.note(_draw(spec, run, experiment.graph, command, beside))
-                )
-                shown.clear()
-                if (spec.out / REPORT).exists():  # else the disk was full
-                    emit(f"# report: {spec.out / REPORT}")
-    folder.check()
-    return run
+def _begin(request: Request, experiment: Experiment[Any], folder: RunFolder) -> None:
+    """Write what was asked for."""
+    keep_topology(request.spec.topo, folder)
+    about = {"kind": request.kind.name, "versions": versions()} | experiment.plain()
+    folder.keep(partial(write_config, folder.path, about, request.given))
+    given = {name: value for name, value in request.given.items() if name != "out"}
+    text = yaml.safe_dump(given, sort_keys=False)
+    folder.keep(lambda: write_text(folder.path / SPEC, text))
 
 
 def _measure(
-    experiment: Experiment,
-    connect: Connect,
-    run: Run,
+    request: Request,
+    experiment: Experiment[Any],
     folder: RunFolder,
     emit: Emit,
-    log: list[str],
-    shown: Progress,
     *,
     drawn: bool,
+    beside: Drawer | None,
 ) -> None:
-    most = letters(wide=experiment.spec.wide)
-    columns = table.columns_of(run, most)
-    for line in fold(table.head(run, columns, experiment.need), most):
+    """Measure all, and write, print and draw what was measured."""
+    results = experiment.results
+    table = Table(results, letters(wide=experiment.spec.wide))
+    for line in table.head(experiment.need):
         emit(line)
-    for measurement in experiment.run(connect, shown):
-        row = measurement.row
-        run.rows.append(row)
-        run.series[row.algo, row.size_bytes] = measurement.series
-        if measurement.tensors is not None:
-            run.tensors[row.algo, row.size_bytes] = measurement.tensors
-        run.uses[row.algo, row.size_bytes] = uses_of(experiment.graph, measurement.outcome)
-        if measurement.outcome.drop_counts:
-            run.drops[row.algo, row.size_bytes] = measurement.outcome.drop_counts
-        folder.note(measurement.files)
-        folder.keep(partial(results.write_rows, folder.path, run))
-        folder.count(len(run.rows), experiment.count)
-        shown.end()
-        emit(table.line(row, columns))
-        log.append(_log_line(measurement))
-        if (found := measurement.explained) is not None:
-            run.explained[row.algo, row.size_bytes] = found
-            path = folder.path / file_of(found.algo, found.size_bytes)
-            folder.keep(partial(results.write_explained, folder.path, found), path)
-        if drawn and measurement.outcome.notes:
-            log += _write_timeline(experiment.graph, measurement, folder)
-    for line in fold(table.foot(run), most):
-        emit(line)
+    with progress(experiment.expected_s) as shown:
 
+        def tell() -> None:
+            shown.end()
+            for line in table.rows():
+                emit(line)
 
-def _write_timeline(graph: nx.Graph[str], measurement: Measurement, folder: RunFolder) -> list[str]:
-    """Write a measurement's timeline; return a line for the log if it is not complete."""
-    row, outcome = measurement.row, measurement.outcome
-    path = folder.path / timeline.file_of(row.algo, row.size_bytes)
-    most = timeline.MOST_EVENTS
-    told = timeline.as_chrome(graph, measurement.schedule, outcome, most=most)
-
-    def write() -> None:
-        path.parent.mkdir(exist_ok=True)
-        write_text(path, told.text)
-
-    folder.keep(write, path)
-    if not told.left_out:
-        return []
-    return [f"{path.relative_to(folder.path)}: the first {most} events, {told.left_out} left out"]
-
-
-def _log_line(measurement: Measurement) -> str:
-    row, wall_s = measurement.row, measurement.wall_s
-    return (
-        f"{row.algo} {row.size_bytes} B: {wall_s:.3f} s of wall clock, {row.events} events, "
-        f"{row.packet_hops / max(wall_s, 1e-9):.0f} packet-hops/s"
-    )
+        if experiment.paces is not None:
+            shown.stage(loading.stage())
+        try:
+            with closing(experiment.record(shown, folder)) as measured:
+                for done, _ in enumerate(measured, start=1):
+                    folder.count(done, experiment.count)
+                    tell()
+                    folder.keep(partial(write_rows, folder.path, results))
+            results.complete = True
+        finally:
+            tell()
+            folder.keep(partial(write_rows, folder.path, results))
+            folder.keep(partial(write_log, folder.path, experiment.log))
+            results.keep(folder)
+            if results.rows:
+                for line in table.foot():
+                    emit(line)
+                if drawn:
+                    _draw(request, folder, shown, emit, beside)
 
 
 def _draw(
-    spec: CollectiveSpec, run: Run, graph: nx.Graph[str], command: str, beside: Drawer | None
-) -> list[Path]:
-    """Draw figures and the report by the process beside this one, or here; return the files."""
-    found = beside.draw(spec.out) if beside and spec.figures else None
-    if found is None:
-        from ringleaf.experiments.runs import drawing  # imports matplotlib
+    request: Request, folder: RunFolder, shown: Progress, emit: Emit, beside: Drawer | None
+) -> None:
+    """Draw figures and the report by the process beside this one, or here."""
+    shown.stage("drawing figures and the report")
+    is_wanted = request.spec.figures
 
-        if not spec.figures:
-            return drawing.write_page(spec.out, run, command)
-        found = drawing.draw(spec.out, run, graph, command)
-    return found
+    def draw() -> list[Path]:
+        found = beside.draw(folder.path) if beside and is_wanted else None
+        if found is None and not folder.has_failed:
+            from ringleaf.experiments.runs.drawing import redraw  # imports matplotlib
+
+            found = redraw(folder.path, with_figures=is_wanted)
+        return found or []
+
+    folder.keep(lambda: folder.note(draw()))
+    shown.clear()
+    if (folder.path / REPORT).exists():  # else the disk was full
+        emit(f"# report: {folder.path / REPORT}")

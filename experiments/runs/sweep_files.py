@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.runs import results
+from ringleaf.experiments.records.config import read_given, read_json, read_summary
+from ringleaf.experiments.records.folder import PLAN, REPORT, SUMMARY, write_text
+from ringleaf.experiments.records.results import as_csv
 from ringleaf.experiments.runs import sweep_report
-from ringleaf.experiments.figures import sparse as sparse_figure
-from ringleaf.experiments.figures import swept as swept_figure
-from ringleaf.experiments.records.folder import PLAN, REPORT, write_text
-from ringleaf.experiments.spec.file import Case
-from ringleaf.experiments.spec.options import JOBS, WORKLOAD, options_for
-from ringleaf.experiments.workloads.graph import swept as work_swept
-from ringleaf.experiments.workloads.graph.results import PERCENTILE_NAMES
+from ringleaf.experiments.runs.kind import SweepFigure
+from ringleaf.experiments.runs.request import kind_of, options_for
+from ringleaf.experiments.runs.spec_file import Case
 
 FILE = "sweep.csv"
-
-TOLD = ("density", "cluster", "overlap")
-"""Options that are in the file even if runs don't differ by them."""
-
-WORKLOAD_COLUMNS = (
-    *("iteration_ps", "compute_share", "exposed_share", "idle_share", "bubble"),
-    *PERCENTILE_NAMES,
-    *("fairness", "peak_queue_bytes", "wrong", "retransmissions", "drops", "packet_hops"),
-    *("pauses", "trims"),
-)
-"""The results of a run of a workload that are in the file."""
 
 
 def rows_of(case: Case, names: Sequence[str]) -> list[dict[str, object]]:
@@ -38,39 +23,28 @@ def rows_of(case: Case, names: Sequence[str]) -> list[dict[str, object]]:
 
     Args:
         case: Its options.
-        names: Those by which runs differ.
+        names: Those that are told, of which a list is told by the run's own rows.
     """
-    summary = results.read_json(Path(case["out"]) / "summary.json")
-    known = options_for(case)
-    options = {name: case.get(name, known[name].default) for name in names if name != JOBS}
-    about: dict[str, object] = {}
-    if WORKLOAD in case:
-        found = {name: summary[name] for name in WORKLOAD_COLUMNS}
-        return [{**options, WORKLOAD: case[WORKLOAD], **found}]
-    if JOBS not in case:
-        run = results.read_run(Path(case["out"]))
-        links = run.reference
-        about = {"clock": run.clock, "ranks": run.ranks}
-        about |= {"rate_bps": links.rate_bps, "delay_ps": links.delay_ps}
-    return [{**options, **about, **row} for row in summary["rows"]]
+    folder, known = Path(case["out"]), options_for(case)
+    options = {
+        name: case.get(name, known[name].default)
+        for name in names
+        if not isinstance(case.get(name), list)
+    }
+    rows = kind_of(case).swept_rows(folder, read_summary(folder))
+    return [options | row for row in rows]
 
 
 def write(path: Path, lines: Iterable[Mapping[str, object]]) -> None:
     """Write the rows so far as CSV, if there are any."""
     rows = list(lines)
-    if not rows:
-        return
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(path, text.getvalue())
+    if rows:
+        write_text(path, as_csv(rows))
 
 
 def columns_of(case: Case, names: Sequence[str]) -> list[str]:
     """Return the options whose values are in the file of a sweep whose runs differ by `names`."""
-    is_other = JOBS in case or WORKLOAD in case
-    return list(names) if is_other else list(dict.fromkeys([*names, *TOLD]))
+    return kind_of(case).swept_options(names)
 
 
 def draw(
@@ -90,13 +64,28 @@ def draw(
         names: The options by which they differ.
         with_figures: Whether figures are wanted.
     """
-    drawn = work_swept.draw_any if WORKLOAD in lines[0] else swept_figure.draw
-    svg = drawn(lines, names, out / "sweep") if with_figures else ""
-    page = sweep_report.render(out.resolve().name, places, lines, names, svg)
+    kind = kind_of(given_first(out, places))
+    figures = kind.sweep_figures(lines, names) if with_figures else {}
+    svgs = draw_figures(out, figures)
+    captions = {name: (each.title, each.caption) for name, each in figures.items()}
+    page = sweep_report.render(kind, out.resolve().name, places, lines, names, svgs, captions)
     write_text(out / REPORT, page)
-    if with_figures and sparse_figure.fits(out / FILE):
-        return [out / REPORT, sparse_figure.draw(out / FILE)]
-    return [out / REPORT]
+    return [out / REPORT, *(out / f"{name}.png" for name in svgs)]
+
+
+def given_first(out: Path, places: Sequence[str]) -> Case:
+    """Return the options of the first run of a sweep that has begun."""
+    return read_given(next(out / place for place in places if (out / place / SUMMARY).is_file()))
+
+
+def draw_figures(out: Path, figures: Mapping[str, SweepFigure]) -> dict[str, str]:
+    """Write figures into a folder; return SVG by name."""
+    if not figures:
+        return {}
+    from ringleaf.experiments.figures.style import matplotlib_style, save  # imports matplotlib
+
+    with matplotlib_style():
+        return {name: save(each.draw(), out / name) for name, each in figures.items()}
 
 
 def redraw(out: Path) -> list[Path]:
@@ -105,9 +94,9 @@ def redraw(out: Path) -> list[Path]:
     Raises:
         ConfigError: If there are no such files, or no run is finished.
     """
-    plan = results.read_json(out / PLAN)
-    places = [place for place in plan["runs"] if (out / place / "summary.json").is_file()]
-    given = [results.read_given(out / place) | {"out": str(out / place)} for place in places]
+    plan = read_json(out / PLAN)
+    places = [place for place in plan["runs"] if (out / place / SUMMARY).is_file()]
+    given = [read_given(out / place) | {"out": str(out / place)} for place in places]
     lines = list(
         chain.from_iterable(rows_of(case, columns_of(case, plan["options"])) for case in given)
     )

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import networkx as nx
 
 from ringleaf.experiments.programs.names import is_path
-from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.network import GOAT, SOLVED, VIRTUAL, NetworkSpec
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.ina.systems import FORWARD
 from ringleaf.topologies import registry
 from ringleaf.topologies.delays import with_delays
@@ -215,7 +215,10 @@ def connect(
     Raises:
         ConfigError: If options, topology and program do not fit one another.
     """
-    from ringleaf.experiments.records.timeline import MOST_EVENTS, MOST_PORTS  # loads NumPy
+    from ringleaf.experiments.workloads.collective.timeline import (  # loads NumPy
+        MOST_EVENTS,
+        MOST_PORTS,
+    )
     from ringleaf.networks.virtual import VirtualNetwork  # compiles, or loads compiled code
 
     options = network_options(spec, in_network, capture=capture, record=record)

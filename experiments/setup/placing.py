@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.embedding import Embedding
 from ringleaf.collectives.rank_order import reordered
-from ringleaf.experiments.spec.collective import GIVEN, SHUFFLED, TOPOLOGY
+from ringleaf.experiments.workloads.collective.spec import GIVEN, SHUFFLED, TOPOLOGY
 from ringleaf.topologies.rank_order import host_cycles, host_grid
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def placed(
         build: Returns the schedule for a root.
         algorithm: The algorithm; if its ranks have places of their own, only `random` moves them.
             In the network ranks have no order.
-        rank_order: One of `RANK_ORDERS` (`ringleaf.experiments.spec.collective`).
+        rank_order: One of `RANK_ORDERS` (`ringleaf.experiments.workloads.collective.spec`).
         embedding: The topology's.
         ranks: Number of ranks.
         seed: Of the random order.

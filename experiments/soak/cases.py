@@ -18,7 +18,7 @@ from ringleaf.experiments.soak.members import (
     draw_systems,
     other_collectives,
 )
-from ringleaf.experiments.spec.options import OPTIONS
+from ringleaf.experiments.workloads.collective.kind import OPTIONS
 from ringleaf.ina.window_registry import WINDOWS
 from ringleaf.networks.faults import Direction, Disturbance, LinkLoss, Restart
 from ringleaf.units import PS_PER_NS, PS_PER_US

@@ -16,7 +16,7 @@ from ringleaf.experiments.soak.cases import (
     simpler_trouble,
 )
 from ringleaf.experiments.soak.members import by_hosts, draw_together
-from ringleaf.experiments.spec.collective import DTYPES
+from ringleaf.experiments.spec.kinds import DTYPES
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.ina.allocation import ALLOCATORS, OWN
 from ringleaf.ina.registry import SYSTEMS

@@ -11,14 +11,15 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.errors import RingleafError
 from ringleaf.experiments.checking.data import TYPES
-from ringleaf.experiments.estimates.needs import check_fits
-from ringleaf.experiments.runs.checks import count_nodes
+from ringleaf.experiments.runs.checks import check_fits
 from ringleaf.experiments.setup.network import fold_hierarchy, network_options
+from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.soak.gradients import MixedLedger
 from ringleaf.experiments.soak.job_cases import JobsCase, Round, Team, Training
 from ringleaf.experiments.soak.trial import Finding, is_forgetful, may_deadlock, try_run
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.jobs.kind import KIND
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
 from ringleaf.hosts.scheduling.interface import Scheduler
 from ringleaf.hosts.scheduling.registry import find_scheduler
@@ -68,7 +69,7 @@ class _Fabric:
     def __init__(self, case: JobsCase) -> None:
         self._case = case
         spec = resolve(case.given)
-        check_fits(spec, count_nodes(spec))
+        check_fits(KIND, spec, count_nodes(spec))
         self._experiment = Experiment(spec)
         self._graph = self._experiment.graph
         self.may_block = may_deadlock(self._experiment.spec, self._graph)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import ringleaf.experiments.workloads.nic.need  # noqa: F401  # its part of `check_fits`
 from ringleaf.errors import BackendError, DeadlockError, RingleafError
-from ringleaf.experiments.estimates.needs import check_fits
-from ringleaf.experiments.runs.checks import count_nodes
+from ringleaf.experiments.runs.checks import check_fits
 from ringleaf.experiments.setup.network import common_options
+from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.soak.nic_cases import NicCase
 from ringleaf.experiments.soak.trial import Finding, Worn, may_deadlock
+from ringleaf.experiments.workloads.nic.kind import KIND
 from ringleaf.experiments.workloads.nic.network import MakeSystem, NicNetwork, graph_of
-from ringleaf.experiments.workloads.nic.report import workload_of
-from ringleaf.experiments.workloads.nic.workload import Row, count_hosts
+from ringleaf.experiments.workloads.nic.workload import Row, count_hosts, workload_of
 from ringleaf.networks.virtual import VirtualNetwork
 
 
@@ -41,7 +40,7 @@ def _may_deadlock(case: NicCase) -> bool:
 def _rows(case: NicCase) -> Iterator[Finding]:
     workload = workload_of(case.offload)
     spec = workload.spec.read(case.given)
-    check_fits(spec, count_nodes(spec))
+    check_fits(KIND, spec, count_nodes(spec))
     graph = graph_of(spec)
     workload.check(spec, count_hosts(graph))
     options = common_options(spec)

@@ -15,15 +15,15 @@ from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, DeadlockError, RingleafError
 from ringleaf.experiments.checking.data import Inputs
-from ringleaf.experiments.estimates.needs import check_fits
-from ringleaf.experiments.runs.checks import count_nodes
+from ringleaf.experiments.runs.checks import check_fits
 from ringleaf.experiments.setup.network import connect
+from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.soak.cases import SoakCase
 from ringleaf.experiments.soak.nic_cases import NicCase
-from ringleaf.experiments.spec.collective import CollectiveSpec
 from ringleaf.experiments.spec.network import NetworkSpec
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.kind import KIND, resolve
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
@@ -143,7 +143,7 @@ def try_case(case: SoakCase) -> list[Finding]:
     """Run a case; return how each of its runs ended."""
     try:
         spec = resolve(case.given)
-        check_fits(spec, count_nodes(spec))
+        check_fits(KIND, spec, count_nodes(spec))
         experiment = Experiment(spec)
     except RingleafError as error:
         return [Finding("refused", "", str(error))]

@@ -30,6 +30,12 @@ SCALAR = ("string", "number", "boolean")
 LARGEST_FACTOR = 1e6
 """The largest weight, and factor of sizes and compute times, so that products don't overflow."""
 
+DTYPES = {"float32": 4, "int32": 4}
+"""Element types and their bytes."""
+
+RANDOM, NONE = DATA = ("random", "none")
+"""What tensors hold; none: they have sizes only."""
+
 _YES = ("yes", "true", "1", "on")
 _NO = ("no", "false", "0", "off")
 

@@ -21,9 +21,9 @@ from ringleaf.collectives.synthesis.algorithm import synthesised
 from ringleaf.collectives.synthesis.names import names as synthesised_names
 from ringleaf.experiments.explain.findings import Explained
 from ringleaf.experiments.runs.console import say
-from ringleaf.experiments.runs.results import CollectiveRow
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.results import CollectiveRow
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import PS_PER_US
 

@@ -16,9 +16,9 @@ from fnmatch import fnmatchcase
 import yaml
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.runs.results import CollectiveRow
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.results import CollectiveRow
 from ringleaf.shipped import PACKAGE
 from ringleaf.units import PS_PER_US, format_size
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.runs.console import say
-from ringleaf.experiments.runs.results import CollectiveRow
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.results import CollectiveRow
 from ringleaf.units import PS_PER_US
 
 ORDERS = 5  # random orders of ranks

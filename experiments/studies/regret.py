@@ -17,9 +17,9 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import choose
 from ringleaf.experiments.runs.console import say
-from ringleaf.experiments.runs.results import CollectiveRow
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.results import CollectiveRow
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import PS_PER_US, format_size
 

@@ -21,12 +21,12 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.checking.data import TYPES, Noise, fill_all
 from ringleaf.experiments.setup.network import connect
-from ringleaf.experiments.spec.collective import DTYPES
-from ringleaf.experiments.spec.file import read_jobs
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.spec.kinds import DTYPES
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
+from ringleaf.experiments.workloads.jobs.kind import read_jobs
 from ringleaf.experiments.workloads.jobs.results import JobRow
-from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.units import PS_PER_US

@@ -23,10 +23,10 @@ from ringleaf.errors import BackendError, RingleafError
 from ringleaf.experiments.bench.peers.process import Used, run_command
 from ringleaf.experiments.estimates.estimate import need
 from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style
-from ringleaf.experiments.runs.checks import count_nodes
 from ringleaf.experiments.runs.console import FAILURE, INTERRUPTED, complain, say
 from ringleaf.experiments.runs.progress import Progress, progress
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.setup.ranks import count_nodes
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.threads import count_cores
 from ringleaf.units import format_size, parse_size
 

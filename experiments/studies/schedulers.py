@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.published import claims
 from ringleaf.experiments.runs.console import say
-from ringleaf.experiments.spec.file import read_cases
-from ringleaf.experiments.spec.options import resolve_jobs
+from ringleaf.experiments.runs.spec_file import read_cases
+from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
+from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.results import JobsCase
-from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
 from ringleaf.experiments.workloads.jobs.timeline import FORWARD
 from ringleaf.shipped import PACKAGE
 from ringleaf.units import PS_PER_MS

@@ -18,8 +18,8 @@ from itertools import product
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import RingleafError
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.units import PS_PER_US
 
 TOPOLOGIES = (

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.published import claims
 from ringleaf.experiments.runs.console import say
-from ringleaf.experiments.spec.file import Case, read_cases, swept
-from ringleaf.experiments.spec.options import resolve_jobs
+from ringleaf.experiments.runs.spec_file import Case, read_cases, swept
 from ringleaf.experiments.studies.schedulers import FIFO, settled_ms
+from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
+from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.results import JobsCase
-from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
 from ringleaf.experiments.workloads.jobs.timeline import QUEUED, WIRE
 from ringleaf.shipped import PACKAGE
 from ringleaf.units import PS_PER_MS, exact_rate

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.errors import RingleafError
 from ringleaf.experiments.setup.network import network_options
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.threads import count_cores
 

@@ -14,8 +14,8 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError
 from ringleaf.experiments.setup.placing import embedding_of
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.topologies import registry
 
 NEW = ("bml", "bucket-2d", "alltoall-2d", "alltoall-hier")

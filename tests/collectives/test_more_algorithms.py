@@ -10,8 +10,8 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.swing import partners
 from ringleaf.collectives.verify import verify
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
 
 NEW = (
     *("recursivedoubling", "allgather-bruck", "alltoall-bruck", "allgather-pat", "binomial"),

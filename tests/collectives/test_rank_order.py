@@ -11,8 +11,8 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
 
 
 @given(st.data(), st.integers(1, 12))

@@ -11,7 +11,7 @@ import torch
 
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.experiments.spec.collective import CollectiveSpec
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.networks.outcome import RunResult
 from ringleaf.tensors import FLOAT32, Array, ElementType, as_tensors
 from ringleaf.topologies.graph import hosts

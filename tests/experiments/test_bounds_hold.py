@@ -8,9 +8,9 @@ from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.runs.results import CollectiveRow
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.results import CollectiveRow
 from ringleaf.ina.registry import find_system
 
 _FEW = st.integers(1, 3)

@@ -9,8 +9,8 @@ import pytest
 import ringleaf.experiments.estimates.estimate as estimate
 from ringleaf.experiments.checking.data import Noise
 from ringleaf.experiments.setup.network import connect
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.tensors import FLOAT32, Array
 
 ELEMENTS = 4096

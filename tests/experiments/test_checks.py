@@ -11,9 +11,11 @@ import pytest
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.estimates import machine, needs
 from ringleaf.experiments.estimates.estimate import check_memory, format_wait
-from ringleaf.experiments.runs.checks import check, count_nodes
-from ringleaf.experiments.spec.file import read_cases
-from ringleaf.experiments.spec.options import resolve, resolve_any
+from ringleaf.experiments.runs.checks import check
+from ringleaf.experiments.runs.request import resolve_any
+from ringleaf.experiments.runs.spec_file import read_cases
+from ringleaf.experiments.setup.ranks import count_nodes
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.mininet import preflight
 from ringleaf.topologies.family import Counts
 

@@ -9,10 +9,10 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.experiments.bounds.bounds import Bounds
-from ringleaf.experiments.runs import table
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.studies import best, regret
+from ringleaf.experiments.workloads.collective import table
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.topologies import registry
 from ringleaf.units import PS_PER_US
 

@@ -19,7 +19,7 @@ from ringleaf.experiments.commands import cli
 from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.estimates.estimate import hops
 from ringleaf.experiments.runs import drawing
-from ringleaf.experiments.spec.options import OPTIONS, resolve
+from ringleaf.experiments.workloads.collective.kind import OPTIONS, resolve
 
 SMALL = ("--topo", "leafspine,leaves=2,spines=1,hosts=2", "--size", "1K")
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule, Transfer
-from ringleaf.experiments.records import timeline
 from ringleaf.experiments.runs import drawing, session
+from ringleaf.experiments.workloads.collective import timeline
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import AGGREGATE, RECEIVE, SEND, Note, RunResult
 from ringleaf.networks.virtual import VirtualNetwork

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ringleaf.experiments.records import columns
 from ringleaf.experiments.records.columns import Columns, fold
-from ringleaf.experiments.runs import table
+from ringleaf.experiments.workloads.collective import table
 from ringleaf.experiments.workloads.graph import table as of_work
 from ringleaf.experiments.workloads.graph.accounts import WorkRow
 from ringleaf.experiments.workloads.jobs import table as of_jobs

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ringleaf.experiments.runs.conditions import unlike_hardware
-from ringleaf.experiments.spec.options import resolve, resolve_jobs
+from ringleaf.experiments.records.conditions import unlike_hardware
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 
 
 def lines(**given: str) -> list[str]:

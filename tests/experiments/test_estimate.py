@@ -9,11 +9,11 @@ import pytest
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.estimates import estimate as estimates
 from ringleaf.experiments.estimates.estimate import Estimate, estimate, need
-from ringleaf.experiments.runs.checks import count_nodes
 from ringleaf.experiments.setup.network import Connect
-from ringleaf.experiments.spec.collective import CollectiveSpec
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 
 MB = 1_000_000
 DISTANCES = {4: 5.333, 8: 5.732, 12: 5.847, 16: 5.898, 24: 5.931, 32: 5.942}

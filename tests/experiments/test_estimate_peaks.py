@@ -13,7 +13,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.bench.estimates import JOBS, WORKLOADS
 from ringleaf.experiments.estimates import needs
 from ringleaf.experiments.runs.checks import check
-from ringleaf.experiments.spec.options import resolve_jobs
+from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 
 DRAWN = Random(1).sample(
     sorted(name for name, each in ALGORITHMS.items() if not each.in_network), 2

@@ -9,10 +9,14 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from drawn import collisions
+from ringleaf.experiments.runs.report import render
 
-from ringleaf.experiments.figures import links as link_figures
-from ringleaf.experiments.figures import sweeps as figures
-from ringleaf.experiments.figures.links import (
+from ringleaf.experiments.figures.style import INK, matplotlib_style, themed
+from ringleaf.experiments.workloads.collective import links as link_figures
+from ringleaf.experiments.workloads.collective import sweeps as figures
+from ringleaf.experiments.workloads.collective.figures import draw_all, draw_busbw, draw_time
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.link_figures import (
     _fold,
     _group,
     _place,
@@ -20,11 +24,7 @@ from ringleaf.experiments.figures.links import (
     draw_spread,
     utilisation,
 )
-from ringleaf.experiments.figures.style import INK, matplotlib_style, themed
-from ringleaf.experiments.figures.sweeps import draw_all, draw_busbw, draw_time
-from ringleaf.experiments.runs.report import render
-from ringleaf.experiments.runs.results import CollectiveRow, LinkSeries, Run
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.results import CollectiveRow, LinkSeries, Run
 from ringleaf.topologies import draw as topology
 from ringleaf.topologies import registry
 from ringleaf.topologies.kinds import link_kinds

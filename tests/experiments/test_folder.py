@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.figures.style import SUFFIXES
 from ringleaf.experiments.records import folder
 from ringleaf.experiments.records.folder import (
@@ -28,7 +27,8 @@ from ringleaf.experiments.records.folder import (
     write_text,
 )
 from ringleaf.experiments.runs import session
-from ringleaf.experiments.runs.results import Run
+from ringleaf.experiments.workloads.collective import sweeps as figures
+from ringleaf.experiments.workloads.collective.results import Run
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K"}
 

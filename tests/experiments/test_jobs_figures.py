@@ -11,9 +11,9 @@ from drawn import collisions
 from matplotlib.figure import Figure
 
 from ringleaf.experiments.figures.style import matplotlib_style
-from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.workloads.jobs import figures, report, table
 from ringleaf.experiments.workloads.jobs.results import Combination, JobRow, JobsCase
+from ringleaf.experiments.workloads.jobs.spec import JobsSpec
 from ringleaf.experiments.workloads.jobs.timeline import Span
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 

@@ -12,8 +12,8 @@ import pytest
 from ringleaf.experiments.records import link_use
 from ringleaf.experiments.records.link_use import LinkUse, as_csv, as_html, from_csv, tell, uses_of
 from ringleaf.experiments.runs import session
-from ringleaf.experiments.runs.results import read_run
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.results import read_run
 from ringleaf.networks.outcome import Drop
 from ringleaf.topologies.registry import build
 

@@ -11,7 +11,7 @@ import numba
 import pytest
 
 from ringleaf.experiments.runs import loading
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.switches.program import Program
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.runs import table
-from ringleaf.experiments.spec.options import OPTIONS
-from ringleaf.experiments.spec.texts import make_help
+from ringleaf.experiments.runs.option_texts import make_help
+from ringleaf.experiments.workloads.collective import table
+from ringleaf.experiments.workloads.collective.kind import OPTIONS
 from ringleaf.topologies.registry import TOPOLOGIES
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,8 +15,8 @@ from ringleaf.experiments.checking.methods import joined
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.soak.cases import METHODS, SoakCase, Trouble
 from ringleaf.experiments.soak.trial import try_case
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.outcome import RECEIVE
 
 FOUR = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "size": "8K"}

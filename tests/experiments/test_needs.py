@@ -13,7 +13,8 @@ from ringleaf.experiments.bench.estimates import ON, WORKLOADS, cases, read
 from ringleaf.experiments.commands import cli
 from ringleaf.experiments.estimates import needs
 from ringleaf.experiments.estimates.needs import need_of
-from ringleaf.experiments.runs.checks import check, count_nodes
+from ringleaf.experiments.runs.checks import check
+from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.soak.any_case import draw_any
 from ringleaf.experiments.soak.command import try_plain
 from ringleaf.experiments.soak.job_cases import draw_jobs

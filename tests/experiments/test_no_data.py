@@ -12,11 +12,12 @@ from ringleaf.arena import Store
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.sparcml import recursive_doubling
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.runs import sweep_report, table
-from ringleaf.experiments.runs.results import Run, read_run
+from ringleaf.experiments.runs import sweep_report
 from ringleaf.experiments.runs.session import run
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective import table
 from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.results import Run, read_run
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.network import VirtualNetwork

@@ -15,8 +15,8 @@ from typed import ROOT
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.runs import drawing
-from ringleaf.experiments.spec.options import OPTIONS
 from ringleaf.experiments.studies import nodes
+from ringleaf.experiments.workloads.collective.kind import OPTIONS
 from ringleaf.experiments.workloads.graph.placement import place_ranks
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build, parse

@@ -4,9 +4,9 @@ import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.spec import collective
-from ringleaf.experiments.spec.file import read_cases
-from ringleaf.experiments.spec.options import OPTIONS, make_command, resolve, run_name
+from ringleaf.experiments.runs.spec_file import read_cases
+from ringleaf.experiments.workloads.collective import collective
+from ringleaf.experiments.workloads.collective.kind import OPTIONS, make_command, resolve, run_name
 from ringleaf.marking import from_depth
 
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from ringleaf.experiments.estimates import pace
 from ringleaf.experiments.estimates.estimate import need
 from ringleaf.experiments.estimates.pace import PACKETS, SETUP, START, Paces, Sort, read_paces
-from ringleaf.experiments.runs.checks import count_nodes
 from ringleaf.experiments.runs.python import run
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.sealed import write_sealed
 
 RING = Sort("collective", "ring", "virtual")

@@ -13,9 +13,10 @@ import pytest
 
 from ringleaf.experiments.records.page.data import for_script
 from ringleaf.experiments.replay.junit import TraceResult, write_junit
-from ringleaf.experiments.spec.options import file_name, run_name
+from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.walk.highlight import highlight
 from ringleaf.experiments.walk.page import render
+from ringleaf.experiments.workloads.collective.kind import run_name
 from ringleaf.switches.stf.junit import write_junit as write_stf_junit
 from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
 from ringleaf.switches.walk.steps import Executed, SourceLine, Walk

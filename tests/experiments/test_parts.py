@@ -15,12 +15,12 @@ from ringleaf.collectives.schedule import Collective
 from ringleaf.experiments.bounds.floor import Floor, Held, Task
 from ringleaf.experiments.estimates import estimate
 from ringleaf.experiments.estimates.needs import need_of
-from ringleaf.experiments.spec.collective import CollectiveSpec
-from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.spec.network import NetworkSpec
-from ringleaf.experiments.spec.options import OPTIONS, resolve
-from ringleaf.experiments.spec.workload import WorkloadSpec
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import OPTIONS, resolve
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
+from ringleaf.experiments.workloads.jobs.spec import JobsSpec
 from ringleaf.experiments.workloads.nic.need import need_of_nics
 from ringleaf.experiments.workloads.nic.spec import NicSpec
 from ringleaf.experiments.workloads.train.need import need_of_script

@@ -24,8 +24,8 @@ from ringleaf.collectives.rooted import broadcast
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.collectives.sparse.stream import SparseStream
 from ringleaf.errors import ScheduleError
-from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.runs import session
+from ringleaf.experiments.workloads.collective import sweeps as figures
 
 FOUR = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "size": "1K"}
 

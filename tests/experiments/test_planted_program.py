@@ -15,10 +15,10 @@ import numba
 import pytest
 from uncompiled import run_uncompiled, starts_uncompiled
 
-from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.runs import session
 from ringleaf.experiments.setup.network import Network
-from ringleaf.experiments.spec.collective import CollectiveSpec
+from ringleaf.experiments.workloads.collective import sweeps as figures
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.shipped import P4_BUILD
 

@@ -11,7 +11,7 @@ from typed import typed
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.published.rows import KINDS, reasons, rows, shapes
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.kind import resolve
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,8 +8,8 @@ import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Transfer
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
 
 
 def make(folder: Path, **given: str) -> Experiment:

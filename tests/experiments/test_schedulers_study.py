@@ -9,7 +9,7 @@ import pytest
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.style import matplotlib_style
-from ringleaf.experiments.spec.file import read_cases
+from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.studies.schedulers import (
     CLAIMS,
     SPECS,

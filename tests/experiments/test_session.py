@@ -15,10 +15,11 @@ import torch
 from fake_network import FakeConnect
 
 from ringleaf.errors import ConfigError, TopologyError
-from ringleaf.experiments.figures import sweeps as figures
 from ringleaf.experiments.figures.tasks import Perform
-from ringleaf.experiments.runs import drawing, results, session, table
-from ringleaf.experiments.runs.results import Run
+from ringleaf.experiments.runs import drawing, session
+from ringleaf.experiments.workloads.collective import results, table
+from ringleaf.experiments.workloads.collective import sweeps as figures
+from ringleaf.experiments.workloads.collective.results import Run
 from ringleaf.topologies.graph import link
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K,4K"}

@@ -15,7 +15,7 @@ from ringleaf.experiments.checking.confirm import confirms
 from ringleaf.experiments.checking.data import Given
 from ringleaf.experiments.checking.verdict import Tolerance
 from ringleaf.experiments.runs import session
-from ringleaf.experiments.runs.results import CollectiveRow
+from ringleaf.experiments.workloads.collective.results import CollectiveRow
 
 TOPO = "leafspine,leaves=1,spines=1,hosts=3"
 FIXED = ("atp", "netreduce", "sharp")

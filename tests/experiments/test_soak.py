@@ -17,7 +17,7 @@ from ringleaf.experiments.soak.any_case import AnyCase, draw_any
 from ringleaf.experiments.soak.cases import SoakCase, Trouble, draw, simpler
 from ringleaf.experiments.soak.job_cases import JobsCase
 from ringleaf.experiments.soak.nic_cases import NicCase
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.faults import LinkLoss
 
 

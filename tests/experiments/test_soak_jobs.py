@@ -21,7 +21,7 @@ from ringleaf.experiments.soak.job_cases import (
     simpler_jobs,
 )
 from ringleaf.experiments.soak.nic_cases import NicCase
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
 from ringleaf.networks.endpoints.training import TrainingDirector
 from ringleaf.topologies.registry import count

@@ -10,8 +10,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from ringleaf.experiments.spec.options import OPTIONS_OF_WORKLOADS, TYPED
-from ringleaf.experiments.spec.texts import OPTIONS_PAGE, SCHEMA, texts
+from ringleaf.experiments.runs.option_texts import OPTIONS_PAGE, SCHEMA, texts
+from ringleaf.experiments.runs.request import TYPED
+from ringleaf.experiments.workloads.graph.kind import OPTIONS_OF_WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[2]
 SPECS = [

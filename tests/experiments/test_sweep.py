@@ -13,13 +13,14 @@ from fake_network import FakeConnect
 from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures import sorting
-from ringleaf.experiments.figures import sparse as sparse_figure
-from ringleaf.experiments.runs import results, session, sweep
+from ringleaf.experiments.runs import session, sweep
 from ringleaf.experiments.runs import sweep_files as swept_files
-from ringleaf.experiments.runs.results import Run
 from ringleaf.experiments.runs.session import Emit
-from ringleaf.experiments.spec.file import read_cases, swept
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.runs.spec_file import read_cases, swept
+from ringleaf.experiments.workloads.collective import results
+from ringleaf.experiments.workloads.collective import sparse as sparse_figure
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.results import Run
 
 SPECS = Path(__file__).resolve().parents[2] / "experiments" / "specs"
 

@@ -19,9 +19,9 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.setup.cabling import Cabling
 from ringleaf.experiments.setup.network import build_topology
-from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.workloads.graph.schedules import Scheduling
-from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
+from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
+from ringleaf.experiments.workloads.jobs.spec import JobsSpec
 from ringleaf.hosts.workload.graph import Call
 from ringleaf.hosts.workload.matched import Meeting
 from ringleaf.topologies.graph import hosts

@@ -9,8 +9,7 @@ import pytest
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.style import matplotlib_style
-from ringleaf.experiments.spec.file import read_cases
-from ringleaf.experiments.spec.options import resolve_jobs
+from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.studies.tensorexpress import (
     BASES,
     MEASURES,
@@ -25,6 +24,7 @@ from ringleaf.experiments.studies.tensorexpress import (
     ratios,
     table,
 )
+from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.results import Combination, JobsCase
 from ringleaf.experiments.workloads.jobs.timeline import FORWARD, QUEUED, WIRE, Span
 from ringleaf.units import PS_PER_MS

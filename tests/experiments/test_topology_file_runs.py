@@ -18,8 +18,8 @@ import ringleaf as package
 from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.runs import drawing
 from ringleaf.experiments.runs.sweep import _finished
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.topologies.files.format import FORMATS, written
 
 FOLDER = ROOT / "examples" / "topologies"

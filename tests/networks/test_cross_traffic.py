@@ -17,9 +17,10 @@ from scapy.utils import rdpcap, wrpcap
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.checks import check
-from ringleaf.experiments.spec.options import resolve, resolve_jobs
 from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
-from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
+from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.hosts import cross_traffic as b
 from ringleaf.networks.cross_traffic import timetable
 from ringleaf.networks.traces.pcap_read import read_records

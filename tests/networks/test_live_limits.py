@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.spec.file import read_cases
+from ringleaf.experiments.runs.request import resolve_any
+from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.spec.network import NetworkSpec
-from ringleaf.experiments.spec.options import resolve, resolve_any
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.live_limits import VIRTUAL_ONLY, check_live
 from ringleaf.networks.live.hosts import LiveHosts
 from ringleaf.networks.mininet.fabric import Settings

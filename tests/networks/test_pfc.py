@@ -15,9 +15,9 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.experiments.spec.file import read_cases
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.experiments.checking.data import Noise
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.studies.skipping import compare
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks import stretching
 from ringleaf.networks.outcome import RunResult
 

@@ -13,8 +13,8 @@ import typer
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands.workload import graphs
 from ringleaf.experiments.runs.console import Debug, guard, say
-from ringleaf.experiments.spec.named import FILES
 from ringleaf.experiments.spec.typed import with_options
+from ringleaf.experiments.workloads.graph.names import FILES
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.llm.presets import PRESETS
 from ringleaf.units import PS_PER_NS, PS_PER_S, parse_flops

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.runs.console import FAILURE, Debug, say
-from ringleaf.experiments.spec.named import FILES, LLM, TRACE, kind_of_workload, named
-from ringleaf.experiments.spec.options import (
+from ringleaf.experiments.commands.doing import do
+from ringleaf.experiments.runs.console import Debug, say
+from ringleaf.experiments.spec.options import file_name
+from ringleaf.experiments.workloads.graph.kind import (
     OPTIONS_OF_WORKLOADS,
     WORKLOAD,
-    file_name,
     resolve_workload,
 )
-from ringleaf.experiments.spec.workload import WorkloadSpec
+from ringleaf.experiments.workloads.graph.names import FILES, LLM, TRACE, kind_of_workload, named
+from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.graph import Kind
 from ringleaf.hosts.workload.llm import traffic
@@ -71,25 +71,9 @@ def with_ranks(typed: Mapping[str, str], ranks: int | None) -> Mapping[str, str]
 
 def run_command(typed: Mapping[str, str], name: Name, debug: Debug = False) -> None:
     """Replay a workload on a network; write a table, a timeline, figures and a report."""
-    from ringleaf.experiments.runs.checks import check
-    from ringleaf.experiments.runs.drawer import drawer
-
     given = given_for(name, typed)
     cases = [{**given, "cc": cc.strip()} for cc in typed.get("cc", "").split(",") if cc.strip()]
-    for case in cases or [given]:
-        check(resolve_workload(case))
-    if len(cases) > 1:
-        from ringleaf.experiments.runs import sweep
-
-        if not sweep.run(cases, name=file_name(name), emit=say):
-            raise typer.Exit(FAILURE)
-        return
-    with drawer() or nullcontext() as beside:
-        from ringleaf.experiments.workloads.graph import session  # imports the network meanwhile
-
-        found = session.run(given, emit=say, beside=beside)
-    if found.wrong:
-        raise typer.Exit(FAILURE)
+    do(cases or [given], name=file_name(name))
 
 
 def export_command(

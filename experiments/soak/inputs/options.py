@@ -12,14 +12,14 @@ from ringleaf.experiments.soak.inputs.run_names import check_name
 
 
 def _draw_options(rng: random.Random) -> bytes:
-    from ringleaf.experiments.spec.options import OPTIONS
+    from ringleaf.experiments.workloads.collective.kind import OPTIONS
 
     given = {name: option.default for name, option in OPTIONS.items() if rng.random() < 0.4}
     return mutate_json(rng, json.dumps(given | {"topo": "fattree,k=4"}).encode())
 
 
 def _feed_options(data: bytes, folder: Path) -> None:
-    from ringleaf.experiments.spec.options import make_command, resolve, run_name
+    from ringleaf.experiments.workloads.collective.kind import make_command, resolve, run_name
     from ringleaf.topologies.registry import parse
 
     try:

@@ -44,8 +44,9 @@ def _changed_spec(rng: random.Random) -> bytes:
 
 
 def _feed_spec(data: bytes, folder: Path) -> None:
-    from ringleaf.experiments.spec.file import read_cases
-    from ringleaf.experiments.spec.options import JOBS, resolve, resolve_jobs, run_name
+    from ringleaf.experiments.runs.spec_file import read_cases
+    from ringleaf.experiments.workloads.collective.kind import resolve, run_name
+    from ringleaf.experiments.workloads.jobs.kind import JOBS, resolve_jobs
     from ringleaf.hosts.training.model import read_model
 
     path = folder / "spec.yaml"

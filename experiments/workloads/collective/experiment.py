@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.compiling import working_s
 from ringleaf.experiments.bounds.busbw import busbw_factor
-from ringleaf.experiments.bounds.limits import Limits
 from ringleaf.experiments.checking.carrying import Carried, carry
 from ringleaf.experiments.checking.data import TYPES, Given, Inputs, Noise, Sparsity, whole
 from ringleaf.experiments.checking.exchanges import Exchange, coded, tolerance_of
@@ -27,24 +26,39 @@ from ringleaf.experiments.checking.judge import Judge
 from ringleaf.experiments.checking.methods import carry_step
 from ringleaf.experiments.checking.verdict import Tolerance, Verdict
 from ringleaf.experiments.estimates.estimate import Estimate, Need, estimate, need, sort_of
-from ringleaf.experiments.estimates.pace import PACKETS, SETUP, read_paces
-from ringleaf.experiments.runs import results
-from ringleaf.experiments.runs.checks import count_nodes, count_ranks, one_collective
+from ringleaf.experiments.estimates.pace import PACKETS, SETUP, Paces, read_paces
+from ringleaf.experiments.explain.findings import file_of
+from ringleaf.experiments.records.config import versions
+from ringleaf.experiments.records.folder import RunFolder, write_text
+from ringleaf.experiments.records.link_use import uses_of
+from ringleaf.experiments.runs import kind as runs
+from ringleaf.experiments.runs import loading
 from ringleaf.experiments.runs.progress import Progress
-from ringleaf.experiments.runs.results import CollectiveRow, LinkSeries, Run
 from ringleaf.experiments.setup.cabling import Cabling
 from ringleaf.experiments.setup.network import (
     Connect,
     Network,
     connect,
+    connecting,
     divide_injection,
     fold_hierarchy,
     make_graph,
     mean_distance,
 )
 from ringleaf.experiments.setup.placing import embedding_of, placed
-from ringleaf.experiments.spec.collective import DTYPES, CollectiveSpec
+from ringleaf.experiments.setup.ranks import count_nodes, count_ranks, one_collective
+from ringleaf.experiments.spec.kinds import DTYPES
+from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import ASIDE
+from ringleaf.experiments.workloads.collective import table, timeline
+from ringleaf.experiments.workloads.collective.limits import Limits
+from ringleaf.experiments.workloads.collective.results import (
+    CollectiveResults,
+    CollectiveRow,
+    LinkSeries,
+    write_explained,
+)
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.tensors import Array, as_tensor
 from ringleaf.topologies.graph import hosts, switches
 from ringleaf.topologies.injection import injections_bps
@@ -74,7 +88,7 @@ class Measurement:
     explained: Explained | None = None  # where the time went, if that was asked for
 
 
-class Experiment:
+class Experiment(runs.Experiment[CollectiveSpec]):
     """A spec with its topology, which runs one measurement after the other.
 
     Raises:
@@ -82,9 +96,12 @@ class Experiment:
         TopologyError: If there is no such topology.
     """
 
+    paces: Paces
+
     def __init__(
         self, spec: CollectiveSpec, inputs: Sequence[torch.Tensor | Array] | None = None
     ) -> None:
+        super().__init__()
         self.spec = spec = divide_injection(spec)
         self._given = inputs
         self.algorithms = [ALGORITHMS[name] for name in spec.algos]
@@ -92,7 +109,7 @@ class Experiment:
         self._judges: dict[int, Judge] = {}  # by root
         self.graph = make_graph(spec)
         self.paces = read_paces()
-        self.rows_taken_s = 0.0
+        self.taken_s = 0.0
         self.ranks = count_ranks(len(hosts(self.graph)), spec.servers)
 
     @cached_property
@@ -119,21 +136,33 @@ class Experiment:
     def _embedding(self) -> Embedding:
         return embedding_of(self.graph, self.ranks)
 
-    def new_run(self) -> Run:
-        """Return the run that will hold the measurements, still without rows."""
-        options = self.spec.plain()
+    @cached_property
+    def results(self) -> CollectiveResults:
+        """The results, which still have no rows at first."""
+        spec, graph = self.spec, self.graph
+        options = spec.plain()
         for name in ASIDE:
             options.pop(name, None)
-        return Run(
+        links, topology = link_kinds(graph), graph.graph["name"]
+        rates = list(injections_bps(graph))
+        what = f"{self.collective.value} of {self.ranks} ranks on {topology}"
+        return CollectiveResults(
+            about=list(table.about(spec, what, links, rates)),
+            notes=list(table.explained(options, self.collective)),
+            is_virtual=spec.net == VIRTUAL,
             collective=self.collective.value,
-            topology=self.graph.graph["name"],
+            topology=topology,
             ranks=self.ranks,
-            switches=len(switches(self.graph)),
-            injection_bps=list(injections_bps(self.graph)),
-            links=link_kinds(self.graph),
+            switches=len(switches(graph)),
+            injection_bps=rates,
+            links=links,
             options=options,
-            versions=results.versions(),
+            versions=versions(),
         )
+
+    def plain(self) -> dict[str, Any]:
+        """Return a description of the run: its workload, options, topology and links."""
+        return self.results.plain()
 
     @cached_property
     def _distance(self) -> float:
@@ -150,7 +179,7 @@ class Experiment:
         return len(self.spec.sizes_bytes) * len(self.algorithms)
 
     @property
-    def rows_s(self) -> float:
+    def expected_s(self) -> float:
         """The estimated time of all measurements in seconds."""
         return sum(
             self._paced(algorithm, size_bytes).time_s
@@ -166,6 +195,55 @@ class Experiment:
         """Return the same with the times of this machine."""
         sort = sort_of(self.spec, algorithm.name)
         return self.estimate(algorithm, size_bytes).paced(self.paces, sort)
+
+    def record(self, shown: Progress, folder: RunFolder) -> Generator[None]:
+        """Measure all on networks of this experiment's own, and keep results and files."""
+        spec = self.spec
+        if spec.net == VIRTUAL:
+            loading.load(spec)
+        with connecting(spec, self.graph, watched=self.watched) as connect:
+            for each in self.run(connect, shown):
+                self._keep(each, folder)
+                yield
+
+    def _keep(self, measured: Measurement, folder: RunFolder) -> None:
+        """Keep what was measured in the results, the log and the run directory."""
+        row, outcome, results = measured.row, measured.outcome, self.results
+        key = row.algo, row.size_bytes
+        results.rows.append(row)
+        results.series[key] = measured.series
+        results.uses[key] = uses_of(self.graph, outcome)
+        if measured.tensors is not None:
+            results.tensors[key] = measured.tensors
+        if outcome.drop_counts:
+            results.drops[key] = outcome.drop_counts
+        folder.note(measured.files)
+        rate = row.packet_hops / max(measured.wall_s, 1e-9)
+        self.log.append(
+            f"{row.algo} {row.size_bytes} B: {measured.wall_s:.3f} s of wall clock, "
+            f"{row.events} events, {rate:.0f} packet-hops/s"
+        )
+        if (found := measured.explained) is not None:
+            results.explained[key] = found
+            path = folder.path / file_of(*key)
+            folder.keep(partial(write_explained, folder.path, found), path)
+        if self.watched and outcome.notes:
+            self._keep_timeline(measured, folder)
+
+    def _keep_timeline(self, measured: Measurement, folder: RunFolder) -> None:
+        """Write a measurement's timeline; the log says if it is not complete."""
+        row, most = measured.row, timeline.MOST_EVENTS
+        path = folder.path / timeline.file_of(row.algo, row.size_bytes)
+        told = timeline.as_chrome(self.graph, measured.schedule, measured.outcome, most=most)
+
+        def write() -> None:
+            path.parent.mkdir(exist_ok=True)
+            write_text(path, told.text)
+
+        folder.keep(write, path)
+        if told.left_out:
+            name = path.relative_to(folder.path)
+            self.log.append(f"{name}: the first {most} events, {told.left_out} left out")
 
     def run(
         self, connect: Connect = connect, progress: Progress | None = None
@@ -192,7 +270,7 @@ class Experiment:
         foretold, sort = self.estimate(algorithm, size_bytes), sort_of(self.spec, algorithm.name)
         self.paces.note(sort, SETUP, foretold.setup_s, taken_s - packets_s)
         self.paces.note(sort, PACKETS, foretold.run_s, packets_s)
-        self.rows_taken_s += taken_s
+        self.taken_s += taken_s
 
     def tasks(self) -> Iterator[tuple[int, Algorithm, Inputs]]:
         """Yield each measurement's size, algorithm and inputs, in the order of `run`."""

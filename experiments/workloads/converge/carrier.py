@@ -16,8 +16,8 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.checking.exchanges import Exchange, Exchanges
 from ringleaf.experiments.setup.network import Network, connect, make_graph
-from ringleaf.experiments.spec.collective import CollectiveSpec
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.tensors import Array
 from ringleaf.topologies.graph import hosts
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.spec.collective import NONE, RANDOM
+from ringleaf.experiments.spec.kinds import NONE, RANDOM
 from ringleaf.experiments.spec.network import VIRTUAL
-from ringleaf.experiments.spec.workload import AUTO, WorkloadSpec
+from ringleaf.experiments.workloads.graph.spec import AUTO, WorkloadSpec
 from ringleaf.hosts.workload.matched import Matched
 
 SMALL_BYTES = 64 << 20

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ringleaf.experiments.figures import sheet
-from ringleaf.experiments.figures.style import mark_logarithmic, matplotlib_style, save
-from ringleaf.experiments.figures.tasks import Perform, in_turn
+from ringleaf.experiments.figures.style import mark_logarithmic
 from ringleaf.experiments.workloads.graph.messages import Messages
 from ringleaf.experiments.workloads.graph.results import WorkResults
 from ringleaf.experiments.workloads.graph.slowdown import Bin
@@ -45,9 +43,8 @@ SPENT = (
 )
 
 
-def draw_all(folder: Path, found: WorkResults, perform: Perform = in_turn) -> dict[str, str]:
-    """Write every figure as PNG and PDF; return its name -> SVG."""
-    folder.mkdir(parents=True, exist_ok=True)
+def figures_of(found: WorkResults) -> dict[str, Callable[[], Figure]]:
+    """Return functions that draw every figure that a replay has data for, by name."""
     drawn: dict[str, Callable[[], Figure]] = {
         "ranks": partial(draw_ranks, found),
         "spending": partial(draw_spending, found),
@@ -58,12 +55,7 @@ def draw_all(folder: Path, found: WorkResults, perform: Perform = in_turn) -> di
         drawn["messages"] = partial(draw_messages, found.messages)
     if found.slowdown:
         drawn["slowdown"] = partial(draw_slowdown, found.slowdown)
-    with matplotlib_style():
-        return perform({name: partial(_save, draw, folder / name) for name, draw in drawn.items()})
-
-
-def _save(draw: Callable[[], Figure], stem: Path) -> str:
-    return save(draw(), stem)
+    return drawn
 
 
 def color_of(kind: str, kinds: Sequence[str]) -> str:

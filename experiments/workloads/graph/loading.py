@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import fmean
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.spec.named import FLOWS, LLM
-from ringleaf.experiments.spec.workload import WorkloadSpec
+from ringleaf.experiments.workloads.graph.names import FLOWS, LLM
+from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 from ringleaf.hosts.workload.flows import RING, Traffic, graph_of, make_flows
 from ringleaf.hosts.workload.formats.flows import read_flows
 from ringleaf.hosts.workload.llm.generate import generate

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from ringleaf.experiments.spec.workload import SCATTERED
 from ringleaf.experiments.workloads.graph.loading import check_ranks
+from ringleaf.experiments.workloads.graph.spec import SCATTERED
 
 
 def place_ranks(hosts: Sequence[str], ranks: int, placement: str, seed: int) -> list[str]:

@@ -1,58 +1,56 @@
-"""The files that replays write: rows for a table, ranks' accounts, and series for figures."""
+"""The results of replays: a row for each kind of traffic, ranks' accounts, and series."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import drops, link_use
-from ringleaf.experiments.records.folder import write_bytes, write_text
+from ringleaf.experiments.records.columns import Column, as_ms, as_us
+from ringleaf.experiments.records.drops import Key
+from ringleaf.experiments.records.folder import RunFolder, write_bytes, write_text
 from ringleaf.experiments.records.link_use import LinkUse
-from ringleaf.experiments.runs.results import SCHEMA_VERSION, read_json
+from ringleaf.experiments.records.page.facts import Fact
+from ringleaf.experiments.records.pauses import Counted
+from ringleaf.experiments.records.results import Results, as_csv, common, names_of
+from ringleaf.experiments.records.table import network_lines, rate_line
+from ringleaf.experiments.workloads.graph import about
 from ringleaf.experiments.workloads.graph.accounts import Spending, WorkRow
 from ringleaf.experiments.workloads.graph.messages import COLUMNS, PERCENTILES, Messages
 from ringleaf.experiments.workloads.graph.slowdown import Bin
 from ringleaf.experiments.workloads.graph.timeline import FILE, Timeline
 from ringleaf.hosts.workload.replay import Times
 from ringleaf.networks.outcome import Drop
+from ringleaf.units import format_size, format_time
 
-KIND = "workload"
-"""The kind of such a run directory, in its `summary.json`."""
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MESSAGES = "messages.csv"
 """The file with a line for each message, if there are any."""
 
+RANKS = "ranks.csv"
+SERIES = "series.npz"
 SLOWDOWN = "slowdown.csv"
 """The file with flows' slowdowns by size, if the workload is flows."""
 
-FILES = (
-    *(
-        "config.json",
-        "results.csv",
-        "ranks.csv",
-        MESSAGES,
-        SLOWDOWN,
-        "summary.json",
-        "series.npz",
-        "spec.yaml",
-    ),
-    *("log.txt", FILE, drops.FILE, link_use.FILE),
-)
+KEY = ("replay", 0)
+"""What drops and uses of links are kept by: all traffic is one row of them."""
 
 
 @dataclass(slots=True)
 class WorkResults:
-    """All that figures and reports show; times in picoseconds, virtual or of the clock."""
+    """What a replay has come to; times in picoseconds, virtual or of the clock."""
 
     iteration_ps: int
     wrong: int | None  # elements; None: there were no data
@@ -105,86 +103,199 @@ _SCALARS = ("iteration_ps", "wrong", "reason", "retransmissions", "drops", "pack
             "late_ps", "most_late_ps", "pauses", "trims")  # fmt: skip
 
 
-def write_all(
-    folder: Path, results: WorkResults, about: Sequence[str], config: Mapping[str, Any]
-) -> None:
-    """Write all files of a run but its configuration and log."""
-    _write_csv(folder / "results.csv", _names(WorkRow), [asdict(row) for row in results.rows])
-    _write_csv(folder / "ranks.csv", _names(Spending), [asdict(each) for each in results.spending])
-    summary = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": KIND,
-        "time": "virtual" if results.virtual_ps is None else "wall clock",
-        "complete": True,
-        **{name: getattr(results, name) for name in _SCALARS},
-        "compute_share": results.share("compute_ps"),
-        "exposed_share": results.share("exposed_ps"),
-        "idle_share": results.share("idle_ps"),
-        "bubble": results.bubble,
-        **figures_of(results.messages),
-        "slowdown": [asdict(each) for each in results.slowdown],
-        "about": list(about),
-        "config": dict(config),
-        "rows": [asdict(row) for row in results.rows],
-    }
-    write_text(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
-    packed = io.BytesIO()
-    np.savez_compressed(packed, **_arrays(results))
-    write_bytes(folder / "series.npz", packed.getvalue())
-    write_text(folder / FILE, results.timeline.as_chrome())
-    if len(results.messages.table):
-        lines = (dict(zip(COLUMNS, row, strict=True)) for row in results.messages.table.tolist())
-        _write_csv(folder / MESSAGES, COLUMNS, lines)
-    if results.slowdown:
-        _write_csv(folder / SLOWDOWN, _names(Bin), [asdict(each) for each in results.slowdown])
-    if results.drop_counts:
-        write_text(folder / drops.FILE, drops.as_csv({(KIND, 0): results.drop_counts}))
-    write_text(folder / link_use.FILE, link_use.as_csv({(KIND, 0): results.uses}))
-
-
-def figures_of(messages: Messages) -> dict[str, Any]:
+def percentiles_of(messages: Messages) -> dict[str, Any]:
     """Return the figures of all messages by their names in files; None: there are no messages."""
     found: list[Any] = [*messages.percentiles_ps()] or [None] * len(PERCENTILES)
     return dict(zip(PERCENTILE_NAMES, found, strict=True)) | {"fairness": messages.fairness()}
 
 
-def _arrays(results: WorkResults) -> dict[str, Any]:
-    arrays: dict[str, Any] = {"messages": results.messages.table}
-    if results.link_series is not None:
-        arrays["link_series"] = results.link_series
-    return arrays
+TABLE = (
+    Column("label", "traffic", width=8),
+    Column("call", "call", width=13),
+    Column("algo", "algo", width=13),
+    Column("ranks", "ranks", width=5),
+    Column("size_bytes", "size", "B", 11),
+    Column("count", "count", width=6),
+    Column("total_bytes", "total", "B", 13),
+    Column("time_ps", "time", "us", 10, as_us),
+    Column("longest_ps", "longest", "us", 10, as_us),
+    Column("wait_ps", "wait", "us", 10, as_us),
+    Column("exposed_ps", "exposed", "ms", 9, as_ms),
+)
+_CAPTIONS = {
+    "ranks": (
+        "Ranks over time",
+        "Each rank's computations, and below them its messages and collectives on the wire.",
+    ),
+    "spending": (
+        "Where ranks' time went",
+        "Exposed communication: the rank took part in something on the wire, and computed nothing. "
+        "Idle: neither.",
+    ),
+    "messages": (
+        "Times of messages",
+        "The share of messages between two ranks that take longer than a time, by size.",
+    ),
+    "slowdown": (
+        "Slowdown of flows",
+        "The time of a flow over that of the same flow alone in the network, by size.",
+    ),
+    "link": ("The busiest link", "Load over time, by kind of traffic."),
+}
 
 
-def _names(kind: type[Any]) -> list[str]:
-    return [each.name for each in fields(kind)]
+@dataclass(kw_only=True)
+class GraphResults(Results):
+    """The results of a run: of one replay, when it is over."""
+
+    kind = "workload"
+    row = WorkRow
+    files = (RANKS, MESSAGES, SLOWDOWN, SERIES, FILE, drops.FILE, link_use.FILE)
+    spare = (*("total_bytes", "count", "ranks", "exposed_ps", "longest_ps", "wait_ps", "algo"),)
+
+    config: Mapping[str, Any] = field(default_factory=dict)
+    replay: WorkResults | None = None
+    wall_s: float = 0.0  # not in files
+
+    def take(self, replay: WorkResults, wall_s: float) -> None:
+        """Take the results of a replay, which took so long to simulate."""
+        self.replay, self.wall_s = replay, wall_s
+        self.rows += replay.rows
+        self.uses[KEY] = replay.uses
+        if replay.drop_counts:
+            self.drops[KEY] = replay.drop_counts
+
+    @property
+    def done(self) -> WorkResults:
+        """The replay, which is over."""
+        assert self.replay is not None
+        return self.replay
+
+    @property
+    def wrong(self) -> int | None:
+        """The number of wrong elements; None: there were no data."""
+        return self.replay.wrong if self.replay else 0
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return f"Workload {super().title}"
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns of the table."""
+        return TABLE
+
+    @property
+    def captions(self) -> Mapping[str, tuple[str, str]]:
+        """Titles and captions of figures."""
+        return _CAPTIONS
+
+    def counts(self) -> Mapping[Key, Counted]:
+        """Return the counters of the replay."""
+        return {KEY: self.replay} if self.replay else {}
+
+    def places(self) -> Mapping[Key, str]:
+        """Return the only row of links' use."""
+        return dict.fromkeys(self.uses, "")
+
+    def mark(self, row: WorkRow) -> str:
+        """Return nothing: a row has no values of its own."""
+        del row
+        return ""
+
+    def foot(self) -> Iterator[str]:
+        """Yield the lines below the table."""
+        yield from about.results(self.done)
+        yield from network_lines(self)
+        yield rate_line(self.done.packet_hops, self.wall_s)
+
+    def facts(self) -> Iterator[Fact]:
+        """Yield the iteration's time and where it went, and what queues have done."""
+        done = self.done
+        yield Fact(format_time(done.iteration_ps), f"iteration, {self.clock}")
+        for name, what in (
+            ("compute_ps", "of ranks' time: computing"),
+            ("exposed_ps", "exposed communication"),
+            ("idle_ps", "idle"),
+        ):
+            yield Fact(f"{100 * done.share(name):.1f} %", what)
+        yield Fact(f"{done.drops:,}", "packets dropped by full queues", "bad" if done.drops else "")
+        yield Fact(f"{done.retransmissions:,}", "packets sent again")
+        yield Fact(format_size(done.peak_queue_bytes), "the fullest queue")
+
+    def sections(self, svgs: Mapping[str, str]) -> Iterator[str]:
+        """Yield messages' times, flows' slowdowns, and where the timeline is."""
+        from ringleaf.experiments.workloads.graph.page import sections
+
+        del svgs
+        yield from sections(self.done)
+
+    def figures(self) -> dict[str, Callable[[], Figure]]:
+        """Return functions that draw the figures."""
+        from ringleaf.experiments.workloads.graph.figures import figures_of
+
+        return figures_of(self.done)
+
+    def plain(self) -> dict[str, Any]:
+        """Return what is known of the replay, but for rows and series."""
+        if self.replay is None:
+            return {"config": dict(self.config)}
+        done = self.replay
+        return {
+            **{name: getattr(done, name) for name in _SCALARS},
+            "compute_share": done.share("compute_ps"),
+            "exposed_share": done.share("exposed_ps"),
+            "idle_share": done.share("idle_ps"),
+            "bubble": done.bubble,
+            **percentiles_of(done.messages),
+            "slowdown": [asdict(each) for each in done.slowdown],
+            "config": dict(self.config),
+        }
+
+    def keep(self, folder: RunFolder) -> None:
+        """Write ranks' accounts, messages, series and the timeline."""
+        if self.replay is not None:
+            folder.keep(partial(_write, folder.path, self.replay))
 
 
-def _write_csv(path: Path, names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(path, text.getvalue())
+def _write(folder: Path, done: WorkResults) -> None:
+    spending = as_csv([asdict(each) for each in done.spending], names_of(Spending))
+    write_text(folder / RANKS, spending)
+    arrays: dict[str, Any] = {"messages": done.messages.table}
+    if done.link_series is not None:
+        arrays["link_series"] = done.link_series
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **arrays)
+    write_bytes(folder / SERIES, packed.getvalue())
+    write_text(folder / FILE, done.timeline.as_chrome())
+    if len(done.messages.table):
+        lines = (dict(zip(COLUMNS, row, strict=True)) for row in done.messages.table.tolist())
+        write_text(folder / MESSAGES, as_csv(lines, COLUMNS))
+    if done.slowdown:
+        write_text(folder / SLOWDOWN, as_csv([asdict(each) for each in done.slowdown]))
 
 
-def read_results(folder: Path) -> WorkResults:
-    """Load the results of a replay from its directory.
+def read_results(folder: Path, summary: Mapping[str, Any]) -> GraphResults:
+    """Load the results of a replay from its directory, given its summary.
 
     Raises:
-        ConfigError: If it is no such run, or was written in another version's format.
+        ConfigError: If its files are missing or wrong.
     """
-    summary = read_json(folder / "summary.json")
+    found = GraphResults(**common(folder, summary), config=summary["config"])
+    if "iteration_ps" not in summary:
+        return found
     try:
-        with np.load(folder / "series.npz") as arrays:
+        with np.load(folder / SERIES) as arrays:
             series = {name: arrays[name] for name in arrays.files}
-        with (folder / "ranks.csv").open(newline="") as file:
+        with (folder / RANKS).open(newline="") as file:
             ranks = [{k: int(v) for k, v in row.items()} for row in csv.DictReader(file)]
         timeline = Timeline.from_chrome((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise ConfigError(
             f"plot: can't read the run's files, got {str(folder)!r}: {error}; run it again"
         ) from error
-    return WorkResults(
+    done = WorkResults(
         **{name: summary[name] for name in _SCALARS},
         rows=[WorkRow(**row) for row in summary["rows"]],
         spending=[Spending(**row) for row in ranks],
@@ -192,6 +303,8 @@ def read_results(folder: Path) -> WorkResults:
         link_series=series.get("link_series"),
         messages=Messages(series["messages"]),
         slowdown=[Bin(**each) for each in summary.get("slowdown", ())],
-        drop_counts=drops.read(folder).get((KIND, 0), []),
-        uses=link_use.read(folder).get((KIND, 0), []),
+        drop_counts=found.drops.get(KEY, []),
+        uses=found.uses.get(KEY, []),
     )
+    found.take(done, 0.0)
+    return found

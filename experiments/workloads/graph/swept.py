@@ -3,15 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ringleaf.experiments.figures import sheet
-from ringleaf.experiments.figures.style import mark_logarithmic, matplotlib_style, save
-from ringleaf.experiments.spec.named import are_flows
+from ringleaf.experiments.figures.style import mark_logarithmic
+from ringleaf.experiments.records.columns import Column, as_ms, fixed
 from ringleaf.experiments.workloads.graph.figures import SPENT
+from ringleaf.experiments.workloads.graph.results import PERCENTILE_NAMES
 from ringleaf.units import PS_PER_MS, PS_PER_US
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 Line = Mapping[str, object]
+
+VALUES = (
+    *("iteration_ps", "compute_share", "exposed_share", "idle_share", "bubble"),
+    *PERCENTILE_NAMES,
+    *("fairness", "peak_queue_bytes", "wrong", "retransmissions", "drops", "packet_hops"),
+    *("pauses", "trims"),
+)
+"""The values of a run's summary that are in the file of a sweep."""
+
+_COUNTS = (
+    Column("wrong", "#wrong"),
+    Column("retransmissions", "retx"),
+    Column("drops", "drops"),
+)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _as_us(time_ps: int) -> str:
+    return f"{time_ps / PS_PER_US:.1f}"
+
+
+REPLAYS = (
+    Column("iteration_ps", "iteration", "ms", show=as_ms),
+    Column("compute_share", "computing", "%", show=_percent),
+    Column("exposed_share", "exposed", "%", show=_percent),
+    Column("idle_share", "idle", "%", show=_percent),
+    *_COUNTS,
+)
+"""The columns of a sweep's page."""
+
+TRAFFIC = (
+    *(
+        Column(name, title, "us", show=_as_us)
+        for name, title in zip(PERCENTILE_NAMES, ("p50", "p99", "p99.9"), strict=True)
+    ),
+    Column("fairness", "Jain", show=fixed(3)),
+    Column("peak_queue_bytes", "queue", "KiB", show=lambda peak: f"{peak / 1024:.1f}"),
+    *_COUNTS,
+)
+"""The same, where all runs are of flows."""
 
 MOST_BARS = 40
 MOST_COLUMNS = 2
@@ -23,47 +70,40 @@ _PERCENTILES = (
 _HEIGHT = 0.32  # inches, of a bar
 
 
-def draw(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
-    """Write `stem` as PNG and PDF, and return it as SVG.
+def make_spending(lines: Sequence[Line], names: Sequence[str]) -> Figure:
+    """Return the figure of how ranks spend an iteration.
 
     Args:
         lines: The results of all runs, each with the options by which runs differ.
         names: These options.
-        stem: Where the figure shall be, without a suffix.
     """
     import matplotlib.pyplot as plt
 
     shown = lines[:MOST_BARS]
     labels = [", ".join(f"{name} {line[name]}" for name in names) for line in shown]
-    with matplotlib_style():
-        inches = sheet.size(8, 1.4 + _HEIGHT * len(shown))
-        figure, axes = plt.subplots(figsize=inches, layout="constrained")
-        labels = [sheet.broken(label, inches[0] / 2, 10) for label in labels]
-        left = [0.0] * len(shown)
-        for name, label, color in SPENT:
-            share = f"{name.removesuffix('_ps')}_share"
-            widths = [_ms(line) * float(str(line[share])) for line in shown]
-            axes.barh(range(len(shown)), widths, left=left, color=color, label=label)
-            left = [start + width for start, width in zip(left, widths, strict=True)]
-        axes.set_yticks(range(len(shown)), labels)
-        axes.invert_yaxis()
-        axes.set_xlabel("a rank's time in an iteration (ms, simulated)")
-        axes.grid(axis="y", visible=False)
-        columns = sheet.entries([title for _, title, _ in SPENT], inches[0], points=10)
-        figure.legend(loc="outside upper center", ncols=columns)
-        return save(figure, stem)
+    inches = sheet.size(8, 1.4 + _HEIGHT * len(shown))
+    figure: Figure
+    figure, axes = plt.subplots(figsize=inches, layout="constrained")
+    labels = [sheet.broken(label, inches[0] / 2, 10) for label in labels]
+    left = [0.0] * len(shown)
+    for name, label, color in SPENT:
+        share = f"{name.removesuffix('_ps')}_share"
+        widths = [_ms(line) * float(str(line[share])) for line in shown]
+        axes.barh(range(len(shown)), widths, left=left, color=color, label=label)
+        left = [start + width for start, width in zip(left, widths, strict=True)]
+    axes.set_yticks(range(len(shown)), labels)
+    axes.invert_yaxis()
+    axes.set_xlabel("a rank's time in an iteration (ms, simulated)")
+    axes.grid(axis="y", visible=False)
+    columns = sheet.entries([title for _, title, _ in SPENT], inches[0], points=10)
+    figure.legend(loc="outside upper center", ncols=columns)
+    return figure
 
 
-def draw_any(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
-    """Draw runs of flows by their messages' times, and others by ranks' time."""
-    is_traffic = all(are_flows(str(line["workload"])) for line in lines)
-    return (draw_times if is_traffic else draw)(lines, names, stem)
+def make_times(lines: Sequence[Line], names: Sequence[str]) -> Figure:
+    """Return the figure of percentiles of messages' times, a row per value of the last option.
 
-
-def draw_times(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
-    """Draw percentiles of messages' times, a row per value of the last option.
-
-    There is a panel per value of the other options. Arguments are those of `draw`.
+    There is a panel per value of the other options. Arguments are those of `make_spending`.
     """
     import matplotlib.pyplot as plt
 
@@ -75,31 +115,31 @@ def draw_times(lines: Sequence[Line], names: Sequence[str], stem: Path) -> str:
     columns = sheet.across(min(len(panels), MOST_COLUMNS), 2.4, 0.8)
     rows = -(-len(panels) // columns)
     size = sheet.size(max(4.2 * columns, 6), (1.2 + _HEIGHT * len(values)) * rows + 0.5)
-    with matplotlib_style():
-        figure, grid = plt.subplots(
-            rows, columns, figsize=size, squeeze=False, sharey=True, layout="constrained"
-        )
-        for axes in grid.flat[len(panels) :]:
-            axes.set_visible(False)
-        for axes, (title, chosen) in zip(grid.flat, panels.items(), strict=False):
-            axes.set_title(title, fontsize=10, loc="left")
-            for name, label, marker, color in _PERCENTILES:
-                times = [int(str(line[name])) / PS_PER_US for line in chosen]
-                places = [values.index(str(line[last])) for line in chosen]
-                axes.plot(
-                    times, places, marker, color=color, label=label, linestyle="none",
-                    markerfacecolor="none" if marker == "D" else color,
-                    markersize=9 if marker == "D" else 6,
-                )  # fmt: skip
-            axes.set_yticks(range(len(values)), values)
-            axes.set_ylim(len(values) - 0.5, -0.5)
-            axes.set_xscale("log")
-            mark_logarithmic(axes.xaxis)
-            axes.set_xlabel("time of messages (us, simulated)")
-        handles, labels = grid.flat[0].get_legend_handles_labels()
-        across = sheet.entries(labels, size[0], points=10)
-        figure.legend(handles, labels, loc="outside upper center", ncols=across)
-        return save(figure, stem)
+    figure: Figure
+    figure, grid = plt.subplots(
+        rows, columns, figsize=size, squeeze=False, sharey=True, layout="constrained"
+    )
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    for axes, (title, chosen) in zip(grid.flat, panels.items(), strict=False):
+        axes.set_title(title, fontsize=10, loc="left")
+        for name, label, marker, color in _PERCENTILES:
+            times = [int(str(line[name])) / PS_PER_US for line in chosen]
+            places = [values.index(str(line[last])) for line in chosen]
+            axes.plot(
+                times, places, marker, color=color, label=label, linestyle="none",
+                markerfacecolor="none" if marker == "D" else color,
+                markersize=9 if marker == "D" else 6,
+            )  # fmt: skip
+        axes.set_yticks(range(len(values)), values)
+        axes.set_ylim(len(values) - 0.5, -0.5)
+        axes.set_xscale("log")
+        mark_logarithmic(axes.xaxis)
+        axes.set_xlabel("time of messages (us, simulated)")
+    handles, labels = grid.flat[0].get_legend_handles_labels()
+    across = sheet.entries(labels, size[0], points=10)
+    figure.legend(handles, labels, loc="outside upper center", ncols=across)
+    return figure
 
 
 def _ms(line: Line) -> float:

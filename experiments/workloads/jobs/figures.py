@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,7 @@ import numpy.typing as npt
 
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.lines import draw_lines, suits
-from ringleaf.experiments.figures.style import INK, matplotlib_style, save
-from ringleaf.experiments.figures.tasks import Perform, in_turn
+from ringleaf.experiments.figures.style import INK
 from ringleaf.experiments.workloads.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.workloads.jobs.timeline import BACKWARD, FORWARD, QUEUED, WAIT, WIRE, Span
 from ringleaf.units import PS_PER_MS, PS_PER_S
@@ -58,9 +56,8 @@ SPAN_NAMES = {
 TIMELINE = "timeline-"  # the prefix of such figures' names
 
 
-def draw_all(folder: Path, cases: Sequence[JobsCase], perform: Perform = in_turn) -> dict[str, str]:
-    """Write every figure as PNG and PDF; return its name -> SVG."""
-    folder.mkdir(parents=True, exist_ok=True)
+def figures_of(cases: Sequence[JobsCase]) -> dict[str, Callable[[], Figure]]:
+    """Return functions that draw every figure that cases have data for, by name."""
     most = max(case.combination.count for case in cases)
     crowded = [case for case in cases if case.combination.count == most]
     drawn: list[tuple[str, Callable[[], Figure]]] = [
@@ -86,12 +83,7 @@ def draw_all(folder: Path, cases: Sequence[JobsCase], perform: Perform = in_turn
     for case in crowded:
         if case.spans and _count_layers(case) <= MOST_LAYERS:
             drawn.append((f"{TIMELINE}{case.combination.name}", partial(draw_timeline, case)))
-    with matplotlib_style():
-        return perform({name: partial(_save, draw, folder / name) for name, draw in drawn})
-
-
-def _save(draw: Callable[[], Figure], stem: Path) -> str:
-    return save(draw(), stem)
+    return dict(drawn)
 
 
 def _count_layers(case: JobsCase) -> int:

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import csv
 import io
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import drops, link_use
-from ringleaf.experiments.records.folder import write_bytes, write_text
+from ringleaf.experiments.records.columns import Column, as_ms, fixed, widened
+from ringleaf.experiments.records.drops import Key
+from ringleaf.experiments.records.folder import RunFolder, write_bytes, write_text
 from ringleaf.experiments.records.link_use import LinkUse
-from ringleaf.experiments.runs.results import SCHEMA_VERSION, read_json
+from ringleaf.experiments.records.page.facts import Fact
+from ringleaf.experiments.records.pauses import Counted
+from ringleaf.experiments.records.results import Results, common
+from ringleaf.experiments.records.table import network_lines, rate_line, wrong_line
+from ringleaf.experiments.workloads.jobs.about import told_of_live, told_of_memory
 from ringleaf.experiments.workloads.jobs.timeline import Span, as_chrome, from_chrome
 from ringleaf.hosts.workload.graph import Graph
 from ringleaf.hosts.workload.replay import Times
 from ringleaf.networks.outcome import Drop
+from ringleaf.units import PS_PER_MS
 
-KIND = "jobs"
-"""The kind of such a run directory, in its `summary.json`."""
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +112,16 @@ class JobsCase:
     traces: list[tuple[Graph, list[Times]]] = field(default_factory=list)  # if wanted, by job
 
     @property
+    def key(self) -> Key:
+        """What its drops and uses of links are kept by."""
+        return self.combination.name, 0
+
+    @property
+    def mean_jct_ps(self) -> float:
+        """The mean completion time of its jobs."""
+        return fmean(row.jct_ps for row in self.rows)
+
+    @property
     def is_live(self) -> bool:
         """Whether its times are of the wall clock."""
         return any(row.virtual_jct_ps is not None for row in self.rows)
@@ -121,56 +138,160 @@ def jain(values: Sequence[float]) -> float:
     return total * total / (len(values) * squares) if squares else 1.0
 
 
-FILES = (
-    *("config.json", "results.csv", "summary.json", "series.npz", "spec.yaml", "log.txt"),
-    *(drops.FILE, link_use.FILE),
-)
 TIMELINES = "timelines"  # folder of a Chrome trace per case
+SERIES = "series.npz"
 _SCALARS = ("bin_ps", "link", "link_rate_bps", "queue_bin_ps", "queue", "memory_interval_ps",
             "memory_switch")  # fmt: skip
 _SERIES = ("link_series", "queue_series", "memory_series")
 
+VIRTUAL_JCT = "virtual_jct_ps"
+"""The column of live runs that has the completion time in virtual time."""
 
-def write_rows(folder: Path, rows: Iterable[JobRow]) -> None:
-    """Write `results.csv`."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [f.name for f in fields(JobRow)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
-    write_text(folder / "results.csv", text.getvalue())
+COLUMNS = (
+    Column("jobs", "jobs", width=5),
+    Column("algo", "algo", width=10, is_swept=True),
+    Column("order", "order", width=13, is_swept=True),
+    Column("entries", "entries", width=7, missing="all"),
+    Column("job", "job", width=3, is_swept=True),
+    Column("model", "model", width=11, is_swept=True),
+    Column("ranks", "ranks", width=5),
+    Column("jct_ps", "JCT", "ms", 9, as_ms, is_swept=True),
+    Column(VIRTUAL_JCT, "virtual", "ms", 9, as_ms),
+    Column("iteration_ps", "iteration", "ms", 9, as_ms),
+    Column("compute_ps", "compute", "ms", 8, as_ms),
+    Column("wait_ps", "wait", "ms", 8, as_ms, is_swept=True),
+    Column("front_wait_ps", "front", "ms", 8, as_ms),
+    Column("fairness", "fair", width=6, show=fixed(3)),
+    Column("busiest_percent", "busiest", "%", 7, fixed(1)),
+    Column("links_percent", "links", "%", 5, fixed(1)),
+    Column("peak_queue_bytes", "queue", "KiB", 7, lambda peak: f"{peak / 1024:.0f}"),
+    Column("memory_peak", "memory", "peak", 6),
+    Column("memory_mean", "memory", "mean", 6, fixed(1)),
+    Column("wrong", "#wrong", width=6, is_swept=True),
+    Column("retransmissions", "retx", width=5, is_swept=True),
+)
+DROPS = Column("drops", "drops", width=5)
+"""A column that sweeps have, too."""
+
+_CAPTIONS = {
+    "jct": ("Job completion time", "From a job's start to its last sum. Lower is better."),
+    "wait": (
+        "Waiting for the front layers",
+        "What forward passes wait, per iteration, for the sums of the first quarter of the layers.",
+    ),
+    "links": ("A shared link", "Load over time, by job: one link in all panels of as many jobs."),
+    "queues": ("The fullest queue", "Bytes over time, by priority."),
+    "memory": ("Switch memory", "Slots or aggregators in use in the fullest switch, by job."),
+}
 
 
-def write_summary(
-    folder: Path, cases: Sequence[JobsCase], config: dict[str, Any], *, complete: bool
-) -> None:
-    """Write `summary.json`, `series.npz` and `drops.csv`: all data that figures need."""
-    rows = [row for case in cases for row in case.rows]
-    summary = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": KIND,
-        "time": "wall clock" if any(case.is_live for case in cases) else "virtual",
-        "complete": complete,
-        "wrong": sum(row.wrong for row in rows),
-        "config": config,
-        "rows": [asdict(row) for row in rows],
-        "cases": [
-            asdict(case.combination) | {name: getattr(case, name) for name in _SCALARS}
-            for case in cases
-        ],
-    }
-    write_text(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
-    packed = io.BytesIO()
-    np.savez_compressed(packed, **_arrays(cases))
-    write_bytes(folder / "series.npz", packed.getvalue())
-    dropped = {(case.combination.name, 0): case.drops for case in cases if case.drops}
-    if dropped:
-        write_text(folder / drops.FILE, drops.as_csv(dropped))
-    uses = {(case.combination.name, 0): case.uses for case in cases}
-    write_text(folder / link_use.FILE, link_use.as_csv(uses))
-    for case in cases:
-        if case.spans:
-            (folder / TIMELINES).mkdir(exist_ok=True)
-            write_text(folder / timeline_file(case.combination), as_chrome(case))
+@dataclass(kw_only=True)
+class JobsResults(Results):
+    """The results of all cases of a run of jobs."""
+
+    kind = "jobs"
+    row = JobRow
+    files = (SERIES, drops.FILE, link_use.FILE)
+    spare = (
+        *("memory_peak", "memory_mean", "links_percent", "compute_ps", "ranks", "iteration_ps"),
+        *("fairness", "front_wait_ps", "peak_queue_bytes", "model", "busiest_percent", "wait_ps"),
+        "retransmissions",
+    )
+
+    cases: list[JobsCase] = field(default_factory=list)
+
+    def add(self, case: JobsCase) -> None:
+        """Add the next case."""
+        self.cases.append(case)
+        self.rows += case.rows
+        self.uses[case.key] = case.uses
+        if case.drops:
+            self.drops[case.key] = case.drops
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        most = max(case.combination.count for case in self.cases)
+        return f"{most} training jobs beside each other" if most > 1 else "A training job"
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns, as wide as names are; live runs have one more."""
+        kept = [each for each in COLUMNS if not self.is_virtual or each.name != VIRTUAL_JCT]
+        texts = {
+            name: [getattr(row, name) for row in self.rows] for name in ("algo", "order", "model")
+        }
+        return widened(kept, texts)
+
+    @property
+    def captions(self) -> Mapping[str, tuple[str, str]]:
+        """Titles and captions of figures."""
+        return _CAPTIONS
+
+    def counts(self) -> Mapping[Key, Counted]:
+        """Return a row of each case, which counts pauses, trims and drops."""
+        return {case.key: case.rows[0] for case in self.cases}
+
+    def foot(self) -> Iterator[str]:
+        """Yield the lines below the table."""
+        yield from told_of_memory(self.cases)
+        yield wrong_line(self.wrong)
+        for row in self.rows:
+            if row.reason:
+                yield f"job {row.job} of {row.jobs} by {row.algo}, {row.order}: {row.reason}"
+        yield from network_lines(self)
+        for case in self.cases:
+            if case.is_live:
+                yield told_of_live(case.rows[0])
+        hops = sum(case.rows[0].packet_hops for case in self.cases)
+        yield rate_line(hops, sum(case.wall_s for case in self.cases))
+
+    def facts(self) -> Iterator[Fact]:
+        """Yield the case that was fastest."""
+        most = max(row.jobs for row in self.rows)
+        crowded = [case for case in self.cases if case.combination.count == most]
+        best = min(crowded, key=lambda case: case.mean_jct_ps)
+        name = f"{best.combination.algo}, {best.combination.order}"
+        yield Fact(name, f"fastest of {most} jobs: {best.mean_jct_ps / PS_PER_MS:,.3f} ms")
+
+    def sections(self, svgs: Mapping[str, str]) -> Iterator[str]:
+        """Yield layers over time, case by case."""
+        from ringleaf.experiments.workloads.jobs.page import timelines
+
+        yield from timelines(self.cases, svgs)
+
+    def figures(self) -> dict[str, Callable[[], Figure]]:
+        """Return functions that draw the figures."""
+        from ringleaf.experiments.workloads.jobs.figures import figures_of
+
+        return figures_of(self.cases)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the cases."""
+        return {
+            "cases": [
+                asdict(case.combination) | {name: getattr(case, name) for name in _SCALARS}
+                for case in self.cases
+            ]
+        }
+
+    def keep(self, folder: RunFolder) -> None:
+        """Write series and timelines."""
+        folder.keep(partial(self._write_series, folder.path / SERIES))
+        for case in self.cases:
+            if case.spans:
+                path = folder.path / timeline_file(case.combination)
+                folder.keep(partial(_write_timeline, path, case), path)
+
+    def _write_series(self, path: Path) -> None:
+        packed = io.BytesIO()
+        np.savez_compressed(packed, **_arrays(self.cases))
+        write_bytes(path, packed.getvalue())
+
+
+def _write_timeline(path: Path, case: JobsCase) -> None:
+    path.parent.mkdir(exist_ok=True)
+    write_text(path, as_chrome(case))
 
 
 def timeline_file(combination: Combination) -> Path:
@@ -204,14 +325,13 @@ def _arrays(cases: Sequence[JobsCase]) -> dict[str, Any]:
     }
 
 
-def read_cases(folder: Path) -> list[JobsCase]:
-    """Load the cases of a run of jobs from its directory.
+def read_results(folder: Path, summary: Mapping[str, Any]) -> JobsResults:
+    """Load the results of a run of jobs from its directory, given its summary.
 
     Raises:
-        ConfigError: If it is no such run, or was written in another version's format.
+        ConfigError: If its files are missing or wrong.
     """
-    summary = read_json(folder / "summary.json")
-    path = folder / "series.npz"
+    path = folder / SERIES
     try:
         with np.load(path) as arrays:
             series = {name: arrays[name] for name in arrays.files}
@@ -220,18 +340,18 @@ def read_cases(folder: Path) -> list[JobsCase]:
             f"plot: can't read the series, got {str(path)!r}; run it again"
         ) from error
     rows = iter([JobRow(**row) for row in summary["rows"]])
-    dropped, uses = drops.read(folder), link_use.read(folder)
-    cases = []
-    for found in summary["cases"]:
-        combination = Combination(**{f.name: found[f.name] for f in fields(Combination)})
+    found = JobsResults(**common(folder, summary))
+    dropped, uses = found.drops, found.uses
+    for each in summary["cases"]:
+        combination = Combination(**{f.name: each[f.name] for f in fields(Combination)})
         more: dict[str, Any] = {name: series.get(f"{combination.name}.{name}") for name in _SERIES}
         own = [next(rows) for _ in range(combination.count)]
-        scalars: dict[str, Any] = {name: found[name] for name in _SCALARS}
-        spans = read_spans(folder / timeline_file(combination))
+        scalars: dict[str, Any] = {name: each[name] for name in _SCALARS}
         key = (combination.name, 0)
         more |= {"drops": dropped.get(key, []), "uses": uses.get(key, [])}
-        cases.append(JobsCase(combination, own, spans=spans, **scalars, **more))
-    return cases
+        spans = read_spans(folder / timeline_file(combination))
+        found.add(JobsCase(combination, own, spans=spans, **scalars, **more))
+    return found
 
 
 def read_spans(path: Path) -> list[Span]:

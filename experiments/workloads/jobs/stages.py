@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from ringleaf.experiments.spec.jobs import JobsSpec
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger, LateLedger
+from ringleaf.experiments.workloads.jobs.spec import JobsSpec
 from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:

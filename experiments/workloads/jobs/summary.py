@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.experiments.records.link_use import uses_of
-from ringleaf.experiments.spec.jobs import JobSpec
 from ringleaf.experiments.workloads.jobs.results import Combination, JobRow, JobsCase, jain
+from ringleaf.experiments.workloads.jobs.spec import JobSpec
 from ringleaf.experiments.workloads.jobs.stages import Performance
 from ringleaf.experiments.workloads.jobs.timeline import spans_of
 from ringleaf.hosts.training.job import TrainingJob

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.records.columns import Column, as_us
 from ringleaf.experiments.workloads.nic.reference import Indices, Reference, check_exact
 from ringleaf.experiments.workloads.nic.spec import (
     MOST_BYTES,
@@ -21,7 +22,7 @@ from ringleaf.experiments.workloads.nic.spec import (
     YES,
     EmbeddingSpec,
 )
-from ringleaf.experiments.workloads.nic.workload import Column, Row, Workload, as_us, count_hosts
+from ringleaf.experiments.workloads.nic.workload import NicWorkload, Row, count_hosts
 from ringleaf.hosts.nic.embedding import sizes as e
 from ringleaf.units import format_size, format_time
 
@@ -48,7 +49,7 @@ class ExchangeCase:
     latency_ps: int
 
 
-class Embedding(Workload[EmbeddingSpec]):
+class Embedding(NicWorkload[EmbeddingSpec]):
     """Guo et al.'s workload."""
 
     name = "guo"
@@ -57,15 +58,15 @@ class Embedding(Workload[EmbeddingSpec]):
         Column("system", "system", "", 7),
         Column("policy", "policy", "", 6),
         Column("pool", "pool", "", 4),
-        Column("cache", "cache", "(rows)", 7),
-        Column("hit_percent", "hits", "(%)", 6, lambda value: f"{value:.1f}"),
-        Column("index_bytes", "indices", "(B)", 9),
-        Column("vector_bytes", "vectors", "(B)", 10),
-        Column("gradient_bytes", "gradients", "(B)", 10),
-        Column("coherence_bytes", "coherence", "(B)", 10),
-        Column("wire_bytes", "wire", "(B)", 10),
-        Column("forward_ps", "forward", "(us)", 9, as_us),
-        Column("backward_ps", "backward", "(us)", 9, as_us),
+        Column("cache", "cache", "rows", 7),
+        Column("hit_percent", "hits", "%", 6, lambda value: f"{value:.1f}"),
+        Column("index_bytes", "indices", "B", 9),
+        Column("vector_bytes", "vectors", "B", 10),
+        Column("gradient_bytes", "gradients", "B", 10),
+        Column("coherence_bytes", "coherence", "B", 10),
+        Column("wire_bytes", "wire", "B", 10),
+        Column("forward_ps", "forward", "us", 9, as_us),
+        Column("backward_ps", "backward", "us", 9, as_us),
         Column("wrong", "#wrong", "", 6),
         Column("retransmissions", "resent", "", 6),
     )

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.records.columns import Column, as_us
 from ringleaf.experiments.workloads.nic.spec import PipelineSpec
-from ringleaf.experiments.workloads.nic.workload import Column, Row, Workload, as_us, count_hosts
+from ringleaf.experiments.workloads.nic.workload import NicWorkload, Row, count_hosts
 from ringleaf.hosts.nic.pipeline.layers import (
     LARGEST,
     MOST_MESSAGES,
@@ -44,22 +45,22 @@ MOST_PRODUCTS = 1 << 36
 """The most multiplications of a run: they are all done."""
 
 
-class Pipeline(Workload[PipelineSpec]):
+class Pipeline(NicWorkload[PipelineSpec]):
     """FCsN's workload."""
 
     name = "fcsn"
     spec = PipelineSpec
     columns = (
         Column("system", "system", "", 7),
-        Column("products", "products", "(1/s)", 8, lambda value: f"{value:.3g}"),
-        Column("latency_ps", "latency", "(us)", 7, as_us),
-        Column("tile", "tile", "(samples)", 9),
+        Column("products", "products", "1/s", 8, lambda value: f"{value:.3g}"),
+        Column("latency_ps", "latency", "us", 7, as_us),
+        Column("tile", "tile", "samples", 9),
         Column("messages", "messages", "", 8),
-        Column("first_ps", "first", "(us)", 9, as_us),
-        Column("time_ps", "all", "(us)", 9, as_us),
-        Column("formula_ps", "formula", "(us)", 9, as_us),
+        Column("first_ps", "first", "us", 9, as_us),
+        Column("time_ps", "all", "us", 9, as_us),
+        Column("formula_ps", "formula", "us", 9, as_us),
         Column("limit", "limit", "", 7),
-        Column("rate", "rate", "(1/s)", 10, lambda value: f"{value:.0f}"),
+        Column("rate", "rate", "1/s", 10, lambda value: f"{value:.0f}"),
         Column("wrong", "#wrong", "", 6),
         Column("retransmissions", "resent", "", 6),
     )

@@ -1,81 +1,81 @@
-"""The files of a run on NICs: rows for a table, figures and the report."""
+"""The results of a run on NICs: a row for each system that is compared."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ringleaf.errors import ConfigError
-from ringleaf.experiments.records.folder import write_text
-from ringleaf.experiments.runs.results import SCHEMA_VERSION, read_json
-from ringleaf.experiments.workloads.nic.workload import Row
+from ringleaf.experiments.records.columns import Column
+from ringleaf.experiments.records.results import Results, common
+from ringleaf.experiments.records.table import rate_line, wrong_line
+from ringleaf.experiments.workloads.nic.workload import Row, workload_of
+from ringleaf.hosts.nic.registry import OFFLOADS
 
-KIND = "nic"
-"""The kind of such a run directory, in its `summary.json`."""
-
-FILES = ("config.json", "results.csv", "summary.json", "spec.yaml", "log.txt")
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, slots=True)
-class NicResults:
-    """All that figures and reports show; times in picoseconds.
+@dataclass(kw_only=True)
+class NicResults(Results):
+    """All that figures and reports show; rows are mappings, times in picoseconds.
 
     Attributes:
         offload: The workload's name.
-        clock: The clock that times are of: simulated or wall-clock.
-        about: Lines on the workload and the network.
-        rows: A row for each system.
+        config: The options, as resolved.
+        wall_s: The time that the run has taken, which is in no file.
     """
 
+    kind = "nic"
+    spare = (
+        *("coherence_bytes", "index_bytes", "gradient_bytes", "vector_bytes", "messages"),
+        *("products", "tile"),
+    )
+
     offload: str
-    clock: str
-    about: Sequence[str]
-    rows: Sequence[Row]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    wall_s: float = 0.0
 
     @property
     def wrong(self) -> int:
         """The number of elements that differ from the reference."""
         return sum(int(row["wrong"]) for row in self.rows)
 
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return f"NICs: {OFFLOADS[self.offload].title}"
 
-def write_all(
-    folder: Path, found: NicResults, config: Mapping[str, Any], *, complete: bool
-) -> None:
-    """Write a run's results."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(found.rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(found.rows)
-    write_text(folder / "results.csv", text.getvalue())
-    summary = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": KIND,
-        "offload": found.offload,
-        "time": "virtual" if found.clock == "simulated" else "wall clock",
-        "complete": complete,
-        "clock": found.clock,
-        "about": list(found.about),
-        "config": dict(config),
-        "rows": [dict(row) for row in found.rows],
-    }
-    write_text(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns of the workload."""
+        return workload_of(self.offload).columns
+
+    @property
+    def captions(self) -> Mapping[str, tuple[str, str]]:
+        """Titles and captions of the workload's figures."""
+        return workload_of(self.offload).captions
+
+    def mark(self, row: Row) -> str:
+        """Return whether a row is wrong."""
+        return "wrong" if row["wrong"] else ""
+
+    def foot(self) -> Iterator[str]:
+        """Yield the lines below the table."""
+        yield wrong_line(self.wrong)
+        yield rate_line(sum(int(row["packet_hops"]) for row in self.rows), self.wall_s)
+
+    def figures(self) -> dict[str, Callable[[], Figure]]:
+        """Return functions that draw the workload's figures."""
+        return workload_of(self.offload).draw(self.rows, self.clock)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the workload's name and options."""
+        return {"offload": self.offload, "clock": self.clock, "config": dict(self.config)}
 
 
-def read_results(folder: Path) -> NicResults:
-    """Load the results of a run from its directory.
-
-    Raises:
-        ConfigError: If it is no such run, or was written in another version's format.
-    """
-    summary = read_json(folder / "summary.json")
-    try:
-        return NicResults(*(summary[name] for name in ("offload", "clock", "about", "rows")))
-    except KeyError as error:
-        raise ConfigError(
-            f"plot: can't read the run's files, got {str(folder)!r}: no {error}; run it again"
-        ) from error
+def read_results(folder: Path, summary: Mapping[str, Any]) -> NicResults:
+    """Load the results of a run from its directory, given its summary."""
+    own = {name: summary[name] for name in ("offload", "config", "rows")}
+    return NicResults(**common(folder, summary), **own)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import ValidationInfo, model_validator
 
@@ -14,7 +12,6 @@ from ringleaf.experiments.spec.kinds import Text, label, option, whole_number
 from ringleaf.experiments.spec.network import WHERE, NetworkSpec
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import parse_flops, parse_time
-from ringleaf.yaml_file import read_yaml
 
 POLICIES = ("lru", "lfu")
 NO, YES = POOLS = ("no", "yes")
@@ -58,6 +55,10 @@ def _exponent(text: str, where: str) -> float:
 
 class NicSpec(NetworkSpec):
     """The options of any workload on NICs."""
+
+    offload: Annotated[str, Text(lambda text, where: text)] = option(
+        "", "Workload of NICs: one of `ringleaf nic --help`"
+    )
 
     topo: kinds.Topology = option(
         "leafspine,leaves=2,spines=2,hosts=4",
@@ -173,19 +174,3 @@ class PipelineSpec(NicSpec):
         flags="--host-latency",
         name="host_latency",
     )
-
-
-def read_spec(path: Path | None, typed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a file, and those that were typed, which override them.
-
-    Raises:
-        ConfigError: If the file can't be read, or is no mapping.
-    """
-    if path is None:
-        return dict(typed)
-    data = read_yaml(path, "spec")
-    if not isinstance(data, dict):
-        raise ConfigError(
-            f"spec {path}: must be a mapping like 'rows: 4096', got {type(data).__name__}"
-        )
-    return {**data, **typed}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from ringleaf.experiments.records.columns import Column
 from ringleaf.experiments.workloads.nic.spec import NicSpec
-from ringleaf.units import PS_PER_US
+from ringleaf.hosts.nic.registry import OFFLOADS
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -23,30 +24,6 @@ Row = Mapping[str, Any]
 differ from the reference, and `packet_hops`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the table.
-
-    Args:
-        name: The value's name in a row.
-        title: The column's head.
-        unit: The text below it.
-        width: Letters.
-        show: Makes a text of the value.
-    """
-
-    name: str
-    title: str
-    unit: str
-    width: int
-    show: Callable[[Any], str] = str
-
-
-def as_us(time_ps: float) -> str:
-    """Return a time in microseconds."""
-    return f"{time_ps / PS_PER_US:.2f}"
-
-
 def count_hosts(graph: nx.Graph[str]) -> int:
     """Return the number of a topology's hosts."""
     from ringleaf.topologies.graph import hosts  # loads NetworkX
@@ -54,7 +31,7 @@ def count_hosts(graph: nx.Graph[str]) -> int:
     return len(hosts(graph))
 
 
-class Workload(ABC, Generic[SomeSpec]):
+class NicWorkload(ABC, Generic[SomeSpec]):
     """A workload: what it compares, and how that looks. It has no state.
 
     Attributes:
@@ -95,3 +72,13 @@ class Workload(ABC, Generic[SomeSpec]):
         """Return the number of rows."""
         del spec
         return 1
+
+
+def workload_of(name: str) -> NicWorkload[Any]:
+    """Return the workload of an offload.
+
+    Raises:
+        ConfigError: If there is none of that name.
+    """
+    found: NicWorkload[Any] = import_module(OFFLOADS.find(name).workload).WORKLOAD
+    return found

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
-from ringleaf.experiments.figures.style import matplotlib_style, save
-from ringleaf.experiments.figures.tasks import Perform, in_turn
-from ringleaf.experiments.workloads.train.results import TrainRun
+from ringleaf.experiments.workloads.train.results import TrainResults
 from ringleaf.experiments.workloads.train.wire import BACKWARD, FORWARD, WAITED
 from ringleaf.units import PS_PER_MS, PS_PER_US
 
@@ -30,9 +27,8 @@ _NAMES = {
 }
 
 
-def draw_all(folder: Path, run: TrainRun, perform: Perform = in_turn) -> dict[str, str]:
-    """Write every figure as PNG and PDF; return its name -> SVG."""
-    folder.mkdir(parents=True, exist_ok=True)
+def figures_of(run: TrainResults) -> dict[str, Callable[[], Figure]]:
+    """Return functions that draw every figure that a run has data for, by name."""
     drawn: dict[str, Callable[[], Figure]] = {}
     if run.steps():
         drawn["iterations"] = partial(draw_iterations, run)
@@ -40,15 +36,10 @@ def draw_all(folder: Path, run: TrainRun, perform: Perform = in_turn) -> dict[st
         drawn["calls"] = partial(draw_calls, run)
     if run.lines:
         drawn["timeline"] = partial(draw_timeline, run)
-    with matplotlib_style():
-        return perform({name: partial(_save, draw, folder / name) for name, draw in drawn.items()})
+    return drawn
 
 
-def _save(draw: Callable[[], Figure], stem: Path) -> str:
-    return save(draw(), stem)
-
-
-def draw_iterations(run: TrainRun) -> Figure:
+def draw_iterations(run: TrainResults) -> Figure:
     """Draw each iteration's time, computing below and waiting above.
 
     The first is left out if there are others, as it holds all that comes before.
@@ -74,7 +65,7 @@ def draw_iterations(run: TrainRun) -> Figure:
     return figure
 
 
-def draw_calls(run: TrainRun) -> Figure:
+def draw_calls(run: TrainResults) -> Figure:
     """Draw the time of all calls that are alike, those that took longest first."""
     import matplotlib.pyplot as plt
 
@@ -95,7 +86,7 @@ def draw_calls(run: TrainRun) -> Figure:
     return figure
 
 
-def draw_timeline(run: TrainRun) -> Figure:
+def draw_timeline(run: TrainResults) -> Figure:
     """Draw what ranks do in the last iteration: two rows per rank."""
     import matplotlib.pyplot as plt
     from matplotlib.patches import Patch
@@ -141,7 +132,7 @@ def _bar(start_ps: int, end_ps: int, first_ps: int, last_ps: int) -> tuple[float
     return (start_ps - first_ps) / PS_PER_US, (stop_ps - start_ps) / PS_PER_US
 
 
-def _window(run: TrainRun) -> tuple[int, int]:
+def _window(run: TrainResults) -> tuple[int, int]:
     """Return the start and the end of the iteration that is drawn; without any, of all."""
     ends = [max(row.end_ps for row in rows) for rows in zip(*run.iterations, strict=False)]
     if len(ends) > 1:

@@ -1,71 +1,128 @@
-"""The files of a run of a training script, written and read."""
+"""The results of a run of a training script: a row for all calls that are alike, and iterations."""
 
 from __future__ import annotations
 
 import csv
-import io
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
-from ringleaf.experiments.records.folder import write_text
-from ringleaf.experiments.runs.results import SCHEMA_VERSION, read_json
+from ringleaf.experiments.records.columns import Column, as_us, fixed, widened
+from ringleaf.experiments.records.folder import RunFolder, write_text
+from ringleaf.experiments.records.page.facts import Fact
+from ringleaf.experiments.records.results import Results, as_csv, common
+from ringleaf.experiments.records.table import wrong_line
+from ringleaf.experiments.workloads.train.about import iterations
 from ringleaf.experiments.workloads.train.account import Account, CallRow, Iteration, Line, Span
 from ringleaf.experiments.workloads.train.timeline import as_chrome, from_chrome
 from ringleaf.networks.outcome import RunResult
+from ringleaf.units import format_time
 
-KIND = "train"
-"""The kind of such a run directory, in its `summary.json`."""
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
+ITERATIONS = "iterations.csv"
 TIMELINE = Path("timelines") / "train.json"
-FILES = (
-    *("config.json", "results.csv", "iterations.csv", "summary.json", "log.txt", str(TIMELINE)),
+MOST_ROWS = 30
+"""The most rows of the table; all are in the files."""
+
+COLUMNS = (
+    Column("call", "call", width=15),
+    Column("group", "group", width=12, show=lambda group: group.replace(" ", ":")),
+    Column("size_bytes", "size", "B", 10),
+    Column("dtype", "type", width=8),
+    Column("redop", "redop", width=5, show=lambda redop: redop or "-"),
+    Column("algo", "algo", width=15),
+    Column("count", "calls", width=6),
+    Column("time_ps", "time", "us", 10, as_us),
+    Column("busbw_gb_s", "busbw", "GB/s", 7, fixed(2)),
+    Column("total_ps", "total", "us", 11, as_us),
+    Column("wrong", "#wrong", width=6),
 )
+_CAPTIONS = {
+    "iterations": (
+        "Iterations",
+        "From one optimizer step to the next, until the last rank's. Exposed communication is the "
+        "time that ranks wait for calls: for the network, and for one another.",
+    ),
+    "calls": (
+        "Calls",
+        "The time of all calls that are alike, with the algorithm that carried them.",
+    ),
+    "timeline": (
+        "An iteration",
+        "Above, what a rank does; below, the collectives that it takes part in.",
+    ),
+}
+_TROUBLES = {
+    "retransmissions": "packets that hosts sent again",
+    "lost": "lost on links",
+    "drops": "dropped by full queues",
+}
+_TOTALS = ("retransmissions", "drops", "lost", "packet_hops")
 
 
-@dataclass(frozen=True, slots=True)
-class TrainRun:
+@dataclass(kw_only=True)
+class TrainResults(Results):
     """The results of a run.
 
     Attributes:
-        about: Lines on the network and the script.
-        command: The command that does it again.
         ranks: The number of ranks.
-        rows: Calls that are alike.
         iterations: By rank.
         spans: Stretches of ranks' time, by rank.
         lines: Collectives.
         left_out: Collectives that there was no room to note.
         totals: Counters of the network.
-        complete: Whether the script came to its end.
-        is_virtual: Whether calls take simulated time, rather than wall-clock time.
     """
 
-    about: tuple[str, ...]
-    command: str
-    ranks: int
-    rows: Sequence[CallRow]
-    iterations: Sequence[Sequence[Iteration]]
-    spans: Sequence[Sequence[Span]]
-    lines: Sequence[Line]
-    left_out: int
-    totals: dict[str, int]
-    complete: bool
-    is_virtual: bool = True
+    kind = "train"
+    row = CallRow
+    files = (ITERATIONS, str(TIMELINE))
 
-    @property
-    def clock(self) -> str:
-        """The kind of the times, for people."""
-        return "simulated" if self.is_virtual else "wall-clock"
+    ranks: int
+    iterations: Sequence[Sequence[Iteration]] = ()
+    spans: Sequence[Sequence[Span]] = ()
+    lines: Sequence[Line] = ()
+    left_out: int = 0
+    totals: dict[str, int] = field(default_factory=dict)
+
+    def take(self, account: Account, outcomes: Sequence[RunResult]) -> None:
+        """Take an account, and the outcomes of the networks that carried it."""
+        self.rows += account.rows()
+        self.iterations, self.spans = account.iterations, account.spans
+        self.lines, self.left_out = account.lines, account.left_out
+        self.totals = {name: sum(getattr(each, name) for each in outcomes) for name in _TOTALS}
+        self.totals["end_ps"] = account.end_ps
 
     @property
     def wrong(self) -> int | None:
         """The number of wrong elements; None: not all were checked."""
-        if any(row.wrong is None for row in self.rows):
-            return None
-        return sum(row.wrong or 0 for row in self.rows)
+        known = [row.wrong for row in self.rows]
+        return None if None in known else sum(known)
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return "A training script on an emulated network"
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns, as wide as the rows that are shown need."""
+        texts = {each.name: [each.text(row) for row in self.shown] for each in COLUMNS}
+        return widened(COLUMNS, texts)
+
+    @property
+    def shown(self) -> Sequence[CallRow]:
+        """The first rows."""
+        return self.rows[:MOST_ROWS]
+
+    @property
+    def captions(self) -> Mapping[str, tuple[str, str]]:
+        """Titles and captions of figures."""
+        return _CAPTIONS
 
     def steps(self) -> list[tuple[int, float]]:
         """Return each iteration's time, until the last rank's end, and its ranks' mean wait."""
@@ -76,101 +133,86 @@ class TrainRun:
             before_ps = end_ps
         return found
 
+    def foot(self) -> Iterator[str]:
+        """Yield the lines below the table."""
+        if len(self.rows) > len(self.shown):
+            yield f"and {len(self.rows) - len(self.shown)} more rows, in results.csv"
+        yield from iterations(self)
+        if any(self.totals[name] for name in _TROUBLES):
+            yield ", ".join(f"{what}: {self.totals[name]}" for name, what in _TROUBLES.items())
+        yield "results were not checked" if self.wrong is None else wrong_line(self.wrong)
 
-def make_run(
-    account: Account,
-    outcomes: Sequence[RunResult],
-    *,
-    about: Sequence[str],
-    command: str,
-    complete: bool,
-    is_virtual: bool = True,
-) -> TrainRun:
-    """Return the results of an account, and of the networks that carried it."""
-    totals = {
-        name: sum(getattr(each, name) for each in outcomes)
-        for name in ("retransmissions", "drops", "lost", "packet_hops")
-    }
-    return TrainRun(
-        tuple(about),
-        command,
-        account.ranks,
-        account.rows(),
-        account.iterations,
-        account.spans,
-        account.lines,
-        account.left_out,
-        totals | {"end_ps": account.end_ps},
-        complete,
-        is_virtual,
-    )
+    def facts(self) -> Iterator[Fact]:
+        """Yield the median iteration, and how much of it ranks wait."""
+        steps = self.steps()
+        if steps:
+            later = steps[1:] or steps
+            time_ps = median(time_ps for time_ps, _ in later)
+            wait_ps = median(wait_ps for _, wait_ps in later)
+            share = 100 * wait_ps / time_ps if time_ps else 0.0
+            yield Fact(format_time(time_ps), "an iteration, the first left out")
+            yield Fact(f"{share:.0f} %", f"of it, ranks wait: {format_time(wait_ps)}")
 
+    def sections(self, svgs: Mapping[str, str]) -> Iterator[str]:
+        """Yield where the timeline is."""
+        del svgs
+        yield (
+            f'<p class="soft">{TIMELINE} has all layers, waits and collectives of every rank: '
+            "ui.perfetto.dev and chrome://tracing open it.</p>"
+        )
 
-def write(folder: Path, run: TrainRun) -> None:
-    """Write everything but the configuration and the log."""
-    names = [field.name for field in fields(CallRow)]
-    write_text(folder / "results.csv", _as_csv(names, [asdict(row) for row in run.rows]))
-    iterations = [
-        {"rank": rank, "iteration": number, **each._asdict()}
-        for rank, found in enumerate(run.iterations)
-        for number, each in enumerate(found, start=1)
-    ]
-    columns = ["rank", "iteration", *Iteration._fields]
-    write_text(folder / "iterations.csv", _as_csv(columns, iterations))
-    (folder / TIMELINE).parent.mkdir(exist_ok=True)
-    write_text(folder / TIMELINE, as_chrome(run.spans, run.lines, left_out=run.left_out))
-    summary = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": KIND,
-        "time": "virtual" if run.is_virtual else "wall clock",
-        "complete": run.complete,
-        "wrong": run.wrong,
-        "about": run.about,
-        "command": run.command,
-        "ranks": run.ranks,
-        "left_out": run.left_out,
-        "totals": run.totals,
-        "iterations": [
-            {"time_ps": time_ps, "exposed_ps": round(exposed_ps)}
-            for time_ps, exposed_ps in run.steps()
-        ],
-        "rows": [asdict(row) for row in run.rows],
-    }
-    write_text(folder / "summary.json", json.dumps(summary, indent=2) + "\n")
+    def figures(self) -> dict[str, Callable[[], Figure]]:
+        """Return functions that draw the figures."""
+        from ringleaf.experiments.workloads.train.figures import figures_of
+
+        return figures_of(self)
+
+    def plain(self) -> dict[str, Any]:
+        """Return counters, and iterations' times."""
+        return {
+            "ranks": self.ranks,
+            "left_out": self.left_out,
+            "totals": self.totals,
+            "iterations": [
+                {"time_ps": time_ps, "exposed_ps": round(exposed_ps)}
+                for time_ps, exposed_ps in self.steps()
+            ],
+        }
+
+    def keep(self, folder: RunFolder) -> None:
+        """Write iterations and the timeline."""
+        folder.keep(partial(self._write, folder.path))
+
+    def _write(self, folder: Path) -> None:
+        rows = [
+            {"rank": rank, "iteration": number, **each._asdict()}
+            for rank, found in enumerate(self.iterations)
+            for number, each in enumerate(found, start=1)
+        ]
+        write_text(folder / ITERATIONS, as_csv(rows, ["rank", "iteration", *Iteration._fields]))
+        (folder / TIMELINE).parent.mkdir(exist_ok=True)
+        write_text(folder / TIMELINE, as_chrome(self.spans, self.lines, left_out=self.left_out))
 
 
-def _as_csv(names: Sequence[str], rows: Sequence[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def read(folder: Path) -> TrainRun:
-    """Read a run directory.
+def read_results(folder: Path, summary: Mapping[str, Any]) -> TrainResults:
+    """Load the results of a run from its directory, given its summary.
 
     Raises:
-        ConfigError: If it is no such directory.
+        OSError: If a file is missing.
+        LookupError, TypeError, ValueError: If one is wrong.
     """
-    summary = read_json(folder / "summary.json")
     ranks = summary["ranks"]
     spans, lines = from_chrome((folder / TIMELINE).read_text(encoding="utf-8"), ranks)
-    iterations: list[list[Iteration]] = [[] for _ in range(ranks)]
-    with (folder / "iterations.csv").open(newline="") as file:
+    found: list[list[Iteration]] = [[] for _ in range(ranks)]
+    with (folder / ITERATIONS).open(newline="") as file:
         for row in csv.DictReader(file):
             each = Iteration(*(int(row[name]) for name in Iteration._fields))
-            iterations[int(row["rank"])].append(each)
-    return TrainRun(
-        tuple(summary["about"]),
-        summary["command"],
-        ranks,
-        [CallRow(**row) for row in summary["rows"]],
-        iterations,
-        spans,
-        lines,
-        summary["left_out"],
-        summary["totals"],
-        summary["complete"],
-        summary["time"] == "virtual",
+            found[int(row["rank"])].append(each)
+    return TrainResults(
+        **common(folder, summary),
+        **{name: summary[name] for name in ("ranks", "left_out", "totals")},
+        rows=[CallRow(**row) for row in summary["rows"]],
+        iterations=found,
+        spans=spans,
+        lines=lines,
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+import shlex
+from typing import Annotated, Any, Self
 
-from pydantic import ValidationInfo, model_validator
+from pydantic import BeforeValidator, ValidationInfo, model_validator
 
 from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.errors import ConfigError
@@ -24,9 +25,18 @@ def _compressor(text: str, where: str) -> object:
     return text and parse_compressor(text, where)
 
 
+def _words(script: Any) -> tuple[str, ...]:
+    """Read a script with its arguments: a list of words, or a line as one would type it."""
+    words = shlex.split(script) if isinstance(script, str) else script
+    return tuple(map(str, words or ()))
+
+
 class TrainSpec(NetworkSpec):
     """A training script on an emulated network."""
 
+    script: Annotated[tuple[str, ...], BeforeValidator(_words)] = option(
+        "", "Training script: a Python file, and its own arguments"
+    )
     ranks: Annotated[int, kinds.whole(1, MOST_RANKS)] = option(
         "4", "Number of ranks: processes, on the first hosts of the topology", flags="--ranks -n"
     )

@@ -28,8 +28,8 @@ from ringleaf.experiments.explain.log import LoggedNetwork
 from ringleaf.experiments.explain.parts import lost
 from ringleaf.experiments.explain.path import Path as Causes
 from ringleaf.experiments.setup.network import build_topology, connect
-from ringleaf.experiments.spec.options import resolve
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.faults import LinkLoss
 from ringleaf.networks.options import NetworkOptions
 

@@ -14,11 +14,15 @@ from ringleaf.experiments.explain.arrows import diagram
 from ringleaf.experiments.explain.findings import OTHER, Explained
 from ringleaf.experiments.explain.log import LoggedNetwork
 from ringleaf.experiments.figures.style import matplotlib_style
-from ringleaf.experiments.figures.why import draw_time_space, draw_waterfalls
-from ringleaf.experiments.runs import report, results, table
+from ringleaf.experiments.runs import report
 from ringleaf.experiments.setup.network import build_topology, connect
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective import results, table
 from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.explained_figures import (
+    draw_time_space,
+    draw_waterfalls,
+)
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RECEIVE
 from ringleaf.topologies.graph import hosts, switches

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ringleaf.experiments.workloads.jobs.drawing import redraw
 from typer.testing import CliRunner
 
 from ringleaf.collectives.algorithm import Request
@@ -21,11 +22,10 @@ from ringleaf.experiments.bench import jobs as bench_jobs
 from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.figures.tasks import Perform
-from ringleaf.experiments.spec.options import resolve_jobs
 from ringleaf.experiments.workloads.jobs import figures, table
-from ringleaf.experiments.workloads.jobs.drawing import redraw
+from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
+from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.results import JobsCase, jain
-from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
 from ringleaf.topologies.delays import host_delay_ps, switch_delay_ps
 from ringleaf.topologies.graph import link
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ringleaf.experiments.spec.options import resolve_jobs
+from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
+from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
-from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
 from ringleaf.hosts.training.pieces import Piece
 from ringleaf.ina.registry import SYSTEMS
 

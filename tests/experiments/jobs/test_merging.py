@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from ringleaf.experiments.spec.options import resolve_jobs
 from ringleaf.experiments.studies.schedulers import settled_ms
-from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
+from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
+from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.timeline import WIRE
 from ringleaf.hosts.schedulers import omgs_sgd
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.spec.options import resolve_jobs
+from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
+from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.results import JobsCase
-from ringleaf.experiments.workloads.jobs.runner import JobsExperiment
 from ringleaf.experiments.workloads.jobs.timeline import BACKWARD, FORWARD, WIRE, Span
 
 MODEL = """\

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.spec.file import read_cases
+from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.registry import TOPOLOGIES

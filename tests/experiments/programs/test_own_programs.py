@@ -12,7 +12,7 @@ import pytest
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.programs.assign import assign
 from ringleaf.experiments.programs.names import of_switches, read_paths
-from ringleaf.experiments.spec.options import resolve
+from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.topologies.registry import build
 
 ROOT = Path(__file__).resolve().parents[3]

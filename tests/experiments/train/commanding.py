@@ -20,7 +20,7 @@ HEAVY = (
     "ringleaf.experiments.workloads.train.forge",
     "ringleaf.experiments.workloads.train.register",
     "ringleaf.experiments.workloads.train.session",
-    "ringleaf.experiments.workloads.graph.runner",
+    "ringleaf.experiments.workloads.graph.experiment",
 )
 
 

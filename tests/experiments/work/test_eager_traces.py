@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.spec.options import resolve_workload
 from ringleaf.experiments.workloads.graph import table
+from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
+from ringleaf.experiments.workloads.graph.kind import resolve_workload
 from ringleaf.experiments.workloads.graph.results import WorkResults
-from ringleaf.experiments.workloads.graph.runner import WorkExperiment
 from ringleaf.hosts.workload.formats.files import write_trace
 from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork
 

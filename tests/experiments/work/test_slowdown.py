@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments.spec.options import resolve_workload
+from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
+from ringleaf.experiments.workloads.graph.kind import resolve_workload
 from ringleaf.experiments.workloads.graph.messages import Messages, bin_edges
 from ringleaf.experiments.workloads.graph.results import WorkResults
-from ringleaf.experiments.workloads.graph.runner import WorkExperiment
 from ringleaf.experiments.workloads.graph.slowdown import Bin, slowdowns
 
 LEAVES = "leafspine,leaves=2,spines=2,hosts=4"

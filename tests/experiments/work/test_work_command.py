@@ -13,9 +13,9 @@ import yaml
 from typer.testing import CliRunner
 
 from ringleaf.experiments.commands.cli import make_app
-from ringleaf.experiments.spec.options import resolve_workload
+from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
+from ringleaf.experiments.workloads.graph.kind import resolve_workload
 from ringleaf.experiments.workloads.graph.results import read_results
-from ringleaf.experiments.workloads.graph.runner import WorkExperiment
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = ROOT / "docs" / "workloads"

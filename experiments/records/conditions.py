@@ -1,0 +1,82 @@
+"""Sentences in a run's header: its clock, nodes' time, what hardware does otherwise, injection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ringleaf.experiments.spec.network import ROUTES, VIRTUAL, NetworkSpec
+from ringleaf.networks.options import NetworkOptions
+from ringleaf.units import format_rate, format_size, format_time
+
+
+def is_live(spec: NetworkSpec) -> bool:
+    """Return whether an experiment has a live network."""
+    return spec.net != VIRTUAL
+
+
+def conduct(spec: NetworkSpec, *, lossy: bool = False) -> str:
+    """Return a phrase on the clock that times are of, and on what links lose.
+
+    Args:
+        spec: The options.
+        lossy: Whether some links have losses of their own.
+    """
+    slower = f", rates divided by {spec.scale}" if spec.scale > 1 else ""
+    clock = "simulated (virtual) time, packet by packet"
+    if is_live(spec):
+        clock = f"wall-clock time on Mininet, {spec.switch} switches"
+    troubles = [
+        f"{name} {100 * getattr(spec, name):g} %"
+        for name in ("loss", "duplicate", "reorder")
+        if getattr(spec, name)
+    ]
+    if lossy:
+        troubles.append("losses of links' own")
+    return f"{clock}{slower}; {', '.join(troubles) or 'no losses'}"
+
+
+def inside_nodes_of(spec: NetworkSpec) -> str:
+    """Return a sentence on the time that an experiment's switches and hosts take."""
+    if is_live(spec):
+        return "switches and hosts take what this machine needs"
+    return inside_nodes(spec.switch_delay_ps, spec.host_delay_ps, spec.message_overhead_ps)
+
+
+def inside_nodes(switch_delay_ps: int, host_delay_ps: int, message_overhead_ps: int) -> str:
+    """Return a sentence on the time that switches and hosts take, also if that is none."""
+    if not switch_delay_ps and not host_delay_ps and not message_overhead_ps:
+        return "switches and hosts take no time (SWITCH_DELAY=0, HOST_DELAY=0, MESSAGE_OVERHEAD=0)"
+    return (
+        f"each packet: SWITCH_DELAY {_time(switch_delay_ps)}, HOST_DELAY {_time(host_delay_ps)}; "
+        f"each message: MESSAGE_OVERHEAD {_time(message_overhead_ps)}"
+    )
+
+
+def unlike_hardware(options: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line on defaults that hardware seldom has; docs/limits.md explains them.
+
+    Args:
+        options: Options of a network by their names in `NetworkSpec`.
+    """
+    if options["net"] != VIRTUAL:
+        return
+    found = []
+    if options["routes"] == ROUTES[0] and not options["control"]:
+        found.append("routes dealt (ROUTES)")
+    if options["queue_bytes"] is None and options["pfc"] is None:
+        found.append(f"queues of {format_size(NetworkOptions().queue_bytes)} (QUEUE)")
+    if not options.get("jitter"):  # jobs alone have it
+        found.append("lockstep")
+    if found:
+        yield f"unlike hardware (docs/limits.md): {', '.join(found)}"
+
+
+def _time(time_ps: int) -> str:
+    return format_time(time_ps) if time_ps else "0"
+
+
+def injection(least_bps: int, most_bps: int) -> str:
+    """Return a phrase on the rate that a host can inject, given the hosts' least and most."""
+    least, most = format_rate(least_bps), format_rate(most_bps)
+    return f"a host injects up to {most if least == most else f'{least} to {most}'}"

@@ -1,0 +1,101 @@
+"""`config.json`: what a run was asked for, with which code, on which machine.
+
+It and `log.txt` alone hold dates and wall-clock times; of all other files, the same options and
+seed give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import ringleaf
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.records.folder import CONFIG, SUMMARY, write_text
+
+SCHEMA_VERSION = 2
+LOG = "log.txt"
+_ASIDE = ("out", "threads")  # options that results do not depend on
+_PACKAGES = ("numpy", "numba", "torch", "networkx", "finsy", "matplotlib")
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Ringleaf, Python and the packages that the figures depend on."""
+    found = {"ringleaf": ringleaf.__version__, "python": platform.python_version()}
+    return found | {name: metadata.version(name) for name in _PACKAGES}
+
+
+def git_commit(root: Path = Path(__file__).parent) -> str | None:
+    """Return the commit of a folder, with `+` appended if files differ; None outside git."""
+    try:
+        commit = _git(root, "rev-parse", "HEAD")
+        return commit + ("+" if _git(root, "status", "--porcelain", "-uno") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _git(root: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ("git", "-C", str(root), *arguments), check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def write_config(folder: Path, resolved: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Begin a run directory: write the options as given, and as resolved."""
+    about: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "started": datetime.now(UTC).isoformat(),
+        "git_commit": git_commit(),
+        "machine": {"system": platform.platform(), "processor": platform.machine()},
+        "given": {name: value for name, value in given.items() if name not in _ASIDE},
+    }
+    write_json(folder / CONFIG, about | dict(resolved))
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as JSON for people."""
+    write_text(path, json.dumps(value, indent=2) + "\n")
+
+
+def write_log(folder: Path, lines: Iterable[str]) -> None:
+    """Write `log.txt`: the times that things took, which differ from run to run."""
+    write_text(folder / LOG, "".join(f"{line}\n" for line in lines))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Load a file of a run directory.
+
+    Raises:
+        ConfigError: If there is no such file, or it was written in another version's format.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"run directory: can't read its {path.name}, got {str(path.parent)!r}; "
+            "name a folder that a run has written"
+        ) from error
+    except ValueError as error:
+        raise ConfigError(f"{path}: not JSON: {error}") from error
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    if version != SCHEMA_VERSION:
+        raise ConfigError(f"{path}: schema_version must be {SCHEMA_VERSION}, got {version!r}")
+    found: dict[str, Any] = value
+    return found
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Load a run's summary; raises as `read_json` does."""
+    return read_json(folder / SUMMARY)
+
+
+def read_given(folder: Path) -> dict[str, Any]:
+    """Return the options that a run was given, as typed; raises as `read_json` does."""
+    given: dict[str, Any] = read_json(folder / CONFIG)["given"]
+    return given

@@ -1,0 +1,116 @@
+"""`report.html` of a run of any kind: one page that opens from disk and asks for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from ringleaf.experiments.records import drops, link_use, pauses
+from ringleaf.experiments.records.columns import Column
+from ringleaf.experiments.records.page.document import document, figure
+from ringleaf.experiments.records.page.facts import Fact, facts_as_html
+from ringleaf.experiments.records.results import Results
+from ringleaf.experiments.records.table import row_name
+
+_NOT_OPTIONS = ("schema_version", "kind", "started", "git_commit", "machine", "given", "versions")
+
+
+def render(
+    results: Results, svgs: Mapping[str, str], *, command: str, spec: str, config: Mapping[str, Any]
+) -> str:
+    """Return the page.
+
+    Args:
+        results: The results.
+        svgs: Figure name -> SVG.
+        command: The command that gives the same results again.
+        spec: The file that the command reads.
+        config: The options as resolved, and the versions of packages.
+    """
+    parts = (
+        *(f'<p class="soft">{escape(line)}</p>' for line in results.about),
+        *facts_as_html((*_verdict(results), *results.facts())),
+        '<div class="figures">',
+        *figures_as_html(svgs, results.captions),
+        "</div>",
+        "<h2>Results</h2>",
+        *table_as_html(results.rows, results.columns, results.mark),
+        *(f'<p class="soft">{escape(line)}</p>' for line in results.notes),
+        *drops.as_html(results.drops),
+        *_links(results),
+        *(
+            line
+            for key, row in results.counts().items()
+            for line in pauses.as_html(row_name(key), row)
+        ),
+        *results.sections(svgs),
+        "<h2>Run it again</h2>",
+        f"<pre>{escape(command)}</pre>",
+        *([f"<p>spec.yaml:</p><pre>{escape(spec)}</pre>"] if "spec.yaml" in command else ()),
+        *_details(config),
+    )
+    return document(results.title, parts)
+
+
+def figures_as_html(
+    svgs: Mapping[str, str], captions: Mapping[str, tuple[str, str]]
+) -> Iterator[str]:
+    """Yield the figures that have captions, in the captions' order."""
+    for name, caption in captions.items():
+        if name in svgs:
+            yield figure(svgs[name], *caption)
+
+
+def table_as_html(
+    rows: Iterable[Any], columns: Sequence[Column], mark: Any = lambda row: ""
+) -> Iterator[str]:
+    """Yield rows as a table; `mark` returns the class of a row in the page's style."""
+    yield '<div class="scroll"><table><thead><tr>'
+    yield from (f"<th>{escape(each.heading)}</th>" for each in columns)
+    yield "</tr></thead><tbody>"
+    for row in rows:
+        kind = f' class="{mark(row)}"' if mark(row) else ""
+        yield f"<tr{kind}>{''.join(_cell(each, row) for each in columns)}</tr>"
+    yield "</tbody></table></div>"
+
+
+def _cell(column: Column, row: Any) -> str:
+    text = escape(column.cell(row))
+    return (
+        f'<td class="share" style="--share:{text}%">{text}</td>'
+        if column.is_share
+        else (f"<td>{text}</td>")
+    )
+
+
+def _verdict(results: Results) -> Iterator[Fact]:
+    """Yield what is known of the end, and of wrong values."""
+    if not results.complete:
+        yield Fact("incomplete", "the run did not come to its end", "bad")
+    wrong = results.wrong
+    if wrong is None:
+        yield Fact("not checked", "there was no data")
+    elif wrong:
+        reasons = (getattr(row, "reason", "") for row in results.rows)
+        said = next(filter(None, reasons), "") or "of the values that were checked"
+        yield Fact(f"{wrong:,} wrong", said, "bad")
+    else:
+        yield Fact("0 wrong", "of all values, each checked", "good")
+
+
+def _links(results: Results) -> Iterator[str]:
+    named = results.places()
+    found = {key: results.uses[key] for key in named if key in results.uses}
+    yield from link_use.as_html(found, [named[key] for key in found], "row")
+
+
+def _details(config: Mapping[str, Any]) -> Iterator[str]:
+    options = {name: value for name, value in config.items() if name not in _NOT_OPTIONS}
+    options |= options.pop("options", {})
+    options |= {f"{name} version": text for name, text in config.get("versions", {}).items()}
+    yield "<details><summary>All options and versions</summary><dl>"
+    for name, value in options.items():
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        yield f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>"
+    yield "</dl></details>"

@@ -1,0 +1,80 @@
+"""Requests: the options of one run, resolved and checked once, and then passed on as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from ringleaf.experiments.runs.kind import WorkloadKind
+from ringleaf.experiments.runs.registry import WORKLOADS
+from ringleaf.experiments.spec.network import NetworkSpec
+from ringleaf.experiments.spec.options import Option, options_of
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A run that is asked for.
+
+    Attributes:
+        kind: Its kind of workload.
+        spec: Its options, every value checked and every default filled in.
+        given: The same as typed, or as a file has them.
+    """
+
+    kind: WorkloadKind[Any]
+    spec: NetworkSpec
+    given: Mapping[str, Any]
+
+
+def resolve(given: Mapping[str, Any], where: str = "") -> Request:
+    """Check the options of a run of any kind, and fill in the rest.
+
+    Args:
+        given: Options as typed, or as YAML has them.
+        where: The beginning of messages: `spec jobs.yaml: `.
+
+    Raises:
+        ConfigError: If one is wrong; the message names it, its value and the valid ones.
+    """
+    kind = kind_of(given)
+    return Request(kind, kind.resolve(given, where), given)
+
+
+@cache
+def usual() -> WorkloadKind[Any]:
+    """Return the kind of experiments whose options name none."""
+    return next(each for each in WORKLOADS.values() if not each.key)
+
+
+def kind_of(given: Mapping[str, Any]) -> WorkloadKind[Any]:
+    """Return the kind of workload that options are of."""
+    return next((each for each in WORKLOADS.values() if each.key in given), usual())
+
+
+def kind_named(name: str) -> WorkloadKind[Any]:
+    """Return the kind of a run, by its name in `summary.json`.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    return WORKLOADS.find(name, "run directory: kind")
+
+
+def options_for(given: Mapping[str, Any]) -> dict[str, Option]:
+    """Return the options that an experiment of the kind of these may have."""
+    return options_of(kind_of(given).spec_for(given))
+
+
+@cache
+def typed() -> dict[str, Option]:
+    """Return all options that `ringleaf run` takes: the usual kind's, then what others add."""
+    found = options_of(usual().spec)
+    for kind in WORKLOADS.values():
+        if kind.is_typed:
+            added = options_of(kind.spec).items()
+            found |= {
+                name: each for name, each in added if each.flags and name not in found
+            }
+    return found

@@ -1,0 +1,113 @@
+"""Options in a YAML file, and the sweeps that it may ask for.
+
+topo: fattree
+algo: [ring, switchml]      # as typed: ring,switchml
+loss: [0, 0.1%]             # a run for each
+cases:                      # a run for each, times the runs above
+  - {hosts: 8}
+  - {hosts: 16, servers: 8}
+
+Some options make an experiment one of another kind (`ringleaf.experiments.workloads`): a list
+`jobs`, of training jobs; a `workload`, of a graph of work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.runs.request import kind_of, options_for
+from ringleaf.yaml_file import read_yaml
+
+CASES = "cases"
+
+MOST_RUNS = 10_000
+
+Case = dict[str, Any]
+"""The options of one run, as if typed; those of jobs may be lists."""
+
+
+def read_cases(path: Path, typed: Mapping[str, str] | None = None) -> list[Case]:
+    """Return the options of each run that a file asks for, as if typed.
+
+    Args:
+        path: The file.
+        typed: Options that override those of the file, and its sweeps.
+
+    Raises:
+        ConfigError: If the file can't be read, is not YAML, or has a key that is no option.
+    """
+    data = _load(path)
+    cases = data.pop(CASES, [{}])
+    if (
+        not isinstance(cases, list)
+        or not all(isinstance(case, dict) for case in cases)
+        or not cases
+    ):
+        raise ConfigError(f"spec {path}: {CASES} must be a list of mappings, got {cases!r:.80}")
+    valid = [*options_for(data | dict(typed or {})), CASES]
+    for key in (key for each in (data, *cases) for key in each):
+        choose(f"spec {path}", "option", str(key), valid)
+    whole = [data | case | dict(typed or {}) for case in cases]
+    count = sum(map(_count, whole))
+    if count > MOST_RUNS:
+        raise ConfigError(f"spec {path}: at most {MOST_RUNS} runs, got {count}; split it")
+    found: list[Case] = []
+    for case in (chosen for options in whole for chosen in expand(options)):
+        if case not in found:  # typed options may override those that cases differ by
+            found.append(case)
+    return found
+
+
+def swept(cases: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the options that differ between cases, in the order of options."""
+    names = options_for({name: case[name] for case in cases for name in case})
+    return [
+        name for name in names if any(case.get(name) != cases[0].get(name) for case in cases[1:])
+    ]
+
+
+def _load(path: Path) -> dict[str, Any]:
+    data = read_yaml(path, "spec")
+    if not isinstance(data, dict):
+        raise ConfigError(
+            f"spec {path}: must be a mapping like 'topo: fattree', got {type(data).__name__}"
+        )
+    return data
+
+
+def _lists_of(options: Mapping[str, Any]) -> Collection[str]:
+    """Return those options that are lists by themselves."""
+    kind = kind_of(options)
+    return kind.lists_of(kind.spec_for(options))
+
+
+def _count(options: Mapping[str, Any]) -> int:
+    """Return the number of runs that these options make."""
+    own = _lists_of(options)
+    return prod(len(v) for name, v in options.items() if isinstance(v, list) and name not in own)
+
+
+def expand(options: Mapping[str, Any]) -> Iterator[Case]:
+    """Yield options with a value each, for every combination of the listed ones."""
+    kind = kind_of(options)
+    own = _lists_of(options)
+    choices = [
+        value if isinstance(value, list) and name not in own else [value]
+        for name, value in options.items()
+    ]
+    for values in product(*choices):
+        yield {
+            name: value if name == kind.key else _as_typed(value)
+            for name, value in zip(options, values, strict=True)
+        }
+
+
+def _as_typed(value: Any) -> str:
+    if value is None:
+        return ""
+    return ",".join(str(v) for v in value) if isinstance(value, list) else str(value)

@@ -1,0 +1,144 @@
+"""Least times of an experiment's collectives: an algorithm's on its routes, and any algorithm's."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.cost import AlphaBeta
+from ringleaf.collectives.schedule import Collective, Schedule
+from ringleaf.collectives.sparse.stream import SPARSE_STREAM
+from ringleaf.experiments.bounds.bounds import Bounds
+from ringleaf.experiments.bounds.floor import Floor, Held, Task
+from ringleaf.experiments.checking.data import Inputs, whole
+from ringleaf.experiments.spec.kinds import DTYPES
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+from ringleaf.ina.registry import find_system
+from ringleaf.ina.systems import FORWARD
+from ringleaf.tensors import as_tensors
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+class Limits:
+    """The bounds and floors of one collective on a topology.
+
+    Args:
+        spec: The experiment.
+        collective: The collective that it measures.
+        graph: Its topology.
+        ranks: The number of ranks.
+    """
+
+    def __init__(
+        self, spec: CollectiveSpec, collective: Collective, graph: nx.Graph[str], ranks: int
+    ) -> None:
+        self._spec = spec
+        self._collective = collective
+        self._graph = graph
+        self._ranks = ranks
+
+    @property
+    def fabric(self) -> AlphaBeta:
+        """The fabric that schedules of this topology are built for."""
+        return self._bounds.fabric
+
+    @cached_property
+    def _bounds(self) -> Bounds:
+        return self._bounds_on(self._graph)
+
+    def _bounds_on(self, graph: nx.Graph[str]) -> Bounds:
+        spec = self._spec
+        return Bounds(
+            graph,
+            ecmp=spec.routes == "ecmp",
+            mtu_bytes=spec.mtu_bytes,
+            lanes=spec.lanes,
+            servers=spec.servers,
+            trees=spec.trees,
+            cc=spec.cc,
+        )
+
+    @cached_property
+    def _floor(self) -> Floor:
+        return Floor(self._bounds.ways, self._ranks)
+
+    @property
+    def _item_bytes(self) -> int:
+        return DTYPES[self._spec.dtype]
+
+    def expected_ps(self, schedule: Schedule, size_bytes: int) -> int:
+        """Return the time that a schedule of hosts is expected to take, by the cost model."""
+        return self._bounds.expected_ps(schedule, size_bytes, self._item_bytes)
+
+    def bound_ps(
+        self,
+        schedule: Schedule,
+        inputs: Inputs,
+        slots: int | None,
+        graph: nx.Graph[str] | None = None,
+    ) -> int:
+        """Return a schedule's least time.
+
+        Args:
+            schedule: The schedule that runs.
+            inputs: The ranks' inputs.
+            slots: Packets in flight of a worker of an aggregation system; None: there is none.
+            graph: Another topology; None: the experiment's.
+        """
+        bounds = self._bounds if graph is None else self._bounds_on(graph)
+        return bounds.least_ps(
+            schedule,
+            inputs.elements * self._item_bytes,
+            self._item_bytes,
+            is_float=self._spec.dtype == "float32",
+            moved_bytes=None if schedule.codec is None else _message_bytes(schedule, inputs),
+            inputs=whole(inputs) if inputs.is_kept else None,
+            slots=slots,
+        )
+
+    def floor_ps(self, algorithm: Algorithm, schedule: Schedule, inputs: Inputs) -> int:
+        """Return the least time of any algorithm with the same adders: switches, or only hosts."""
+        if self._is_coded(algorithm, schedule):
+            return self.latency_ps  # an element may take less than a bit
+        size_bytes = inputs.elements * self._item_bytes
+        return self._floor.least_ps(
+            Task(
+                self._collective,
+                inputs.elements,
+                self._item_bytes,
+                Held.dense(self._ranks, size_bytes)
+                if not inputs.is_kept
+                else Held.of(whole(inputs)),
+                hosts_add=self._hosts_add(algorithm),
+                root=schedule.root,
+            )
+        )
+
+    @property
+    def latency_ps(self) -> int:
+        """The least time of the collective, if data take none."""
+        return self._floor.least_ps(
+            Task(self._collective, 0, 0, Held.dense(self._ranks, 0), hosts_add=False)
+        )
+
+    def _is_coded(self, algorithm: Algorithm, schedule: Schedule) -> bool:
+        """Return whether an element of a message may be smaller than in the tensor."""
+        if algorithm.in_network and find_system(algorithm.name).compress:
+            return True
+        return schedule.codec not in (None, SPARSE_STREAM)
+
+    def _hosts_add(self, algorithm: Algorithm) -> bool:
+        """Return whether only hosts add, as switches just forward."""
+        if not algorithm.in_network:
+            return True
+        return find_system(algorithm.name).program(self._spec.lanes) == FORWARD
+
+
+def _message_bytes(schedule: Schedule, inputs: Inputs) -> list[int]:
+    """Return the size of each message of a schedule whose codec decides it."""
+    from ringleaf.collectives.oracle import message_bytes  # loads torch
+
+    return message_bytes(schedule, as_tensors(whole(inputs)))

@@ -1,0 +1,57 @@
+"""Parts of a page that only collectives have: bounds, links' loads, and words that it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from html import escape
+
+from ringleaf.experiments.records.page.document import figure
+from ringleaf.experiments.workloads.collective import explained
+from ringleaf.experiments.workloads.collective.link_figures import MAP
+from ringleaf.experiments.workloads.collective.results import CollectiveResults, largest_bytes
+from ringleaf.shipped import PAGE
+from ringleaf.units import format_size
+
+_CAPTIONS = {
+    "links": (
+        "Link utilisation over time",
+        "At the largest size. One row per direction of each link, from hosts up, then down; "
+        "the dotted line is the end.",
+    ),
+    "utilisation": (
+        "Utilisation of links",
+        "At the largest size, by kind of link: this topology has too many to draw each.",
+    ),
+}
+
+
+def sections(results: CollectiveResults, svgs: Mapping[str, str]) -> Iterator[str]:
+    """Yield them, as HTML."""
+    yield from explained.as_html(results, svgs)
+    yield from _inside(results, svgs)
+    yield "<h2>How to read this</h2>"
+    yield (PAGE / "glossary.html").read_text(encoding="utf-8")
+
+
+def _inside(results: CollectiveResults, svgs: Mapping[str, str]) -> Iterator[str]:
+    """Yield the section on how busy links were, over time and on the topology."""
+    if "links" not in svgs:
+        return
+    yield f"<h2>Inside the network, at {format_size(largest_bytes(results))}</h2>"
+    yield from (figure(svgs[name], *said) for name, said in _CAPTIONS.items() if name in svgs)
+    maps = {name.removeprefix(MAP): svg for name, svg in svgs.items() if name.startswith(MAP)}
+    if not maps:
+        return
+    yield (
+        '<p class="soft">How busy each direction of each link was, until the end: a picture grows '
+        "when you click it.</p>"
+    )
+    yield '<div class="figures">'
+    for algo, svg in maps.items():
+        alt = f"{results.topology}, each link coloured by its utilisation by {algo}"
+        svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(alt)}"', 1)
+        yield (
+            '<figure class="map" onclick="this.classList.toggle(\'wide\')">'
+            f"{svg}<figcaption>{escape(algo)}</figcaption></figure>"
+        )
+    yield "</div>"

@@ -1,0 +1,326 @@
+"""The results of collectives: a row for each algorithm at each size, and links' loads."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ringleaf.experiments.explain.findings import Explained, file_of
+from ringleaf.experiments.records import columns, drops, link_use
+from ringleaf.experiments.records.columns import Column, as_us, fixed
+from ringleaf.experiments.records.drops import Key
+from ringleaf.experiments.records.folder import RunFolder, write_bytes, write_text
+from ringleaf.experiments.records.page.facts import Fact
+from ringleaf.experiments.records.pauses import Counted
+from ringleaf.experiments.records.results import Results, common
+from ringleaf.experiments.records.table import network_lines, row_name, wrong_line
+from ringleaf.experiments.workloads.collective import table
+from ringleaf.topologies.kinds import LinkKind, reference
+from ringleaf.units import format_size, format_time
+
+if TYPE_CHECKING:
+    import torch
+
+SERIES = "links.npz"
+_SAID = ("collective", "topology", "ranks", "switches", "injection_bps", "options", "versions")
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveRow:
+    """One row of the results: one algorithm at one size."""
+
+    algo: str
+    size_bytes: int  # of each rank's tensor
+    count: int  # its elements
+    dtype: str
+    redop: str
+    time_ps: int  # by the run's clock, from start to the last rank's end
+    algbw_gb_s: float  # size / time, 10^9 bytes/s
+    busbw_gb_s: float  # algbw x the collective's factor
+    bound_ps: int  # least time of this algorithm on the routes it got
+    bound_percent: float  # bound / time
+    floor_ps: int  # least time of any algorithm with the same adders, hosts or switches
+    floor_percent: float  # floor / time
+    wrong: int | None  # elements, over all ranks, that differ from the collective's demand
+    wire_bytes: int  # that the busiest rank sent, headers included
+    retransmissions: int
+    drops: int  # packets that found a queue full
+    lost: int  # packets that links lost
+    packet_hops: int  # arrivals of packets anywhere
+    events: int
+    limit: str = ""  # live: the part without processor time left, so links were not the limit
+    reason: str = ""  # why the first wrong element is wrong
+    skipped_percent: float = 0.0  # of steps, or of elements: they were not simulated
+    error_percent: float = 0.0  # what the time may be wrong by, because of that
+    skipping: str = ""  # if it was asked for: what was skipped, or why nothing was
+    choice: str = ""  # by an algorithm that chooses: the one it has chosen
+    expected_ps: int | None = None  # the time that the cost model gives for it
+    pauses: int = 0  # times that a port asked the other end to pause a class
+    trims: int = 0  # packets that found a queue full, and went on without their payload
+    error: float | None = None  # of switches' sums: the greatest, of the magnitudes added up
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSeries:
+    """The bytes that each direction of each link carried, per bin of time."""
+
+    bin_ps: int
+    links: tuple[tuple[str, str], ...]  # (from, to)
+    size_bytes: npt.NDArray[np.int64]  # (links, bins)
+
+
+def bandwidth(gb_s: float) -> str:
+    """Return a bandwidth in 10^9 bytes/s with two significant digits, however small it is."""
+    if gb_s >= 0.1:
+        return f"{gb_s:.2f}"
+    return f"{gb_s:.4f}" if gb_s >= 0.001 else f"{gb_s:.1e}"
+
+
+COLUMNS = (
+    Column("algo", "algo", width=15, is_swept=True),
+    Column("size_bytes", "size", "B", 10, on_page=format_size, is_swept=True),
+    Column("count", "count", "elem", 9),
+    Column("dtype", "type", width=7),
+    Column("redop", "redop", width=5),
+    Column("time_ps", "time", "us", 10, as_us, is_swept=True),
+    Column("algbw_gb_s", "algbw", "GB/s", 7, bandwidth),
+    Column("busbw_gb_s", "busbw", "GB/s", 7, bandwidth),
+    Column("bound_ps", "bound", "us", 10, as_us),
+    Column("bound_percent", "%bound", width=6, show=fixed(1), is_share=True, is_swept=True),
+    Column("floor_ps", "floor", "us", 10, as_us),
+    Column("floor_percent", "%floor", width=6, show=fixed(1), is_share=True),
+    Column("wrong", "#wrong", width=6, is_swept=True),
+    Column("error", "relerr", width=7, show=lambda error: f"{error:.1e}"),
+    Column("wire_bytes", "wireB/rank", "B", 10),
+    Column("retransmissions", "retx", width=5, is_swept=True),
+)
+
+DROPS = Column("drops", "drops", width=5)
+"""A column that sweeps have, too."""
+
+_SIZES = {
+    "time": (
+        "Time against size",
+        "Lower is better. Dashed: the least time each algorithm could take here; thin: that "
+        "any could take in which the same add.",
+    ),
+    "busbw": (
+        "Bus bandwidth against size",
+        "Higher is better. Aggregation in switches may exceed the link rate: see busbw below.",
+    ),
+}
+_ONE_SIZE = {
+    "time": ("Time", "Lower is better. The line across a bar: the least time it could take here."),
+    "busbw": (
+        "Bus bandwidth",
+        "Higher is better. Aggregation in switches may exceed the link rate: see busbw below.",
+    ),
+}
+
+
+@dataclass(kw_only=True)
+class CollectiveResults(Results):
+    """The results of algorithms of one collective, each at some sizes."""
+
+    kind = "collective"
+    row = CollectiveRow
+    files = (SERIES, drops.FILE, link_use.FILE)
+    spare = (
+        *("redop", "dtype", "count", "floor_ps", "bound_ps", "floor_percent"),
+        *("bound_percent", "wire_bytes", "algbw_gb_s", "busbw_gb_s", "retransmissions"),
+    )
+    collective: str
+    topology: str
+    ranks: int
+    switches: int
+    injection_bps: list[int]  # least and most of any host, all its ports together
+    links: list[LinkKind]
+    options: dict[str, Any]
+    versions: dict[str, str]
+    series: dict[Key, LinkSeries] = field(default_factory=dict)
+    tensors: dict[Key, list[torch.Tensor]] = field(default_factory=dict)  # not in files
+    explained: dict[Key, Explained] = field(default_factory=dict)
+
+    @property
+    def reference(self) -> LinkKind:
+        """The links whose rate bandwidths are compared with: the hosts' own."""
+        return reference(self.links)
+
+    @property
+    def title(self) -> str:
+        """The title of the page."""
+        return f"{self.collective.capitalize()} of {self.ranks} ranks on {self.topology}"
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """The columns; the first is as wide as the longest name, errors are of switches' sums."""
+        left_out = () if table.has_switch_sums(self.options) else ("error",)
+        kept = (each for each in COLUMNS if each.name not in left_out)
+        return columns.widened(kept, {"algo": self.options["algos"]})
+
+    @property
+    def cpu_bound(self) -> str:
+        """A note on algorithms whose live times the machine limited, not the links, and a remedy.
+
+        Empty if there are none.
+        """
+        slow = list(dict.fromkeys(row.algo for row in self.rows if row.limit))
+        if not slow:
+            return ""
+        return (
+            f"{', '.join(slow)} had no processor time left, so their times are this machine's; "
+            f"slower links leave more: SCALE={10 * self.options['scale']}"
+        )
+
+    def counts(self) -> Mapping[Key, Counted]:
+        """Return the rows, which count pauses, trims and drops."""
+        return {(row.algo, row.size_bytes): row for row in self.rows}
+
+    def places(self) -> Mapping[Key, str]:
+        """Return the rows of the largest size."""
+        return {key: row_name(key) for key in self.uses if key[1] == largest_bytes(self)}
+
+    def foot(self) -> Iterator[str]:
+        """Yield the lines below the table: whether all is right, and which was fastest."""
+        if self.wrong is None:
+            yield f"{wrong_line(None)} (data=none); schedules were"
+        else:
+            yield wrong_line(self.wrong)
+        yield from table.reasons(self.rows)
+        yield from table.remarks(self.rows)
+        for key, found in self.explained.items():
+            yield f"{row_name(key)}: {table.beyond(found)}"
+        if self.cpu_bound:
+            yield self.cpu_bound
+        yield from network_lines(self)
+        if self.rows:
+            yield table.fastest(self.rows)
+
+    def facts(self) -> Iterator[Fact]:
+        """Yield which algorithm was fastest, and by how much."""
+        if self.cpu_bound:
+            yield Fact("CPU-bound", self.cpu_bound, "bad")
+        if not self.rows:
+            return
+        first, *others = table.by_time(self.rows)
+        time = format_time(first.time_ps).replace("us", "µs")
+        yield Fact(first.algo, f"fastest at {format_size(first.size_bytes)}, {time}")
+        for other in others[:1]:
+            ratio = other.time_ps / first.time_ps
+            yield Fact(f"{ratio:.2f} times", f"as fast as {other.algo}, the next")
+        hops = sum(row.packet_hops for row in self.rows)
+        yield Fact(f"{hops:,}", "packets carried over links, one by one")
+
+    def mark(self, row: CollectiveRow) -> str:
+        """Return whether a row is wrong, or the best of its size."""
+        if row.wrong:
+            return "wrong"
+        times = [each.time_ps for each in self.rows if each.size_bytes == row.size_bytes]
+        return "best" if len(times) > 1 and row.time_ps == min(times) else ""
+
+    @property
+    def captions(self) -> Mapping[str, tuple[str, str]]:
+        """Titles and captions of the first figures, which are others if there is one size."""
+        return _ONE_SIZE if is_one_size(self) else _SIZES
+
+    def sections(self, svgs: Mapping[str, str]) -> Iterator[str]:
+        """Yield why rows took longer than their bounds, links' loads, and how to read it all."""
+        from ringleaf.experiments.workloads.collective import page
+
+        yield from page.sections(self, svgs)
+
+    def tasks(self, folder: Path) -> dict[str, Callable[[Path], str]]:
+        """Return functions that draw the figures."""
+        from ringleaf.experiments.workloads.collective.figures import tasks
+
+        return tasks(self, folder)
+
+    def plain(self) -> dict[str, Any]:
+        """Return a description of the run: its workload, options, topology and links."""
+        links = [
+            {name: value for name, value in asdict(each).items() if value is not None}
+            for each in self.links
+        ]
+        return {name: getattr(self, name) for name in _SAID} | {"links": links}
+
+    def keep(self, folder: RunFolder) -> None:
+        """Write the links' loads; an incomplete run's are as good."""
+        folder.keep(partial(self._write_series, folder.path / SERIES))
+
+    def _write_series(self, path: Path) -> None:
+        arrays: dict[str, Any] = {}
+        for (algo, size_bytes), series in self.series.items():
+            arrays["links"] = np.array(series.links)
+            arrays[f"{algo}.{size_bytes}.bin_ps"] = np.array(series.bin_ps)
+            arrays[f"{algo}.{size_bytes}.bytes"] = series.size_bytes
+        packed = io.BytesIO()
+        np.savez_compressed(packed, **arrays)
+        write_bytes(path, packed.getvalue())
+
+
+def largest_bytes(results: CollectiveResults) -> int:
+    """Return the largest size."""
+    return max((row.size_bytes for row in results.rows), default=0)
+
+
+def algorithms(results: CollectiveResults) -> list[str]:
+    """Return the run's algorithms, in the order of their rows."""
+    return list(dict.fromkeys(row.algo for row in results.rows))
+
+
+def rows_of(results: CollectiveResults, algo: str) -> list[CollectiveRow]:
+    """Return an algorithm's rows, by size."""
+    own = (row for row in results.rows if row.algo == algo)
+    return sorted(own, key=lambda row: row.size_bytes)
+
+
+def is_one_size(results: CollectiveResults) -> bool:
+    """Return whether all rows have the same size, so that nothing can be drawn against size."""
+    return len({row.size_bytes for row in results.rows}) == 1
+
+
+def read_results(folder: Path, summary: Mapping[str, Any]) -> CollectiveResults:
+    """Load the results of a run from its directory, given its summary."""
+    rows = [CollectiveRow(**row) for row in summary["rows"]]
+    found = CollectiveResults(
+        **common(folder, summary),
+        **{name: summary[name] for name in _SAID},
+        links=[LinkKind(**each | {"joins": tuple(each["joins"])}) for each in summary["links"]],
+        rows=rows,
+        series=_read_series(folder / SERIES),
+    )
+    for row in rows:
+        path = folder / file_of(row.algo, row.size_bytes)
+        if path.exists():
+            plain = json.loads(path.read_text(encoding="utf-8"))
+            found.explained[row.algo, row.size_bytes] = Explained.read(plain)
+    return found
+
+
+def write_explained(folder: Path, found: Explained) -> None:
+    """Write where a row's time went."""
+    path = folder / file_of(found.algo, found.size_bytes)
+    path.parent.mkdir(exist_ok=True)
+    write_text(path, json.dumps(found.plain(), separators=(",", ":")) + "\n")
+
+
+def _read_series(path: Path) -> dict[Key, LinkSeries]:
+    if not path.exists():
+        return {}
+    with np.load(path) as arrays:
+        names = [name.removesuffix(".bytes") for name in arrays.files if name.endswith(".bytes")]
+        links = tuple((str(a), str(b)) for a, b in arrays["links"]) if names else ()
+        return {
+            (name.rpartition(".")[0], int(name.rpartition(".")[2])): LinkSeries(
+                int(arrays[f"{name}.bin_ps"]), links, arrays[f"{name}.bytes"]
+            )
+            for name in names
+        }

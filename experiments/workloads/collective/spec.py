@@ -1,0 +1,230 @@
+"""Experiments whose workload is a collective: algorithms, each at some sizes."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, Any, Self
+
+from pydantic import model_validator
+
+from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
+from ringleaf.collectives.registry import ALGORITHMS as KNOWN
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.kinds import DATA, DTYPES, NONE, RANDOM, Text, option
+from ringleaf.experiments.spec.network import MAX_HOSTS, VIRTUAL, NetworkSpec
+from ringleaf.units import parse_size
+
+ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
+"""The algorithms that are compared by default."""
+
+GIVEN, TOPOLOGY, SHUFFLED = RANK_ORDERS = ("given", "topology", "random")
+"""The orders in which ranks take the parts of a schedule."""
+
+_SWEEP = {"smallest": "min", "largest": "max", "factor": "factor"}
+
+_As = Annotated[str, Text(lambda text, where: text)]  # as it was typed
+_Compressor = Annotated[str, kinds.checked(lambda text, where: text and parse_compressor(text))]
+
+
+def _sizes(text: str, where: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(","))
+
+
+class CollectiveSpec(NetworkSpec):
+    """An experiment with a collective, every value checked and every default filled in."""
+
+    algos: Annotated[
+        tuple[str, ...],
+        kinds.several_of("algorithm", KNOWN, shown=False, files=KNOWN.files),
+    ] = option(
+        ",".join(ALGORITHMS),
+        "Algorithms of one collective, or files with schedules, separated by commas: "
+        f"{', '.join(KNOWN)}",
+        flags="--algo",
+        name="algo",
+    )
+    sizes: Annotated[tuple[str, ...] | None, Text(_sizes, listed=True, empty=True)] = option(
+        "", "Bytes per rank: 4MiB, 64K; several sizes: 1K,1M", flags="--size", name="size"
+    )
+    smallest: _As = option(
+        "1K", "Smallest size of the sweep (nccl-tests' -b)", flags="--min -b", name="min"
+    )
+    largest: _As = option("16M", "Largest size of the sweep (-e)", flags="--max -e", name="max")
+    factor: Annotated[int, kinds.whole(2)] = option(
+        "4", "Factor from one size of the sweep to the next (-f)", flags="--factor -f"
+    )
+    servers: Annotated[int, kinds.whole(0, MAX_HOSTS)] = option(
+        "0",
+        "Number of servers: the last of the hosts, which have no rank and help the others",
+        flags="--servers",
+    )
+    rank_order: Annotated[str, kinds.one_of("rank order", RANK_ORDERS)] = option(
+        GIVEN,
+        "Order of ranks on a ring or tree. given: by number; topology: neighbours are near one "
+        "another, by the graph; random: by the seed",
+        flags="--rank-order",
+    )
+    dtype: Annotated[str, kinds.one_of("element type", DTYPES)] = option(
+        "float32", "Element type of the tensors: float32 or int32", flags="--dtype"
+    )
+    data: Annotated[str, kinds.one_of("data", DATA)] = option(
+        RANDOM,
+        "Data of the tensors: random; or none: sizes only, nothing is added up or checked",
+        flags="--data",
+    )
+    density: kinds.Share = option(
+        "100%", "Share of each rank's elements that are not zero: 1%", flags="--density"
+    )
+    cluster: Annotated[int, kinds.whole(1)] = option(
+        "1",
+        "Length of each run of non-zero elements; 1: elements are placed at random",
+        flags="--cluster",
+    )
+    overlap: kinds.Share = option(
+        "0%",
+        "Share of the runs of non-zero elements that are at the same place on all ranks: 50%",
+        flags="--overlap",
+    )
+    compress: _Compressor = option(
+        "",
+        "Compressor of each rank's tensor, whose codec writes messages: topk:1%, qsgd:127, "
+        f"...: {', '.join(COMPRESSORS)}",
+        flags="--compress",
+    )
+    skip: kinds.Share = option(
+        "0%",
+        "Skip what repeats, a ring's steps or slots of switches that add, once times differ by no "
+        "more than this: 0.1%; default: every packet is simulated. Hosts add up all data the same",
+        flags="--skip",
+    )
+    explain: kinds.Yes = option(
+        "no",
+        "Explain each row: where its time beyond the bound went, and messages over time "
+        "(docs/why.md). One thread simulates then",
+        flags="--explain",
+    )
+    slots: kinds.AnyCount = option(
+        "",
+        "Slots, or packets in flight, per worker; default: as many as the links need",
+        flags="--slots",
+    )
+
+    @cached_property
+    def sizes_bytes(self) -> tuple[int, ...]:
+        """The sizes: those given, or from the smallest to the largest."""
+        if self.sizes is not None:
+            return tuple(self._size("size", text) for text in self.sizes)
+        size, last = self._size("min", self.smallest), self._size("max", self.largest)
+        if last < size:
+            raise ConfigError(f"max: must not be below min ({self.smallest}), got {self.largest!r}")
+        found = []
+        while size <= last:
+            found.append(size)
+            size *= self.factor
+        return tuple(found)
+
+    def _size(self, where: str, text: str) -> int:
+        size_bytes, unit_bytes = parse_size(text, where), DTYPES[self.dtype]
+        if size_bytes < unit_bytes or size_bytes % unit_bytes:
+            raise ConfigError(
+                f"{where}: must be whole elements of {unit_bytes} bytes and at least one, "
+                f"got {text!r}"
+            )
+        return size_bytes
+
+    @model_validator(mode="after")
+    def _check_sizes(self) -> Self:
+        swept = [name for field, name in _SWEEP.items() if field in self.model_fields_set]
+        if self.sizes is not None and swept:
+            raise ConfigError(
+                f"size: can't go with {', '.join(swept)}, got {','.join(self.sizes)!r}; give either"
+            )
+        self.sizes_bytes  # noqa: B018 - which says what is wrong with them
+        return self
+
+    @property
+    def has_data(self) -> bool:
+        """Whether tensors have contents, which are checked in the end."""
+        return self.data != NONE
+
+    @model_validator(mode="after")
+    def _check_data(self) -> Self:
+        if self.has_data:
+            return self
+        needing = [
+            f"algo={name}" for name in self.algos if KNOWN[name].in_network or KNOWN[name].method
+        ]
+        needing += ["density"] * (self.density < 1) + ["compress"] * bool(self.compress)
+        needing += [f"net={self.net}"] * (self.net != VIRTUAL)
+        if needing:
+            raise ConfigError(
+                f"data: can't be none with {needing[0]}, got {self.data!r}; take data={RANDOM}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_compress(self) -> Self:
+        if not self.compress or self.dtype == "float32":
+            return self
+        if not getattr(parse_compressor(self.compress), "takes_integers", True):
+            raise ConfigError(
+                f"compress: {self.compress} needs elements of type float32, got {self.dtype!r}; "
+                "leave out dtype"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_methods(self) -> Self:
+        methods = [name for name in self.algos if KNOWN[name].method is not None]
+        given = [("dtype", self.dtype)] if self.dtype != "float32" else []
+        given += [(name, value) for name in ("compress", "skip") if (value := getattr(self, name))]
+        if methods and given:
+            name, value = given[0]
+            raise ConfigError(
+                f"{name}: can't go with algo={methods[0]}, which chooses elements of type float32 "
+                f"itself, got {value!r}; leave it out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_skip(self) -> Self:
+        if not self.skip:
+            return self
+        asked = [name for name in ("loss", "duplicate", "reorder") if getattr(self, name)]
+        asked += ["cross_traffic"] * (self.cross_traffic is not None)
+        asked += ["pcap"] * self.pcap + ["record"] * (self.record is not None)
+        asked += [f"net={self.net}"] * (self.net != VIRTUAL) + ["ecn"] * self.ecn.is_random
+        if asked:
+            raise ConfigError(
+                f"skip: steps do not repeat, or are wanted whole, with {asked[0]}, got "
+                f"{self.skip:.3%}; leave out either"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_explain(self) -> Self:
+        if not self.explain:
+            return self
+        if self.net != VIRTUAL:
+            raise ConfigError(
+                f"explain: needs the packets' times in virtual time, got net={self.net!r}; "
+                f"take net={VIRTUAL}"
+            )
+        methods = [name for name in self.algos if KNOWN[name].method is not None]
+        if methods:
+            raise ConfigError(
+                f"explain: tells of one exchange, got algo={methods[0]}, which has several; "
+                "leave out either"
+            )
+        if self.skip:
+            raise ConfigError(
+                f"explain: needs all packets, got skip={self.skip:.3%}; leave out either"
+            )
+        return self
+
+    def plain(self) -> dict[str, Any]:
+        """Return the spec as for JSON, with sizes in bytes."""
+        typed = ("sizes", "smallest", "largest", "factor")
+        found = {name: value for name, value in super().plain().items() if name not in typed}
+        return found | {"sizes_bytes": list(self.sizes_bytes)}

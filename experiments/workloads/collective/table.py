@@ -1,0 +1,135 @@
+"""Lines above and below the table, in the style of nccl-tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.registry import SYSTEMS
+from ringleaf.collectives.sparse.algorithm import names_sparse
+from ringleaf.experiments.bounds.busbw import busbw_formula
+from ringleaf.experiments.explain.findings import TITLES, Explained
+from ringleaf.experiments.programs.names import is_path
+from ringleaf.experiments.records.conditions import (
+    conduct,
+    injection,
+    inside_nodes_of,
+    unlike_hardware,
+)
+from ringleaf.topologies.kinds import LinkKind, describe
+from ringleaf.topologies.registry import notes
+from ringleaf.units import PS_PER_US, format_size
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.workloads.collective.results import CollectiveRow
+    from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+
+FAR = 0.01
+"""The error of a sum, of the magnitudes that were added, from which on the table warns of it."""
+
+
+def about(
+    spec: CollectiveSpec,
+    what: str,
+    links: Sequence[LinkKind],
+    injection_bps: Sequence[int],
+) -> Iterator[str]:
+    """Yield lines on a run: `what` it is, the network's links, and what is unusual."""
+    yield f"{what}, {describe(links)}"
+    yield f"{conduct(spec, lossy=any(each.loss for each in links))}; seed {spec.seed}"
+    yield f"{inside_nodes_of(spec)}; {injection(*injection_bps)}"
+    yield from unlike_hardware(vars(spec))
+    yield from notes(spec.topo)
+    if spec.cross_traffic:
+        yield f"hosts also send the packets of {spec.cross_traffic}"
+    if is_path(spec.program):
+        yield f"switches run {spec.program}"
+    yield from _sparsity(spec)
+
+
+def explained(options: Mapping[str, Any], collective: Collective) -> Iterator[str]:
+    """Yield lines that explain the columns."""
+    error = (
+        "; relerr: error of switches' sums, of what they add" if has_switch_sums(options) else ""
+    )
+    yield f"algbw = size/time; busbw = algbw x {busbw_formula(collective)}{error}"
+    yield "bound: least time of this algorithm here; floor: of any, with the same adders"
+
+
+def has_switch_sums(options: Mapping[str, Any]) -> bool:
+    """Return whether switches add, which round."""
+    return any(name in SYSTEMS for name in options["algos"])
+
+
+def _sparsity(spec: CollectiveSpec) -> Iterator[str]:
+    """Yield a line on sparsity, compression and servers, if there are any of them."""
+    said = []
+    if spec.density != 1:
+        said.append(
+            f"{100 * spec.density:g} % of the elements are not zero, in runs of {spec.cluster}, "
+            f"{100 * spec.overlap:g} % of them the same on all ranks"
+        )
+    lossy = [name for name in spec.algos if names_sparse(name)]
+    if lossy:
+        said.append(f"{', '.join(lossy)}: sums of chosen elements, judged by their own definition")
+    if spec.compress:
+        said.append(f"compressed by {spec.compress}")
+    if spec.servers:
+        said.append(f"{spec.servers} more hosts are servers")
+    if said:
+        yield "; ".join(said)
+
+
+def reasons(rows: Iterable[CollectiveRow]) -> Iterator[str]:
+    """Yield for each wrong algorithm the reason why it was wrong at the first such size."""
+    found: dict[str, list[CollectiveRow]] = {}
+    for row in rows:
+        if row.reason:
+            found.setdefault(row.algo, []).append(row)
+    for algo, (first, *others) in found.items():
+        more = f" (and at {len(others)} more)" if others else ""
+        yield f"{algo} at {format_size(first.size_bytes)}{more}: {first.reason}"
+
+
+def remarks(rows: Sequence[CollectiveRow]) -> Iterator[str]:
+    """Yield what is to be said of rows: values rounded away, what was skipped, what was chosen."""
+    for row in rows:
+        if row.error is not None and row.error >= FAR:
+            yield (
+                f"{_name(row)}: an element is off by {100 * row.error:.2g} % of what was added "
+                "up, as switches add integers, and small values are rounded away; scale the "
+                "tensor (docs/aggregation.md)"
+            )
+    for row in rows:
+        if row.skipping:
+            yield f"{_name(row)}: {row.skipping}"
+        if row.expected_ps is not None:
+            time = f"{row.expected_ps / PS_PER_US:.2f} us"
+            yield f"{_name(row)}: {row.choice}, expected to take {time}"
+
+
+def _name(row: CollectiveRow) -> str:
+    return f"{row.algo} at {format_size(row.size_bytes)}"
+
+
+def beyond(found: Explained) -> str:
+    """Return a phrase on the time beyond a bound: `2.7 us over its bound: latency 2.7`."""
+    over_us = (found.time_ps - found.bound.time_ps) / PS_PER_US
+    parts = sorted(found.lost_ps.items(), key=lambda part: -part[1])
+    told = [f"{TITLES[name]} {time_ps / PS_PER_US:.2f}" for name, time_ps in parts if time_ps]
+    return f"{over_us:.2f} us over its bound{': ' if told else ''}{', '.join(told)}"
+
+
+def by_time(rows: Sequence[CollectiveRow]) -> list[CollectiveRow]:
+    """Return the rows of the largest size, the fastest first."""
+    size = max(row.size_bytes for row in rows)
+    return sorted((row for row in rows if row.size_bytes == size), key=lambda row: row.time_ps)
+
+
+def fastest(rows: Sequence[CollectiveRow]) -> str:
+    """Return a line on which algorithm was fastest at the largest size."""
+    first, *others = by_time(rows)
+    times = ", ".join(f"{row.algo} {row.time_ps / first.time_ps:.2f}" for row in others)
+    slower = f"; times as long: {times}" if times else ""
+    return f"fastest at {format_size(first.size_bytes)}: {first.algo}{slower}"

@@ -1,0 +1,158 @@
+"""Lines above and below the table of a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ringleaf.experiments.records.conditions import (
+    conduct,
+    injection,
+    inside_nodes_of,
+    unlike_hardware,
+)
+from ringleaf.experiments.records.table import wrong_line
+from ringleaf.experiments.spec.kinds import NONE
+from ringleaf.experiments.workloads.graph.messages import PERCENTILES
+from ringleaf.experiments.workloads.graph.names import FLOWS, LLM
+from ringleaf.hosts.workload.graph import Kind
+from ringleaf.hosts.workload.llm.pipeline import bubble
+from ringleaf.topologies.injection import injections_bps
+from ringleaf.topologies.kinds import describe, link_kinds
+from ringleaf.topologies.registry import notes
+from ringleaf.units import PS_PER_MS, PS_PER_US, format_size, format_time
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
+    from ringleaf.experiments.workloads.graph.results import WorkResults
+    from ringleaf.experiments.workloads.graph.slowdown import Bin
+
+NOTES = (
+    "size: bytes that each rank brings in; time: on the wire, on average; wait: from the first "
+    "rank's arrival to the start; exposed: of a rank's iteration, while it computes nothing",
+)
+
+
+def about(experiment: WorkExperiment) -> list[str]:
+    """Return lines on the workload and the network it runs on."""
+    spec, graph = experiment.spec, experiment.matched.graph
+    kinds = [node.kind for _, node in graph.nodes()]
+    computing = kinds.count(Kind.COMPUTE)
+    return [
+        f"{graph.name}, {len(graph.ranks)} ranks on {experiment.graph.graph['name']}, "
+        f"{describe(link_kinds(experiment.graph))}; {spec.placement}",
+        f"{conduct(spec)}; seed {spec.seed}",
+        *(_model(experiment) if spec.workload == LLM else ()),
+        f"{computing} computations, {len(experiment.matched.meetings)} meetings of ranks; "
+        f"{_data(experiment)}",
+        *_messages_leave(experiment),
+        f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
+        *unlike_hardware(vars(spec)),
+        *notes(spec.topo),
+        *graph.notes,
+    ]
+
+
+def _messages_leave(experiment: WorkExperiment) -> Iterator[str]:
+    """Yield a line that says when messages leave, if there are any but flows."""
+    are_flows = experiment.spec.workload == FLOWS
+    if are_flows or all(each.call is not None for each in experiment.matched.meetings):
+        return
+    limit = experiment.spec.eager_limit
+    if limit is None:
+        yield "messages leave when senders have reached them (eager), and wait where they arrive"
+    else:
+        yield (
+            f"messages of up to {format_size(limit)} leave when senders have reached them (eager), "
+            "longer ones when both ranks have (rendezvous)"
+        )
+
+
+def _model(experiment: WorkExperiment) -> Iterator[str]:
+    """Yield lines on a model's sizes and division; what is left out is said."""
+    sizes, split = experiment.spec.model_sizes()
+    experts = f", {sizes.experts} experts of which {sizes.topk} work" if sizes.experts else ""
+    yield (
+        f"{sizes.layers} layers of {sizes.hidden}{experts}: {sizes.parameters / 1e9:.2f} billion "
+        f"parameters, without embedding and head; sequences of {sizes.sequence}; a rank computes "
+        f"{split.flops / 1e12:g} TFLOP/s"
+    )
+    chunks = f" with {split.chunks} chunks" if split.chunks > 1 else ""
+    parts = f" in {split.expert_parts} parts" if split.expert_parts > 1 else ""
+    yield (
+        f"TP {split.tp}, CP {split.cp}, DP {split.dp} (EP {split.ep}{parts}), PP {split.pp}; "
+        f"{split.micro_batches} micro-batches of {split.micro_batch}, {split.schedule}{chunks}, "
+        f"ZeRO {split.zero}; bubble by formula "
+        f"{100 * bubble(split.schedule, split.pp, split.micro_batches, split.chunks):.2f} %"
+    )
+    whole = sizes.layers // split.stages
+    if 0 < split.layers_per_stage < whole:
+        yield (
+            f"ONLY {split.layers_per_stage} of {whole} layers per stage are simulated: times are "
+            "of such a model, not of the whole one"
+        )
+
+
+def _data(experiment: WorkExperiment) -> str:
+    return (
+        "messages have sizes only"
+        if experiment.data == NONE
+        else "random data, and all results are checked"
+    )
+
+
+def results(done: WorkResults) -> Iterator[str]:
+    """Yield lines on what a replay has come to."""
+    yield (
+        f"iteration: {format_time(done.iteration_ps)}; of a rank's time: computing "
+        f"{100 * done.share('compute_ps'):.1f} %, exposed communication "
+        f"{100 * done.share('exposed_ps'):.1f} %, idle {100 * done.share('idle_ps'):.1f} %"
+    )
+    yield f"bubble: idle time is {100 * done.bubble:.1f} % of the rest"
+    if done.wrong is None:
+        yield "nothing was checked, as messages had sizes only"
+    else:
+        yield wrong_line(done.wrong)
+    if done.reason:
+        yield done.reason
+    yield from _messages(done)
+    yield from _slowdown(done.slowdown)
+    yield (
+        f"fullest queue {format_size(done.peak_queue_bytes)}; {done.retransmissions} "
+        f"packets sent again"
+    )
+    if done.virtual_ps is not None:
+        late, most = ((each or 0) / PS_PER_MS for each in (done.late_ps, done.most_late_ps))
+        yield (
+            f"in virtual time the iteration takes {format_time(done.virtual_ps)}; live, it "
+            f"takes {done.iteration_ps / max(done.virtual_ps, 1):.2f} times that"
+        )
+        yield (
+            f"hosts began {late:.2f} ms after the coordinator's decisions on average, "
+            f"{most:.2f} ms at most"
+        )
+
+
+def _messages(done: WorkResults) -> Iterator[str]:
+    """Yield a line on the times of messages, if there are any."""
+    found = done.messages.percentiles_ps()
+    if found:
+        times = ", ".join(
+            f"p{percent:g} {time_ps / PS_PER_US:.2f}"
+            for percent, time_ps in zip(PERCENTILES, found, strict=True)
+        )
+        yield (
+            f"{len(done.messages.table)} messages: {times} us; Jain's fairness of the largest "
+            f"{done.messages.fairness():.3f}"
+        )
+
+
+def _slowdown(bins: Sequence[Bin]) -> Iterator[str]:
+    """Yield lines on flows' slowdowns by size, if they are known."""
+    if not bins:
+        return
+    yield "slowdown by size: the time of a flow over that of the same flow alone"
+    yield f"{'up to (B)':>13} {'flows':>7} {'median':>8} {'p95':>8} {'p99':>8}"
+    for each in bins:
+        values = " ".join(f"{value:8.2f}" for value in (each.p50, each.p95, each.p99))
+        yield f"{each.most_bytes:>13} {each.count:>7} {values}"

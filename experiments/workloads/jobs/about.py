@@ -1,0 +1,69 @@
+"""Lines above and below the table of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import networkx as nx
+
+from ringleaf.experiments.records.conditions import (
+    conduct,
+    injection,
+    inside_nodes_of,
+    unlike_hardware,
+)
+from ringleaf.topologies.injection import injections_bps
+from ringleaf.topologies.kinds import describe, link_kinds
+from ringleaf.topologies.registry import notes
+from ringleaf.units import PS_PER_MS
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.workloads.jobs.results import JobRow, JobsCase
+    from ringleaf.experiments.workloads.jobs.spec import JobsSpec
+
+NOTES = (
+    "JCT: from a job's start to its last sum; wait: of forward passes for gradients, per "
+    "iteration; front: of that, the first quarter of the layers; fair: Jain's index",
+    "busiest: load of the busiest link; links: of all that are used, on average; memory: slots or "
+    "aggregators in use in the fullest switch",
+)
+VIRTUAL_NOTE = (
+    "virtual: the JCT of the same jobs in virtual time; -: not known on a live network",
+)
+
+
+def about(spec: JobsSpec, graph: nx.Graph[str]) -> Iterator[str]:
+    """Yield lines on the jobs and the network they run on."""
+    yield (
+        f"{len(spec.jobs)} training jobs on {graph.graph['name']}, {describe(link_kinds(graph))}, "
+        f"{spec.placement}"
+    )
+    jitter = f"; passes up to {100 * spec.jitter:g} % longer" if spec.jitter else ""
+    yield f"{conduct(spec)}; seed {spec.seed}{jitter}"
+    yield f"{inside_nodes_of(spec)}; {injection(*injections_bps(graph))}"
+    yield from unlike_hardware(vars(spec))
+    yield from notes(spec.topo)
+
+
+def told_of_live(row: JobRow) -> str:
+    """Return a sentence on how well the machine kept up with a live case."""
+    late, most = ((each or 0) / PS_PER_MS for each in (row.late_ps, row.most_late_ps))
+    busy = f"; {row.limit} had no processor time left" if row.limit else ""
+    return (
+        f"{row.jobs} jobs by {row.algo}, {row.order}: hosts began {late:.2f} ms after the "
+        f"coordinator's decisions on average, {most:.2f} ms at most{busy}"
+    )
+
+
+def told_of_memory(cases: Sequence[JobsCase]) -> Iterator[str]:
+    """Yield, by case, how often jobs' parts of switches' memory changed, and missed deadlines."""
+    for case in cases:
+        said = []
+        if moves := sum(row.moves for row in case.rows):
+            said.append(f"{moves} changes of jobs' parts of switches' memory")
+        if due := [row for row in case.rows if row.deadline_ps is not None]:
+            late = sum(row.jct_ps > (row.deadline_ps or 0) for row in due)
+            said.append(f"{late} of {len(due)} deadlines missed")
+        if said:
+            yield f"{case.combination.name}: {'; '.join(said)}"

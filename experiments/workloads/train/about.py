@@ -1,0 +1,62 @@
+"""Lines above and below the table of a training script's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import median
+from typing import TYPE_CHECKING
+
+import networkx as nx
+
+from ringleaf.experiments.records.conditions import conduct, inside_nodes_of, unlike_hardware
+from ringleaf.experiments.workloads.train.clock import parse_compute
+from ringleaf.topologies.kinds import describe, link_kinds
+from ringleaf.topologies.registry import notes
+from ringleaf.units import format_time
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.workloads.train.results import TrainResults
+    from ringleaf.experiments.workloads.train.spec import TrainSpec
+
+
+def about(spec: TrainSpec, graph: nx.Graph[str]) -> Iterator[str]:
+    """Yield lines on the script, and on the network below it."""
+    yield (f"{spec.script[0]}, {spec.ranks} ranks on {spec.topo}, {describe(link_kinds(graph))}")
+    yield from notes(spec.topo)
+    yield f"{conduct(spec)}; seed {spec.seed}"
+    yield inside_nodes_of(spec)
+    yield from unlike_hardware(vars(spec))
+    yield f"algorithms: {spec.rules}; {_computing(spec)}"
+
+
+def _computing(spec: TrainSpec) -> str:
+    compute = parse_compute(spec.compute)
+    if compute.is_measured:
+        return (
+            f"computing: measured processor time x {compute.factor:g}, so times differ from run to "
+            "run, and results do not"
+        )
+    if compute.flops:
+        return f"computing: {compute.flops:g} FLOP/s"
+    return f"computing: {spec.compute}" if compute.modules else "computing takes no time"
+
+
+def iterations(run: TrainResults) -> Iterator[str]:
+    """Yield lines on the iterations: the first by itself, the others by their median."""
+    steps = run.steps()
+    if not steps:
+        return
+    (first_ps, first_wait_ps), *rest = steps
+    waits = _share(first_wait_ps, first_ps)
+    yield f"iteration 1, with all before it: {format_time(first_ps)}, of which ranks wait {waits}"
+    if rest:
+        typical_ps = median(time_ps for time_ps, _ in rest)
+        wait_ps = median(wait_ps for _, wait_ps in rest)
+        said = "iteration 2" if len(rest) == 1 else f"iterations 2 to {len(steps)}, median"
+        waits = _share(wait_ps, typical_ps)
+        yield f"{said}: {format_time(typical_ps)}, of which ranks wait {waits}"
+
+
+def _share(part_ps: float, whole_ps: float) -> str:
+    share = 100 * part_ps / whole_ps if whole_ps else 0.0
+    return f"{format_time(part_ps)} for the network and one another ({share:.0f} %)"
