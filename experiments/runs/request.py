@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.kind import WorkloadKind
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.spec.network import NetworkSpec
@@ -59,7 +60,14 @@ def kind_named(name: str) -> WorkloadKind[Any]:
     Raises:
         ConfigError: If there is none.
     """
-    return WORKLOADS.find(name, "run directory: kind")
+    found = next((each for each in WORKLOADS.values() if each.name == name), None)
+    if found is None:
+        known = ", ".join(each.name for each in WORKLOADS.values())
+        raise ConfigError(
+            f"run directory: unknown kind of workload, got {name!r}; valid: {known}; install the "
+            "package that has it"
+        )
+    return found
 
 
 def options_for(given: Mapping[str, Any]) -> dict[str, Option]:

@@ -18,8 +18,7 @@ from ringleaf.experiments.soak.gradients import MixedLedger
 from ringleaf.experiments.soak.job_cases import JobsCase, Round, Team, Training
 from ringleaf.experiments.soak.trial import Finding, is_forgetful, may_deadlock, try_run
 from ringleaf.experiments.workloads.collective.experiment import Experiment
-from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.experiments.workloads.jobs.kind import KIND
+from ringleaf.experiments.workloads.collective.kind import KIND, resolve
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
 from ringleaf.hosts.scheduling.interface import Scheduler
 from ringleaf.hosts.scheduling.registry import find_scheduler
@@ -72,7 +71,8 @@ class _Fabric:
         check_fits(KIND, spec, count_nodes(spec))
         self._experiment = Experiment(spec)
         self._graph = self._experiment.graph
-        self.may_block = may_deadlock(self._experiment.spec, self._graph)
+        adds = any(team.algo in SYSTEMS for team in case.teams)
+        self.may_block = may_deadlock(spec, self._graph, switches_add=adds)
         self._random = Random(f"{case.given['seed']} trouble")
         names = hosts(self._graph)
         if Random(f"{case.given['seed']} places").random() < 0.5:

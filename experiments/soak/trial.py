@@ -148,13 +148,15 @@ def try_case(case: SoakCase) -> list[Finding]:
     except RingleafError as error:
         return [Finding("refused", "", str(error))]
     networks = Networks(case)
-    may_block = may_deadlock(experiment.spec, experiment.graph)
+    spec, graph = experiment.spec, experiment.graph
+    may_block = {adds: may_deadlock(spec, graph, switches_add=adds) for adds in (False, True)}
     found = []
     for size_bytes, algorithm, inputs in experiment.tasks():
         where = f"{algorithm.name} {size_bytes} B"
         may_end = bool(case.trouble.restarts) and is_forgetful(algorithm.name)
         measure = partial(_measure, experiment, networks, algorithm, size_bytes, inputs, where)
-        ended = try_run(measure, where, may_end=may_end, may_block=may_block)
+        blocks = may_block[algorithm.in_network]
+        ended = try_run(measure, where, may_end=may_end, may_block=blocks)
         if ended.is_broken:
             networks.forget(algorithm.name if algorithm.in_network else None)
         found.append(ended)
@@ -169,9 +171,20 @@ def is_forgetful(name: str) -> bool:
     return name in SYSTEMS and SYSTEMS[name].is_forgetful
 
 
-def may_deadlock(spec: NetworkSpec, graph: nx.Graph[str]) -> bool:
-    """Return whether switches may wait for each other: they pause, and routes have a cycle."""
-    return spec.pfc is not None and can_deadlock(graph, ecmp=spec.routes == "ecmp")
+def may_deadlock(spec: NetworkSpec, graph: nx.Graph[str], *, switches_add: bool = False) -> bool:
+    """Return whether switches may wait for each other: they pause, and routes have a cycle.
+
+    Args:
+        spec: The options.
+        graph: The topology.
+        switches_add: Whether switches add: their trees take turns that hosts' routes do not, so
+            that any circle of links is enough.
+    """
+    if spec.pfc is None:
+        return False
+    if switches_add and not nx.is_forest(graph):
+        return True
+    return can_deadlock(graph, ecmp=spec.routes == "ecmp")
 
 
 def try_run(

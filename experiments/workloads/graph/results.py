@@ -44,7 +44,7 @@ SERIES = "series.npz"
 SLOWDOWN = "slowdown.csv"
 """The file with flows' slowdowns by size, if the workload is flows."""
 
-KEY = ("replay", 0)
+KEY = ("workload", 0)
 """What drops and uses of links are kept by: all traffic is one row of them."""
 
 
