@@ -71,7 +71,7 @@ class _Fabric:
         check_fits(KIND, spec, count_nodes(spec))
         self._experiment = Experiment(spec)
         self._graph = self._experiment.graph
-        adds = any(team.algo in SYSTEMS for team in case.teams)
+        adds = any(team.system for team in case.teams)
         self.may_block = may_deadlock(spec, self._graph, switches_add=adds)
         self._random = Random(f"{case.given['seed']} trouble")
         names = hosts(self._graph)
