@@ -12,7 +12,7 @@ import typer
 from ringleaf.experiments.estimates.needs import plain
 from ringleaf.experiments.records.folder import SUMMARY
 from ringleaf.experiments.runs.console import FAILURE, say
-from ringleaf.experiments.runs.performing import perform_one, requests_of
+from ringleaf.experiments.runs.perform import perform_one, requests_of
 from ringleaf.experiments.runs.request import Request
 from ringleaf.experiments.runs.spec_file import Case
 

@@ -121,7 +121,7 @@ def options_of(folder: Path) -> dict[str, str]:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    from ringleaf.experiments.records.config import read_json# loads NumPy and NetworkX
+    from ringleaf.experiments.records.config import read_json  # loads NumPy and NetworkX
 
     try:
         return read_json(path)

@@ -75,8 +75,8 @@ def serve(source: IO[str], sink: IO[str]) -> None:
 
     An input that ends before the name ends this, too.
     """
-    from ringleaf.experiments.runs.drawing import redraw
     from ringleaf.experiments.figures.style import warm_up
+    from ringleaf.experiments.runs.drawing import redraw
 
     warm_up()
     gc.freeze()  # all of this stays: the search for garbage, and forks, leave it alone

@@ -17,8 +17,8 @@ from ringleaf.ina.systems import FORWARD
 from ringleaf.shipped import built_program
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
     from ringleaf.experiments.spec.network import NetworkSpec
+    from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 
 LOADING = "loading compiled code"
 COMPILING = "compiling the per-packet code (once; takes about half a minute)"

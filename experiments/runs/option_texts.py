@@ -18,12 +18,11 @@ from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.disciplines import names as disciplines
-from ringleaf.experiments.runs.spec_file import CASES
-from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.runs.request import typed
-from ringleaf.experiments.spec.options import options_of
-from ringleaf.experiments.spec.options import Option
+from ringleaf.experiments.runs.spec_file import CASES
+from ringleaf.experiments.spec.network import NetworkSpec
+from ringleaf.experiments.spec.options import Option, options_of
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ringleaf.compiling import working_s
-from ringleaf.experiments.runs.console import Write, columns, in_place, to_terminal
 from ringleaf.experiments.estimates.estimate import format_wait
+from ringleaf.experiments.runs.console import Write, columns, in_place, to_terminal
 
 WIDTH = 24
 INTERVAL_S = 0.1

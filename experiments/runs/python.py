@@ -40,8 +40,8 @@ from ringleaf.experiments.runs.machines import Scheduler
 from ringleaf.experiments.runs.request import kind_named, resolve
 from ringleaf.experiments.runs.spec_file import Case, expand, swept
 from ringleaf.experiments.runs.workers import Crew
-from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.spec.kinds import DTYPES
+from ringleaf.experiments.spec.options import file_name
 from ringleaf.tensors import Array
 from ringleaf.topologies.family import Counts, Family
 from ringleaf.topologies.graph import hosts, switches
@@ -50,6 +50,7 @@ from ringleaf.topologies.registry import TOPOLOGIES
 if TYPE_CHECKING:
     import pandas as pd
     import torch
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:

@@ -82,7 +82,5 @@ def typed() -> dict[str, Option]:
     for kind in WORKLOADS.values():
         if kind.is_typed:
             added = options_of(kind.spec).items()
-            found |= {
-                name: each for name, each in added if each.flags and name not in found
-            }
+            found |= {name: each for name, each in added if each.flags and name not in found}
     return found

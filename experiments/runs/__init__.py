@@ -1,0 +1,1 @@
+"""One engine of runs: options resolved once, a session, results, table, page, figures, sweeps."""

@@ -1,0 +1,52 @@
+"""Runs as commands do them: one, or a sweep of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+from ringleaf.experiments.records.folder import check_own
+from ringleaf.experiments.runs.checks import check
+from ringleaf.experiments.runs.drawer import drawer
+from ringleaf.experiments.runs.request import Request, resolve
+from ringleaf.experiments.runs.spec_file import Case
+from ringleaf.experiments.spec.network import VIRTUAL
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.records.results import Results
+    from ringleaf.experiments.runs.session import Emit
+
+
+def requests_of(cases: Sequence[Case], where: str = "") -> list[Request]:
+    """Return runs that can be done here, given their options.
+
+    Raises:
+        RingleafError: If an option, the topology or this machine does not allow one.
+    """
+    found = [resolve(case, where) for case in cases]
+    for each in found:
+        check(each)
+    if len(found) == 1:
+        check_own(found[0].spec.out)
+    return found
+
+
+def perform_one(request: Request, emit: Emit, **own: Any) -> Results:
+    """Perform one run, which has been checked; figures are drawn by a process beside it.
+
+    A live run has all cores for itself, and draws when it is done.
+
+    Args:
+        request: The run.
+        emit: Called with each line of the table.
+        own: What only its kind of workload knows.
+
+    Raises:
+        RingleafError: If an option, the topology or the network does not allow it.
+    """
+    has_drawer = request.spec.net == VIRTUAL and request.spec.figures
+    with (drawer() if has_drawer else None) or nullcontext() as beside:
+        from ringleaf.experiments.runs import session  # imports the networks meanwhile
+
+        return session.run(request, emit=emit, beside=beside, **own)
