@@ -14,7 +14,7 @@ P4INFO_SUFFIX = ".p4info.txtpb"  # of the P4Info beside a program's BMv2 JSON, a
 P4 = PACKAGE / "p4"
 P4_BUILD = P4 / "build"  # BMv2 JSON and P4Info of our own P4 programs
 SPECS = PACKAGE / "experiments" / "specs"
-PAGE = PACKAGE / "experiments" / "records" / "page"  # shells, styles and scripts of HTML pages
+PAGE = PACKAGE / "experiments" / "pages"  # shells, styles and scripts of HTML pages
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.checking.data import Inputs, Noise, fill_all
 from ringleaf.experiments.estimates.estimate import EACH_END, pays_to_lease
 from ringleaf.experiments.setup.network import Network
-from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.ina.registry import find_system
 from ringleaf.tensors import Array
 from ringleaf.threads import spread
@@ -18,6 +17,7 @@ from ringleaf.topologies.kinds import link_kinds
 from ringleaf.units import serialize_ps
 
 if TYPE_CHECKING:
+    from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
     from ringleaf.networks.endpoints.leases import Leases
     from ringleaf.networks.outcome import RunResult
     from ringleaf.networks.virtual import VirtualNetwork

@@ -19,9 +19,9 @@ from ringleaf.experiments.records import drops, link_use
 from ringleaf.experiments.records.columns import Column
 from ringleaf.experiments.records.config import SCHEMA_VERSION, write_json
 from ringleaf.experiments.records.drops import Key
+from ringleaf.experiments.records.facts import Fact
 from ringleaf.experiments.records.folder import ROWS, SUMMARY, RunFolder, write_text
 from ringleaf.experiments.records.link_use import LinkUse
-from ringleaf.experiments.records.page.facts import Fact
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.networks.outcome import Drop
 

@@ -2,8 +2,8 @@
 
 A kind is a folder of `experiments/workloads`, or an entry point of a package in the group
 `ringleaf.workloads`. It has options (a model of them), an experiment, which measures, and results,
-which are written, read and shown. All else is the engine's: resolution of options, sessions, tables,
-files, pages, figures, estimates, sweeps, `plot` and `compare`.
+which are written, read and shown. All else is the engine's: resolution of options, sessions,
+tables, files, pages, figures, estimates, sweeps, `plot` and `compare`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Texts generated from the options: help, the Makefile's names, pages of the reference, a schema.
 
-`python -m ringleaf.experiments.runs.option_texts` writes them all (`make options`); tests check that the
-files are up to date. `make help` reads one before anything is installed.
+`python -m ringleaf.experiments.runs.option_texts` writes them all (`make options`); tests check
+that the files are up to date. `make help` reads one before anything is installed.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from ringleaf.experiments.pages.document import document
+from ringleaf.experiments.pages.parts import facts_as_html, figures_as_html, table_as_html
 from ringleaf.experiments.records.columns import Column
-from ringleaf.experiments.records.page.document import document
-from ringleaf.experiments.records.page.facts import Fact, facts_as_html
-from ringleaf.experiments.records.page.report import figures_as_html, table_as_html
+from ringleaf.experiments.records.facts import Fact
 from ringleaf.experiments.runs.kind import WorkloadKind
 
 Line = Mapping[str, object]

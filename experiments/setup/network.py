@@ -16,7 +16,6 @@ import networkx as nx
 
 from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.spec.network import GOAT, SOLVED, VIRTUAL, NetworkSpec
-from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.ina.systems import FORWARD
 from ringleaf.topologies import registry
 from ringleaf.topologies.delays import with_delays
@@ -29,6 +28,7 @@ from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
+    from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
     from ringleaf.networks.options import Assigned, NetworkOptions
     from ringleaf.networks.outcome import RunResult
     from ringleaf.tensors import Array, ElementType

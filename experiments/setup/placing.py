@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.embedding import Embedding
 from ringleaf.collectives.rank_order import reordered
-from ringleaf.experiments.workloads.collective.spec import GIVEN, SHUFFLED, TOPOLOGY
+from ringleaf.experiments.spec.kinds import GIVEN, SHUFFLED, TOPOLOGY
 from ringleaf.topologies.rank_order import host_cycles, host_grid
 
 if TYPE_CHECKING:

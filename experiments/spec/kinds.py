@@ -36,6 +36,9 @@ DTYPES = {"float32": 4, "int32": 4}
 RANDOM, NONE = DATA = ("random", "none")
 """What tensors hold; none: they have sizes only."""
 
+GIVEN, TOPOLOGY, SHUFFLED = RANK_ORDERS = ("given", "topology", "random")
+"""The orders in which ranks take the parts of a schedule."""
+
 _YES = ("yes", "true", "1", "on")
 _NO = ("no", "false", "0", "off")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from ringleaf.experiments.records.page.data import for_script
+from ringleaf.experiments.pages.data import for_script
 from ringleaf.experiments.stepper.layout import ARC, lay_out
 from ringleaf.experiments.stepper.plain import link_lines, step_line
 from ringleaf.experiments.stepper.story import (

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from ringleaf.experiments.records.page.data import for_script
+from ringleaf.experiments.pages.data import for_script
 from ringleaf.experiments.walk.describe import Said, ShownField, say
 from ringleaf.experiments.walk.highlight import highlight
 from ringleaf.shipped import PAGE

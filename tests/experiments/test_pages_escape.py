@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ringleaf.experiments.records.page.data import for_script
+from ringleaf.experiments.pages.data import for_script
 from ringleaf.experiments.replay.junit import TraceResult, write_junit
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.walk.highlight import highlight

@@ -20,7 +20,7 @@ from ringleaf.experiments.explain.findings import (
     TITLES,
     Explained,
 )
-from ringleaf.experiments.records.page.document import figure
+from ringleaf.experiments.pages.document import figure
 from ringleaf.experiments.workloads.collective.results import CollectiveResults
 from ringleaf.units import PS_PER_US, format_size
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from html import escape
 
-from ringleaf.experiments.records.page.document import figure
+from ringleaf.experiments.pages.document import figure
 from ringleaf.experiments.workloads.collective import explained
 from ringleaf.experiments.workloads.collective.link_figures import MAP
 from ringleaf.experiments.workloads.collective.results import CollectiveResults, largest_bytes

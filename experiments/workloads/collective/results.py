@@ -17,8 +17,8 @@ from ringleaf.experiments.explain.findings import Explained, file_of
 from ringleaf.experiments.records import columns, drops, link_use
 from ringleaf.experiments.records.columns import Column, as_us, fixed
 from ringleaf.experiments.records.drops import Key
+from ringleaf.experiments.records.facts import Fact
 from ringleaf.experiments.records.folder import RunFolder, write_bytes, write_text
-from ringleaf.experiments.records.page.facts import Fact
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, common
 from ringleaf.experiments.records.table import network_lines, row_name, wrong_line

@@ -11,15 +11,21 @@ from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS as KNOWN
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
-from ringleaf.experiments.spec.kinds import DATA, DTYPES, NONE, RANDOM, Text, option
+from ringleaf.experiments.spec.kinds import (
+    DATA,
+    DTYPES,
+    GIVEN,
+    NONE,
+    RANDOM,
+    RANK_ORDERS,
+    Text,
+    option,
+)
 from ringleaf.experiments.spec.network import MAX_HOSTS, VIRTUAL, NetworkSpec
 from ringleaf.units import parse_size
 
 ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
 """The algorithms that are compared by default."""
-
-GIVEN, TOPOLOGY, SHUFFLED = RANK_ORDERS = ("given", "topology", "random")
-"""The orders in which ranks take the parts of a schedule."""
 
 _SWEEP = {"smallest": "min", "largest": "max", "factor": "factor"}
 

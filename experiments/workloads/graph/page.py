@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from ringleaf.experiments.pages.parts import table_as_html
 from ringleaf.experiments.records.columns import Column, fixed
-from ringleaf.experiments.records.page.report import table_as_html
 from ringleaf.experiments.workloads.graph.messages import PERCENTILES
 from ringleaf.experiments.workloads.graph.results import WorkResults
 from ringleaf.experiments.workloads.graph.slowdown import Bin

@@ -18,9 +18,9 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import drops, link_use
 from ringleaf.experiments.records.columns import Column, as_ms, as_us
 from ringleaf.experiments.records.drops import Key
+from ringleaf.experiments.records.facts import Fact
 from ringleaf.experiments.records.folder import RunFolder, write_bytes, write_text
 from ringleaf.experiments.records.link_use import LinkUse
-from ringleaf.experiments.records.page.facts import Fact
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, as_csv, common, names_of
 from ringleaf.experiments.records.table import network_lines, rate_line

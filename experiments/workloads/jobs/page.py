@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
-from ringleaf.experiments.records.page.document import figure
+from ringleaf.experiments.pages.document import figure
 from ringleaf.experiments.workloads.jobs.figures import TIMELINE
 from ringleaf.experiments.workloads.jobs.results import JobsCase, timeline_file
 

@@ -11,8 +11,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.experiments.records.columns import Column, as_us, fixed, widened
+from ringleaf.experiments.records.facts import Fact
 from ringleaf.experiments.records.folder import RunFolder, write_text
-from ringleaf.experiments.records.page.facts import Fact
 from ringleaf.experiments.records.results import Results, as_csv, common
 from ringleaf.experiments.records.table import wrong_line
 from ringleaf.experiments.workloads.train.about import iterations

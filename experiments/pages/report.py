@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
+from ringleaf.experiments.pages.document import document
+from ringleaf.experiments.pages.parts import facts_as_html, figures_as_html, table_as_html
 from ringleaf.experiments.records import drops, link_use, pauses
-from ringleaf.experiments.records.columns import Column
-from ringleaf.experiments.records.page.document import document, figure
-from ringleaf.experiments.records.page.facts import Fact, facts_as_html
+from ringleaf.experiments.records.facts import Fact
 from ringleaf.experiments.records.results import Results
 from ringleaf.experiments.records.table import row_name
 
@@ -51,37 +51,6 @@ def render(
         *_details(config),
     )
     return document(results.title, parts)
-
-
-def figures_as_html(
-    svgs: Mapping[str, str], captions: Mapping[str, tuple[str, str]]
-) -> Iterator[str]:
-    """Yield the figures that have captions, in the captions' order."""
-    for name, caption in captions.items():
-        if name in svgs:
-            yield figure(svgs[name], *caption)
-
-
-def table_as_html(
-    rows: Iterable[Any], columns: Sequence[Column], mark: Any = lambda row: ""
-) -> Iterator[str]:
-    """Yield rows as a table; `mark` returns the class of a row in the page's style."""
-    yield '<div class="scroll"><table><thead><tr>'
-    yield from (f"<th>{escape(each.heading)}</th>" for each in columns)
-    yield "</tr></thead><tbody>"
-    for row in rows:
-        kind = f' class="{mark(row)}"' if mark(row) else ""
-        yield f"<tr{kind}>{''.join(_cell(each, row) for each in columns)}</tr>"
-    yield "</tbody></table></div>"
-
-
-def _cell(column: Column, row: Any) -> str:
-    text = escape(column.cell(row))
-    return (
-        f'<td class="share" style="--share:{text}%">{text}</td>'
-        if column.is_share
-        else (f"<td>{text}</td>")
-    )
 
 
 def _verdict(results: Results) -> Iterator[Fact]:

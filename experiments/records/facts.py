@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from html import escape
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +18,3 @@ class Fact:
     value: str
     what: str
     mark: str = ""
-
-
-def facts_as_html(facts: Iterable[Fact]) -> Iterator[str]:
-    """Yield facts as a list in HTML."""
-    yield '<ul class="facts">'
-    for each in facts:
-        mark = f' class="{each.mark}"' if each.mark else ""
-        yield f"<li{mark}><b>{escape(each.value)}</b><span>{escape(each.what)}</span></li>"
-    yield "</ul>"
