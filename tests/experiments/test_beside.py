@@ -13,12 +13,13 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+import running
 from fake_network import FakeConnect
 
 from ringleaf.experiments.figures import tasks
 from ringleaf.experiments.figures.tasks import by_all_cores, in_turn
 from ringleaf.experiments.runs import drawer as beside
-from ringleaf.experiments.runs import drawing, session
+from ringleaf.experiments.runs import drawing
 from ringleaf.experiments.runs.drawer import Drawer, drawer, serve
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K"}
@@ -33,7 +34,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def finished(tmp_path: Path) -> Path:
     """The directory of a run that this process has drawn."""
     folder = tmp_path / "here"
-    session.run({**SMALL, "out": str(folder)}, emit=lambda _: None, connect=FakeConnect())
+    running.run({**SMALL, "out": str(folder)}, emit=lambda _: None, connect=FakeConnect())
     return folder
 
 
@@ -55,7 +56,7 @@ def test_another_process_writes_the_same_bytes(finished: Path, tmp_path: Path) -
 def test_a_run_draws_itself_if_the_other_process_has_died(tmp_path: Path) -> None:
     with Drawer() as helper:
         os.kill(helper._process.pid, signal.SIGKILL)
-        session.run(
+        running.run(
             {**SMALL, "out": str(tmp_path)},
             emit=lambda _: None,
             connect=FakeConnect(),

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import running
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule, Transfer
-from ringleaf.experiments.runs import drawing, session
+from ringleaf.experiments.runs import drawing
 from ringleaf.experiments.workloads.collective import timeline
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import AGGREGATE, RECEIVE, SEND, Note, RunResult
@@ -167,7 +168,7 @@ def test_a_row_has_one_message_at_a_time_and_no_file_is_too_long(
 def run(folder: Path, **options: str) -> list[str]:
     lines: list[str] = []
     given = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "size": "64K", "out": str(folder)}
-    session.run(given | options, emit=lines.append)
+    running.run(given | options, emit=lines.append)
     return (folder / "log.txt").read_text().splitlines()
 
 
@@ -211,7 +212,7 @@ def test_a_run_that_is_not_drawn_is_not_watched_and_has_the_same_results(
     monkeypatch.setattr(VirtualNetwork, "__init__", spy)
     for name in ("drawn", "not"):
         given = {"topo": STAR.name, "size": "4K", "algo": "ring,switchml", "loss": "1%"}
-        session.run(
+        running.run(
             given | {"out": str(tmp_path / name)}, emit=lambda _: None, drawn=name == "drawn"
         )
 

@@ -9,12 +9,11 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from drawn import collisions
-from ringleaf.experiments.runs.report import render
+from running import page
 
 from ringleaf.experiments.figures.style import INK, matplotlib_style, themed
-from ringleaf.experiments.workloads.collective import links as link_figures
-from ringleaf.experiments.workloads.collective import sweeps as figures
-from ringleaf.experiments.workloads.collective.figures import draw_all, draw_busbw, draw_time
+from ringleaf.experiments.workloads.collective import figures, link_figures
+from ringleaf.experiments.workloads.collective.figures import draw_busbw, draw_time
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.link_figures import (
     _fold,
@@ -24,7 +23,11 @@ from ringleaf.experiments.workloads.collective.link_figures import (
     draw_spread,
     utilisation,
 )
-from ringleaf.experiments.workloads.collective.results import CollectiveRow, LinkSeries, Run
+from ringleaf.experiments.workloads.collective.results import (
+    CollectiveResults,
+    CollectiveRow,
+    LinkSeries,
+)
 from ringleaf.topologies import draw as topology
 from ringleaf.topologies import registry
 from ringleaf.topologies.kinds import link_kinds
@@ -36,15 +39,15 @@ TWELVE = (
 )  # fmt: skip
 
 
-def make_run(topo: str, algos: tuple[str, ...], sizes: tuple[int, ...]) -> Run:
+def make_run(topo: str, algos: tuple[str, ...], sizes: tuple[int, ...]) -> CollectiveResults:
     """Return a run with made-up times; algorithm number i sent i + 1 MB over its first link."""
     graph = registry.build(topo)
     links = tuple(link for edge in graph.edges for link in (edge, edge[::-1]))
-    run = Run(
+    run = CollectiveResults(
         collective="allreduce", topology=graph.name, ranks=16, switches=20,
         injection_bps=[100 * 10**9] * 2, links=link_kinds(graph),
         options=resolve({"topo": topo}).plain(),
-        versions={}, complete=True,
+        versions={}, complete=True, about=[f"allreduce of 16 ranks on {topo}"],
     )  # fmt: skip
     for number, algo in enumerate(algos):
         for size in sizes:
@@ -63,6 +66,13 @@ def make_run(topo: str, algos: tuple[str, ...], sizes: tuple[int, ...]) -> Run:
             carried[0, 1] = (number + 1) * 10**6
             run.series[algo, size] = LinkSeries(100 * PS_PER_US, links, carried)
     return run
+
+
+def draw_all(run: CollectiveResults, folder: Path) -> dict[str, str]:
+    place = folder / "figures"
+    place.mkdir()
+    with matplotlib_style():
+        return {name: draw(place / name) for name, draw in run.tasks(folder).items()}
 
 
 @pytest.mark.parametrize(
@@ -123,8 +133,10 @@ def test_all_maps_of_a_run_have_one_scale(tmp_path: Path, monkeypatch: pytest.Mo
     run = make_run("leafspine,leaves=2,spines=1,hosts=1", ("ring", "tree", "switchml"), (1 << 22,))
     graph = registry.build(run.topology)
 
-    tasks = link_figures.map_tasks(tmp_path, graph, link_figures.largest(run))
-    svgs = [task() for task in tasks]
+    svgs = [
+        link_figures.draw_map(graph, *panel, tmp_path / "map")
+        for panel in link_figures.largest(run)
+    ]
 
     assert tops == [(0, 100)] * 3
     shades = [set(re.findall(r"stroke: var\((--c[0-9a-f]{6}),", svg)) for svg in svgs]
@@ -134,15 +146,17 @@ def test_all_maps_of_a_run_have_one_scale(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_page_sets_each_colour_of_a_map(tmp_path: Path) -> None:
     run = make_run("leafspine,leaves=2,spines=1,hosts=1", ("ring", "tree"), (1 << 22,))
 
-    drawn = draw_all(tmp_path, run, registry.build(run.topology))
-    page = render(run, command="make exp", svgs=drawn.svgs, topologies=drawn.topologies)
+    svgs = draw_all(run, tmp_path)
+    text = page(run, svgs)
 
-    dark = page[page.rindex("prefers-color-scheme: dark") :]
-    used = set(re.findall(r"var\((--c[0-9a-f]{6}),", page))
+    dark = text[text.rindex("prefers-color-scheme: dark") :]
+    used = set(re.findall(r"var\((--c[0-9a-f]{6}),", text))
     assert used
     assert all(f"{name}:#" in dark for name in used)
-    assert "data:image" not in "".join(drawn.topologies.values())
-    white = re.findall(r"(?:fill|stroke): #f+\b", "".join(drawn.topologies.values()))
+    maps = "".join(svg for name, svg in svgs.items() if name.startswith(link_figures.MAP))
+    assert maps.count("<svg") == 2
+    assert "data:image" not in maps
+    white = re.findall(r"(?:fill|stroke): #f+\b", maps)
     assert white == []
     assert sorted(path.name for path in (tmp_path / "figures").glob("*.png")) == [
         "busbw.png", "links.png", "time.png", "utilisation-ring.png", "utilisation-tree.png",
@@ -165,10 +179,7 @@ def test_a_large_topology_has_one_figure_by_kind_of_link(
     monkeypatch.setattr(figures, "save", lambda _, stem: stem.name)
     run = make_run("leafspine,leaves=2,spines=1,hosts=1", ("ring",), (1 << 22,))
 
-    drawn = draw_all(tmp_path, run, registry.build(run.topology))
-
-    assert sorted(drawn.svgs) == ["busbw", "links", "time", "utilisation"]
-    assert drawn.topologies == {}
+    assert sorted(draw_all(run, tmp_path)) == ["busbw", "links", "time", "utilisation"]
     assert list((tmp_path / "figures").iterdir()) == []
 
 
@@ -222,7 +233,7 @@ def test_a_floor_is_drawn_once_for_all_in_which_the_same_add() -> None:
     }
 
 
-def _floors(run: Run) -> dict[str, list[float]]:
+def _floors(run: CollectiveResults) -> dict[str, list[float]]:
     lines = draw_time(run).axes[0].get_lines()
     found = {str(line.get_label()): np.asarray(line.get_ydata()).tolist() for line in lines}
     return {name: values for name, values in found.items() if name.startswith("floor")}

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+import running
 from fake_network import FakeConnect
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,9 +27,8 @@ from ringleaf.experiments.records.folder import (
     remove_earlier,
     write_text,
 )
-from ringleaf.experiments.runs import session
-from ringleaf.experiments.workloads.collective import sweeps as figures
-from ringleaf.experiments.workloads.collective.results import Run
+from ringleaf.experiments.workloads.collective import figures
+from ringleaf.experiments.workloads.collective.results import CollectiveResults
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring,switchml", "size": "1K"}
 
@@ -85,7 +85,7 @@ def test_a_folder_without_a_list_is_left_as_it_is(tmp_path: Path) -> None:
 def test_a_second_run_leaves_none_of_the_first_ones_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def draw_all(out: Path, run: Run, *_: object) -> figures.Drawn:
+    def draw_all(out: Path, run: CollectiveResults, *_: object) -> figures.Drawn:
         algos = {row.algo: "" for row in run.rows}
         (out / "figures").mkdir(exist_ok=True)
         for algo in algos:
@@ -96,7 +96,7 @@ def test_a_second_run_leaves_none_of_the_first_ones_figures(
     monkeypatch.setattr(figures, "draw_all", draw_all)
     for algo in ("ring,tree", "switchml"):
         typed = {**SMALL, "algo": algo, "out": str(tmp_path)}
-        session.run(typed, emit=lambda _: None, connect=FakeConnect())
+        running.run(typed, emit=lambda _: None, connect=FakeConnect())
 
     drawn = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert drawn == ["utilisation-switchml.pdf", "utilisation-switchml.png"]
@@ -118,7 +118,7 @@ def test_a_disk_that_fills_up_leaves_the_table(
     with pytest.raises(
         BackendError, match=r"out: some files could not be written, got .*No space left"
     ):
-        session.run({**SMALL, "out": str(tmp_path)}, emit=emit, connect=FakeConnect(), drawn=False)
+        running.run({**SMALL, "out": str(tmp_path)}, emit=emit, connect=FakeConnect(), drawn=False)
 
     assert [line.split()[0] for line in lines if not line.startswith("#")] == ["ring", "switchml"]
     assert sum("out: can't write" in line for line in lines) == 1

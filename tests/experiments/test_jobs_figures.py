@@ -1,19 +1,18 @@
 """Figures of jobs: of a shape that fits a page, and with labels that can be read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 from drawn import collisions
 from matplotlib.figure import Figure
+from running import foot, page
 
 from ringleaf.experiments.figures.style import matplotlib_style
-from ringleaf.experiments.workloads.jobs import figures, report, table
-from ringleaf.experiments.workloads.jobs.results import Combination, JobRow, JobsCase
-from ringleaf.experiments.workloads.jobs.spec import JobsSpec
+from ringleaf.experiments.workloads.jobs import figures
+from ringleaf.experiments.workloads.jobs.results import Combination, JobRow, JobsCase, JobsResults
 from ringleaf.experiments.workloads.jobs.timeline import Span
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 
@@ -127,28 +126,33 @@ def make_live(case: JobsCase) -> JobsCase:
     )
 
 
-def test_of_live_jobs_only_what_is_known_is_drawn_on_the_clock_s_time(tmp_path: Path) -> None:
+def test_of_live_jobs_only_what_is_known_is_drawn_on_the_clock_s_time() -> None:
     cases = [make_live(case) for case in SHAPES["alone"]]
-    drawn = figures.draw_all(tmp_path, cases)
+    results = results_of(cases, is_virtual=False)
 
-    assert list(drawn) == ["jct", "wait", "timeline-1-ring-fifo-256"]
+    assert list(results.figures()) == ["jct", "wait", "timeline-1-ring-fifo-256"]
     with matplotlib_style():
         figure = figures.draw_bars(cases, "job completion time", lambda row: row.jct_ps)
         assert figure.axes[0].get_xlabel() == "wall-clock time (ms)"
         mpl.pyplot.close("all")
-    page = report.render(cases, drawn, title="live", about=(), spec="")
-    assert page.count("<td>-</td>") == 1
+    assert page(results).count("<td>-</td>") == 2  # peak and mean of memory
+
+
+def results_of(cases: Sequence[JobsCase], *, is_virtual: bool) -> JobsResults:
+    results = JobsResults(about=["a training job"], is_virtual=is_virtual)
+    for case in cases:
+        results.add(case)
+    return results
 
 
 def test_the_table_of_live_jobs_has_the_time_in_virtual_time_beside() -> None:
-    options = {"jobs": [{"model": "resnet50", "ranks": 4}], "net": "mininet"}
-    live, virtual = (JobsSpec.read(given) for given in (options, {**options, "net": "virtual"}))
-    [case] = [make_live(case) for case in SHAPES["alone"]]
-    line = table.line(case.rows[0], table.columns_of(live)).split()
+    cases = [make_live(case) for case in SHAPES["alone"]]
+    live, virtual = (results_of(cases, is_virtual=each) for each in (False, True))
+    [row] = live.rows
+    line = [each.text(row) for each in live.columns]
 
     assert line[7:9] == ["1.000", "1.000"]
     assert line[16:] == ["0", "-", "-", "0", "0"]
-    every = [len(table.columns_of(spec).kept) for spec in (live, virtual)]
-    assert every == [len(line), len(line) - 1]
+    assert len(virtual.columns) == len(line) - 1
     late = "hosts began 1.00 ms after the coordinator's decisions on average, 0.00 ms at most"
-    assert any(late in each for each in table.foot([case]))
+    assert any(late in each for each in foot(live))

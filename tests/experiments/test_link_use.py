@@ -8,12 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import running
 
 from ringleaf.experiments.records import link_use
 from ringleaf.experiments.records.link_use import LinkUse, as_csv, as_html, from_csv, tell, uses_of
-from ringleaf.experiments.runs import session
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.experiments.workloads.collective.results import read_run
 from ringleaf.networks.outcome import Drop
 from ringleaf.topologies.registry import build
 
@@ -99,12 +98,12 @@ def test_a_run_names_its_bottleneck_in_table_file_and_report(tmp_path: Any) -> N
         "topo": "leafspine,leaves=1,spines=0,hosts=3", "algo": "ps", "servers": "1",
         "size": "256K", "queue": "16K", "figures": "no", "out": str(out),
     }  # fmt: skip
-    session.run(given, emit=lines.append)
+    running.run(given, emit=lines.append)
 
     [told] = [line for line in lines if "busiest link" in line]
     assert told.startswith("# busiest link: s0 to h2, ")
     assert told.endswith(" % of the time (ps at 256 KiB)")
-    run = read_run(out)
+    run = running.read_run(out)
     uses = run.uses["ps", 256 << 10]
     assert {(use.source, use.target) for use in uses} == {
         each for host in ("h0", "h1", "h2") for each in ((host, "s0"), ("s0", host))

@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import running
 from fake_network import FakeConnect
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import lock
 from ringleaf.experiments.records.folder import RunFolder, check_own
 from ringleaf.experiments.records.lock import Lock, check_free
-from ringleaf.experiments.runs import session
 
 SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring", "size": "1K"}
 HOLD = """
@@ -63,7 +63,7 @@ def test_a_killed_holder_locks_nothing(tmp_path: Path) -> None:
 def test_a_run_is_refused_while_another_writes_and_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     with Lock(tmp_path, print), pytest.raises(ConfigError, match="another run is writing there"):
-        session.run({**SMALL, "out": str(tmp_path)}, emit=print, connect=FakeConnect(), drawn=False)
+        running.run({**SMALL, "out": str(tmp_path)}, emit=print, connect=FakeConnect(), drawn=False)
 
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 

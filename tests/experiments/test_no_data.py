@@ -6,18 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import running
 import torch
+from running import run
 
 from ringleaf.arena import Store
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.sparcml import recursive_doubling
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs import sweep_report
-from ringleaf.experiments.runs.session import run
-from ringleaf.experiments.workloads.collective import table
 from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.experiments.workloads.collective.results import Run, read_run
+from ringleaf.experiments.workloads.collective.results import CollectiveResults
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.network import VirtualNetwork
@@ -89,9 +89,9 @@ def test_the_table_and_files_say_that_nothing_was_checked(tmp_path: Path) -> Non
     assert row.split()[12] == "-"
     assert "not checked" in (tmp_path / "report.html").read_text()
     assert '"wrong": null' in (tmp_path / "summary.json").read_text()
-    again: Run = read_run(tmp_path)
+    again: CollectiveResults = running.read_run(tmp_path)
     assert again.wrong is None
-    assert list(table.foot(again)) == list(table.foot(done))
+    assert list(running.foot(again)) == list(running.foot(done))
 
 
 def test_a_sweep_says_it_too() -> None:

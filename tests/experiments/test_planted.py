@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import running
 import torch
 from fake_network import FakeConnect
 
@@ -24,8 +25,7 @@ from ringleaf.collectives.rooted import broadcast
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.collectives.sparse.stream import SparseStream
 from ringleaf.errors import ScheduleError
-from ringleaf.experiments.runs import session
-from ringleaf.experiments.workloads.collective import sweeps as figures
+from ringleaf.experiments.workloads.collective import figures
 
 FOUR = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "size": "1K"}
 
@@ -39,11 +39,11 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def table(folder: Path, algo: str, **options: Any) -> tuple[int, list[str]]:
-    """Run one algorithm; return #wrong and the commentary below the table."""
+    """CollectiveResults one algorithm; return #wrong and the commentary below the table."""
     lines: list[str] = []
     connect = options.pop("connect", None)
     given = FOUR | options | {"algo": algo, "out": str(folder), "wide": "yes"}
-    session.run(given, emit=lines.append, connect=connect)
+    running.run(given, emit=lines.append, connect=connect)
     [row] = [line.split() for line in lines if not line.startswith("#")]
     start = next(i for i, line in enumerate(lines) if line.startswith("# wrong values"))
     return int(row[12]), lines[start:]
@@ -196,7 +196,7 @@ def test_a_reason_is_given_once_for_all_sizes(
     plant(monkeypatch, "ring", shifted_ring)
     lines: list[str] = []
     given = FOUR | {"size": "64,128,256", "algo": "mine,ring", "out": str(tmp_path), "wide": "yes"}
-    done = session.run(given, emit=lines.append)
+    done = running.run(given, emit=lines.append)
 
     assert [row.wrong for row in done.rows] == [64, 0, 128, 0, 256, 0]
     assert [line for line in lines if "schedule is wrong" in line] == [

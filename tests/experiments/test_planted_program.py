@@ -13,11 +13,11 @@ from typing import Any
 import networkx as nx
 import numba
 import pytest
+import running
 from uncompiled import run_uncompiled, starts_uncompiled
 
-from ringleaf.experiments.runs import session
 from ringleaf.experiments.setup.network import Network
-from ringleaf.experiments.workloads.collective import sweeps as figures
+from ringleaf.experiments.workloads.collective import figures
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.shipped import P4_BUILD
@@ -118,7 +118,7 @@ def test_a_wrong_adder_is_seen(kind: str, tmp_path: Path, monkeypatch: pytest.Mo
         "topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "switchml", "lanes": "64",
         "size": "256", "out": str(tmp_path / "run"),
     }  # fmt: skip
-    done = session.run(given, emit=lines.append, connect=connect)
+    done = running.run(given, emit=lines.append, connect=connect)
 
     assert [row.wrong for row in done.rows] == [expected]
     if expected:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from ringleaf import compiling
 from ringleaf.experiments.runs.progress import PRIOR_S, Progress
-from ringleaf.experiments.workloads.jobs.session import JobsProgress
 
 
 class Clock:
@@ -161,20 +160,18 @@ def test_it_is_drawn_ten_times_a_second_at_most() -> None:
     assert 9 <= len(drawn) <= 11
 
 
-def test_jobs_say_which_case_how_many_iterations_and_how_long() -> None:
-    clock, drawn = Clock(), list[str]()
-    progress = JobsProgress(4, drawn.append, clock, done=1)
-
-    progress.begin("2-ring-fifo")
-    clock.now_s = 5.0
-    progress.pass_hops(2_340_000)
-    progress.tell(0.25, 1, 6)
-
-    assert progress.text == (
-        "case 2 of 4, 2-ring-fifo; 1 of 6 iterations, 25 % of the bytes; 2.3 M packet-hops; "
-        "about 15 s left of this case"
-    )
-    assert drawn[-1].startswith("\r\x1b[Kcase 2 of 4, 2-ring-fifo; 2.3 M packet-hops")
-    progress.finish_case()
-    progress.begin("4-ring-fifo")
-    assert progress.text == "case 3 of 4, 4-ring-fifo; 0.0 M packet-hops"
+def test_details_are_told_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    clock = Clock()
+    progress = Progress(0, drawn.append, clock)  # nobody knows how long it takes
+    for columns, label in ((80, "2-ring-fifo, 1 of 6 iterations"), (40, "2-ring-fifo")):
+        monkeypatch.setattr(
+            "ringleaf.experiments.runs.progress.columns", lambda columns=columns: columns
+        )
+        progress.begin("2-ring-fifo")
+        assert drawn[-1].endswith(" 0 %\r")
+        progress.tell(0.0)
+        clock.now_s += 5.0
+        progress.tell(0.25, "1 of 6 iterations")
+        assert drawn[-1].startswith(f"\r\x1b[K{label}  ")
+        assert drawn[-1].endswith(" 25 %, about 15 s left\r")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import running
 
 import ringleaf
 from ringleaf.collectives.aggregate import in_network_allreduce
@@ -14,7 +15,6 @@ from ringleaf.collectives.schedule import Collective
 from ringleaf.experiments.checking.confirm import confirms
 from ringleaf.experiments.checking.data import Given
 from ringleaf.experiments.checking.verdict import Tolerance
-from ringleaf.experiments.runs import session
 from ringleaf.experiments.workloads.collective.results import CollectiveRow
 
 TOPO = "leafspine,leaves=1,spines=1,hosts=3"
@@ -79,7 +79,7 @@ def told(algo: str, scale: float, folder: Path) -> str:
     tensors = [(scale * numbers.standard_normal(1024)).astype(np.float32) for _ in range(2)]
     lines: list[str] = []
     given = {"topo": TOPO, "algo": algo, "size": "4K", "servers": "1", "out": str(folder)}
-    session.run(given, emit=lines.append, drawn=False, inputs=tensors)
+    running.run(given, emit=lines.append, drawn=False, inputs=tensors)
     return " ".join(line.strip("# ") for line in lines)
 
 

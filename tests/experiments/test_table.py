@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-
-from ringleaf.experiments.runs import session
+import running
 
 
 @pytest.mark.parametrize(
@@ -24,7 +23,7 @@ def test_pauses_and_trimmed_packets_are_told_where_there_are_any(
     lines: list[str] = []
     usual = {"topo": "leafspine,leaves=1,spines=1,hosts=9", "size": "256K", "servers": "1"}
     given = usual | {"algo": "ps", "cc": "nscc", "out": str(tmp_path / "run")} | options
-    session.run(given, emit=lines.append, drawn=False)
+    running.run(given, emit=lines.append, drawn=False)
 
     found = [each for each in lines if "pause" in each or "trimmed" in each]
     assert len(found) == (line is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -91,6 +92,11 @@ class Measurement:
 class Experiment(runs.Experiment[CollectiveSpec]):
     """A spec with its topology, which runs one measurement after the other.
 
+    Args:
+        spec: The options.
+        inputs: The ranks' tensors, if they are not to be made as the options say.
+        connect: Makes networks; None: they are this experiment's own.
+
     Raises:
         ConfigError: If the algorithms can't be compared, or the topology is not understood.
         TopologyError: If there is no such topology.
@@ -99,11 +105,15 @@ class Experiment(runs.Experiment[CollectiveSpec]):
     paces: Paces
 
     def __init__(
-        self, spec: CollectiveSpec, inputs: Sequence[torch.Tensor | Array] | None = None
+        self,
+        spec: CollectiveSpec,
+        inputs: Sequence[torch.Tensor | Array] | None = None,
+        connect: Connect | None = None,
     ) -> None:
         super().__init__()
         self.spec = spec = divide_injection(spec)
         self._given = inputs
+        self._connect = connect
         self.algorithms = [ALGORITHMS[name] for name in spec.algos]
         self.collective = one_collective(spec.algos)
         self._judges: dict[int, Judge] = {}  # by root
@@ -197,14 +207,19 @@ class Experiment(runs.Experiment[CollectiveSpec]):
         return self.estimate(algorithm, size_bytes).paced(self.paces, sort)
 
     def record(self, shown: Progress, folder: RunFolder) -> Generator[None]:
-        """Measure all on networks of this experiment's own, and keep results and files."""
-        spec = self.spec
-        if spec.net == VIRTUAL:
-            loading.load(spec)
-        with connecting(spec, self.graph, watched=self.watched) as connect:
+        """Measure all, and keep results and files."""
+        with self._connecting() as connect:
             for each in self.run(connect, shown):
                 self._keep(each, folder)
                 yield
+
+    def _connecting(self) -> AbstractContextManager[Connect]:
+        """Return a context that makes networks."""
+        if self._connect is not None:
+            return nullcontext(self._connect)
+        if self.spec.net == VIRTUAL:
+            loading.load(self.spec)
+        return connecting(self.spec, self.graph, watched=self.watched)
 
     def _keep(self, measured: Measurement, folder: RunFolder) -> None:
         """Keep what was measured in the results, the log and the run directory."""
