@@ -125,13 +125,12 @@ def become(request: dict[str, Any]) -> int:
     if "ranks" in request:
         return be_ranks(request["words"], request["ranks"])
     if not request["drawn"]:
-        from ringleaf.experiments.runs import drawer as beside
-        from ringleaf.experiments.runs import drawing
+        from ringleaf.experiments.runs import drawing, perform
 
-        beside.drawer = lambda: None
-        drawing.draw = lambda *_, **__: []
+        setattr(perform, "drawer", lambda: None)  # noqa: B010
+        drawing.redraw = lambda *_, **__: []
     if request["words"][0] == "train":
-        prepare_training(drawn=request["drawn"])
+        prepare_training()
     from ringleaf.experiments.commands import cli
 
     return ending(cli.main)
@@ -170,15 +169,12 @@ def be_ranks(words: Sequence[str], ranks: int) -> int:
     return next(filter(None, codes), 0)
 
 
-def prepare_training(*, drawn: bool) -> None:
+def prepare_training() -> None:
     """Have `ringleaf train` fork the process that makes ranks, which has PyTorch already."""
-    from ringleaf.experiments.workloads.train import command, drawing, processes
+    from ringleaf.experiments.workloads.train import processes
 
     setattr(processes, "subprocess", SimpleNamespace(Popen=ForkedForge))  # noqa: B010
     processes.END_S = 2.0  # as much as small scripts need
-    if not drawn:
-        setattr(command, "drawer", lambda: None)  # noqa: B010
-        drawing.redraw = lambda *_, **__: []
 
 
 class ForkedForge:

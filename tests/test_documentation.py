@@ -11,7 +11,7 @@ import yaml
 
 import ringleaf
 from ringleaf.experiments.commands.cli import COMMANDS
-from ringleaf.experiments.runs.request import TYPED
+from ringleaf.experiments.runs.request import typed
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -123,7 +123,9 @@ def test_commands_are_typed_in_one_way(page: Path) -> None:
     assert ".venv/bin/python" not in text
     assert name(page) in ABOUT_MAKE or not MAKE_FOR_RUNS.search(text)
     variables = set(re.findall(r"`([A-Z_]+)=", FENCE.sub("", text)))
-    assert name(page) in OWN_VARIABLES or not variables & {each.variable for each in TYPED.values()}
+    assert name(page) in OWN_VARIABLES or not variables & {
+        each.variable for each in typed().values()
+    }
 
 
 @pytest.mark.parametrize("page", [README, *PAGES], ids=name)

@@ -193,8 +193,8 @@ def common(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "about": summary.get("about", ()),
         "notes": summary.get("notes", ()),
-        "is_virtual": summary["time"] == VIRTUAL,
-        "complete": summary["complete"],
+        "is_virtual": summary.get("time") == VIRTUAL,
+        "complete": bool(summary.get("complete")),
         "drops": drops.read(folder),
         "uses": link_use.read(folder),
     }

@@ -12,7 +12,7 @@ from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.estimates import machine, needs
 from ringleaf.experiments.estimates.estimate import check_memory, format_wait
 from ringleaf.experiments.runs.checks import check
-from ringleaf.experiments.runs.request import resolve_any
+from ringleaf.experiments.runs.request import resolve as request
 from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective.kind import resolve
@@ -52,7 +52,7 @@ def test_what_can_not_be_run_is_refused(
 ) -> None:
     monkeypatch.setattr(needs, "free_bytes", lambda: 18 * GIB)
     with pytest.raises(RingleafError, match=message):
-        check(resolve(given))
+        check(request(given))
 
 
 def test_what_may_fit_is_let_through() -> None:
@@ -68,8 +68,8 @@ def test_a_machine_without_bmv2_is_refused_before_anything_is_set_up(
 ) -> None:
     monkeypatch.setattr(preflight, "_missing", lambda *_: iter([("simple_switch_grpc", "here")]))
     with pytest.raises(ConfigError, match=r"mininet: live .*\n  simple_switch_grpc: here"):
-        check(resolve({"net": "mininet", "switch": "bmv2"}))
-    check(resolve({"net": "mininet", "switch": "bmv2"}), live=False)
+        check(request({"net": "mininet", "switch": "bmv2"}))
+    check(request({"net": "mininet", "switch": "bmv2"}), live=False)
 
 
 def test_hosts_that_are_left_out_are_not_counted() -> None:
@@ -125,7 +125,7 @@ def test_damaged_captures_are_refused_before_the_run(
     path = tmp_path / "x.pcap"
     path.write_bytes(data)
     with pytest.raises(ConfigError) as error:
-        check(resolve({"cross_traffic": str(path)}))
+        check(request({"cross_traffic": str(path)}))
     assert str(error.value) == f"cross_traffic: {path}: {problem}"
 
 
@@ -133,14 +133,14 @@ def test_programs_that_are_not_json_are_refused_before_the_run(tmp_path: Path) -
     path = tmp_path / "x.json"
     path.write_text("{")
     with pytest.raises(ConfigError, match=r"x\.json: not JSON: Expecting"):
-        check(resolve({"program": str(path)}))
+        check(request({"program": str(path)}))
 
 
 def test_models_that_there_are_not_are_named_with_their_job(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
     path.write_text("jobs: [{model: resnet50}, {model: nosuch}]\n")
     with pytest.raises(ConfigError) as error:
-        resolve_any(read_cases(path)[0], f"spec {path}: ")
+        request(read_cases(path)[0], f"spec {path}: ")
     assert str(error.value).startswith(
         f"spec {path}: job 2: model: unknown model, got 'nosuch'; valid: bert-large, gpt2,"
     )
@@ -186,7 +186,7 @@ def test_packets_that_grow_beyond_bmv2s_room_are_refused() -> None:
     """256 lanes have 1024 bytes; a packet of votes grows by five planes of 96."""
     live = {"net": "mininet", "switch": "bmv2", "topo": "leafspine"}
     with pytest.raises(ConfigError, match=r"lanes: BMv2 adds at most 512 bytes .* got 1024"):
-        check(resolve({**live, "algo": "omnireduce-switch"}), live=False)
-    check(resolve({**live, "algo": "omnireduce-switch", "lanes": "64"}), live=False)
-    check(resolve({**live, "algo": "vote"}), live=False)
-    check(resolve({**live, "algo": "omnireduce-switch", "switch": "embedded"}), live=False)
+        check(request({**live, "algo": "omnireduce-switch"}), live=False)
+    check(request({**live, "algo": "omnireduce-switch", "lanes": "64"}), live=False)
+    check(request({**live, "algo": "vote"}), live=False)
+    check(request({**live, "algo": "omnireduce-switch", "switch": "embedded"}), live=False)

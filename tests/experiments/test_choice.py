@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from running import foot
 
 from ringleaf.collectives.choice import candidates
 from ringleaf.collectives.collective import Collective
@@ -10,7 +11,6 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.studies import best, regret
-from ringleaf.experiments.workloads.collective import table
 from ringleaf.experiments.workloads.collective.experiment import Experiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.topologies import registry
@@ -83,10 +83,10 @@ def test_a_table_says_what_was_chosen_and_expected() -> None:
     assert found.time_ps < 1.15 * 149.13 * PS_PER_US
     assert found.expected_ps is not None
     assert found.expected_ps == pytest.approx(found.time_ps, rel=0.1)
-    run = experiment.new_run()
-    run.rows.append(found)
+    experiment.results.rows.append(found)
     assert any(
-        f"auto at 4 MiB: {found.choice}, expected to take" in line for line in table.foot(run)
+        f"auto at 4 MiB: {found.choice}, expected to take" in line
+        for line in foot(experiment.results)
     )
 
 

@@ -11,9 +11,9 @@ import pytest
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.bench.estimates import JOBS, WORKLOADS
-from ringleaf.experiments.estimates import needs
+from ringleaf.experiments.runs import checks
 from ringleaf.experiments.runs.checks import check
-from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
+from ringleaf.experiments.runs.request import resolve
 
 DRAWN = Random(1).sample(
     sorted(name for name, each in ALGORITHMS.items() if not each.in_network), 2
@@ -39,8 +39,8 @@ def test_drawn_runs_take_what_was_foretold_within_a_factor_of_two() -> None:
 
 @pytest.mark.parametrize("name", sorted(JOBS))
 def test_jobs_that_cannot_fit_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(needs, "free_bytes", lambda: 100 << 20)
-    spec = resolve_jobs({"topo": "fattree", **JOBS[name]})
+    monkeypatch.setattr(checks, "free_bytes", lambda: 100 << 20)
+    request = resolve({"topo": "fattree", **JOBS[name]})
 
     with pytest.raises(ConfigError, match=r"fattree: needs [\d.]+ MiB .* 100 MiB are free"):
-        check(spec, live=False)
+        check(request, live=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -85,15 +86,15 @@ def test_a_folder_without_a_list_is_left_as_it_is(tmp_path: Path) -> None:
 def test_a_second_run_leaves_none_of_the_first_ones_figures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def draw_all(out: Path, run: CollectiveResults, *_: object) -> figures.Drawn:
-        algos = {row.algo: "" for row in run.rows}
-        (out / "figures").mkdir(exist_ok=True)
-        for algo in algos:
-            for suffix in SUFFIXES:
-                (out / "figures" / f"utilisation-{algo}{suffix}").touch()
-        return figures.Drawn({}, algos)
+    def draw(stem: Path) -> str:
+        for suffix in SUFFIXES:
+            Path(f"{stem}{suffix}").touch()
+        return ""
 
-    monkeypatch.setattr(figures, "draw_all", draw_all)
+    def tasks(run: CollectiveResults, _: Path) -> dict[str, Callable[[Path], str]]:
+        return {f"utilisation-{row.algo}": draw for row in run.rows}
+
+    monkeypatch.setattr(figures, "tasks", tasks)
     for algo in ("ring,tree", "switchml"):
         typed = {**SMALL, "algo": algo, "out": str(tmp_path)}
         running.run(typed, emit=lambda _: None, connect=FakeConnect())

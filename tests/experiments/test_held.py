@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from running import run_any
 from scapy.utils import RawPcapNgReader
 
 from ringleaf.experiments.records.pauses import as_html, tell
-from ringleaf.experiments.runs import sweep
 from ringleaf.experiments.runs.python import Result
 
 NETWORK = {"topo": "leafspine,leaves=1,spines=0,hosts=4", "delay": "100ns"}
@@ -36,7 +36,7 @@ def perform(name: str, more: dict[str, str], folder: Path) -> tuple[dict[str, An
     """Run a workload; return its counts as in `summary.json`, the table's lines and the report."""
     lines: list[str] = []
     given = {**workload(name, folder), **more, "out": str(folder / "run")}
-    assert sweep.run_one(given, lines.append)
+    assert not run_any(given, lines.append).wrong
     summary = json.loads((folder / "run" / "summary.json").read_text())
     counted = summary if name == "flows" else summary["rows"][0]
     return counted, lines, (folder / "run" / "report.html").read_text()

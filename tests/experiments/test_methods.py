@@ -13,6 +13,7 @@ from fake_network import FakeConnect
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.checking.methods import joined
 from ringleaf.experiments.runs.checks import check
+from ringleaf.experiments.runs.request import resolve as request
 from ringleaf.experiments.soak.cases import METHODS, SoakCase, Trouble
 from ringleaf.experiments.soak.trial import try_case
 from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
@@ -78,7 +79,7 @@ def test_a_right_exchange_with_a_wrong_method_is_wrong(monkeypatch: pytest.Monke
 )
 def test_what_does_not_suit_is_refused(given: dict[str, str], message: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=message):
-        check(resolve(FOUR | given | {"out": str(tmp_path / "out")}))
+        check(request(FOUR | given | {"out": str(tmp_path / "out")}))
 
 
 def test_joined_schedules_keep_their_steps_apart() -> None:

@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.bench.estimates import ON, WORKLOADS, cases, read
+from ringleaf.experiments.bench.estimates import ON, WORKLOADS, cases
 from ringleaf.experiments.commands import cli
 from ringleaf.experiments.estimates import needs
-from ringleaf.experiments.estimates.needs import need_of
+from ringleaf.experiments.runs import checks
 from ringleaf.experiments.runs.checks import check
+from ringleaf.experiments.runs.request import resolve
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.soak.any_case import draw_any
 from ringleaf.experiments.soak.command import try_plain
 from ringleaf.experiments.soak.job_cases import draw_jobs
 from ringleaf.experiments.soak.nic_cases import draw_nics
+from ringleaf.experiments.workloads.graph.kind import KIND
 
 ROOT = Path(__file__).parents[2]
 JOBS = str(ROOT / "experiments" / "specs" / "live_jobs.yaml")
@@ -29,7 +31,8 @@ WORDS = r"needs [\d.]+ [KMG]iB of memory, 50 MiB are free; take fewer hosts or s
 @pytest.fixture
 def little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave 50 MiB free."""
-    monkeypatch.setattr(needs, "free_bytes", lambda: 50 << 20)
+    for module in (needs, checks):
+        monkeypatch.setattr(module, "free_bytes", lambda: 50 << 20)
 
 
 def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[Any, str, str]:
@@ -71,7 +74,7 @@ def test_every_command_refuses_what_cannot_fit(
 def test_workloads_that_cannot_fit_are_refused(name: str, little: None) -> None:
     workloads = {each: given for each, given in cases() if each in WORKLOADS}
     with pytest.raises(ConfigError, match=f"leafspine.*: {WORDS}"):
-        check(read(workloads[name]), live=False)
+        check(resolve(workloads[name]), live=False)
 
 
 @pytest.mark.parametrize("draw", [draw_any, draw_jobs, draw_nics])
@@ -106,10 +109,12 @@ def test_every_dry_run_has_an_estimate(
 def test_twice_the_data_of_a_workload_takes_twice_the_tensors() -> None:
     def tensors(size: str) -> int:
         flows = {"workload": "flows", "pattern": "permutation", "ranks": "8", "flow_sizes": size}
-        spec = read(ON | flows | {"data": "random"})
-        without = read(ON | flows | {"data": "none"})
+        spec, without = (
+            KIND.fitted(KIND.resolve(ON | flows | {"data": data})) for data in ("random", "none")
+        )
         counts = count_nodes(spec)
-        return need_of(spec, counts).memory_bytes - need_of(without, counts).memory_bytes
+        bytes_of = [KIND.need(each, counts).memory_bytes for each in (spec, without)]
+        return bytes_of[0] - bytes_of[1]
 
     assert 8 * 2 * (8 << 20) <= tensors("8M") <= 1.25 * 8 * 2 * (8 << 20)
     assert tensors("16M") == pytest.approx(2 * tensors("8M"), rel=0.01)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typed import ROOT, typed
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.workloads.nic.embedding import WORKLOAD as GUO
-from ringleaf.experiments.workloads.nic.pipeline import WORKLOAD as FCSN
+from ringleaf.experiments.runs.drawing import read_results
+from ringleaf.experiments.runs.spec_file import read_cases
+from ringleaf.experiments.workloads.nic.kind import KIND
 from ringleaf.experiments.workloads.nic.reference import check_exact, zipf
-from ringleaf.experiments.workloads.nic.results import read_results
-from ringleaf.experiments.workloads.nic.spec import read_spec
-from ringleaf.experiments.workloads.nic.workload import Workload
+from ringleaf.experiments.workloads.nic.workload import workload_of
 from ringleaf.hosts.nic.registry import OFFLOADS
 
 SMALL = ("--topo", "leafspine,leaves=1,spines=1,hosts=3")
@@ -77,11 +75,10 @@ def test_a_wrong_result_ends_with_an_exit_code(
 
 @pytest.mark.parametrize("name", ["embedding", "pipeline"])
 def test_specs_that_come_along_are_understood(name: str) -> None:
-    workloads: dict[str, Workload[Any]] = {"embedding": GUO, "pipeline": FCSN}
-    workload = workloads[name]
+    offload = {"embedding": "guo", "pipeline": "fcsn"}[name]
     path = ROOT / "experiments" / "specs" / "nic" / f"{name}.yaml"
-    spec = workload.spec.read(read_spec(path, {"out": "x"}))
-    workload.check(spec, 8)
+    [case] = read_cases(path, {"offload": offload, "out": "x"})
+    workload_of(offload).check(KIND.resolve(case), 8)
     command = path.read_text().splitlines()[0].removeprefix("# ringleaf ").split()
     done = typed(*command, "--dry-run", "--seed", "7")
     assert done.returncode == 0, done.stderr
@@ -127,8 +124,8 @@ def test_wrong_options_are_refused(words: list[str], message: str, tmp_path: Pat
 
 def test_a_spec_must_be_a_mapping(tmp_path: Path) -> None:
     (tmp_path / "list.yaml").write_text("- rows\n")
-    with pytest.raises(ConfigError, match="must be a mapping like 'rows: 4096', got list"):
-        read_spec(tmp_path / "list.yaml", {})
+    with pytest.raises(ConfigError, match="must be a mapping like 'topo: fattree', got list"):
+        read_cases(tmp_path / "list.yaml", {"offload": "guo"})
 
 
 def test_zipf_by_hand() -> None:

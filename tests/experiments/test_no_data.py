@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from ringleaf.collectives.sparse.sparcml import recursive_doubling
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs import sweep_report
 from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
-from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.kind import KIND, resolve
 from ringleaf.experiments.workloads.collective.results import CollectiveResults
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.options import NetworkOptions
@@ -97,14 +98,19 @@ def test_the_table_and_files_say_that_nothing_was_checked(tmp_path: Path) -> Non
 def test_a_sweep_says_it_too() -> None:
     line = {"algo": "ring", "size_bytes": 4, "time_ps": 1, "bound_percent": 1.0}
     line |= {"retransmissions": 0, "drops": 0, "seed": "1"}
-    page = sweep_report.render("x", ["a"], [line | {"wrong": None}], ["seed"], "<svg></svg>")
+    page = page_of([line | {"wrong": None}])
     assert "Not checked" in page
     assert "<td>-</td>" in page
     lines = [line | {"wrong": wrong} for wrong in (None, 0)]
-    page = sweep_report.render("x", ["a", "b"], lines, ["seed"], "<svg></svg>")
+    page = page_of(lines)
     assert "values of the runs with data" in page
-    page = sweep_report.render("x", ["a"], [line | {"wrong": 0}], ["seed"], "<svg></svg>")
+    page = page_of([line | {"wrong": 0}])
     assert "values of all runs" in page
+
+
+def page_of(lines: Sequence[Mapping[str, object]]) -> str:
+    places = [str(number) for number in range(len(lines))]
+    return sweep_report.render(KIND, "x", places, lines, ["seed"], {}, {})
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.spec_file import read_cases
-from ringleaf.experiments.workloads.collective import collective
+from ringleaf.experiments.workloads.collective import spec as collective
 from ringleaf.experiments.workloads.collective.kind import OPTIONS, make_command, resolve, run_name
 from ringleaf.marking import from_depth
 

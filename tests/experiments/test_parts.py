@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,17 +14,11 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective
 from ringleaf.experiments.bounds.floor import Floor, Held, Task
 from ringleaf.experiments.estimates import estimate
-from ringleaf.experiments.estimates.needs import need_of
-from ringleaf.experiments.spec.network import NetworkSpec
+from ringleaf.experiments.runs.registry import WORKLOADS
+from ringleaf.experiments.runs.request import kind_of
+from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective.experiment import Experiment
 from ringleaf.experiments.workloads.collective.kind import OPTIONS, resolve
-from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
-from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
-from ringleaf.experiments.workloads.jobs.spec import JobsSpec
-from ringleaf.experiments.workloads.nic.need import need_of_nics
-from ringleaf.experiments.workloads.nic.spec import NicSpec
-from ringleaf.experiments.workloads.train.need import need_of_script
-from ringleaf.experiments.workloads.train.spec import TrainSpec
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.ways import Ways
@@ -126,16 +120,24 @@ def test_every_system_can_be_stepped_through() -> None:
     assert all(count >= 4 for count in frames.values()), "both ranks send, and get the sum"
 
 
-def _kinds(base: type[NetworkSpec]) -> Iterator[type[NetworkSpec]]:
-    for kind in base.__subclasses__():
-        yield kind
-        yield from _kinds(kind)
+@pytest.mark.parametrize("name", WORKLOADS.shipped())
+def test_every_kind_of_run_has_an_estimate(name: str) -> None:
+    """An idle network is the least, and more hosts take more."""
+    kind = WORKLOADS[name]
+    [given] = [each for each in ASKED if kind_of(each) is kind]
+    small, large = (
+        kind.need(spec, count_nodes(spec)).memory_bytes
+        for spec in (kind.fitted(kind.resolve(given | {"topo": f"fattree,k={k}"})) for k in (4, 8))
+    )
+    assert 100 << 20 < small < large
 
 
-def test_every_kind_of_run_has_an_estimate() -> None:
-    """`need_of` refuses what is no kind of its own."""
-    assert {CollectiveSpec, JobsSpec, WorkloadSpec, TrainSpec} <= set(_kinds(NetworkSpec))
-    assert need_of.dispatch(TrainSpec) is need_of_script
-    assert need_of.dispatch(NicSpec) is need_of_nics
-    for kind in _kinds(NetworkSpec):
-        assert need_of.dispatch(kind) is not need_of.dispatch(object), kind
+ASKED: tuple[dict[str, Any], ...] = (
+    {"algo": "ring", "size": "64K"},
+    {"jobs": [{"model": "resnet50"}]},
+    {"workload": "incast"},
+    {"offload": "guo"},
+    {"script": ["train.py"]},
+    {"training": "examples"},
+)
+"""Options of a run of each kind."""

@@ -35,11 +35,11 @@ Plant = Callable[[Request], Schedule]
 @pytest.fixture(autouse=True)
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the figures out: they take seconds."""
-    monkeypatch.setattr(figures, "draw_all", lambda *_: figures.Drawn({}, {}))
+    monkeypatch.setattr(figures, "tasks", lambda *_: {})
 
 
 def table(folder: Path, algo: str, **options: Any) -> tuple[int, list[str]]:
-    """CollectiveResults one algorithm; return #wrong and the commentary below the table."""
+    """Run one algorithm; return #wrong and the commentary below the table."""
     lines: list[str] = []
     connect = options.pop("connect", None)
     given = FOUR | options | {"algo": algo, "out": str(folder), "wide": "yes"}

@@ -44,7 +44,7 @@ def test_a_ring_in_a_file_takes_as_long_as_ours() -> None:
     result = ringleaf.run(topo=TOPO, algo=["ring", *files], size=["64K", "3M"])
     assert result.wrong == 0
     for size in {row.size_bytes for row in result.rows}:
-        times = {row.time_ps for row in result.rows if row.size_bytes == size}  # type: ignore[union-attr]
+        times = {row.time_ps for row in result.rows if row.size_bytes == size}
         assert max(times) <= 1.02 * min(times)
 
 

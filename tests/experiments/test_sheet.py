@@ -15,7 +15,7 @@ from test_figures import TWELVE, make_run
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.style import matplotlib_style
-from ringleaf.experiments.workloads.collective import links as link_figures
+from ringleaf.experiments.workloads.collective import link_figures
 from ringleaf.experiments.workloads.collective.figures import draw_busbw, draw_time
 from ringleaf.experiments.workloads.collective.link_figures import draw_links, draw_spread
 from ringleaf.plausible import parse_column

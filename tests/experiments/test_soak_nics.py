@@ -16,7 +16,7 @@ from ringleaf.experiments.soak.command import follow, shrink
 from ringleaf.experiments.soak.nic_cases import NicCase, draw_nics
 from ringleaf.experiments.soak.nic_trial import try_nics
 from ringleaf.experiments.workloads.nic.reference import Floats, Indices
-from ringleaf.experiments.workloads.nic.report import workload_of
+from ringleaf.experiments.workloads.nic.workload import workload_of
 from ringleaf.topologies.registry import count
 
 SMALL = NicCase(

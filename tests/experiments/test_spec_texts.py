@@ -11,7 +11,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from ringleaf.experiments.runs.option_texts import OPTIONS_PAGE, SCHEMA, texts
-from ringleaf.experiments.runs.request import TYPED
+from ringleaf.experiments.runs.request import typed
 from ringleaf.experiments.workloads.graph.kind import OPTIONS_OF_WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,12 +35,12 @@ def test_the_page_of_options_has_each_one_and_cells_that_can_be_read() -> None:
     cells = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
     named = {cell[0].split("`")[1].lstrip("-").replace("-", "_") for cell in cells}
 
-    assert named == set(TYPED) | set(OPTIONS_OF_WORKLOADS)
-    for typed, default, meaning in cells:
-        assert len(typed) < 30, typed
-        assert len(default) < 30, typed
-        assert meaning.count(", ") < 15, typed
-    for name, option in TYPED.items():  # make's names can be told
+    assert named == set(typed()) | set(OPTIONS_OF_WORKLOADS)
+    for flag, default, meaning in cells:
+        assert len(flag) < 30, flag
+        assert len(default) < 30, flag
+        assert meaning.count(", ") < 15, flag
+    for name, option in typed().items():  # make's names can be told
         assert option.variable == name.upper() or f"`{option.variable}`" in page
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,14 +13,14 @@ from fake_network import FakeConnect
 from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures import sorting
+from ringleaf.experiments.records import config
 from ringleaf.experiments.runs import session, sweep
 from ringleaf.experiments.runs import sweep_files as swept_files
-from ringleaf.experiments.runs.session import Emit
+from ringleaf.experiments.runs.request import Request
 from ringleaf.experiments.runs.spec_file import read_cases, swept
-from ringleaf.experiments.workloads.collective import results
-from ringleaf.experiments.workloads.collective import sparse as sparse_figure
+from ringleaf.experiments.workloads.collective import sparse_figure
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.experiments.workloads.collective.results import Run
+from ringleaf.experiments.workloads.collective.results import CollectiveResults
 
 SPECS = Path(__file__).resolve().parents[2] / "experiments" / "specs"
 
@@ -90,7 +90,9 @@ def test_a_sweep_over_densities_draws_speed_ups(tmp_path: Path) -> None:
     assert times["ring", "1%"] == times["ring", "100%"]
     for algo in BEST_PS:
         assert times[algo, "1%"] < times[algo, "100%"]
-    assert sparse_figure.fits(tmp_path / swept_files.FILE)
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<figure>") == 2
+    assert "Speed-up by sparsity" in page
 
 
 @pytest.mark.parametrize(
@@ -103,18 +105,12 @@ def test_a_sweep_over_densities_draws_speed_ups(tmp_path: Path) -> None:
     ],
 )
 def test_speed_ups_are_drawn_where_each_run_has_one_ring(
-    rows: list[tuple[str, str]], draws: bool, tmp_path: Path
+    rows: list[tuple[str, str]], draws: bool
 ) -> None:
-    path = tmp_path / swept_files.FILE
-    lines = (f"{algo},{density},,4\n" for algo, density in rows)
-    path.write_text("algo,density,cluster,ranks\n" + "".join(lines))
-    assert sparse_figure.fits(path) is draws
-
-
-def test_sweeps_of_workloads_have_no_speed_ups(tmp_path: Path) -> None:
-    path = tmp_path / swept_files.FILE
-    path.write_text("pattern,cc,p99_us\nring,fixed,9.4\nring,swift,9.5\n")
-    assert not sparse_figure.fits(path)
+    lines = [
+        {"algo": algo, "density": density, "cluster": None, "ranks": 4} for algo, density in rows
+    ]
+    assert sparse_figure.fits(sparse_figure.as_texts(lines)) is draws
 
 
 def test_what_is_compressed_is_compared_as_it_is_sent(tmp_path: Path) -> None:
@@ -159,21 +155,28 @@ def test_published_formulas_at_their_corners() -> None:
     assert ring_ps(dense) / BEST_PS["ssar-split"](dense) == pytest.approx(1)
 
 
+def set_commit(monkeypatch: pytest.MonkeyPatch, commit: str) -> None:
+    for module in (sweep, config):
+        monkeypatch.setattr(module, "git_commit", lambda: commit)
+
+
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The folders of runs that were really done, on a network without packets."""
     done: list[str] = []
     real = session.run
 
-    def run(given: Mapping[str, str], *, emit: Emit, drawn: bool, beside: object) -> Run:
+    def run(request: Request, **options: Any) -> CollectiveResults:
         if len(done) == 1 and done[0] != "again":
             done.append("interrupted")
             raise KeyboardInterrupt
-        done.append(Path(given["out"]).name)
-        return real(given, emit=emit, connect=FakeConnect(), drawn=drawn)
+        done.append(request.spec.out.name)
+        found = real(request, connect=FakeConnect(), **options)
+        assert isinstance(found, CollectiveResults)
+        return found
 
     monkeypatch.setattr(session, "run", run)
-    monkeypatch.setattr(results, "git_commit", lambda _: "0" * 40)
+    set_commit(monkeypatch, "0" * 40)
     return done
 
 
@@ -203,7 +206,7 @@ def test_what_other_code_or_options_have_measured_is_not_kept(
     with pytest.raises(KeyboardInterrupt):
         sweep.run(cases, name="x", emit=lambda _: None)
 
-    monkeypatch.setattr(results, "git_commit", lambda _: "1" * 40)
+    set_commit(monkeypatch, "1" * 40)
     sweep.run(cases, name="x", emit=lambda _: None)
 
     assert runs == ["size=1K", "interrupted", "size=1K", "size=2K"]

@@ -12,9 +12,8 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ringleaf.experiments.figures import sorting
+from ringleaf.experiments.figures import sorting, swept
 from ringleaf.experiments.figures.style import matplotlib_style
-from ringleaf.experiments.workloads.collective import swept
 
 Line = dict[str, object]
 ORDERS = ("fifo", "p3", "bytescheduler", "tensorexpress")

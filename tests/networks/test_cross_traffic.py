@@ -17,6 +17,7 @@ from scapy.utils import rdpcap, wrpcap
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.checks import check
+from ringleaf.experiments.runs.request import resolve as request
 from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
@@ -190,7 +191,7 @@ def test_what_is_no_capture_is_refused_at_once(
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ConfigError, match=f"cross_traffic: .*{message}"):
-        check(resolve({"cross_traffic": str(path), "out": str(tmp_path / "out")}))
+        check(request({"cross_traffic": str(path), "out": str(tmp_path / "out")}))
 
 
 # How captures that people have look like: cut to headers, without Ethernet, with tags.
@@ -296,8 +297,8 @@ def test_a_capture_cut_to_headers_has_the_records_sizes(tmp_path: Path) -> None:
     talk = [frame("10.0.0.1", "10.0.0.2", 1000, 1 + i * 50e-6) for i in range(2)]
     wrpcap(str(tmp_path / "in.pcap"), talk, snaplen=96)
 
-    spec = resolve({"topo": STAR, "out": str(tmp_path), "cross_traffic": str(tmp_path / "in.pcap")})
-    check(spec)
+    given = {"topo": STAR, "out": str(tmp_path), "cross_traffic": str(tmp_path / "in.pcap")}
+    check(request(given))
     _source, rows = timetable(read_records(tmp_path / "in.pcap"), 2, 4096)
 
     assert rows[:, b.SIZE_BYTES].tolist() == [1000, 1000]
@@ -312,4 +313,4 @@ def test_other_link_layers_are_named(tmp_path: Path, link: int, message: str) ->
     wrpcap(str(path), [frame("10.0.0.1", "10.0.0.2", 100, 1)])
     path.write_bytes(path.read_bytes()[:20] + struct.pack("<I", link) + path.read_bytes()[24:])
     with pytest.raises(ConfigError, match=f"cross_traffic: .*Linux cooked.*{message}"):
-        check(resolve({"topo": STAR, "out": str(tmp_path), "cross_traffic": str(path)}))
+        check(request({"topo": STAR, "out": str(tmp_path), "cross_traffic": str(path)}))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.runs.request import resolve_any
+from ringleaf.experiments.runs.request import resolve as request
 from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.collective.kind import resolve
@@ -74,7 +74,7 @@ def test_specs_and_typed_options_are_refused(name: str, tmp_path: Path) -> None:
         f"net: mininet\njobs: [{{model: resnet50, ranks: 2}}]\nservers: 0\n{option}: {text}\n"
     )
     with pytest.raises(ConfigError) as read:
-        resolve_any(read_cases(jobs)[0])
+        request(read_cases(jobs)[0])
     assert str(read.value) == refusal(name) + "net=virtual"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from running import page, read_run
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
@@ -14,15 +15,15 @@ from ringleaf.experiments.explain.arrows import diagram
 from ringleaf.experiments.explain.findings import OTHER, Explained
 from ringleaf.experiments.explain.log import LoggedNetwork
 from ringleaf.experiments.figures.style import matplotlib_style
-from ringleaf.experiments.runs import report
+from ringleaf.experiments.records import results
 from ringleaf.experiments.setup.network import build_topology, connect
-from ringleaf.experiments.workloads.collective import results, table
 from ringleaf.experiments.workloads.collective.experiment import Experiment
 from ringleaf.experiments.workloads.collective.explained_figures import (
     draw_time_space,
     draw_waterfalls,
 )
 from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.results import write_explained
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RECEIVE
 from ringleaf.topologies.graph import hosts, switches
@@ -83,17 +84,17 @@ def test_arrows_are_the_messages_that_executors_hear_of() -> None:
 def test_reports_have_waterfalls_tables_and_diagrams(tmp_path: Path) -> None:
     given = {"topo": "leafspine,leaves=1,spines=0,hosts=4", "size": "16K", "explain": "yes"}
     experiment = Experiment(resolve({**given, "algo": "ring,switchml"}))
-    run = experiment.new_run()
+    run = experiment.results
     for each in experiment.run(connect):
         assert each.explained is not None
         run.rows.append(each.row)
         run.explained[each.row.algo, each.row.size_bytes] = each.explained
-        results.write_explained(tmp_path, each.explained)
-    results.write_results(tmp_path, run)
+        write_explained(tmp_path, each.explained)
+    results.write_rows(tmp_path, run)
 
-    again = results.read_run(tmp_path)
+    again = read_run(tmp_path)
     assert again.explained == run.explained
-    said = [line for line in table.foot(again) if "over its bound" in line]
+    said = [line for line in again.foot() if "over its bound" in line]
     assert len(said) == 2
     with matplotlib_style():
         waterfalls = draw_waterfalls(list(run.explained.values()), "simulated")
@@ -104,10 +105,10 @@ def test_reports_have_waterfalls_tables_and_diagrams(tmp_path: Path) -> None:
     assert [label.get_text() for label in spaces[0].axes[0].get_yticklabels()] == [
         "h0", "h1", "h2", "h3",
     ]  # fmt: skip
-    page = report.render(again, command="make", svgs={"timespace-ring": "<svg>"}, topologies={})
-    assert "Why not the bound" in page
-    assert page.count("<td>switchml</td><td>16 KiB</td>") == 3  # results, and both
-    assert "Messages over time, ring" in page
+    text = page(again, {"timespace-ring": "<svg>"})
+    assert "Why not the bound" in text
+    assert text.count("<td>switchml</td><td>16 KiB</td>") == 3  # results, and both
+    assert "Messages over time, ring" in text
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def times_ps(folder: Path, **options: Any) -> list[int]:
     }
     rows = ringleaf.run(jobs=[job, job], **{**given, **options}).rows
     assert not any(row.wrong for row in rows)
-    return [row.jct_ps for row in rows]  # type: ignore[union-attr]
+    return [row.jct_ps for row in rows]
 
 
 def test_alike_jobs_are_in_lockstep_without_jitter_and_not_with_it(tmp_path: Path) -> None:

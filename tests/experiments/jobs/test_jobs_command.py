@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from ringleaf.experiments.workloads.jobs.drawing import redraw
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 from ringleaf.collectives.algorithm import Request
@@ -19,10 +20,10 @@ from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.bench import jobs as bench_jobs
-from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.commands.cli import make_app
-from ringleaf.experiments.figures.tasks import Perform
-from ringleaf.experiments.workloads.jobs import figures, table
+from ringleaf.experiments.runs import perform
+from ringleaf.experiments.runs.drawing import redraw
+from ringleaf.experiments.workloads.jobs import figures
 from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.results import JobsCase, jain
@@ -111,11 +112,11 @@ def test_a_spec_of_jobs_gives_a_table_results_and_figures_and_the_same_again(
     page = (tmp_path / "first" / "report.html").read_text()
     assert page.count("<svg") == 5 + 2  # the figures, and a timeline of each crowded case
 
-    def draw_all(_: Path, cases: list[JobsCase], __: Perform) -> dict[str, str]:
+    def figures_of(cases: Sequence[JobsCase]) -> dict[str, Callable[[], Figure]]:
         again.extend(cases)
         return {}
 
-    monkeypatch.setattr(figures, "draw_all", draw_all)
+    monkeypatch.setattr(figures, "figures_of", figures_of)
     redrawn = CliRunner().invoke(make_app(), ["plot", str(tmp_path / "first")])
     assert (redrawn.exit_code, redrawn.output) == (
         0,
@@ -123,8 +124,8 @@ def test_a_spec_of_jobs_gives_a_table_results_and_figures_and_the_same_again(
     )
     assert all(case.spans for case in again)
 
-    monkeypatch.setattr(figures, "draw_all", lambda *_: {})  # takes longest
-    monkeypatch.setattr(run_command, "drawer", lambda: None)
+    monkeypatch.setattr(figures, "figures_of", lambda _: {})  # takes longest
+    monkeypatch.setattr(perform, "drawer", lambda: None)
     assert run(spec, tmp_path / "second", "--pcap")[0] == 0
     assert [str(row.jct_ps) for case in again for row in case.rows] == [
         row["jct_ps"] for row in rows
@@ -290,13 +291,13 @@ def test_jobs_networks_take_the_times_of_their_nodes(model: Path) -> None:
     assert (switch_delay_ps(late.graph), host_delay_ps(late.graph)) == (400_000, 600_000)
     assert link(late.graph, "s0", "s4").rate_bps == 50 * 10**9
     assert (
-        "# switches and hosts take no time (SWITCH_DELAY=0, HOST_DELAY=0, MESSAGE_OVERHEAD=0); "
+        "switches and hosts take no time (SWITCH_DELAY=0, HOST_DELAY=0, MESSAGE_OVERHEAD=0); "
         "a host injects up to 200 Gbit/s"
-    ) in table.head(plain)
+    ) in plain.results.about
     assert (
-        "# each packet: SWITCH_DELAY 400 ns, HOST_DELAY 600 ns; each message: MESSAGE_OVERHEAD "
+        "each packet: SWITCH_DELAY 400 ns, HOST_DELAY 600 ns; each message: MESSAGE_OVERHEAD "
         "1 us; a host injects up to 100 Gbit/s"
-    ) in table.head(late)
+    ) in late.results.about
     with pytest.raises(ConfigError, match="spec: inject: can't go with rate, got 1G"):
         resolve_jobs({**given, "inject": "1G", "rate": "1G"}, "spec: ")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.workloads.graph import table
+from ringleaf.experiments.workloads.graph.about import about
 from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
 from ringleaf.experiments.workloads.graph.kind import resolve_workload
 from ringleaf.experiments.workloads.graph.results import WorkResults
@@ -105,7 +105,7 @@ def test_a_chakra_trace_that_sends_first_is_no_circle(tmp_path: Path) -> None:
 
     alone_ps = 17 * (HEADERS + 4096) * BYTE_PS + 2 * US
     assert alone_ps <= found.iteration_ps <= alone_ps + 2 * ACK_PS
-    assert any("leave when senders have reached them (eager)" in line for line in table.about(made))
+    assert any("leave when senders have reached them (eager)" in line for line in about(made))
 
 
 def test_a_receive_that_is_posted_first_keeps_nobody_from_sending(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_receive_that_is_posted_first_keeps_nobody_from_sending(tmp_path: Path
 
 def test_the_header_has_the_limit_of_eager_messages(tmp_path: Path) -> None:
     made = experiment(tmp_path, ring(tmp_path), eager_limit="64KiB")
-    lines = table.about(made)
+    lines = about(made)
 
     assert any(line.startswith("messages of up to 64 KiB leave when senders") for line in lines)
     assert all(each.is_eager for each in made.matched.meetings)

@@ -13,9 +13,10 @@ import yaml
 from typer.testing import CliRunner
 
 from ringleaf.experiments.commands.cli import make_app
+from ringleaf.experiments.runs.drawing import read_results
 from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
 from ringleaf.experiments.workloads.graph.kind import resolve_workload
-from ringleaf.experiments.workloads.graph.results import read_results
+from ringleaf.experiments.workloads.graph.results import GraphResults
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = ROOT / "docs" / "workloads"
@@ -99,7 +100,8 @@ def test_the_timeline_shows_each_rank_s_nodes(tmp_path: Path) -> None:
     assert {bar["cat"] for bar in bars} == {"compute", "tp", "pp", "dp"}
     assert max(bar["args"]["end_ps"] for bar in bars) == summary["iteration_ps"]
     found = read_results(tmp_path / "out")
-    assert len(found.timeline.bars) == len(bars)
+    assert isinstance(found, GraphResults)
+    assert len(found.done.timeline.bars) == len(bars)
 
 
 def times(summary: dict[str, Any]) -> list[dict[str, Any]]:
