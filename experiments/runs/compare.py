@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.records.config import read_json
+from ringleaf.experiments.runs.kind import Measure
+from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.units import PS_PER_US
 
 FILES = ("sweep.csv", "results.csv")
-TIMES = ("jct_ps", "time_ps")
-RESULTS_OF_JOBS = ("jobs", "algo", "order", "entries", "job")
-"""The columns that tell rows of one run of jobs apart, besides the options of a sweep."""
-
-RESULTS = ("algo", "size_bytes")
 
 Key = tuple[str, ...]
 
@@ -81,28 +79,41 @@ def read(folder: Path) -> Found:
     if not rows:
         raise ConfigError(f"compare: nothing was measured, got {str(path)!r}; run it again")
     columns = list(rows[0])
-    time = next((name for name in TIMES if name in columns), None)
-    if time is None or "wrong" not in columns:
+    measure = _measure_of(columns)
+    if measure is None:
         raise ConfigError(f"compare: no times in it, got {str(path)!r}; run it again")
-    names = _keys(columns, path.name == FILES[0])
+    names = measure.keys
+    if path.name == FILES[0]:
+        names = (*_options_before(columns, measure), *names)
     found = Found(names, {}, {})
     for row in rows:
         key = tuple(row[name] for name in names)
         if key in found.times_ps:
             raise ConfigError(f"compare: {path} has two rows of {', '.join(key)}; run it again")
         try:
-            found.times_ps[key], found.wrong[key] = int(row[time]), int(row["wrong"] or 0)
+            found.times_ps[key] = int(row[measure.time])
+            found.wrong[key] = int(row.get("wrong") or 0)
         except (TypeError, ValueError) as error:
             raise ConfigError(f"compare: {path}: {error}; run it again") from error
     return found
 
 
-def _keys(columns: Sequence[str], is_sweep: bool) -> Key:
-    """Return the columns that tell rows apart; a sweep's options come before the results."""
-    own = RESULTS_OF_JOBS if "jct_ps" in columns else RESULTS
-    first = next(i for i, name in enumerate(columns) if name in (*own, "clock") and name != "algo")
-    options = [name for name in columns[:first] if name not in own] if is_sweep else []
-    return (*options, *(name for name in own if name in columns))
+def _measure_of(columns: Sequence[str]) -> Measure | None:
+    """Return how rows of these columns are compared: by the most keys that all are columns."""
+    known = [
+        each
+        for kind in WORKLOADS.values()
+        for each in kind.measures
+        if {*each.keys, each.time} <= set(columns)
+    ]
+    return max(known, key=lambda each: len(each.keys), default=None)
+
+
+def _options_before(columns: Sequence[str], measure: Measure) -> list[str]:
+    """Return the options of a sweep, which are before all columns of its runs' own results."""
+    results = {*measure.keys, measure.time, "clock"} - {"algo"}
+    first = next(i for i, name in enumerate(columns) if name in results)
+    return [name for name in columns[:first] if name not in measure.keys]
 
 
 def options_of(folder: Path) -> dict[str, str]:
@@ -121,8 +132,6 @@ def options_of(folder: Path) -> dict[str, str]:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    from ringleaf.experiments.records.config import read_json  # loads NumPy and NetworkX
-
     try:
         return read_json(path)
     except ConfigError:

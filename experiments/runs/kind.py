@@ -31,6 +31,19 @@ SpecT = TypeVar("SpecT", bound=NetworkSpec)
 
 
 @dataclass(frozen=True, slots=True)
+class Measure:
+    """How rows of a file are compared with those of another run.
+
+    Attributes:
+        keys: The columns that tell rows apart, besides the options of a sweep.
+        time: The column of the time that is compared, in picoseconds.
+    """
+
+    keys: tuple[str, ...]
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
 class SweepFigure:
     """A figure of a sweep.
 
@@ -108,6 +121,7 @@ class WorkloadKind(ABC, Generic[SpecT]):
         spec: Its options.
         lists: Options that are lists by themselves, and not swept.
         is_typed: Whether `ringleaf run` takes its options' flags, too.
+        measures: How rows are compared, of runs and of sweeps.
     """
 
     name: ClassVar[str]
@@ -115,6 +129,7 @@ class WorkloadKind(ABC, Generic[SpecT]):
     spec: type[SpecT]
     lists: ClassVar[Sequence[str]] = ("algo",)
     is_typed: ClassVar[bool] = False
+    measures: ClassVar[Sequence[Measure]] = ()
 
     def spec_for(self, given: Mapping[str, Any]) -> type[SpecT]:
         """Return the model of the options that are given."""

@@ -16,9 +16,8 @@ from typed import ROOT, typed
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.commands import cli
-from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.estimates.estimate import hops
-from ringleaf.experiments.runs import drawing
+from ringleaf.experiments.runs import drawing, perform
 from ringleaf.experiments.workloads.collective.kind import OPTIONS, resolve
 
 SMALL = ("--topo", "leafspine,leaves=2,spines=1,hosts=2", "--size", "1K")
@@ -55,8 +54,8 @@ def first_light(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out figures and the report, which take longer than a small run."""
-    monkeypatch.setattr(drawing, "draw", lambda *_: [])
-    monkeypatch.setattr(run_command, "drawer", lambda: None)
+    monkeypatch.setattr(drawing, "redraw", lambda *_, **__: [])
+    monkeypatch.setattr(perform, "drawer", lambda: None)
 
 
 def test_all_algorithms_are_right_and_none_beats_its_bound(

@@ -174,7 +174,7 @@ def run(folder: Path, **options: str) -> list[str]:
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "draw", lambda *_: [])
+    monkeypatch.setattr(drawing, "redraw", lambda *_, **__: [])
 
 
 @pytest.mark.usefixtures("undrawn")

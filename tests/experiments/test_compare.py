@@ -13,9 +13,8 @@ from typed import ROOT, typed
 from typer.testing import CliRunner
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.commands import run as run_command
 from ringleaf.experiments.commands.cli import make_app
-from ringleaf.experiments.runs import drawing
+from ringleaf.experiments.runs import drawing, perform
 from ringleaf.experiments.runs.compare import (
     Change,
     changed_options,
@@ -200,8 +199,8 @@ def test_code_as_it_is_takes_as_long_as_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two runs of this code, by name and by folder."""
-    monkeypatch.setattr(run_command, "drawer", lambda: None)
-    monkeypatch.setattr(drawing, "draw", lambda *_: [])
+    monkeypatch.setattr(perform, "drawer", lambda: None)
+    monkeypatch.setattr(drawing, "redraw", lambda *_, **__: [])
     options = ["--topo", "leafspine,leaves=1,spines=1,hosts=3", "--algo", "ring", "--size", "1K"]
     typed("run", *options, "--out", tmp_path).check_returncode()
     done = typed("compare", tmp_path, ".", "--", *options)

@@ -13,8 +13,7 @@ from test_cli import call
 from typed import ROOT
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.commands import run as run_command
-from ringleaf.experiments.runs import drawing
+from ringleaf.experiments.runs import drawing, perform
 from ringleaf.experiments.studies import nodes
 from ringleaf.experiments.workloads.collective.kind import OPTIONS
 from ringleaf.experiments.workloads.graph.placement import place_ranks
@@ -27,8 +26,8 @@ SPEC = ROOT / "experiments" / "specs" / "nodes.yaml"
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "draw", lambda *_: [])
-    monkeypatch.setattr(run_command, "drawer", lambda: None)
+    monkeypatch.setattr(drawing, "redraw", lambda *_, **__: [])
+    monkeypatch.setattr(perform, "drawer", lambda: None)
 
 
 def measured(folder: Path) -> dict[str, dict[str, str]]:

@@ -11,8 +11,7 @@ from test_cli import call
 from typed import ROOT
 
 import ringleaf as package
-from ringleaf.experiments.commands import run as run_command
-from ringleaf.experiments.runs import drawing
+from ringleaf.experiments.runs import drawing, perform
 from ringleaf.topologies.graph import hosts, link
 from ringleaf.topologies.registry import build
 
@@ -22,8 +21,8 @@ GBPS = 10**9
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "draw", lambda *_: [])
-    monkeypatch.setattr(run_command, "drawer", lambda: None)
+    monkeypatch.setattr(drawing, "redraw", lambda *_, **__: [])
+    monkeypatch.setattr(perform, "drawer", lambda: None)
 
 
 def ring_us(topo: str, size: str, folder: Path) -> float:

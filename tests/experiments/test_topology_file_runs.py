@@ -15,8 +15,7 @@ from test_cli import call, ringleaf
 from typed import ROOT
 
 import ringleaf as package
-from ringleaf.experiments.commands import run as run_command
-from ringleaf.experiments.runs import drawing
+from ringleaf.experiments.runs import drawing, perform
 from ringleaf.experiments.runs.sweep import _finished
 from ringleaf.experiments.workloads.collective.experiment import Experiment
 from ringleaf.experiments.workloads.collective.kind import resolve
@@ -28,8 +27,8 @@ EXAMPLES = sorted(FOLDER.iterdir())
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "draw", lambda *_: [])
-    monkeypatch.setattr(run_command, "drawer", lambda: None)
+    monkeypatch.setattr(drawing, "redraw", lambda *_, **__: [])
+    monkeypatch.setattr(perform, "drawer", lambda: None)
 
 
 def measured(folder: Path) -> list[dict[str, str]]:

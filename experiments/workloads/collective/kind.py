@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.figures.sorting import told_apart
-from ringleaf.experiments.runs.kind import SweepFigure, WorkloadKind
+from ringleaf.experiments.runs.kind import Measure, SweepFigure, WorkloadKind
 from ringleaf.experiments.setup.ranks import check_given_ranks, count_ranks, one_collective
 from ringleaf.experiments.spec.options import ASIDE, folder_name, options_of
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
@@ -33,6 +33,7 @@ class CollectiveKind(WorkloadKind[CollectiveSpec]):
     key = ""
     spec = CollectiveSpec
     lists = ("algo", "size")
+    measures = (Measure(("algo", "size_bytes"), "time_ps"),)
 
     def folder_for(self, given: Mapping[str, Any]) -> str:
         """Return a name made of the options that are not defaults: `fattree-loss=0.1%-seed=3`.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.experiments.records.config import read_given
-from ringleaf.experiments.runs.kind import SweepFigure, WorkloadKind
+from ringleaf.experiments.runs.kind import Measure, SweepFigure, WorkloadKind
 from ringleaf.experiments.spec.options import file_name, options_of
 from ringleaf.experiments.workloads.graph.loading import check_ranks, fit, load
 from ringleaf.experiments.workloads.graph.names import are_flows, named
@@ -36,6 +36,10 @@ class GraphKind(WorkloadKind[WorkloadSpec]):
     key = WORKLOAD
     spec = WorkloadSpec
     lists = ("algo", "detours")
+    measures = (
+        Measure(("label", "call", "algo", "ranks", "size_bytes"), "time_ps"),
+        Measure((), "iteration_ps"),
+    )
 
     def meant(self, given: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Return the options, with those that a workload's name, or its file, stands for."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.sorting import told_apart
-from ringleaf.experiments.runs.kind import SweepFigure, WorkloadKind
+from ringleaf.experiments.runs.kind import Measure, SweepFigure, WorkloadKind
 from ringleaf.experiments.workloads.jobs.places import place_jobs
 from ringleaf.experiments.workloads.jobs.spec import JobsSpec
 from ringleaf.topologies.family import Counts
@@ -32,6 +32,7 @@ class JobsKind(WorkloadKind[JobsSpec]):
     spec = JobsSpec
     lists = ("algo", "counts", "detours", "entries", JOBS, "order")
     is_typed = True
+    measures = (Measure(("jobs", "algo", "order", "entries", "job"), "jct_ps"),)
 
     def folder_for(self, given: Mapping[str, Any]) -> str:
         """Return `jobs`."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_origin
 
-from ringleaf.experiments.runs.kind import WorkloadKind
+from ringleaf.experiments.runs.kind import Measure, WorkloadKind
 from ringleaf.experiments.workloads.nic.spec import NicSpec
 from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.topologies.family import Counts
@@ -26,6 +26,10 @@ class NicKind(WorkloadKind[NicSpec]):
     name = "nic"
     key = OFFLOAD
     spec = NicSpec
+    measures = (
+        Measure(("system", "policy", "pool", "cache"), "forward_ps"),
+        Measure(("system", "products", "latency_ps", "tile"), "time_ps"),
+    )
 
     def specs(self) -> list[type[NicSpec]]:
         """Return the options of each offload."""

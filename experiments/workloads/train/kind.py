@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.runs.kind import WorkloadKind
+from ringleaf.experiments.runs.kind import Measure, WorkloadKind
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.workloads.train.spec import TrainSpec
 from ringleaf.topologies.family import Counts
@@ -30,6 +30,9 @@ class TrainKind(WorkloadKind[TrainSpec]):
     key = SCRIPT
     spec = TrainSpec
     lists = (SCRIPT, "detours")
+    measures = (
+        Measure(("call", "group", "ranks", "size_bytes", "dtype", "redop", "algo"), "time_ps"),
+    )
 
     def folder_for(self, given: Mapping[str, Any]) -> str:
         """Return the script's name."""

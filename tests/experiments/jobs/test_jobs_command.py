@@ -154,7 +154,7 @@ def test_a_wrong_collective_of_jobs_is_seen(
 
     mine = replace(ALGORITHMS["ring"], name="mine", schedule_for=shifted)
     monkeypatch.setitem(ALGORITHMS.added, "mine", mine)
-    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: {})
+    monkeypatch.setattr(figures, "figures_of", lambda _: {})
     spec.write_text(
         spec.read_text().replace("[ring, switchml]", "mine").replace("[1, 2]", "1")
         + "check: no\nwide: yes\n"
@@ -172,7 +172,7 @@ def test_a_wrong_collective_of_jobs_is_seen(
 def test_background_goes_on_while_others_run_and_slows_them(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: {})
+    monkeypatch.setattr(figures, "figures_of", lambda _: {})
     spec = tmp_path / "background.yaml"
     spec.write_text(BACKGROUND.format(model=model))
     status, text = run(spec, tmp_path / "out")
@@ -196,7 +196,7 @@ def test_a_dry_run_says_what_would_be_done(spec: Path, tmp_path: Path) -> None:
 def test_json_in_place_of_the_table(
     spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "draw_all", lambda folder, cases: {})
+    monkeypatch.setattr(figures, "figures_of", lambda _: {})
     spec.write_text(spec.read_text().replace("[ring, switchml]", "ring").replace("[1, 2]", "1"))
     status, text = run(spec, tmp_path / "out", "--json")
     assert status == 0

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringleaf.experiments.commands import cli
-from ringleaf.experiments.commands import run as run_command
-from ringleaf.experiments.runs import drawing
-from ringleaf.experiments.workloads.jobs import drawing as jobs_drawing
+from ringleaf.experiments.runs import drawing, perform
 
 ROOT = Path(__file__).resolve().parents[3]
 COURSE = ROOT / "docs" / "course"
@@ -54,7 +52,7 @@ def find(passage: list[str], lines: list[str], start: int) -> int:
     return -1
 
 
-def write_nothing(folder: Path, *_: object) -> list[Path]:
+def write_nothing(folder: Path, *_: object, **__: object) -> list[Path]:
     """Leave an empty report, as a command names those that are there."""
     report = folder / "report.html"
     report.write_text("")
@@ -73,9 +71,8 @@ def test_a_command_prints_what_the_page_shows(
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
     # Figures take longer than all else, and are tested elsewhere.
-    monkeypatch.setattr(run_command, "drawer", lambda: None)
-    monkeypatch.setattr(drawing, "draw", write_nothing)
-    monkeypatch.setattr(jobs_drawing, "draw", write_nothing)
+    monkeypatch.setattr(perform, "drawer", lambda: None)
+    monkeypatch.setattr(drawing, "redraw", write_nothing)
 
     with pytest.raises(SystemExit) as exited:
         cli.make_app()(shlex.split(command))
