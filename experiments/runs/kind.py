@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.network import NetworkSpec
 
 if TYPE_CHECKING:
@@ -211,7 +212,8 @@ class WorkloadKind(ABC, Generic[SpecT]):
     def plan(self, spec: SpecT) -> tuple[dict[str, Any], Need | None]:
         """Return what `--dry-run` tells: the options as resolved, with a plan, and the needs."""
         experiment = self.experiment(spec)
-        return experiment.plain(), experiment.need
+        fitted = self.fitted(spec)
+        return experiment.plain(), experiment.need or self.need(fitted, count_nodes(fitted))
 
     def command(self, given: Mapping[str, Any]) -> str:
         """Return the command that does a run again, which may read its `spec.yaml`."""

@@ -15,7 +15,7 @@ from ringleaf.experiments.estimates.estimate import note_start
 from ringleaf.experiments.records.columns import letters
 from ringleaf.experiments.records.config import versions, write_config, write_log
 from ringleaf.experiments.records.folder import REPORT, SPEC, RunFolder, write_text
-from ringleaf.experiments.records.results import Results, write_rows
+from ringleaf.experiments.records.results import Results, keep_timeline, write_rows
 from ringleaf.experiments.records.table import Table
 from ringleaf.experiments.records.topology_copy import keep_topology
 from ringleaf.experiments.runs import loading
@@ -106,6 +106,8 @@ def _measure(
             folder.keep(partial(write_rows, folder.path, results))
             folder.keep(partial(write_log, folder.path, experiment.log))
             results.keep(folder)
+            if experiment.watched:
+                keep_timeline(folder, results)
             if results.rows:
                 for line in table.foot():
                     emit(line)

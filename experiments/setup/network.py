@@ -215,10 +215,8 @@ def connect(
     Raises:
         ConfigError: If options, topology and program do not fit one another.
     """
-    from ringleaf.experiments.workloads.collective.timeline import (  # loads NumPy
-        MOST_EVENTS,
-        MOST_PORTS,
-    )
+    from ringleaf.experiments.records.tracks import MOST_EVENTS
+    from ringleaf.experiments.workloads.collective.timeline import MOST_PORTS  # loads NumPy
     from ringleaf.networks.virtual import VirtualNetwork  # compiles, or loads compiled code
 
     options = network_options(spec, in_network, capture=capture, record=record)

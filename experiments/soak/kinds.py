@@ -27,7 +27,7 @@ from ringleaf.experiments.soak.inputs.kind import REFUSALS, Kind
 __all__ = ["KINDS", "REFUSALS", "Kind", "prepare"]
 
 _NEEDED = (
-    *("experiments.workloads.jobs.session", "experiments.runs.spec_file"),
+    *("experiments.workloads.jobs.experiment", "experiments.runs.spec_file"),
     *("networks.traces.entries", "networks.traces.trace", "switches.stf.parser"),
 )
 """Modules that feeders import when they feed, which takes a while."""

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule, Transfer
+from ringleaf.experiments.records.tracks import MOST_EVENTS
 from ringleaf.experiments.runs import drawing
 from ringleaf.experiments.workloads.collective import timeline
 from ringleaf.networks.options import NetworkOptions
@@ -88,7 +89,7 @@ def test_a_ring_of_two_ranks_is_as_by_hand() -> None:
     )
     assert outcome.time_ps == second_ps
     events, about = load(timeline.as_chrome(STAR, schedule, outcome).text)
-    assert about == {"events": 8, "most": timeline.MOST_EVENTS, "left_out": 0}
+    assert about == {"events": 8, "most": MOST_EVENTS, "left_out": 0}
     first = next(event for event in of(events, "X") if (event["pid"], event["cat"]) == (1, SEND))
     assert first == {
         "ph": "X", "name": "chunk 0 to 1", "cat": "send", "pid": 1, "tid": 100, "ts": 0.0,

@@ -32,6 +32,7 @@ from ringleaf.experiments.explain.findings import file_of
 from ringleaf.experiments.records.config import versions
 from ringleaf.experiments.records.folder import RunFolder, write_text
 from ringleaf.experiments.records.link_use import uses_of
+from ringleaf.experiments.records.tracks import MOST_EVENTS
 from ringleaf.experiments.runs import kind as runs
 from ringleaf.experiments.runs import loading
 from ringleaf.experiments.runs.progress import Progress
@@ -247,7 +248,7 @@ class Experiment(runs.Experiment[CollectiveSpec]):
 
     def _keep_timeline(self, measured: Measurement, folder: RunFolder) -> None:
         """Write a measurement's timeline; the log says if it is not complete."""
-        row, most = measured.row, timeline.MOST_EVENTS
+        row, most = measured.row, MOST_EVENTS
         path = folder.path / timeline.file_of(row.algo, row.size_bytes)
         told = timeline.as_chrome(self.graph, measured.schedule, measured.outcome, most=most)
 

@@ -12,20 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import heappush, heapreplace
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
 from ringleaf.collectives.schedule import Aggregate, Message, Schedule
+from ringleaf.experiments.records.tracks import FOLDER, MOST_EVENTS, Event, named
 from ringleaf.networks.outcome import AGGREGATE, RECEIVE, SEND, Note, RunResult
 from ringleaf.topologies.graph import hosts
 from ringleaf.units import PS_PER_US
-
-FOLDER = "timelines"  # of a run directory, with a trace per row
-MOST_EVENTS = 20_000
-"""The most messages' ends, and counters' changes, in a file, which then has about 4 MB."""
 
 MOST_PORTS = 1024
 """Queues are watched over time in networks with at most so many ports, 32 KiB for each."""
@@ -35,7 +32,6 @@ _NETWORK = 0  # the process of the counters; rank r is process r + 1
 _FIRST_ROW = {SEND: 100, RECEIVE: 200, AGGREGATE: 300}
 _ROW_NAMES = {SEND: "sends", RECEIVE: "receives", AGGREGATE: "in the switches"}
 
-Event = dict[str, Any]
 Lanes = dict[tuple[int, str], list[tuple[int, int]]]
 """Per node and kind of message, a heap of its rows: the end of the last message, and the number."""
 
@@ -78,11 +74,6 @@ def as_chrome(
     about = {"events": len(spans) + len(counters), "most": most, "left_out": left_out}
     whole = {"displayTimeUnit": "ns", "otherData": about, "traceEvents": list(events)}
     return Told(json.dumps(whole, separators=(",", ":")) + "\n", left_out)
-
-
-def named(what: str, pid: int, name: str, tid: int = 0) -> Event:
-    """Return the event that names a process or a thread."""
-    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
 
 
 def _rows_of(schedule: Schedule, notes: Sequence[Note]) -> dict[int, Message | Aggregate]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ringleaf.experiments.workloads.collective.timeline import MOST_EVENTS, named
+from ringleaf.experiments.records.tracks import MOST_EVENTS, named
 from ringleaf.hosts.workload.replay import Replay
 from ringleaf.units import PS_PER_US
 

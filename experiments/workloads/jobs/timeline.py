@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ringleaf.experiments.workloads.collective.timeline import named
+from ringleaf.experiments.records.tracks import named
 from ringleaf.units import FOREVER_PS, PS_PER_US
 
 if TYPE_CHECKING:

@@ -60,12 +60,6 @@ class NicKind(WorkloadKind[NicSpec]):
 
         return need_of_nics(spec, counts)
 
-    def plan(self, spec: NicSpec) -> tuple[dict[str, Any], Need | None]:
-        """Return the options as resolved, and the needs."""
-        from ringleaf.experiments.setup.ranks import count_nodes
-
-        return spec.plain(), self.need(spec, count_nodes(spec))
-
     def experiment(self, spec: NicSpec, **own: Any) -> NicExperiment:
         """Return the experiment."""
         from ringleaf.experiments.workloads.nic.experiment import NicExperiment

@@ -60,12 +60,6 @@ class TrainKind(WorkloadKind[TrainSpec]):
         fitted = spec.model_copy(update={"hosts": spec.hosts or spec.ranks})
         return need_of_script(spec, count_nodes(fitted))
 
-    def plan(self, spec: TrainSpec) -> tuple[dict[str, Any], Need | None]:
-        """Return the options as resolved, and the needs."""
-        from ringleaf.experiments.setup.ranks import count_nodes
-
-        return spec.plain(), self.need(spec, count_nodes(spec))
-
     def experiment(self, spec: TrainSpec, **own: Any) -> TrainExperiment:
         """Return the experiment; `serve` is the folder of a fabric, if others start the ranks."""
         from ringleaf.experiments.workloads.train.experiment import TrainExperiment

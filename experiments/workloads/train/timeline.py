@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ringleaf.experiments.workloads.collective.timeline import Event, named
+from ringleaf.experiments.records.tracks import Event, named
 from ringleaf.experiments.workloads.train.account import Line, Span
 from ringleaf.experiments.workloads.train.wire import BACKWARD, FORWARD, WAITED
 from ringleaf.units import PS_PER_US

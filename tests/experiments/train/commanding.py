@@ -19,7 +19,7 @@ HEAVY = (
     "torch._dynamo",
     "ringleaf.experiments.workloads.train.forge",
     "ringleaf.experiments.workloads.train.register",
-    "ringleaf.experiments.workloads.train.session",
+    "ringleaf.experiments.workloads.train.experiment",
     "ringleaf.experiments.workloads.graph.experiment",
 )
 
