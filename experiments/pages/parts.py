@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -9,6 +10,11 @@ from typing import Any
 from ringleaf.experiments.pages.document import figure
 from ringleaf.experiments.records.columns import Column
 from ringleaf.experiments.records.facts import Fact
+
+
+def with_micro(text: str) -> str:
+    """Return a text with `µs` for microseconds, which terminals' text has as `us`."""
+    return re.sub(r"(?<=\d )us\b", "µs", text)
 
 
 def facts_as_html(facts: Iterable[Fact]) -> Iterator[str]:

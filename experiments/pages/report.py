@@ -7,7 +7,12 @@ from html import escape
 from typing import Any
 
 from ringleaf.experiments.pages.document import document
-from ringleaf.experiments.pages.parts import facts_as_html, figures_as_html, table_as_html
+from ringleaf.experiments.pages.parts import (
+    facts_as_html,
+    figures_as_html,
+    table_as_html,
+    with_micro,
+)
 from ringleaf.experiments.records import drops, link_use, pauses
 from ringleaf.experiments.records.facts import Fact
 from ringleaf.experiments.records.results import Results
@@ -29,11 +34,9 @@ def render(
         config: The options as resolved, and the versions of packages.
     """
     parts = (
-        *(f'<p class="soft">{escape(line)}</p>' for line in results.about),
+        *(f'<p class="soft">{escape(with_micro(line))}</p>' for line in results.about),
         *facts_as_html((*_verdict(results), *results.facts())),
-        '<div class="figures">',
-        *figures_as_html(svgs, results.captions),
-        "</div>",
+        *_figures(svgs, results.captions),
         "<h2>Results</h2>",
         *table_as_html(results.rows, results.columns, results.mark),
         *(f'<p class="soft">{escape(line)}</p>' for line in results.notes),
@@ -51,6 +54,13 @@ def render(
         *_details(config),
     )
     return document(results.title, parts)
+
+
+def _figures(svgs: Mapping[str, str], captions: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    if any(name in svgs for name in captions):
+        yield '<h2>Figures</h2>\n<div class="figures">'
+        yield from figures_as_html(svgs, captions)
+        yield "</div>"
 
 
 def _verdict(results: Results) -> Iterator[Fact]:
