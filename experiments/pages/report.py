@@ -16,7 +16,6 @@ from ringleaf.experiments.pages.parts import (
 from ringleaf.experiments.records import drops, link_use, pauses
 from ringleaf.experiments.records.facts import Fact
 from ringleaf.experiments.records.results import Results
-from ringleaf.experiments.records.table import row_name
 
 _NOT_OPTIONS = ("schema_version", "kind", "started", "git_commit", "machine", "given", "versions")
 
@@ -45,7 +44,7 @@ def render(
         *(
             line
             for key, row in results.counts().items()
-            for line in pauses.as_html(row_name(key), row)
+            for line in pauses.as_html(results.name_of(key), row)
         ),
         *results.sections(svgs),
         "<h2>Run it again</h2>",

@@ -69,7 +69,16 @@ KINDS = (
 
 FAMILIES = (
     *(kind.members.family for kind in KINDS),
-    *("codecs", "models", "windows", "disciplines", "topology_formats", "formats", "workloads"),
+    *(
+        "codecs",
+        "models",
+        "windows",
+        "disciplines",
+        "topology_formats",
+        "formats",
+        "workloads",
+        "schemes",
+    ),
 )
 """The families to which packages may add."""
 

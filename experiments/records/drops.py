@@ -61,10 +61,9 @@ def _queue(place: str, drops: Sequence[Drop]) -> Queue:
     )
 
 
-def tell(algo: str, size_bytes: int, total: int, drops: Sequence[Drop]) -> str:
+def tell(name: str, total: int, drops: Sequence[Drop]) -> str:
     """Return a line about one row's drops: their number, the worst queue, times and senders."""
-    size = f", {format_size(size_bytes)}" if size_bytes else ""  # jobs have several
-    text = f"drops: {algo}{size}: {total}"
+    text = f"drops: {name}: {total}"
     queues = by_queue(drops)
     if not queues:
         return f"{text}, not in switches' queues"

@@ -25,6 +25,7 @@ from ringleaf.experiments.records.link_use import LinkUse
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.tracks import Track, as_chrome, file_of
 from ringleaf.networks.outcome import Drop
+from ringleaf.units import format_size
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,6 +107,10 @@ class Results(ABC):
     def places(self) -> Mapping[Key, str]:
         """Return what the page calls each of the rows whose use of links it shows."""
         return {key: key[0] for key in self.uses}
+
+    def name_of(self, key: Key) -> str:
+        """Return what lines call a row: `ring at 64 KiB`."""
+        return f"{key[0]} at {format_size(key[1])}" if key[1] else key[0]
 
     def mark(self, row: Any) -> str:
         """Return what the page marks a row as: `wrong`, or nothing."""

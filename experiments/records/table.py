@@ -9,9 +9,7 @@ from ringleaf.experiments.estimates.estimate import Need
 from ringleaf.experiments.records import columns as layout
 from ringleaf.experiments.records import drops, link_use, pauses
 from ringleaf.experiments.records.columns import Column
-from ringleaf.experiments.records.drops import Key
 from ringleaf.experiments.records.results import Results
-from ringleaf.units import format_size
 
 
 class Table:
@@ -64,25 +62,20 @@ def wrong_line(wrong: int | None) -> str:
 
 
 def network_lines(results: Results) -> Iterator[str]:
-    """Yield lines on pauses and trims, on the queues with most drops, and on the busiest links."""
+    """Yield lines on the busiest links, on the queues with most drops, and on pauses and trims."""
+    for key, name in results.places().items():
+        if told := link_use.tell(results.uses.get(key, [])):
+            yield f"{told} ({name})" if name else told
     counts = results.counts()
-    for key, row in counts.items():
-        yield from pauses.tell(row_name(key), row)
     worst = sorted(
         (key for key, row in counts.items() if row.drops), key=lambda key: -counts[key].drops
     )
     for key in worst[: drops.SHOWN]:
-        yield drops.tell(*key, counts[key].drops, results.drops.get(key, []))
+        yield drops.tell(results.name_of(key), counts[key].drops, results.drops.get(key, []))
     if worst[drops.SHOWN :]:
         yield f"drops: of {len(worst) - drops.SHOWN} more rows, in {drops.FILE}"
-    for key, name in results.places().items():
-        if told := link_use.tell(results.uses.get(key, [])):
-            yield f"{told} ({name})" if name else told
-
-
-def row_name(key: Key) -> str:
-    """Return what lines call a row: `ring at 64 KiB`."""
-    return f"{key[0]} at {format_size(key[1])}" if key[1] else key[0]
+    for key, row in counts.items():
+        yield from pauses.tell(results.name_of(key), row)
 
 
 def rate_line(packet_hops: int, wall_s: float) -> str:

@@ -118,6 +118,7 @@ class WorkloadKind(ABC, Generic[SpecT]):
 
     Attributes:
         name: Its name, in `summary.json` and in messages.
+        title: What messages call it: `training jobs`.
         key: The option that makes an experiment one of this kind; "": all that have no such key.
         spec: Its options.
         lists: Options that are lists by themselves, and not swept.
@@ -126,6 +127,7 @@ class WorkloadKind(ABC, Generic[SpecT]):
     """
 
     name: ClassVar[str]
+    title: ClassVar[str] = ""
     key: ClassVar[str]
     spec: type[SpecT]
     lists: ClassVar[Sequence[str]] = ("algo",)

@@ -40,7 +40,20 @@ def resolve(given: Mapping[str, Any], where: str = "") -> Request:
         ConfigError: If one is wrong; the message names it, its value and the valid ones.
     """
     kind = kind_of(given)
+    if kind is usual():
+        _refuse_others(given, where)
     return Request(kind, kind.resolve(given, where), given)
+
+
+def _refuse_others(given: Mapping[str, Any], where: str) -> None:
+    """Refuse options that can be typed, but are of another kind than the usual one."""
+    unknown = given.keys() - options_of(usual().spec).keys()
+    for kind in WORKLOADS.values() if unknown else ():
+        for name in unknown & options_of(kind.spec).keys() if kind.is_typed else ():
+            raise ConfigError(
+                f"{where}{name}: is an option of {kind.title}, got {given[name]!r}; give a spec "
+                f"that has {kind.key}"
+            )
 
 
 @cache

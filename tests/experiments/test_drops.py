@@ -17,21 +17,21 @@ OTHER = Drop("s1", 1, "s3", 5, "h0", 3, 300, 1, 2)
 
 
 def test_a_line_says_how_many_where_when_and_whose() -> None:
-    assert drops.tell("atp", 65536, 16, TWO) == (
-        "drops: atp, 64 KiB: 16 at s3 port 2 class 0 (to h4), 12 us to 45 us, from h2 9, h1 7"
+    assert drops.tell("atp at 64 KiB", 16, TWO) == (
+        "drops: atp at 64 KiB: 16 at s3 port 2 class 0 (to h4), 12 us to 45 us, from h2 9, h1 7"
     )
-    assert drops.tell("atp", 65536, 19, [OTHER, *TWO]) == (
-        "drops: atp, 64 KiB: 19, 16 of them at s3 port 2 class 0 (to h4), 12 us to 45 us, "
+    assert drops.tell("atp at 64 KiB", 19, [OTHER, *TWO]) == (
+        "drops: atp at 64 KiB: 19, 16 of them at s3 port 2 class 0 (to h4), 12 us to 45 us, "
         "from h2 9, h1 7; 1 more queues in drops.csv"
     )
 
 
 def test_what_is_not_known_is_left_out() -> None:
     live = Drop("s3", 2, "h4", packets=5)
-    assert drops.tell("ring", 1024, 5, [live]) == "drops: ring, 1 KiB: 5 at s3 port 2 (to h4)"
-    assert drops.tell("ring", 1024, 2, []) == "drops: ring, 1 KiB: 2, not in switches' queues"
+    assert drops.tell("ring at 1 KiB", 5, [live]) == "drops: ring at 1 KiB: 5 at s3 port 2 (to h4)"
+    assert drops.tell("ring at 1 KiB", 2, []) == "drops: ring at 1 KiB: 2, not in switches' queues"
     many = Drop("", 0, "", None, "", 5, 10, 0, 1)
-    assert "5 at other queues" in drops.tell("ring", 1024, 5, [many])
+    assert "5 at other queues" in drops.tell("ring at 1 KiB", 5, [many])
 
 
 @given(

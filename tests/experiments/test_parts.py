@@ -138,6 +138,6 @@ ASKED: tuple[dict[str, Any], ...] = (
     {"workload": "incast"},
     {"offload": "guo"},
     {"script": ["train.py"]},
-    {"training": "examples"},
+    {"converge": "all"},
 )
 """Options of a run of each kind."""

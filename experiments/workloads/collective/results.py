@@ -21,7 +21,7 @@ from ringleaf.experiments.records.facts import Fact
 from ringleaf.experiments.records.folder import RunFolder, write_bytes, write_text
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, common
-from ringleaf.experiments.records.table import network_lines, row_name, wrong_line
+from ringleaf.experiments.records.table import network_lines, wrong_line
 from ringleaf.experiments.workloads.collective import table
 from ringleaf.topologies.kinds import LinkKind, reference
 from ringleaf.units import format_size, format_time
@@ -186,7 +186,7 @@ class CollectiveResults(Results):
 
     def places(self) -> Mapping[Key, str]:
         """Return the rows of the largest size."""
-        return {key: row_name(key) for key in self.uses if key[1] == largest_bytes(self)}
+        return {key: self.name_of(key) for key in self.uses if key[1] == largest_bytes(self)}
 
     def foot(self) -> Iterator[str]:
         """Yield the lines below the table: whether all is right, and which was fastest."""
@@ -197,7 +197,7 @@ class CollectiveResults(Results):
         yield from table.reasons(self.rows)
         yield from table.remarks(self.rows)
         for key, found in self.explained.items():
-            yield f"{row_name(key)}: {table.beyond(found)}"
+            yield f"{self.name_of(key)}: {table.beyond(found)}"
         if self.cpu_bound:
             yield self.cpu_bound
         yield from network_lines(self)

@@ -16,8 +16,8 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.checking.exchanges import Exchange, Exchanges
 from ringleaf.experiments.setup.network import Network, connect, make_graph
+from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.tensors import Array
 from ringleaf.topologies.graph import hosts
 
@@ -49,6 +49,7 @@ class Carrier:
         algorithm: The algorithm of allreduces.
         topo: The topology.
         options: Other options of `ringleaf run`, by name.
+        network: Options of the network, if another experiment has them.
         ranks: The number of hosts that take part; None: all.
     """
 
@@ -56,13 +57,16 @@ class Carrier:
     topo: str
     options: dict[str, str] = field(default_factory=dict)
     ranks: int | None = None
+    network: NetworkSpec | None = None
 
     def __post_init__(self) -> None:
         given = {**self.options, "algo": self.algorithm, "topo": self.topo, "size": "4"}
         if self.ranks is not None:
             given["hosts"] = str(self.ranks)
         spec = resolve(given)
-        assert isinstance(spec, CollectiveSpec)
+        if self.network is not None:
+            fields = {name: getattr(self.network, name) for name in NetworkSpec.model_fields}
+            spec = spec.model_copy(update=fields)
         self._spec = spec
         self._graph: nx.Graph[str] = make_graph(self._spec)
         self.ranks = len(hosts(self._graph)) - self._spec.servers

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import median
+from typing import TYPE_CHECKING
 
+from ringleaf.experiments.figures.style import INK
 from ringleaf.experiments.workloads.converge.run import Curve
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MOST = 7
 """Methods in a row of panels, besides the first of all."""
@@ -26,16 +31,15 @@ def label(curve: Curve) -> str:
     return ", ".join(words.get(case.part, others))
 
 
-def draw(curves: Sequence[Curve], folder: Path) -> None:
-    """Write a PNG per part of the plan to a folder."""
-    import matplotlib as mpl
+def figures_of(curves: Sequence[Curve]) -> dict[str, Callable[[], Figure]]:
+    """Return functions that draw each part of a plan, by the part's name."""
+    parts: dict[str, list[Curve]] = {}
+    for curve in curves:
+        parts.setdefault(curve.case.part, []).append(curve)
+    return {name: partial(draw, own) for name, own in parts.items()}
 
-    mpl.use("Agg")
-    for part in dict.fromkeys(curve.case.part for curve in curves):
-        _draw_part([curve for curve in curves if curve.case.part == part], folder / f"{part}.png")
 
-
-def _draw_part(curves: Sequence[Curve], path: Path) -> None:
+def draw(curves: Sequence[Curve]) -> Figure:
     """Draw a part: rows are models, each with a few methods; the first one is in all rows."""
     import matplotlib.pyplot as plt
 
@@ -43,6 +47,7 @@ def _draw_part(curves: Sequence[Curve], path: Path) -> None:
     groups = [[first, *others[at : at + MOST]] for at in range(0, max(len(others), 1), MOST)]
     models = list(dict.fromkeys(curve.case.model for curve in curves))
     rows = [(model, group) for model in models for group in groups]
+    figure: Figure
     figure, plots = plt.subplots(
         len(rows), 3, figsize=(12, 2.9 * len(rows)), squeeze=False, layout="constrained"
     )
@@ -55,7 +60,7 @@ def _draw_part(curves: Sequence[Curve], path: Path) -> None:
                 axes.plot(
                     [each / scale for each in getattr(curve, field)],
                     smooth(curve.loss),
-                    color="black" if number == 0 else f"C{number - 1}",
+                    color=INK if number == 0 else f"C{number - 1}",
                     label=label(curve),
                     linewidth=1.2,
                 )
@@ -66,8 +71,7 @@ def _draw_part(curves: Sequence[Curve], path: Path) -> None:
             axes.set_ylim(0, 3)
             axes.grid(alpha=0.3)
         row[-1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize=8)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    return figure
 
 
 def smooth(losses: Sequence[float]) -> list[float]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,12 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.workloads.converge.models import MODELS
-from ringleaf.experiments.workloads.converge.workload import WORKLOADS
+from ringleaf.experiments.workloads.converge.scheme import SCHEMES
 from ringleaf.units import parse_time
 from ringleaf.yaml_file import read_yaml
 
 SPEC = Path(__file__).parent / "convergence.yaml"
+"""The plan that comes along."""
 
 NONE, BOTH_WAYS = "none", "2x-"
 """The method that sends gradients as they are, and what stands before a compressor of sums, too."""
@@ -49,7 +50,7 @@ class Case:
     model: str
     method: str
     algo: str
-    workload: str
+    workload: str  # the scheme
     steps: int
     rate: float
 
@@ -82,14 +83,29 @@ def read_plan(path: Path = SPEC) -> Plan:
     )
 
 
+def chosen(plan: Plan, parts: Sequence[str], steps: int | None) -> Plan:
+    """Return a plan with some parts only, or other numbers of steps.
+
+    Raises:
+        ConfigError: If it has no such part.
+    """
+    names = list(dict.fromkeys(case.part for case in plan.cases))
+    for part in parts:
+        choose("convergence", "part", part, names)
+    cases = [case for case in plan.cases if not parts or case.part in parts]
+    if steps is not None:
+        cases = [replace(case, steps=steps) for case in cases]
+    return replace(plan, cases=tuple(cases))
+
+
 def _expand(plain: dict[str, Any], part: dict[str, Any]) -> Iterator[Case]:
     methods = [each for name in part["method"] for each in _methods(name)]
-    workloads = [each for name in part["workload"] for each in _all(name, list(WORKLOADS))]
+    workloads = [each for name in part["workload"] for each in _all(name, list(SCHEMES))]
     algos = [each for name in part["algo"] for each in _all(name, allreduces())]
     for model, algo, workload, method in product(part["model"], algos, workloads, methods):
         choose("convergence", "model", model, list(MODELS))
         choose("convergence", "algorithm", algo, allreduces())
-        choose("convergence", "workload", workload, list(WORKLOADS))
+        choose("convergence", "workload", workload, list(SCHEMES))
         name = method.removeprefix(BOTH_WAYS)
         setting = plain["settings"].get(name)
         text = method if setting is None else f"{method}:{setting}"

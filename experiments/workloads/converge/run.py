@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
+from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.converge.carrier import Carrier
 from ringleaf.experiments.workloads.converge.models import Training
 from ringleaf.experiments.workloads.converge.plan import Case, Plan, make_program
-from ringleaf.experiments.workloads.converge.workload import WORKLOADS, Setup
+from ringleaf.experiments.workloads.converge.scheme import SCHEMES, Setup
 from ringleaf.units import PS_PER_US
 
 JUDGED = 40
@@ -41,13 +42,14 @@ class Curve:
 class Carriers:
     """The networks of a plan, one set for each algorithm."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, network: NetworkSpec | None) -> None:
         self._plan = plan
+        self._network = network
         self._made: dict[str, Carrier] = {}
 
     def __getitem__(self, algo: str) -> Carrier:
         if algo not in self._made:
-            self._made[algo] = Carrier(algo, self._plan.topo)
+            self._made[algo] = Carrier(algo, self._plan.topo, network=self._network)
         return self._made[algo]
 
     def close(self) -> None:
@@ -72,7 +74,7 @@ def train(plan: Plan, case: Case, carrier: Carrier) -> Curve:
     curve = Curve(case)
     _note(curve, training.judge(training.start()), 0, 0, 0)
     every, time_ps, sent, last = case.steps / JUDGED, 0, None, 0.0
-    for moment in WORKLOADS[case.workload](setup):
+    for moment in SCHEMES[case.workload](setup):
         cost = carrier.take_cost()
         time_ps += moment.compute_ps + cost.time_ps
         if moment.elapsed_ps is not None:
@@ -94,9 +96,14 @@ def _note(curve: Curve, judged: tuple[float, float], step: float, time_ps: int, 
     curve.bytes_sent.append(sent)
 
 
-def run(plan: Plan) -> Iterator[Curve]:
-    """Yield each case's curve as it is done."""
-    carriers = Carriers(plan)
+def run(plan: Plan, network: NetworkSpec | None = None) -> Generator[Curve]:
+    """Yield each case's curve as it is done.
+
+    Args:
+        plan: The trainings.
+        network: Options of the network; None: those that are usual, on the plan's topology.
+    """
+    carriers = Carriers(plan, network)
     try:
         for case in plan.cases:
             yield train(plan, case, carriers[case.algo])

@@ -28,6 +28,7 @@ class JobsKind(WorkloadKind[JobsSpec]):
     """Jobs that train models, and reduce gradients: every combination of some options."""
 
     name = "jobs"
+    title = "training jobs"
     key = JOBS
     spec = JobsSpec
     lists = ("algo", "counts", "detours", "entries", JOBS, "order")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from running import run_any
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compress.program import Ask, Post, TwoSided, drive
@@ -15,11 +16,11 @@ from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.workloads.converge.__main__ import main
+from ringleaf.experiments.runs.drawing import read_results
 from ringleaf.experiments.workloads.converge.carrier import Carrier
 from ringleaf.experiments.workloads.converge.models import Training
 from ringleaf.experiments.workloads.converge.plan import make_program, read_plan
-from ringleaf.experiments.workloads.converge.workload import WORKLOADS, Setup
+from ringleaf.experiments.workloads.converge.scheme import SCHEMES, Setup
 from ringleaf.networks.outcome import RunResult
 from ringleaf.tensors import Array
 
@@ -49,7 +50,7 @@ def setup(carrier: Carrier, method: str = "none", steps: int = 4, **settings: fl
 
 
 def last(workload: str, made: Setup) -> Array:
-    return [moment.parameters for moment in WORKLOADS[workload](made)][-1]
+    return [moment.parameters for moment in SCHEMES[workload](made)][-1]
 
 
 def by_hand(steps: int) -> Array:
@@ -72,7 +73,7 @@ def test_local_sgd_of_one_step_and_fedavg_of_all_ranks_are_plain_sgd(carrier: Ca
 
 
 def test_local_sgd_communicates_every_h_steps(carrier: Carrier) -> None:
-    moments = list(WORKLOADS["local-sgd"](setup(carrier, steps=10, every=4)))
+    moments = list(SCHEMES["local-sgd"](setup(carrier, steps=10, every=4)))
     assert [moment.step for moment in moments] == [4, 8, 10]
     assert carrier.take_cost().exchanges == 3
 
@@ -82,7 +83,7 @@ def test_ranks_that_are_not_drawn_add_nothing(carrier: Carrier) -> None:
     made = setup(carrier, steps=1, share=0.25, local=1)
     training = made.training
     start = training.start()
-    moment = next(iter(WORKLOADS["fedavg"](made)))
+    moment = next(iter(SCHEMES["fedavg"](made)))
     steps = [start - np.float32(RATE) * training.gradient(start, rank, 0) for rank in range(4)]
     assert sum(np.allclose(moment.parameters, each, atol=1e-6) for each in steps) == 1
     assert moment.step == 0.25
@@ -100,7 +101,7 @@ def test_without_staleness_no_rank_runs_ahead(carrier: Carrier) -> None:
     spans = []
     for staleness in (0, 3):
         made = setup(carrier, steps=4, staleness=staleness, spread=3)
-        spans.append([moment.elapsed_ps or 0 for moment in WORKLOADS["ssp"](made)])
+        spans.append([moment.elapsed_ps or 0 for moment in SCHEMES["ssp"](made)])
     assert spans[0][0] >= 4_000_000  # rank 3 takes four times rank 0's microsecond
     assert spans[0][-1] >= 4 * 4_000_000
     assert spans[1][0] < spans[0][0]
@@ -110,7 +111,7 @@ def test_without_staleness_no_rank_runs_ahead(carrier: Carrier) -> None:
 @pytest.mark.parametrize("method", ["topk:5%", "signsgd", "terngrad", "powersgd", "2x-efsign"])
 def test_exchanges_of_methods_are_right(carrier: Carrier, method: str) -> None:
     """And smaller than those of whole gradients, 650 elements: 2 (n - 1) / n of 2 600 bytes."""
-    list(WORKLOADS["sync"](setup(carrier, method, steps=3)))
+    list(SCHEMES["sync"](setup(carrier, method, steps=3)))
     cost = carrier.take_cost()
     assert cost.wrong == 0
     assert 0 < cost.data_bytes.max() < 3 * 1.5 * 2600
@@ -177,30 +178,37 @@ def test_the_plan_has_every_compressor_collective_and_workload() -> None:
     cases = read_plan().cases
     names = {case.method.partition(":")[0] for case in cases}
     assert {*COMPRESSORS.shipped(), *SPARSE.shipped(), "none", "2x-onebit"} <= names
-    assert {case.workload for case in cases} == set(WORKLOADS)
+    assert {case.workload for case in cases} == set(SCHEMES)
     assert {"ring", "ps", "switchml", "ssar-split", "omnireduce"} <= {case.algo for case in cases}
 
 
-def test_the_command_writes_a_table_and_figures(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_writes_a_table_and_figures(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(
         f"{{topo: '{TOPO}', compute: 1us, batch: 8, seed: 1, rate: {{logistic: 0.1}}, rates: {{}},"
         "settings: {topk: 1%}, parts: [{name: a, model: [logistic], method: [none, topk],"
         "algo: [ring], workload: [sync], steps: 2}]}"
     )
-    assert main(["--spec", str(plan), "--out", str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr().out
-    assert "topk:1%" in printed
-    assert printed.splitlines()[-1].split()[-1] == "0"
+    given = {"converge": str(plan), "out": str(tmp_path / "out"), "wide": "yes"}
+    printed: list[str] = []
+    results = run_any(given, printed.append)
+    assert [line.split()[2] for line in printed if line[0] != "#"] == ["none", "topk:1%"]
+    assert "# wrong values: 0 OK" in printed
     with (tmp_path / "out" / "convergence.csv").open() as file:
         lines = list(csv.DictReader(file))
     assert len(lines) == 2 * 3
     assert [line["step"] for line in lines[:3]] == ["0", "1", "2"]
     assert float(lines[2]["time_us"]) > 2
-    assert (tmp_path / "out" / "a.png").is_file()
-    assert main(["--spec", str(plan), "--part", "b"]) == 2
+    assert (tmp_path / "out" / "figures" / "a.png").is_file()
+    times_us = [float(line["time_us"]) for line in lines[2::3]]
+    assert [row.time_ps / 1e6 for row in results.rows] == pytest.approx(times_us, abs=5e-4)
+    again = read_results(tmp_path / "out")
+    assert again.rows == results.rows
+    slower = run_any({**given, "rate": "1G"}, drawn=False)  # another network: the same losses
+    assert slower.rows[0].time_ps > results.rows[0].time_ps
+    assert slower.rows[0].loss == results.rows[0].loss
+    with pytest.raises(ConfigError, match="convergence: unknown part, got 'b'; valid: a"):
+        run_any({**given, "parts": "b"})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ringleaf.collectives.compress.program import Post
-from ringleaf.experiments.workloads.converge.workload import WORKLOADS, Moment, Setup
+from ringleaf.experiments.workloads.converge.scheme import SCHEMES, Moment, Setup
 from ringleaf.tensors import Array
 
 
@@ -37,7 +37,7 @@ def train(
     )
     carrier = SimpleNamespace(together=together, exchange=exchange, cost=SimpleNamespace(time_ps=0))
     made = Setup(training, carrier, lambda *_: None, 0.5, steps, 1, dict(settings))  # type: ignore[arg-type]
-    return list(WORKLOADS[name](made))
+    return list(SCHEMES[name](made))
 
 
 def plus_rank(parameters: Array, rank: int) -> Array:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ringleaf.experiments.workloads.converge.workload import Moment, Setup
+from ringleaf.experiments.workloads.converge.scheme import Moment, Setup
 
 SHARE, LOCAL = 0.5, 8
 
@@ -38,4 +38,4 @@ def train(setup: Setup) -> Iterator[Moment]:
         yield Moment(done, common, local * setup.compute_ps)
 
 
-WORKLOAD = train
+SCHEME = train

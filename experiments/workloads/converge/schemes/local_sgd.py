@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ringleaf.experiments.workloads.converge.workload import Moment, Setup
+from ringleaf.experiments.workloads.converge.scheme import Moment, Setup
 
 EVERY = 8
 
@@ -34,4 +34,4 @@ def train(setup: Setup) -> Iterator[Moment]:
         yield Moment(steps.stop, common, len(steps) * setup.compute_ps)
 
 
-WORKLOAD = train
+SCHEME = train

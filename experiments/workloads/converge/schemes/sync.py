@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ringleaf.experiments.workloads.converge.workload import Moment, Setup
+from ringleaf.experiments.workloads.converge.scheme import Moment, Setup
 
 
 def train(setup: Setup) -> Iterator[Moment]:
@@ -23,4 +23,4 @@ def train(setup: Setup) -> Iterator[Moment]:
         yield Moment(step + 1, parameters, setup.compute_ps)
 
 
-WORKLOAD = train
+SCHEME = train

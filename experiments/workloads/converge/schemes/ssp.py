@@ -18,7 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ringleaf.collectives.compress.program import Post
-from ringleaf.experiments.workloads.converge.workload import Moment, Setup
+from ringleaf.experiments.workloads.converge.scheme import Moment, Setup
 from ringleaf.tensors import Array
 
 STALENESS, SPREAD = 3, 1.0
@@ -65,4 +65,4 @@ def _send(setup: Setup, values: Array, src: int, dst: int) -> tuple[Array, int]:
     return found[src], setup.carrier.cost.time_ps - before_ps
 
 
-WORKLOAD = train
+SCHEME = train

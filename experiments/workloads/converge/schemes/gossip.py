@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ringleaf.collectives.compress.program import Post
-from ringleaf.experiments.workloads.converge.workload import Moment, Setup
+from ringleaf.experiments.workloads.converge.scheme import Moment, Setup
 
 
 def train(setup: Setup) -> Iterator[Moment]:
@@ -36,4 +36,4 @@ def train(setup: Setup) -> Iterator[Moment]:
         yield Moment(step + 1, np.add.reduce(own) / np.float32(ranks), setup.compute_ps)
 
 
-WORKLOAD = train
+SCHEME = train

@@ -23,7 +23,7 @@ class Setup:
         rate: The learning rate.
         steps: The number of steps, of every rank.
         compute_ps: The time that a rank takes for a gradient, simulated.
-        settings: The workload's own, by name.
+        settings: The scheme's own, by name.
     """
 
     training: Training
@@ -44,7 +44,7 @@ class Setup:
         return [self.program(rank, self.ranks) for rank in range(self.ranks)]
 
     def setting(self, name: str, default: float) -> float:
-        """Return a setting of the workload."""
+        """Return a setting of the scheme."""
         return self.settings.get(name, default)
 
 
@@ -65,9 +65,9 @@ class Moment:
     elapsed_ps: int | None = None
 
 
-Workload = Callable[[Setup], Iterator[Moment]]
+Scheme = Callable[[Setup], Iterator[Moment]]
 
-WORKLOADS: Registry[Workload] = Registry(
-    "workloads", "workload", "experiments/workloads/converge/workloads", "WORKLOAD"
+SCHEMES: Registry[Scheme] = Registry(
+    "schemes", "training scheme", "experiments/workloads/converge/schemes", "SCHEME"
 )
-"""The ways to train by name; `ringleaf workload` has others, which replay traces."""
+"""The ways to train by name: who sends what to whom, and when."""

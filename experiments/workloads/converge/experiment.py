@@ -1,0 +1,80 @@
+"""Trainings of a plan, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import closing
+from functools import cached_property
+from typing import Any
+
+from ringleaf.experiments.records.conditions import conduct, inside_nodes_of, unlike_hardware
+from ringleaf.experiments.records.folder import RunFolder
+from ringleaf.experiments.runs import loading
+from ringleaf.experiments.runs.kind import Experiment
+from ringleaf.experiments.runs.progress import Progress
+from ringleaf.experiments.setup.network import make_graph
+from ringleaf.experiments.workloads.converge.plan import Plan
+from ringleaf.experiments.workloads.converge.results import ConvergeResults
+from ringleaf.experiments.workloads.converge.run import run
+from ringleaf.experiments.workloads.converge.spec import ConvergeSpec
+from ringleaf.tensors import use_one_thread
+from ringleaf.topologies.kinds import describe, link_kinds
+from ringleaf.topologies.registry import notes
+from ringleaf.units import format_time
+
+
+class ConvergeExperiment(Experiment[ConvergeSpec]):
+    """A plan on a network.
+
+    Args:
+        spec: The options.
+        plan: The plan, with the parts that are wanted.
+    """
+
+    def __init__(self, spec: ConvergeSpec, plan: Plan) -> None:
+        super().__init__()
+        self.spec = spec
+        self._plan = plan
+
+    @property
+    def count(self) -> int:
+        """The number of trainings."""
+        return len(self._plan.cases)
+
+    @cached_property
+    def results(self) -> ConvergeResults:
+        """The results, which still have no rows at first."""
+        spec, plan = self.spec, self._plan
+        graph = make_graph(spec)
+        return ConvergeResults(
+            about=[
+                f"{self.count} trainings on {graph.graph['name']}, {describe(link_kinds(graph))}",
+                f"{conduct(spec)}; seed {plan.seed}",
+                f"batches of {plan.batch}, whose gradients take {format_time(plan.compute_ps)}",
+                inside_nodes_of(spec),
+                *unlike_hardware(vars(spec)),
+                *notes(spec.topo),
+            ]
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """Return the options, and the number of trainings."""
+        return self.spec.plain() | {"trainings": self.count}
+
+    def record(self, shown: Progress, folder: RunFolder) -> Generator[None]:
+        """Train all, and keep a row and the course of each."""
+        del folder
+        use_one_thread()
+        shown.stage(loading.stage())
+        with closing(run(self._plan, self.spec)) as done:
+            shown.begin(f"training 1 of {self.count}", packets_s=1)
+            for number, curve in enumerate(done, start=1):
+                self.results.add(curve)
+                yield
+                if number < self.count:
+                    shown.begin(f"training {number + 1} of {self.count}", packets_s=1)
+
+    @property
+    def expected_s(self) -> float:
+        """The trainings, which count alike."""
+        return float(self.count)

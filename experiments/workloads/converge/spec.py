@@ -1,0 +1,47 @@
+"""Experiments whose workload is trainings of small models, judged by their loss."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import ValidationInfo, model_validator
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.kinds import Text, label, option
+from ringleaf.experiments.spec.network import VIRTUAL, WHERE, NetworkSpec
+
+ALL = "all"
+"""The plan that comes along, with every compressor, collective and scheme."""
+
+
+def _names(text: str, where: str) -> tuple[str, ...]:
+    del where
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+class ConvergeSpec(NetworkSpec):
+    """Trainings on an emulated network, by a plan."""
+
+    converge: Annotated[str, Text(lambda text, where: text)] = option(
+        "", "Plan of trainings: all (the one that comes along), or a YAML file"
+    )
+    parts: Annotated[tuple[str, ...], Text(_names, listed=True)] = option(
+        "", "Parts of the plan; default: all"
+    )
+    steps: kinds.AnyCount = option("", "Gradients per rank; default: the plan's")
+
+    @model_validator(mode="after")
+    def _check_converge(self, info: ValidationInfo) -> Self:
+        where = label(info, WHERE)
+        if self.net != VIRTUAL:
+            raise ConfigError(
+                f"{where}net: trainings of a plan take simulated time, got {self.net!r}"
+            )
+        for name in ("pcap", "record"):
+            if getattr(self, name):
+                raise ConfigError(
+                    f"{where}{name}: not with trainings of a plan, got "
+                    f"{str(getattr(self, name))!r}; leave it out"
+                )
+        return self
