@@ -138,10 +138,13 @@ def test_touched_files_differ_from_a_revision(tmp_path: Path) -> None:
 
 
 def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Path) -> None:
-    """Numbered names have a test of their own, which is first."""
+    """Numbered names have a test of their own, which is first.
+
+    Of files with one name, tests are known by the folders.
+    """
     for package in draw.PACKAGES:
         (tmp_path / package).mkdir()
-    for folder in ("tests/hosts", "hosts/rc", "hosts/schedulers"):
+    for folder in ("tests/hosts", "hosts/rc", "hosts/schedulers", "hosts/aalo", "hosts/dcqcn"):
         (tmp_path / folder).mkdir(parents=True)
     files = {
         "hosts/rc/pacing.py": f"def pace_slowly(rate):\n    return rate + 1\n{'#' * 100}\n",
@@ -155,6 +158,10 @@ def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Pat
         "tests/hosts/test_order.py": "decide('aalo')",
         "hosts/schedulers/untold.py": f"wondrous = 1\n{'#' * 100}\n",
         "tests/hosts/test_else.py": "wondrous",
+        "hosts/aalo/worker.py": f"y = 1\n{'#' * 100}\n",
+        "hosts/dcqcn/worker.py": f"y = 1\n{'#' * 100}\n",
+        "tests/hosts/test_aalo.py": "",
+        "tests/hosts/test_other_worker.py": "",
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
@@ -162,7 +169,9 @@ def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Pat
     names = ["test_pacing", "test_users", "test_rc_words", "test_rc"]
     found = imports.tests_of("hosts/rc/pacing.py", 1)
     assert sorted(found[:2]) + found[2:] == [f"tests/hosts/{name}.py" for name in names]
-    assert imports.tests_of("hosts/schedulers/aalo.py", 1) == ["tests/hosts/test_order.py"]
+    aalos = ["tests/hosts/test_aalo.py", "tests/hosts/test_order.py"]
+    assert imports.tests_of("hosts/schedulers/aalo.py", 1) == aalos
+    assert imports.tests_of("hosts/aalo/worker.py", 1) == aalos
 
     nobodys = imports.tests_of("hosts/schedulers/untold.py", 1)
     assert nobodys[0] == "tests/hosts/test_else.py"  # no test names it, and this one has its words
