@@ -204,6 +204,8 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
     for name, value in ast.iter_fields(node):
         if name == "comparators" and _asks_for_a_place(node):
             continue
+        if name == "args" and _is_reshape(node):
+            continue
         if name in ("annotation", "returns", "decorator_list", "bases", "type_params"):
             continue
         for child in value if isinstance(value, list) else [value]:
@@ -216,6 +218,14 @@ def _asks_for_a_place(node: ast.AST) -> bool:
     match node:
         case ast.Compare(left, [ast.Gt() | ast.Eq() | ast.NotEq()], [ast.Constant(0)]):
             return re.search(r"(_AT|_at)\]?$", ast.unparse(left)) is not None
+    return False
+
+
+def _is_reshape(node: ast.AST) -> bool:
+    """Return whether an array is given another shape: any number below 0 says that one is open."""
+    match node:
+        case ast.Call(ast.Attribute(attr="reshape"), args):
+            return any(isinstance(each, ast.UnaryOp) for each in args)
     return False
 
 
