@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ringleaf.networks.endpoints.driver as d
+import ringleaf.networks.virtual.pfc.frames as pfc_frames
 import ringleaf.networks.virtual.pfc.hosts as pfc_hosts
 import ringleaf.networks.virtual.pfc.layout as pfc
 import ringleaf.networks.virtual.state as s
@@ -440,6 +441,31 @@ def test_a_nic_with_packets_of_paused_classes_only_waits_for_nothing(
     push(net.words, nic, net.packet(), 1)
     serve_nic(net.arena, net.at, host, 0)
     assert net.events() == [(500, IDLE, NIC_PORT)]
+
+
+def test_a_pause_frame_takes_64_bytes_of_an_idle_line() -> None:
+    """With FCS, preamble and gap 84 bytes, 67.2 ns at 10 Gbit/s; it is counted, and captured."""
+    net = Net()
+    row, _ = pausing_nic(net, 0)
+    net.words[row + pfc.ASKED] = 0b0000_1000
+    net.words[row + pfc.MAC] = 0x0A0B0C0D0E0F
+    pfc_frames.tell(net.arena, net.at, NIC_PORT, 3, 1000)
+    port = net.net.ports[NIC_PORT]
+    assert port[s.BUSY_UNTIL_PS] == 1000 + 67_200
+    assert (port[s.TX_BYTES], port[s.TX_PACKETS]) == (84, 1)
+    assert net.net.bins[2 * NIC_PORT].tolist() == [84, 0, 0, 0]  # nobody owns it
+    assert (net.words[row + pfc.PAUSES], net.words[row + pfc.UNTOLD]) == (1, 0)
+    ((time_ps, kind, packet),) = net.events()
+    assert (time_ps, kind) == (1000 + 67_200 + 7000, ARRIVAL)
+    frame = read_packet(net.arena, packet)
+    assert frame.hex() == (
+        "0180c20000010a0b0c0d0e0f880801010008" + "0000" * 3 + "ffff" + "0000" * 17
+    )
+
+    pfc_frames.tell(net.arena, net.at, NIC_PORT, 5, 1000)  # when the line is idle again
+    assert (net.words[row + pfc.PAUSES], net.words[row + pfc.UNTOLD]) == (1, 1 << 5)
+    assert net.net.ports[NIC_PORT, s.TX_PACKETS] == 1
+    assert net.events() == [(1000 + 67_200, IDLE, NIC_PORT)]
 
 
 def test_a_nic_does_not_come_back_to_an_agent_that_has_nothing_after_all(
