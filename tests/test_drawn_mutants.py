@@ -106,6 +106,27 @@ def test_a_place_that_is_0_or_far_from_it_is_not_compared_with_1(tmp_path: Path)
     ]
 
 
+def test_flags_and_handlers_that_tell_nothing_are_no_numbers(tmp_path: Path) -> None:
+    """A handler that returns two numbers tells something, and so does a plain function."""
+    void = "@handler\ndef receive(a):\n    if a:\n        return 0\n    return 0\n"
+    told = "@handler\ndef look(a):\n    if a:\n        return 0\n    return 1\n"
+    plain = "def add(a):\n    return 0\n"
+    flags = "words[at + IS_RAW] = 1\nwords[at + COUNT] = 1\nx = y.reshape(-1, 3)\n"
+    (tmp_path / "a.py").write_text(void + told + plain + flags)
+    found = {(each.line, each.new.strip()) for each in drawn_from("a.py", tmp_path)}
+    assert found == {
+        (9, "return 1"),
+        (10, "return 2"),
+        (12, "return 1"),
+        (13, "pass"),
+        (13, "words[at - IS_RAW] = 1"),
+        (14, "pass"),
+        (14, "words[at - COUNT] = 1"),
+        (14, "words[at + COUNT] = 2"),
+        (15, "x = y.reshape(-1, 4)"),
+    }
+
+
 def test_listed_equivalents_fit_the_sources() -> None:
     for entry in yaml.safe_load(draw.EQUIVALENT.read_text()) or []:
         lines = [line.strip() for line in (ROOT / entry["file"]).read_text().splitlines()]
