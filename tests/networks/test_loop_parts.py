@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ringleaf.networks.endpoints.driver as d
+import ringleaf.networks.virtual.pfc.charges as pfc_charges
 import ringleaf.networks.virtual.pfc.frames as pfc_frames
 import ringleaf.networks.virtual.pfc.hosts as pfc_hosts
 import ringleaf.networks.virtual.pfc.layout as pfc
+import ringleaf.networks.virtual.pfc.switches as pfc_switches
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Arena, Store
 from ringleaf.headers import IP_TOS_AT
@@ -466,6 +468,25 @@ def test_a_pause_frame_takes_64_bytes_of_an_idle_line() -> None:
     assert (net.words[row + pfc.PAUSES], net.words[row + pfc.UNTOLD]) == (1, 1 << 5)
     assert net.net.ports[NIC_PORT, s.TX_PACKETS] == 1
     assert net.events() == [(1000 + 67_200, IDLE, NIC_PORT)]
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_copies_of_one_packet_need_no_more_room(number: int) -> None:
+    """The one that is in a queue has paid for all, whatever its number; others are dropped."""
+    net = Net(packets=8)
+    pausing_nic(net, 0)
+    net.net.ports[[1, 2], s.BUSY_UNTIL_PS] = 500
+    packets = [net.packet() for _ in range(8)]
+    copy = next(packet for packet in packets if packet == number)
+    first, second = (packet for packet in packets if packet > 1 and packet < 4)
+    for packet in (copy, first, second):
+        net.words[row_of(net.words, packet) + IN_PORT] = 1
+    node = s.node_row(net.words, net.at, SWITCH)
+    assert push(net.words, net.queues[0], copy, 0)
+    pfc_charges.join_ring(net.words, copy, -1)
+    assert pfc_switches.enqueue(net.arena, net.at, node, 2, first, copy, 0)
+    assert not pfc_switches.enqueue(net.arena, net.at, node, 2, second, -1, 0)
+    assert net.words[net.queues[1] + PACKETS] == 1
 
 
 def test_a_nic_does_not_come_back_to_an_agent_that_has_nothing_after_all(
