@@ -14,7 +14,7 @@ from lossy_network import DELAY_PS, A2tpJob, Fate, Network, misbehaving, tree_of
 
 from ringleaf.arena import Store
 from ringleaf.headers import ECN_CAPABLE, ECN_MARKED, IP_AT, IP_CHECKSUM_AT, IP_TOS_AT
-from ringleaf.ina.atp import shares, state, worker
+from ringleaf.ina.atp import shares, state
 from ringleaf.ina.atp.wire import (
     CONGESTED,
     GRADIENT,
@@ -187,7 +187,7 @@ def test_marks_that_one_worker_alone_has_seen_go_back_in_its_next_gradient() -> 
     """A mark that the server has heard of, from anybody, is no news to it."""
     graph = tree_of((3,))
     network = Network(graph, [a2tp_on(graph)])
-    mine = worker.open_worker(network.store.arena, network.parties[0].agents[0].block)
+    mine = state.open_worker(network.store.arena, network.parties[0].agents[0].block)
     marks = mine.rows.reshape(-1, state.POSITION_WORDS)[:, state.MARKS]
     head = np.zeros(VALUES_AT, np.uint8)
     cases = [  # flags, congestion bits, rack; the result's marks, and whether they are echoed
@@ -227,7 +227,7 @@ def test_a_round_ends_with_the_blocks_that_were_allowed_at_its_start() -> None:
     network = Network(graph, [a2tp_on(graph)])
     arena = network.store.arena
     at = network.parties[0].agents[0].block
-    mine = worker.open_worker(arena, at)
+    mine = state.open_worker(arena, at)
     own, rows = mine.state, mine.rows.reshape(-1, state.POSITION_WORDS)
     own[state.BASE], own[state.NEXT] = 8, 11  # 11 has not been sent
     own[state.LIMIT], own[state.ROUND_END], own[state.SHARE_END] = 12, 12, 10

@@ -10,6 +10,7 @@ from start import start_tensor
 
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina.atp import ledger, reading, state, worker
+from ringleaf.ina.atp.control import AtpJob
 from ringleaf.ina.atp.moving import AggregatorMover
 from ringleaf.ina.atp.server import find_entry
 from ringleaf.ina.atp.window import send_more
@@ -74,7 +75,7 @@ def test_blocks_take_their_positions_anew() -> None:
     used = network()
     arena = used.store.arena
     at = used.parties[0].agents[0].block
-    mine = worker.open_worker(arena, at)
+    mine = state.open_worker(arena, at)
     mine.state[state.ALLOWED] = 3
     assert start_tensor(worker, arena, at, 0, 64, INT32, 1, now_ps=0)
     assert start_tensor(worker, arena, at, 0, 64 * 9, INT32, 2, now_ps=0)
@@ -97,6 +98,7 @@ def test_a_server_proposes_from_the_first_of_other_aggregators_on() -> None:
     used = network()
     blocks = [agent.block for agent in used.parties[0].agents]
     (job,) = used.jobs
+    assert isinstance(job, AtpJob)
     words = used.words
     own = blocks[2] + AGENT_WORDS
     words[own + ledger.PROPOSED] = 5
@@ -106,7 +108,7 @@ def test_a_server_proposes_from_the_first_of_other_aggregators_on() -> None:
     proposals = words[words[own + ledger.PROPOSALS_AT] :][:4]
     assert sorted(proposals.tolist()) == [3, 4, 5, 6]
     for at in blocks[:2]:
-        taken = worker.open_worker(used.store.arena, at).rows.reshape(WINDOW, -1)
+        taken = state.open_worker(used.store.arena, at).rows.reshape(WINDOW, -1)
         assert set(taken[:, state.AGGREGATOR]) == {3, 4, 5, 6}
 
 
