@@ -6,6 +6,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+import scapy.layers.vxlan  # noqa: F401 - it has one of SwitchML's ports
 from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import UDP

@@ -801,6 +801,18 @@ def test_telemetry_goes_from_data_to_answers_and_to_the_controller(plain_address
     assert agent.arena.bytes[heard_at] == 0
 
 
+def test_data_leaves_room_of_zeros_for_telemetry(plain_address: Address) -> None:
+    """Whatever was in the packet's memory before."""
+    agent = Told(plain_address, "hpcc")
+    for packet in range(64):
+        open_packet(agent.arena, packet).head[:] = 0xEE
+    agent.arena.memory[64:67] = 1, 2, 3
+    agent.post(3)
+    frame = agent.send()
+    assert frame[wire.OPCODE_AT] == wire.TELEMETRY | wire.SEND_ONLY
+    assert frame[wire.HEAD_BYTES : -4] == bytes(TELEMETRY_BYTES) + b"\1\2\3"
+
+
 def test_marks_are_counted_and_told_with_the_next_answer(plain_address: Address) -> None:
     """A CNP is due for the first of them, and for others only after the gap."""
     agent = Told(plain_address, "dcqcn")

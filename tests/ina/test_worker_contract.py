@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from start import start_tensor
 
@@ -19,7 +20,7 @@ from ringleaf.ina.switchml import worker as switchml
 from ringleaf.ina.systems import JobRequest, Share
 from ringleaf.ina.tensors import FLOAT32, INT32
 from ringleaf.ina.tern import worker as tern
-from ringleaf.packets import POOL_FREE, make_pool
+from ringleaf.packets import FREE_AT, POOL_FREE, make_pool, read_packet
 from ringleaf.topologies.registry import build
 from ringleaf.units import FOREVER_PS
 
@@ -32,6 +33,46 @@ WORKERS = {
     "switchml": switchml,
     "tern": tern,
 }
+
+
+PORTS = {
+    "atp": 0xA701,
+    "netreduce": 0xBED1,
+    "omnireduce": 0xB701,
+    "omnireduce-switch": 0xBEF1,
+    "panama": 0xBEE1,
+    "switchml": 0xBEE1,
+    "tern": 0xBF11,
+}
+"""The UDP ports that a worker of job 1 sends to."""
+
+
+@pytest.mark.parametrize("name", WORKERS)
+def test_a_worker_sends_each_of_its_packets_once_to_its_systems_port(name: str) -> None:
+    """Of a tensor of ones that fills all four slots; a packet may have number 0."""
+    store = Store(1 << 16)
+    make_pool(store, size=8, head_bytes=2048, field_count=0, lane_count=0)
+    ring = make_ring(store, 8)
+    graph = build("leafspine,leaves=1,spines=0,hosts=3")
+    asked = JobRequest(1, ["h0", "h1", "h2"], (), Share(), ring, 64, 4, 1_000_000, ecmp=False)
+    job = SYSTEMS[name].join(graph, store, asked)
+    place = store.register_memory(4 * 4 * 768)
+    arena, at = store.arena, job.agents[1].block
+    protocol: Any = job.agents[1].protocol
+    free = arena.words[arena.own[FREE_AT] :][:8]
+    free[:] = free[::-1].copy() if free[-1] != 0 else free
+    arena.memory[place : place + 4 * 4 * 768].view(np.float32)[:] = 1
+    assert start_tensor(protocol, arena, at, place, 4 * 768, FLOAT32, 17, now_ps=5)
+    packets = []
+    while arena.words[at + READY]:
+        packets.append(protocol.transmit(arena, at, 0, 5))
+    assert packets[0] == 0
+    assert sorted(packets) == sorted(set(packets))
+    if name != "netreduce":  # whose queue pairs wait for credit
+        assert len(packets) == (2 if name == "atp" else 4)  # its window begins half open
+    ports = {read_packet(arena, packet)[36:38].hex() for packet in packets}
+    assert ports == {f"{PORTS[name]:x}"}
+    assert protocol.transmit(arena, at, 0, 5) == -1
 
 
 @pytest.mark.parametrize("dtype", [INT32, FLOAT32])
