@@ -38,6 +38,7 @@ from ringleaf.networks.virtual import crossing, lines, loop, stations
 from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, IDLE, TIMER
 from ringleaf.networks.virtual.room import EVENTS_AT_ONCE
 from ringleaf.packets import (
+    AFTER,
     DUE_WORD,
     ENQUEUED_PS,
     FIELD_COUNT,
@@ -65,6 +66,7 @@ from ringleaf.switches.engine import layout
 from ringleaf.switches.engine.queues import (
     BYTES,
     CAPACITY_BYTES,
+    DROPPED,
     LENGTHS,
     PACKETS,
     make_queues,
@@ -472,9 +474,11 @@ def test_a_pause_frame_takes_64_bytes_of_an_idle_line() -> None:
 
 @pytest.mark.parametrize("number", [0, 1])
 def test_copies_of_one_packet_need_no_more_room(number: int) -> None:
-    """The one that is in a queue has paid for all, whatever its number; others are dropped."""
+    """The one that is in a queue has paid for all, whatever its number; others are dropped, also
+    those of another size or class, which no copy has paid for.
+    """
     net = Net(packets=8)
-    pausing_nic(net, 0)
+    row, _ = pausing_nic(net, 0)
     net.net.ports[[1, 2], s.BUSY_UNTIL_PS] = 500
     packets = [net.packet() for _ in range(8)]
     copy = next(packet for packet in packets if packet == number)
@@ -485,7 +489,74 @@ def test_copies_of_one_packet_need_no_more_room(number: int) -> None:
     assert push(net.words, net.queues[0], copy, 0)
     pfc_charges.join_ring(net.words, copy, -1)
     assert pfc_switches.enqueue(net.arena, net.at, node, 2, first, copy, 0)
+    assert net.words[row - pfc.ROW_WORDS + pfc.HELD] == 0  # of the port that they came by
     assert not pfc_switches.enqueue(net.arena, net.at, node, 2, second, -1, 0)
+    for size, level in ((99, 0), (100, 1)):
+        other = net.packet(size)
+        open_packet(net.arena, other).fields[layout.PRIORITY] = level
+        net.words[row_of(net.words, other) + IN_PORT] = 1
+        assert not pfc_switches.enqueue(net.arena, net.at, node, 2, other, copy, 0)
+    assert net.words[net.queues[1] + PACKETS] == 1
+
+
+@pytest.mark.parametrize(
+    ("busy_ps", "paused", "untold", "waits", "is_queued", "events"),
+    [
+        (500, 0, 0, 0, False, []),  # the port falls idle now
+        (501, 0, 0, 0, True, [(501, IDLE, 2)]),
+        (0, 0, 0, 1, True, [(501, IDLE, 2)]),  # another packet is before it
+        (0, 0, 0, 4, True, [(501, IDLE, 2)]),
+        (0, 0, 4, 0, True, [(501, IDLE, 2)]),  # so is a pause frame
+        (0, 0b1000, 0, 0, False, []),  # of another class
+        (0, 0b0100, 0, 0, True, []),  # nothing comes until the pause ends
+        (0, 0b1000, 0, 8, False, []),  # what waits is of the class that is paused
+    ],
+)
+def test_a_switch_sends_what_no_pause_holds_and_queues_the_rest(
+    busy_ps: int, paused: int, untold: int, waits: int, is_queued: bool,
+    events: list[tuple[int, int, int]], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A packet of class 2; `waits` is the class, as a bit, of one that is in the queue."""
+    net = Net()
+    row, _ = pausing_nic(net, paused)
+    net.words[row + pfc.UNTOLD] = untold
+    net.words[int(net.words[net.at + s.PFC_AT]) + pfc.XOFF] = 10**6
+    net.net.ports[2, s.BUSY_UNTIL_PS] = busy_ps
+    if waits:
+        push(net.words, net.queues[1], net.packet(), waits.bit_length() - 1)
+    packet = net.packet()
+    open_packet(net.arena, packet).fields[layout.PRIORITY] = 2
+    net.words[row_of(net.words, packet) + IN_PORT] = 3
+    left: list[tuple[int, ...]] = []
+    monkeypatch.setattr(pfc_switches, "leave_switch", lambda _, *told: left.append(told))
+    node = s.node_row(net.words, net.at, SWITCH)
+    assert pfc_switches.enqueue(net.arena, net.at, node, 2, packet, -1, 500) == is_queued
+    assert net.words[net.queues[1] + PACKETS] == is_queued + (waits > 0)
+    assert left == ([] if is_queued else [(net.at, 2, packet, 500)])
+    held = int(net.words[row + pfc.ROW_WORDS + pfc.HELD + 2])
+    assert held == (100 * is_queued)
+    if is_queued:
+        assert net.row(packet, ENQUEUED_PS) == 500
+        assert net.row(packet, AFTER) == packet
+        assert net.row(packet, MARK) == (waits == 4)
+        assert [event[1:] for event in net.events()] == [event[1:] for event in events]
+
+
+def test_a_switch_drops_what_exceeds_headroom_and_tells_where() -> None:
+    net = Net(packets=8)
+    row, _ = pausing_nic(net, 0)
+    net.words[row - pfc.ROW_WORDS + pfc.HEADROOM] = 99  # of the port that packets come by
+    net.words[int(net.words[net.at + s.PFC_AT]) + pfc.XOFF] = 100
+    net.net.ports[2, s.BUSY_UNTIL_PS] = 500
+    node = s.node_row(net.words, net.at, SWITCH)
+    for number in range(2):
+        packet = net.packet()
+        net.words[row_of(net.words, packet) + IN_PORT] = 1
+        free = net.arena.own[POOL_FREE]
+        taken = pfc_switches.enqueue(net.arena, net.at, node, 2, packet, -1, 0)
+        assert taken == (number == 0)
+        assert net.arena.own[POOL_FREE] == free + number
+        assert net.words[net.queues[1] + DROPPED] == number
     assert net.words[net.queues[1] + PACKETS] == 1
 
 
