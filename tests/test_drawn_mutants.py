@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -17,8 +19,8 @@ import nearest  # noqa: E402
 import run_mutants  # noqa: E402
 import yaml  # noqa: E402
 from draw import drawn_from, package_of, sample, touched  # noqa: E402
-from plan import Mutant, PlanError  # noqa: E402
-from run_mutants import End, Outcome  # noqa: E402
+from plan import Mutant, PlanError, Suite  # noqa: E402
+from run_mutants import End, Outcome, Tree  # noqa: E402
 
 SOURCE = '''"""A doc of 3."""
 from __future__ import annotations
@@ -104,6 +106,27 @@ def test_a_place_that_is_0_or_far_from_it_is_not_compared_with_1(tmp_path: Path)
     ]
 
 
+def test_flags_and_handlers_that_tell_nothing_are_no_numbers(tmp_path: Path) -> None:
+    """A handler that returns two numbers tells something, and so does a plain function."""
+    void = "@handler\ndef receive(a):\n    if a:\n        return 0\n    return 0\n"
+    told = "@handler\ndef look(a):\n    if a:\n        return 0\n    return 1\n"
+    plain = "def add(a):\n    return 0\n"
+    flags = "words[at + IS_RAW] = 1\nwords[at + COUNT] = 1\nx = y.reshape(-1, 3)\n"
+    (tmp_path / "a.py").write_text(void + told + plain + flags)
+    found = {(each.line, each.new.strip()) for each in drawn_from("a.py", tmp_path)}
+    assert found == {
+        (9, "return 1"),
+        (10, "return 2"),
+        (12, "return 1"),
+        (13, "pass"),
+        (13, "words[at - IS_RAW] = 1"),
+        (14, "pass"),
+        (14, "words[at - COUNT] = 1"),
+        (14, "words[at + COUNT] = 2"),
+        (15, "x = y.reshape(-1, 4)"),
+    }
+
+
 def test_listed_equivalents_fit_the_sources() -> None:
     for entry in yaml.safe_load(draw.EQUIVALENT.read_text()) or []:
         lines = [line.strip() for line in (ROOT / entry["file"]).read_text().splitlines()]
@@ -136,10 +159,13 @@ def test_touched_files_differ_from_a_revision(tmp_path: Path) -> None:
 
 
 def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Path) -> None:
-    """Numbered names have a test of their own, which is first."""
+    """Numbered names have a test of their own, which is first.
+
+    Of files with one name, tests are known by the folders.
+    """
     for package in draw.PACKAGES:
         (tmp_path / package).mkdir()
-    for folder in ("tests/hosts", "hosts/rc", "hosts/schedulers"):
+    for folder in ("tests/hosts", "hosts/rc", "hosts/schedulers", "hosts/aalo", "hosts/dcqcn"):
         (tmp_path / folder).mkdir(parents=True)
     files = {
         "hosts/rc/pacing.py": f"def pace_slowly(rate):\n    return rate + 1\n{'#' * 100}\n",
@@ -153,6 +179,10 @@ def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Pat
         "tests/hosts/test_order.py": "decide('aalo')",
         "hosts/schedulers/untold.py": f"wondrous = 1\n{'#' * 100}\n",
         "tests/hosts/test_else.py": "wondrous",
+        "hosts/aalo/worker.py": f"y = 1\n{'#' * 100}\n",
+        "hosts/dcqcn/worker.py": f"y = 1\n{'#' * 100}\n",
+        "tests/hosts/test_aalo.py": "",
+        "tests/hosts/test_other_worker.py": "",
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
@@ -160,7 +190,9 @@ def test_tests_of_a_file_are_those_that_import_name_or_share_words(tmp_path: Pat
     names = ["test_pacing", "test_users", "test_rc_words", "test_rc"]
     found = imports.tests_of("hosts/rc/pacing.py", 1)
     assert sorted(found[:2]) + found[2:] == [f"tests/hosts/{name}.py" for name in names]
-    assert imports.tests_of("hosts/schedulers/aalo.py", 1) == ["tests/hosts/test_order.py"]
+    aalos = ["tests/hosts/test_aalo.py", "tests/hosts/test_order.py"]
+    assert imports.tests_of("hosts/schedulers/aalo.py", 1) == aalos
+    assert imports.tests_of("hosts/aalo/worker.py", 1) == aalos
 
     nobodys = imports.tests_of("hosts/schedulers/untold.py", 1)
     assert nobodys[0] == "tests/hosts/test_else.py"  # no test names it, and this one has its words
@@ -183,9 +215,20 @@ def test_survivors_are_counted_by_package(
     killed = [outcome("networks/a.py", End.KILLED)] * 9 + [outcome("hosts/rc/b.py", End.HUNG)]
     assert drawn_run.report([*killed, outcome(survivor, End.SURVIVED)]) is is_fine
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-1].split() == ["all", "11", "1", "9.1%"]
+    assert lines[-1].split() == ["all", "11", "0", "1", "9.1%"]
     row = next(line.split() for line in lines if line.startswith(package_of(survivor)))
-    assert row[2] == "1"
+    assert row[3] == "1"
+
+
+def test_slow_changes_are_no_kills(capsys: pytest.CaptureFixture[str]) -> None:
+    """One of eleven survives, but of the nine whose tests ended it is more than a tenth."""
+    ends = [End.KILLED] * 8 + [End.SURVIVED] + [End.TOO_SLOW] * 2
+    slow = outcome("ina/a.py", End.TOO_SLOW)
+    assert not drawn_run.report([slow, *(outcome("networks/a.py", end) for end in ends)])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-3].split() == ["ina", "1", "1", "0", "-"]
+    assert lines[-2].split() == ["networks", "11", "2", "1", "11.1%"]
+    assert lines[-1].split() == ["all", "12", "3", "1", "11.1%"]
 
 
 def test_a_drawn_change_is_killed_by_a_test_that_passes_without_it(
@@ -220,3 +263,73 @@ def test_a_drawn_change_is_killed_by_a_test_that_passes_without_it(
         "return x * 3": End.KILLED,
         "SPARE = 8": End.SURVIVED,
     }
+
+
+class ScriptedTree:
+    """A tree whose one test takes some seconds of a processor's time and of the clock's.
+
+    Args:
+        clock_s: The time, as the only item.
+        cpu_s: How long the test works.
+        wait_s: How long it waits besides.
+        passes: Whether it passes then.
+    """
+
+    folder = ROOT
+
+    def __init__(
+        self, clock_s: list[float], cpu_s: float, wait_s: float = 0.0, *, passes: bool = True
+    ) -> None:
+        self._clock_s, self._cpu_s, self._wait_s, self._passes = clock_s, cpu_s, wait_s, passes
+
+    def restore(self, name: str) -> None:
+        """There is nothing to restore."""
+
+    def run(
+        self, suite: Suite, timeout_s: float, most_cpu_s: int, test_cpu_s: float
+    ) -> tuple[int | None, str]:
+        if any(word.startswith("--deselect") for word in suite.tests):
+            return drawn_run.NONE_COLLECTED, ""
+        took_s = min(self._cpu_s, test_cpu_s) + self._wait_s
+        self._clock_s[0] += min(took_s, timeout_s)
+        if took_s > timeout_s:
+            return None, ""
+        if self._cpu_s > test_cpu_s:
+            return 1, "TooSlow: test\nFAILED tests/test_a.py::test_it - TooSlow"
+        return (0, "") if self._passes else (1, "FAILED tests/test_a.py::test_it - AssertionError")
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "wait_s", "passes", "unchanged_s", "end", "seconds"),
+    [
+        (1.0, 0.0, True, 1.0, End.SURVIVED, 1.0),
+        (1.0, 0.0, False, 1.0, End.KILLED, 1.0 + 1.0),
+        (2.0, 999.0, True, 1.0, End.TOO_SLOW, 100.0),  # it waits, and works little
+        (2.0, 95.0, False, 4.0, End.TOO_SLOW, 100.0),  # 3 s are left for the unchanged test
+        (60.0, 0.0, True, 3.0, End.KILLED, 8.0 + 3.0 + 3.0),
+        (60.0, 0.0, True, 4.5, End.SURVIVED, 8.0 + 4.5 + 4.0),
+    ],
+)
+def test_a_change_is_tried_for_a_limited_time(
+    monkeypatch: pytest.MonkeyPatch,
+    cpu_s: float,
+    wait_s: float,
+    passes: bool,
+    unchanged_s: float,
+    end: End,
+    seconds: float,
+) -> None:
+    """It has 100 s, a test has 8 s of a processor, and 4 where the change makes it late."""
+    clock_s = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock_s[0])
+    monkeypatch.setattr(drawn_run, "CHANGE_S", 100.0)
+    monkeypatch.setattr(drawn_run, "TEST_CPU_S", 8.0)
+    mutant = Mutant("x", "a.py", "", "a", "b", (), False, 1)
+    monkeypatch.setattr(Mutant, "apply", lambda *_: None)
+    monkeypatch.setattr(nearest.Imports, "tests_of", lambda *_: ["tests/test_a.py"])
+    tree = ScriptedTree(clock_s, cpu_s, wait_s, passes=passes)
+    unchanged = ScriptedTree(clock_s, unchanged_s)
+    run = drawn_run.DrawnRun([mutant], [cast(Tree, tree)], cast(Tree, unchanged))
+    (found,) = run.outcomes()
+    assert found.end is end
+    assert found.seconds == pytest.approx(seconds)

@@ -167,7 +167,9 @@ def parse(text: str, where: str) -> Method:
         ]
         sums = in_turn(kept)
         sent = sums[sums != 0]
-        limit = smallest_kept(sent, min(count, sent.size)) if sent.size else 0.0
+        if sent.size == 0:
+            return exactly(sums)
+        limit = smallest_kept(sent, min(count, sent.size))
         return exactly(np.where(np.abs(sums) >= limit, sums, np.float32(0)))
 
     return Method(lambda rank, ranks: OkTopK(share, rank, ranks, balanced=balanced), expect)

@@ -126,7 +126,7 @@ def note_post(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
 def telemetry_room(arena: Arena, qp: Qp) -> int:
     """Return the bytes that packets of a queue pair, data and answers, have for telemetry."""
     block = qp.state[CONTROL_AT]
-    return TELEMETRY_BYTES if block > 0 and arena.words[block + TOLD_AT] > 0 else 0
+    return TELEMETRY_BYTES if block and arena.words[block + TOLD_AT] > 0 else 0
 
 
 @inline

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from scapy.layers.inet import UDP
-from scapy.packet import bind_bottom_up, bind_layers
+from scapy.packet import bind_bottom_up
 
 from ringleaf.hosts.rc.layers import BTH
 from ringleaf.ina.netreduce.wire import FIRST_UDP_PORT, UDP_PORTS
 
 for _port in range(FIRST_UDP_PORT, FIRST_UDP_PORT + UDP_PORTS):
     bind_bottom_up(UDP, BTH, dport=_port)
-bind_layers(UDP, BTH, dport=FIRST_UDP_PORT + 1)  # the port of job 1

@@ -12,7 +12,7 @@ from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import address_of, inline
 from ringleaf.headers import UDP_DST_AT, put16
 from ringleaf.hosts import rc
-from ringleaf.hosts.agent import AGENT_WORDS, UDP_PORT_HIGH, UDP_PORT_LOW, make_agent, make_ring
+from ringleaf.hosts.agent import AGENT_WORDS, make_agent, make_ring
 from ringleaf.hosts.rc.state import QP_WORDS, QPS_AT, TEMPLATE_AT
 from ringleaf.hosts.rc.wire import HEAD_BYTES
 from ringleaf.ina.netreduce.wire import udp_port
@@ -84,6 +84,7 @@ def make_worker(
         window=window,
         min_timeout_ps=min_timeout_ps,
         rnr_wait_ps=rnr_wait_ps,
+        udp_port=port,
     )
     rc.add_qps(store, block, 2)
     packets = max(1, 2 * window // CREDITS)  # so that credits are for two windows
@@ -92,7 +93,6 @@ def make_worker(
     messages_at = store.allocate("words", CREDITS * MESSAGE_WORDS)
     make_tensors(store, at + AGENT_WORDS + TENSORS)
     words = store.arena.words
-    words[block + UDP_PORT_LOW], words[block + UDP_PORT_HIGH] = port, port
     state = words[at + AGENT_WORDS :][:OWN_WORDS]
     state[RC], state[LANES], state[PACKETS] = block, lanes, packets
     state[SENDS_AT], state[RECEIVES_AT], state[MESSAGES] = sends_at, receives_at, messages_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scapy.fields import BitEnumField, BitField, ByteField, FieldListField, IntField, SignedIntField
 from scapy.layers.inet import UDP
-from scapy.packet import Packet, bind_bottom_up, bind_layers
+from scapy.packet import Packet, bind_layers
 
 from ringleaf.ina.switchml.wire import FIRST_UDP_PORT, RESULT, SIZE_NONE, SIZES, UDP_PORTS, UPDATE
 
@@ -54,5 +54,6 @@ class SwitchMLLanes(Packet):
 
 
 for _port in range(FIRST_UDP_PORT, FIRST_UDP_PORT + UDP_PORTS):
-    bind_bottom_up(UDP, SwitchML, dport=_port)
+    # Before what others have bound: scapy takes 0xBEEF, job 15's port, for VXLAN's.
+    UDP.payload_guess = [({"dport": _port}, SwitchML), *UDP.payload_guess]
 bind_layers(UDP, SwitchML, dport=FIRST_UDP_PORT + 1)  # the port of job 1

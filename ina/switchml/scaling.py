@@ -47,7 +47,7 @@ def headroom_bits(workers: int) -> int:
     """
     for bits in range(31, 0, -1):
         most = round((1 - 2.0**-24) * 2**bits)
-        if 0 < workers * most <= _MAX_INT32:
+        if 0 < workers <= _MAX_INT32 // most:
             return bits
     raise ConfigError(f"switchml: workers must be 1 to {_MAX_INT32 // 2}, got {workers!r}")
 

@@ -201,10 +201,7 @@ def _crc(code: Code, calculation: Calculation, pieces: list[Piece], bits: int) -
 
 def _identity(code: Code, pieces: list[Piece], bits: int) -> str:
     data = _bytes(code, pieces, bits)[:8]
-    terms = [
-        f"({byte} << {code.u(8 * (len(data) - 1 - i))})" if i + 1 < len(data) else byte
-        for i, byte in enumerate(data)
-    ]
+    terms = [f"({byte} << {code.u(8 * place)})" for place, byte in enumerate(reversed(data))]
     return f"({' | '.join(terms)})"
 
 

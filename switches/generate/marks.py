@@ -92,7 +92,7 @@ def marked_lines(text: str, bodies: list[list[str]]) -> Mapping[int, Mark]:
     start = 0
     for body in bodies:
         start = text.index("\n".join(body), start)
-        first = text.count("\n", 0, start) + 1
+        first = text[:start].count("\n") + 1
         for number, line in enumerate(body, first):
             mark = line.mark if isinstance(line, MarkedLine) else None
             if mark is not None and not line.lstrip().startswith("#"):

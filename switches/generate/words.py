@@ -158,7 +158,7 @@ class Words(Ranges):
             return self._extend(shifted, left, count)
         whole, bits = divmod(self.constant(right), WORD)
         if self.bounds(left)[0] < 0:
-            source = self.words(left, max(size, whole + count + 1))
+            source = self.words(left, whole + count + 1)
         return self.pad(self._shifted_right(source[whole:], bits, count), count)
 
     def _shifted_right(self, source: list[str], bits: int, count: int) -> list[str]:

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from ringleaf.collectives import alltoall_grid
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.critical_path import sent_bytes
 from ringleaf.collectives.embedding import Embedding
@@ -68,6 +69,22 @@ def test_data_goes_to_its_column_first_and_then_to_its_row() -> None:
     first = [(0, 0, 1), (0, 0, 1), (0, 0, 2), (0, 1, 0), (0, 1, 0), (0, 1, 3)]
     first += [(0, 2, 0), (0, 2, 3), (0, 2, 3), (0, 3, 1), (0, 3, 2), (0, 3, 2)]
     assert moves == [*first, (1, 0, 2), (1, 1, 3), (1, 2, 0), (1, 3, 1)]
+
+
+def test_data_that_is_passed_on_lies_in_one_layer_of_scratch_memory() -> None:
+    """Each rank passes on two chunks, of which no two have one number; chunks are numbered by the
+    distance that they go, and by their part. In a step, data for the next rank goes first.
+    """
+    schedule = alltoall_grid.grid_all_to_all(4, (2, 2))
+    verify(schedule)
+    rows = schedule.columns.by_chunk()
+    assert (schedule.chunks, schedule.scratch) == (8, 1)
+    to_0 = (rows.dst == 0) & (rows.step == 0)
+    chunks = {(int(a), int(c)) for a, c in zip(rows.src[to_0], rows.start[to_0], strict=True)}
+    assert chunks == {(1, 6), (1, 7), (2, 4), (2, 5)}
+    for step in (0, 1):
+        far = (rows.dst % 4 - rows.src % 4)[rows.step == step] % 4
+        assert far.tolist() == sorted(far)
 
 
 def test_opposite_ranks_of_a_torus_are_reached_both_ways() -> None:

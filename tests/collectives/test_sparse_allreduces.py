@@ -18,6 +18,7 @@ from ringleaf.collectives.sparse.bloom import filter_size, hashes, positives
 from ringleaf.collectives.sparse.fitted import fit, segments, unfit
 from ringleaf.collectives.sparse.pairs import from_words, to_words
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
+from ringleaf.collectives.sparse_allreduces import oktopk
 from ringleaf.errors import ConfigError, ScheduleError
 from ringleaf.experiments.spec.kinds import several
 from ringleaf.tensors import Array
@@ -183,6 +184,25 @@ def test_oktopks_first_step_is_exact() -> None:
     found = together(programs("oktopk:25", 5), values, 0, Memory(5))[0]
     wanted = np.where(np.abs(sums) >= np.sort(np.abs(sums))[-25], sums, 0)
     assert np.allclose(found, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("count", "values", "wanted"),
+    [
+        (3, [[1, 2, 3]], [1, 2, 3]),
+        (2, [[1, 2, 3]], [0, 2, 3]),
+        (1, [[3, 3, 0], [0, 0, 1]], [3, 3, 0]),  # both are as large as the one
+        # sums of each rank's two largest are 3, 0, -2 and 6
+        (2, [[3, 5, 0, 1], [2, -5, -4, 0], [0, 0, 2, 6]], [3, 0, 0, 6]),
+        (2, [[0, 0]], [0, 0]),
+        (1, [[4, 0], [-4, 0]], [0, 0]),
+    ],
+)
+def test_oktopk_expects_the_largest_sums_of_ranks_largest(
+    count: int, values: list[list[int]], wanted: list[int]
+) -> None:
+    expected = oktopk.parse(str(count), "x").expect(np.array(values, np.float32))
+    assert expected.least.tolist() == expected.most.tolist() == wanted
 
 
 def test_words_of_the_others_are_the_published_ones() -> None:

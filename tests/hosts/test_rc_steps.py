@@ -166,7 +166,6 @@ def test_frames_name_both_ends() -> None:
         assert frame[34:38].hex() == f"c12{number}" + "12b7"  # to port 4791
         assert frame[wire.PARTITION_AT :][:2].hex() == f"812{number}"
         assert frame[wire.DEST_QP_AT :][:3].hex() == f"12345{1 + number}"
-        assert agent.qp(number).state[q.PEER_QP] == 0x123451 + number
 
 
 def test_rings_and_templates_of_queue_pairs_are_apart() -> None:
@@ -296,6 +295,19 @@ def test_a_paced_queue_pair_comes_back_when_pacing_lets_it() -> None:
     assert agent.word(READY) == 0
     queue.offer(agent.arena, agent.at, 0, agent.qp(), 700)
     assert agent.word(READY) == 1
+
+
+def test_another_rate_ends_the_wait_for_the_one_before() -> None:
+    """Of those queue pairs alone, which keep to it together, in a ring."""
+    agent = Agent()
+    rc.add_qps(agent.store, agent.at, 2)
+    for number in range(4):
+        agent.qp(number).state[[q.FREE_AT_PS, q.RATE_BPS]] = 700, 7
+    rc.set_rate(agent.arena, agent.at, [0, 3, 2], 10**9)
+    states = [agent.qp(number).state for number in range(4)]
+    assert [state[q.FREE_AT_PS] for state in states] == [0, 700, 0, 0]
+    assert [state[q.RATE_BPS] for state in states] == [10**9, 7, 10**9, 10**9]
+    assert [states[number][q.PACED_WITH] for number in (0, 3, 2)] == [3, 2, 0]
 
 
 def test_without_credit_a_queue_pair_asks_after_a_timeout() -> None:
@@ -528,6 +540,19 @@ def test_gaps_are_reported_once_and_duplicates_acknowledged() -> None:
     assert state[[q.EXPECTED_PSN, q.GAP_REPORTED]].tolist() == [1, 0]
     data(agent, 0, b"abcdefgh", opcode=wire.SEND_FIRST)
     assert state[[q.EXPECTED_PSN, q.SYNDROME]].tolist() == [1, wire.ACK]
+
+
+def test_a_nak_that_is_not_sent_yet_becomes_an_ack_when_the_packet_comes() -> None:
+    agent = Agent()
+    assert rc.post_receive(agent.arena, agent.at, 0, 400, 80, 3, rc.COPY)
+    state = agent.qp().state
+    data(agent, 1, b"late", opcode=wire.SEND_MIDDLE)
+    assert state[q.SYNDROME] == wire.SEQUENCE_NAK
+    data(agent, 0, b"abcdefgh", opcode=wire.SEND_FIRST)
+    assert state[q.SYNDROME] == wire.ACK
+    state[q.SYNDROME] = -1
+    data(agent, 1, b"abcdefgh", opcode=wire.SEND_MIDDLE)
+    assert state[q.SYNDROME] == -1  # nothing is owed, as nobody has asked
 
 
 def test_without_a_receive_data_is_refused_and_counted() -> None:
@@ -774,6 +799,18 @@ def test_telemetry_goes_from_data_to_answers_and_to_the_controller(plain_address
     assert agent.arena.bytes[heard_at : heard_at + TELEMETRY_BYTES].tolist() == sample.tolist()
     congestion.hear_telemetry(agent.arena, qp, head_of(0))  # an answer without any
     assert agent.arena.bytes[heard_at] == 0
+
+
+def test_data_leaves_room_of_zeros_for_telemetry(plain_address: Address) -> None:
+    """Whatever was in the packet's memory before."""
+    agent = Told(plain_address, "hpcc")
+    for packet in range(64):
+        open_packet(agent.arena, packet).head[:] = 0xEE
+    agent.arena.memory[64:67] = 1, 2, 3
+    agent.post(3)
+    frame = agent.send()
+    assert frame[wire.OPCODE_AT] == wire.TELEMETRY | wire.SEND_ONLY
+    assert frame[wire.HEAD_BYTES : -4] == bytes(TELEMETRY_BYTES) + b"\1\2\3"
 
 
 def test_marks_are_counted_and_told_with_the_next_answer(plain_address: Address) -> None:

@@ -13,13 +13,19 @@ from hypothesis import strategies as st
 from lossy_network import DELAY_PS, A2tpJob, Fate, Network, misbehaving, tree_of
 
 from ringleaf.arena import Store
+from ringleaf.headers import ECN_CAPABLE, ECN_MARKED, IP_AT, IP_CHECKSUM_AT, IP_TOS_AT
+from ringleaf.ina.atp import shares, state
 from ringleaf.ina.atp.wire import (
+    CONGESTED,
     GRADIENT,
+    LATE,
     MESSAGE_AT,
     PARAMETER,
+    PROPOSAL_AT,
     RACK_AT,
     RESEND,
     SENDER_AT,
+    VALUES_AT,
     WANTED,
 )
 from ringleaf.ina.congestion import CONTROL_WORDS, MARKED, SHARE, TIMELY, WINDOW, begin_window
@@ -175,3 +181,70 @@ def test_shares_follow_smoothed_portions(timely: int) -> None:
         b, c = b + (1 - b) / 8, c + (timely / 20 - c) / 64
         share = int(share * (1 - (b - 0.1) ** c / 1.9))
     assert abs(block[SHARE] - share) <= 2
+
+
+def test_marks_that_one_worker_alone_has_seen_go_back_in_its_next_gradient() -> None:
+    """A mark that the server has heard of, from anybody, is no news to it."""
+    graph = tree_of((3,))
+    network = Network(graph, [a2tp_on(graph)])
+    mine = state.open_worker(network.store.arena, network.parties[0].agents[0].block)
+    marks = mine.rows.reshape(-1, state.POSITION_WORDS)[:, state.MARKS]
+    head = np.zeros(VALUES_AT, np.uint8)
+    cases = [  # flags, congestion bits, rack; the result's marks, and whether they are echoed
+        (0, 0, 0, 0, 0),
+        (CONGESTED, 0, 0, 1, 0),
+        (0, ECN_MARKED, 5, 0, 1),
+        (0, ECN_CAPABLE, 0, 0, 0),
+        (CONGESTED, ECN_MARKED, WANTED | 5, 1 | 2, 0),
+        (LATE, 0, WANTED, 2 | 4, 0),
+    ]
+    for flags, congestion, rack, wanted, echo in cases:
+        mine.state[state.ECHO] = 0
+        head[MESSAGE_AT], head[IP_TOS_AT], head[RACK_AT] = flags, congestion, rack
+        shares.note_marks(mine, 2, head)
+        assert (marks[2], mine.state[state.ECHO]) == (wanted, echo)
+
+    head[:] = 0
+    head[IP_AT], head[IP_TOS_AT] = 0x45, ECN_CAPABLE
+    mine.state[state.ECHO], mine.state[state.IS_LATE] = 1, 0
+    shares.write_echoes(mine, head)
+    assert head[IP_TOS_AT] == ECN_MARKED
+    # 0x4503 and zeros: the checksum is the complement
+    assert head[IP_CHECKSUM_AT : IP_CHECKSUM_AT + 2].tolist() == [0xBA, 0xFC]
+    assert head[PROPOSAL_AT : PROPOSAL_AT + 2].tolist() == [0, 0]
+    assert mine.state[state.ECHO] == 0
+    head[IP_TOS_AT], mine.state[state.IS_LATE] = ECN_CAPABLE, 1
+    shares.write_echoes(mine, head)
+    assert head[IP_TOS_AT] == ECN_CAPABLE
+    assert head[PROPOSAL_AT : PROPOSAL_AT + 2].tolist() == [0, 1]
+
+
+def test_a_round_ends_with_the_blocks_that_were_allowed_at_its_start() -> None:
+    """The window allows 4 blocks, 2 of them with aggregators; one of the first 4 is congested, two
+    are wanted, and one was late. The round ends 7 ps after its start, and a trip takes 6.
+    """
+    graph = tree_of((3,))
+    network = Network(graph, [a2tp_on(graph)])
+    arena = network.store.arena
+    at = network.parties[0].agents[0].block
+    mine = state.open_worker(arena, at)
+    own, rows = mine.state, mine.rows.reshape(-1, state.POSITION_WORDS)
+    own[state.BASE], own[state.NEXT] = 8, 11  # 11 has not been sent
+    own[state.LIMIT], own[state.ROUND_END], own[state.SHARE_END] = 12, 12, 10
+    own[[state.ALLOWED, state.SHARE]], own[state.BASE_PS] = (4, 2), 6
+    own[state.ROUND_PS] = 100
+    rows[:, state.SEQUENCE] = state.ANSWERED
+    rows[[0, 1, 2, 3], state.MARKS] = 1 | 2, 2, 4, 0
+    shares.advance(arena, at, mine, 106)
+    facts = [state.BASE, state.RESULTS, state.MARKED, state.WANTED, state.TIMELY, state.IS_LATE]
+    assert own[facts].tolist() == [11, 3, 1, 2, 2, 0]
+    assert own[[state.LIMIT, state.ROUND_END]].tolist() == [15, 12]
+    assert rows[[4, 5, 6], state.IS_ALONE].tolist() == [1, 1, 1]  # behind the round's two
+
+    own[state.NEXT] = 12
+    shares.advance(arena, at, mine, 107)
+    assert own[facts].tolist() == [12, 0, 0, 0, 0, 1]
+    limit = 15
+    assert own[[state.ROUND_END, state.ROUND_PS]].tolist() == [limit, 107]
+    assert own[state.SHARE_END] == limit + own[state.SHARE]
+    assert rows[7, state.IS_ALONE] == 0

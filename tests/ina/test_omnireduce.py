@@ -114,6 +114,23 @@ def test_only_blocks_that_are_not_zero_are_sent() -> None:
     assert len(network.packets) == 2 * 2 * 5  # blocks 0, 3, 8, 13 and 18
 
 
+@pytest.mark.parametrize(("blocks", "slots"), [(2, 1), (3, 2), (4, 2), (8, 4), (9, 4)])
+def test_slots_without_a_block_send_nothing(blocks: int, slots: int) -> None:
+    """A packet has two columns, so a slot has two blocks of a round, or one at the end.
+
+    Of four slots two begin with a first tensor of two; four more are dealt from there on.
+    """
+    network = Network(2, 1, slots=4, lanes=64)
+    check(network, np.ones((2, 2 * BLOCK), np.int32))
+    assert len(network.packets) == 2 * 2
+    network.packets.clear()
+    check(network, np.ones((2, blocks * BLOCK), np.int32))
+    rounds = -(-blocks // 2)
+    assert len(network.packets) == 2 * 2 * rounds
+    used = {packet[MESSAGE_AT + 2 : MESSAGE_AT + 4] for packet in network.packets}
+    assert used == {((1 + place) % 4).to_bytes(2) for place in range(slots)}
+
+
 def test_negative_zeros_and_nans_are_values() -> None:
     parts = np.zeros((2, 96), np.float32)
     parts[:, 0] = -0.0  # in both

@@ -132,11 +132,15 @@ class _Finder:
     def __init__(self, lines: list[str], zeros: frozenset[str]) -> None:
         self._raw = [line.encode() for line in lines]
         self._zeros = zeros
+        self._unread: set[ast.AST] = set()  # what handlers return that tell nothing
 
     def spans(self, node: ast.AST) -> Iterator[Span]:
         yield from self._own(node)
+        if isinstance(node, ast.FunctionDef) and _tells_nothing(node):
+            self._unread.update(each for each in ast.walk(node) if isinstance(each, ast.Return))
         for child in _children(node):
-            yield from self.spans(child)
+            if child not in self._unread:
+                yield from self.spans(child)
 
     def _own(self, node: ast.AST) -> Iterator[Span]:
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
@@ -204,9 +208,13 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
     for name, value in ast.iter_fields(node):
         if name == "comparators" and _asks_for_a_place(node):
             continue
+        if name == "value" and _sets_a_flag(node):
+            continue
         if name in ("annotation", "returns", "decorator_list", "bases", "type_params"):
             continue
         for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.UnaryOp) and _is_reshape(node):
+                continue
             if isinstance(child, ast.AST) and not _is_without_effect(child):
                 yield child
 
@@ -217,6 +225,33 @@ def _asks_for_a_place(node: ast.AST) -> bool:
         case ast.Compare(left, [ast.Gt() | ast.Eq() | ast.NotEq()], [ast.Constant(0)]):
             return re.search(r"(_AT|_at)\]?$", ast.unparse(left)) is not None
     return False
+
+
+def _is_reshape(node: ast.AST) -> bool:
+    """Return whether an array is given another shape: any number below 0 says that one is open."""
+    match node:
+        case ast.Call(ast.Attribute(attr="reshape")):
+            return True
+    return False
+
+
+def _sets_a_flag(node: ast.AST) -> bool:
+    """Return whether a word that is 0 or not, by its name, is set: any other number will do."""
+    match node:
+        case ast.Assign([ast.Subscript(slice=place)], ast.Constant(1)):
+            return re.search(r"\bIS_[A-Z_]+$", ast.unparse(place)) is not None
+    return False
+
+
+def _tells_nothing(node: ast.FunctionDef) -> bool:
+    """Return whether a handler, which must return a number, always returns 0: nobody reads it."""
+    is_handler = any(ast.unparse(each) == "handler" for each in node.decorator_list)
+    returns = [each for each in ast.walk(node) if isinstance(each, ast.Return)]
+    return is_handler and all(_is_zero(each.value) for each in returns)
+
+
+def _is_zero(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0
 
 
 def _is_without_effect(node: ast.AST) -> bool:

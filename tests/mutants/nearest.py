@@ -46,12 +46,14 @@ class Imports:
     def tests_of(self, file: str, line: int = 0) -> list[str]:
         """Return the tests nearest to a line of a file, nearest first, `MOST` at most.
 
-        Nearest are those that import the file, or have its name or its folder's in theirs. Where
-        few import it, as nobody imports members of registries, those follow that have its name in
-        their text. Of tests as near, those go first that share rare words with the line and those
-        around it.
+        Nearest are those that import the file, or have its name or its folder's in theirs; of a
+        name that several files have, such as `worker`, the folder's counts. Where few import it, as
+        nobody imports members of registries, those follow that have its name in their text. Of
+        tests as near, those go first that share rare words with the line and those around it.
         """
         names, folder = _word(Path(file).stem), _word(Path(file).parent.name)
+        if Path(file).stem in self._shared:
+            names = folder
         distances = self._steps_to(file)
         is_known = sum(steps <= 2 for steps in distances.values()) >= ENOUGH
         for test, text in self._tests.items():
@@ -113,6 +115,12 @@ class Imports:
         """The text of each file of tests."""
         paths = sorted((self._root / "tests").rglob("test_*.py"))
         return {path.relative_to(self._root).as_posix(): path.read_text() for path in paths}
+
+    @cached_property
+    def _shared(self) -> set[str]:
+        """The names that several files have."""
+        names = Counter(Path(file).stem for file in sources(self._root))
+        return {name for name, count in names.items() if count > 1}
 
     @cached_property
     def _direct(self) -> dict[str, set[str]]:

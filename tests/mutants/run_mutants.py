@@ -39,6 +39,7 @@ class End(Enum):
     KILLED = "killed"
     HUNG = "killed (hung)"
     SURVIVED = "SURVIVED"
+    TOO_SLOW = "TOO SLOW"  # drawn ones only: not all of its tests have run
     BROKEN = "BROKEN"  # neither passed nor failed: the tests did not run
 
 

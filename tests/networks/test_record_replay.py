@@ -112,6 +112,14 @@ def test_recording_changes_nothing(tmp_path: Path) -> None:
     assert len({(run.time_ps, run.events, run.lost, tuple(run.wire_bytes)) for run in runs}) == 1
 
 
+def test_a_trace_tells_rates_and_room_of_its_switchs_ports(tmp_path: Path) -> None:
+    topology = "leafspine,leaves=1,spines=0,hosts=2,rate=25G"
+    record(tmp_path, topology, "ring", 300, delay_ps=1000, record=tmp_path, queue_bytes=123_456)
+    (folder,) = (path.parent for path in tmp_path.glob("*/trace.yaml"))
+    ports = open_trace(folder).manifest.ports
+    assert [(each.rate_bps, each.queue_bytes) for each in ports] == 2 * [(25 * 10**9, 123_456)]
+
+
 def test_time_never_goes_back(tmp_path: Path) -> None:
     """Not even when a timeout becomes shorter than a packet is under way."""
     record(

@@ -46,6 +46,19 @@ def test_few_header_vectors_become_more_without_more_packets() -> None:
     assert free_packets(store) == store.arena.words[POOL_SIZE] == 4 * OUTBOX_ROWS
 
 
+def test_there_is_room_for_what_one_event_may_lead_to() -> None:
+    """Each packet in a full outbox arrives, and so does its duplicate; a port falls idle, and a
+    timer is armed.
+    """
+    store = Store()
+    at, heap = _network(store, 2 * OUTBOX_ROWS)
+    capacity = int(store.arena.words[heap + CAPACITY])
+    for number in range(capacity - 4 * OUTBOX_ROWS + 1):
+        push_event(store.arena.words, heap, number, number, 0)
+    make_room(store, at)
+    assert store.arena.words[heap + CAPACITY] == 2 * capacity
+
+
 def test_a_heap_that_is_nearly_full_grows() -> None:
     store = Store()
     at, heap = _network(store, 2 * OUTBOX_ROWS)

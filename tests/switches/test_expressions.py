@@ -309,6 +309,17 @@ def test_variable_shifts_of_any_amount(values: Values, amount: int) -> None:
         assert evaluate(expression, values, result) == compute(expression, values)
 
 
+@pytest.mark.parametrize("shift", [0, 3, 63, 64, 65, 127, 128, 500])
+@pytest.mark.parametrize("less", [1, 2**63 + 5])
+def test_constant_shifts_of_negative_differences_keep_the_sign(shift: int, less: int) -> None:
+    """Of words of any size, whichever hold the bits that are shifted out."""
+    values = dict.fromkeys(SHAPES, 0) | {"u64b": less}
+    difference = Operation("-", Field("i", "u64"), Field("i", "u64b"))
+    shifted = Operation(">>", difference, Constant(shift))
+    for result, width in (("u64", 64), ("u128", 128), ("u200", 200)):
+        assert evaluate(shifted, values, result) == (-less >> shift) % 2**width
+
+
 def test_bounds_are_exact_where_masks_may_be_left_out() -> None:
     storage = Storage(SOURCE)
     code = Expressions(SOURCE, storage, Constants(), Lines())

@@ -169,6 +169,16 @@ def test_gpus_at_one_switch_still_take_their_nvswitch(tmp_path: Path) -> None:
     assert delays == [0, 500_000]
 
 
+def test_switches_at_an_nvswitch_are_no_gpus(tmp_path: Path) -> None:
+    """Only GPUs get NICs, whatever links join switches to one another."""
+    text = SIMAI.format(nodes=8, links=10).replace("1 7 100", "1 6 100").replace("2 6 ", "2 7 ")
+    text += "4 6 400Gbps 0.0005ms 0\n0 1 100Gbps 0.0005ms 0\n"
+    graph = build(write(tmp_path, text, "n.topo"))
+    kinds = [graph.nodes[node].get("kind") for node in graph if node.startswith("s")]
+    assert kinds.count("nic") == 4
+    assert graph.has_edge("s4", "s6")
+
+
 def test_counts_that_are_not_those_of_the_file_are_told(tmp_path: Path) -> None:
     topo = write(tmp_path, SIMAI.format(nodes=14, links=16), "n.topo")
     assert len(hosts(build(topo))) == 4

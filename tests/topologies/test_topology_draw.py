@@ -110,3 +110,22 @@ def test_what_is_not_there_can_not_be_drawn(tmp_path: Path) -> None:
         draw(graph, tmp_path / "a.png", edge_values={("h0", "h1"): 1})
     with pytest.raises(ConfigError, match=r"file must end in .png, .svg, .pdf, got '.*a.jpg'"):
         draw(graph, tmp_path / "a.jpg")
+
+
+def text_above(spec: str, **options: object) -> list[str]:
+    figure = make_figure(build(spec), **options)  # type: ignore[arg-type]
+    return [each.get_text() for each in figure.findobj(Text) if "hosts, " in each.get_text()]
+
+
+RATES = "leafspine,leaves=2,spines=1,hosts=2,rate=10G"
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (RATES, "4 hosts, 3 switches, 6 links of 10 Gbit/s"),
+        (f"{RATES},host_rate=25G", "4 hosts, 3 switches, 6 links"),
+    ],
+)
+def test_a_drawing_tells_how_much_there_is(spec: str, told: str) -> None:
+    assert text_above(spec) == [told]

@@ -1,0 +1,73 @@
+"""How long a job's workers wait at least before they send again, by hand.
+
+It is twice the round trip, or twice the time of all packets in flight on the busiest link where
+that is longer. Links have 100 Gbit/s, 80 ps a byte; frames have 24 bytes more on a line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import ModuleType
+
+import pytest
+
+from ringleaf.arena import Store
+from ringleaf.hosts.agent import AGENT_WORDS
+from ringleaf.hosts.rc.state import MIN_TIMEOUT_PS as RC_MIN_TIMEOUT_PS
+from ringleaf.ina.atp import job as atp
+from ringleaf.ina.atp import state as atp_state
+from ringleaf.ina.flight import MIN_TIMEOUT_PS
+from ringleaf.ina.netreduce import job as netreduce
+from ringleaf.ina.netreduce import state as netreduce_state
+from ringleaf.ina.omnireduce import job as omnireduce
+from ringleaf.ina.omnireduce import state as omnireduce_state
+from ringleaf.ina.panama import job as panama
+from ringleaf.ina.switchml import job as switchml
+from ringleaf.ina.switchml import state as switchml_state
+from ringleaf.ina.systems import JobRequest, Share
+from ringleaf.topologies.registry import build
+
+RACK = "leafspine,leaves=1,spines=0,hosts=4,rate=100G"
+SPINES = "leafspine,leaves=3,spines=3,hosts=2,rate=100G"
+SWITCHML_PS = 80 * (42 + 10 + 4 * 64 + 24)
+OMNIREDUCE_PS = 80 * (42 + 12 + 2 * 4 + 4 * 64 + 24)  # a packet has two columns of 32
+NETREDUCE_PS = 80 * (42 + 12 + 4 + 4 * 64 + 24)  # a Base Transport Header, and a checksum
+
+
+def least_ps(job: ModuleType, place: int, graph: str, asked: JobRequest) -> int:
+    store = Store()
+    agent = job.join(build(graph), store, asked).agents[0]
+    words = store.arena.words
+    if job is netreduce:  # its packets are its queue pairs'
+        own = int(words[agent.block + AGENT_WORDS + netreduce_state.RC])
+        return int(words[own + RC_MIN_TIMEOUT_PS])
+    return int(words[agent.block + AGENT_WORDS + place + MIN_TIMEOUT_PS])
+
+
+@pytest.mark.parametrize(
+    ("job", "place", "graph", "in_flight_ps"),
+    [
+        (switchml, switchml_state.FLIGHT, RACK, 16 * SWITCHML_PS),
+        # three trees have four slots each, and all three are on hosts' links
+        (panama, switchml_state.FLIGHT, SPINES, 12 * SWITCHML_PS),
+        # the server's link carries a packet of each of three workers
+        (omnireduce, omnireduce_state.FLIGHT, RACK, 16 * 3 * OMNIREDUCE_PS),
+        (atp, atp_state.FLIGHT, RACK, 0),  # where queues take longer, workers only probe
+    ],
+)
+def test_workers_wait_for_two_round_trips_or_all_that_is_in_flight(
+    job: ModuleType, place: int, graph: str, in_flight_ps: int
+) -> None:
+    members = ["h0", "h1", "h2"] if graph == RACK else [f"h{n}" for n in range(6)]
+    slots = 16 if graph == RACK else 12
+    asked = JobRequest(1, members, ("h3",), Share(), 0, 64, slots, rtt_ps=1_000, ecmp=False)
+    if in_flight_ps:
+        assert least_ps(job, place, graph, asked) == 2 * in_flight_ps
+    long_ps = in_flight_ps + 1
+    assert least_ps(job, place, graph, replace(asked, rtt_ps=long_ps)) == 2 * long_ps
+
+
+def test_netreduces_queue_pairs_wait_for_all_packets_in_both_directions_twice() -> None:
+    """And for two round trips on top of that."""
+    asked = JobRequest(1, ["h0", "h1"], (), Share(), 0, 64, 16, rtt_ps=1_000, ecmp=False)
+    assert least_ps(netreduce, 0, RACK, asked) == 2 * 1_000 + 4 * 16 * NETREDUCE_PS
