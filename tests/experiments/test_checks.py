@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ringleaf.errors import ConfigError, RingleafError
-from ringleaf.experiments.estimates import machine, needs
+from ringleaf.experiments.estimates import machine
 from ringleaf.experiments.estimates.estimate import check_memory, format_wait
+from ringleaf.experiments.runs import checks
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.request import resolve as request
 from ringleaf.experiments.runs.spec_file import read_cases
@@ -50,7 +51,7 @@ GIB = 1 << 30
 def test_what_can_not_be_run_is_refused(
     given: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(needs, "free_bytes", lambda: 18 * GIB)
+    monkeypatch.setattr(checks, "free_bytes", lambda: 18 * GIB)
     with pytest.raises(RingleafError, match=message):
         check(request(given))
 

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule, Transfer
+from ringleaf.experiments.records import tracks
 from ringleaf.experiments.records.tracks import MOST_EVENTS
 from ringleaf.experiments.runs import drawing
-from ringleaf.experiments.workloads.collective import timeline
+from ringleaf.experiments.workloads.collective import experiment, timeline
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import AGGREGATE, RECEIVE, SEND, Note, RunResult
 from ringleaf.networks.virtual import VirtualNetwork
@@ -228,7 +229,8 @@ def test_a_run_that_is_not_drawn_is_not_watched_and_has_the_same_results(
 def test_a_long_timeline_says_that_it_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timeline, "MOST_EVENTS", 10)
+    for module in (tracks, experiment):
+        monkeypatch.setattr(module, "MOST_EVENTS", 10)
     log = run(tmp_path, algo="ring")
 
     events, about = load((tmp_path / "timelines" / "ring-65536.json").read_text())

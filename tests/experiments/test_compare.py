@@ -112,6 +112,21 @@ def test_jobs_are_told_apart_by_case_and_number(tmp_path: Path) -> None:
     assert found.times_ps == {("2", "ring", "fifo", "", "1"): 5, ("2", "ring", "fifo", "", "2"): 5}
 
 
+def test_rows_of_each_kind_are_told_apart_by_their_own_columns(tmp_path: Path) -> None:
+    """Those of a replay by traffic, call and sizes; of a sweep of replays, by options alone."""
+    row = {"label": "tp", "call": "allreduce", "algo": "ring", "ranks": 2, "size_bytes": 64}
+    rows = [row | {"label": label, "count": 3, "time_ps": 7} for label in ("tp", "dp")]
+    found = read(write(tmp_path / "replay", rows))
+    assert found.names == ("label", "call", "algo", "ranks", "size_bytes")
+    assert list(found.times_ps.values()) == [7, 7]
+    swept = [
+        {"cc": cc, "workload": "incast", "iteration_ps": 9, "bubble": 0.5, "wrong": 0}
+        for cc in ("dctcp", "swift")
+    ]
+    found = read(write(tmp_path / "sweep", swept, "sweep.csv"))
+    assert found.times_ps == {("dctcp", "incast"): 9, ("swift", "incast"): 9}
+
+
 def test_the_table_has_what_differs(tmp_path: Path) -> None:
     before = read(write(tmp_path / "a", ROWS))
     after = read(write(tmp_path / "b", [ROWS[0] | {"time_ps": 1_500_000}, *ROWS[1:]]))

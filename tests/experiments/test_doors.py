@@ -42,7 +42,7 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     ],
     "plot": [("out",)],
     "compare": [("out", "out")],
-    "train": [(str(TESTS / "experiments/workloads/train/scripts/meets.py"), "--ranks", "2")],
+    "train": [(str(TESTS / "experiments/train/scripts/meets.py"), "--ranks", "2")],
     "nic": [("fcsn", *STAR, "--widths", "24,8,4", "--samples", "4", "--tile", "2", "--out", "nic")],
     "step": [("ring", "--ranks", "3", "--html", "step.html")],
     "verify": [("ring", "--ranks", "3", "--export", "ring.csv")],

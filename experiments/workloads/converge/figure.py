@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ringleaf.experiments.figures.style import INK
-from ringleaf.experiments.workloads.converge.run import Curve
+from ringleaf.experiments.workloads.converge.curve import Curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -19,6 +19,7 @@ from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
 from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.workloads.converge.curve import Case
 from ringleaf.experiments.workloads.converge.models import MODELS
 from ringleaf.experiments.workloads.converge.scheme import SCHEMES
 from ringleaf.units import parse_time
@@ -29,30 +30,6 @@ SPEC = Path(__file__).parent / "convergence.yaml"
 
 NONE, BOTH_WAYS = "none", "2x-"
 """The method that sends gradients as they are, and what stands before a compressor of sums, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One training.
-
-    Attributes:
-        part: The part of the file that it is of.
-        model: The model's name.
-        method: `none`, a compressor, `2x-` and a compressor that is used on sums, too, or a sparse
-            allreduce, with its settings.
-        algo: The algorithm of allreduces.
-        workload: The way to train.
-        steps: Gradients per rank.
-        rate: The learning rate.
-    """
-
-    part: str
-    model: str
-    method: str
-    algo: str
-    workload: str  # the scheme
-    steps: int
-    rate: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from ringleaf.experiments.records.columns import Column, as_ms, fixed, widened
 from ringleaf.experiments.records.folder import RunFolder, write_text
 from ringleaf.experiments.records.results import Results, as_csv, common
 from ringleaf.experiments.records.table import wrong_line
-from ringleaf.experiments.workloads.converge.plan import Case
-from ringleaf.experiments.workloads.converge.run import Curve
+from ringleaf.experiments.workloads.converge.curve import Case, Curve
 from ringleaf.units import PS_PER_US
 
 if TYPE_CHECKING:

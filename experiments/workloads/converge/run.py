@@ -3,40 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
 
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.converge.carrier import Carrier
+from ringleaf.experiments.workloads.converge.curve import Case, Curve
 from ringleaf.experiments.workloads.converge.models import Training
-from ringleaf.experiments.workloads.converge.plan import Case, Plan, make_program
+from ringleaf.experiments.workloads.converge.plan import Plan, make_program
 from ringleaf.experiments.workloads.converge.scheme import SCHEMES, Setup
 from ringleaf.units import PS_PER_US
 
 JUDGED = 40
 """A case is judged on the test set at most about so many times."""
-
-
-@dataclass
-class Curve:
-    """A training's course; each list has an entry per moment that was judged.
-
-    Attributes:
-        case: The training.
-        steps: Gradients per rank so far.
-        loss: Mean loss of samples that nobody trains on.
-        right: Their share that is classified well.
-        time_us: Simulated time since the start, computing included.
-        bytes_sent: Bytes that the busiest rank has sent, headers included.
-        wrong: Elements of all exchanges that were not as defined.
-    """
-
-    case: Case
-    steps: list[float] = field(default_factory=list)
-    loss: list[float] = field(default_factory=list)
-    right: list[float] = field(default_factory=list)
-    time_us: list[float] = field(default_factory=list)
-    bytes_sent: list[int] = field(default_factory=list)
-    wrong: int = 0
 
 
 class Carriers:
