@@ -107,7 +107,7 @@ trace: $(STAMP)  ## Follow a packet: make trace PROGRAM=forward [PACKET=HEX|FILE
 
 TAKES_bench := ONLY OUT
 bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|peers|jobs|pps|refusals|compressors)
-	@$(BIN)/ringleaf bench $(foreach t,$(ONLY),$(call q,$(t))) $(if $(OUT),--out $(call q,$(OUT)))
+	@$(BIN)/python -m bench $(foreach t,$(ONLY),$(call q,$(t))) $(if $(OUT),--out $(call q,$(OUT)))
 
 TAKES_net := TOPO SWITCH HOSTS RATE DELAY LOSS OUT INJECT SWITCH_DELAY HOST_DELAY MESSAGE_OVERHEAD PROGRAM CONTROL ARGS
 net: $(STAMP)  ## Start a live network (root): make net TOPO=fattree,k=4 [SWITCH=bmv2]
@@ -122,7 +122,7 @@ clean-net: $(STAMP)  ## Remove the remains of killed live networks (ALL=1: runni
 
 TAKES_bench-live := ONLY TOPO SCALE ALGO SIZE SWITCH LOSS HOSTS LANES OUT REPEATS
 bench-live: $(STAMP)  ## Measure live networks against virtual time (as root; ONLY=fidelity|pps)
-	@$(BIN)/python -m ringleaf.experiments.bench.live $(if $(ONLY),--only $(foreach t,$(ONLY),$(call q,$(t)))) $(if $(TOPO),--topo $(foreach t,$(TOPO),$(call q,$(t)))) \
+	@$(BIN)/python -m bench.live $(if $(ONLY),--only $(foreach t,$(ONLY),$(call q,$(t)))) $(if $(TOPO),--topo $(foreach t,$(TOPO),$(call q,$(t)))) \
 	  $(if $(SCALE),--scale $(foreach t,$(SCALE),$(call q,$(t)))) $(foreach o,ALGO SIZE SWITCH LOSS HOSTS LANES OUT,$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o))))) \
 	  $(if $(REPEATS),--repeats $(call q,$(REPEATS)))
 
@@ -148,9 +148,9 @@ mutants: $(STAMP)  ## Break one line at a time, and check that tests fail (ONLY=
 TAKES_soak := TIME RUNS SEED CASE JOBS HOSTILE INPUTS
 soak: $(STAMP)  ## Run random cases, links failing and switches restarting (TIME=600s; HOSTILE=1: broken input)
 	@$(if $(filter-out 0 no,$(HOSTILE)),\
-	  $(BIN)/python -m ringleaf.experiments.soak.hostile $(if $(INPUTS),--inputs $(call q,$(INPUTS))) \
+	  $(BIN)/python -m bench.soak.hostile $(if $(INPUTS),--inputs $(call q,$(INPUTS))) \
 	    $(if $(SEED),--seed $(call q,$(SEED))),\
-	  $(BIN)/ringleaf soak $(if $(TIME),--time $(call q,$(TIME))) $(if $(RUNS),--runs $(call q,$(RUNS))) \
+	  $(BIN)/python -m bench.soak $(if $(TIME),--time $(call q,$(TIME))) $(if $(RUNS),--runs $(call q,$(RUNS))) \
 	    $(if $(SEED),--seed $(call q,$(SEED))) $(if $(CASE),--case $(call q,$(CASE))) \
 	    $(if $(JOBS),--jobs $(call q,$(JOBS))))
 

@@ -25,6 +25,7 @@ def read_table(page: str) -> dict[str, set[str]]:
 
 
 LEAVES = FACE = "ringleaf"
+INSTRUMENTS = {"bench", "studies"}
 ALLOWED = read_table((ROOT / "docs" / "architecture.md").read_text())
 
 
@@ -74,7 +75,19 @@ def imported(tree: ast.AST, *, when_loaded: bool) -> Iterator[str]:
 def test_the_table_names_every_package() -> None:
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
 
-    assert set(ALLOWED) == packages
+    assert set(ALLOWED) | INSTRUMENTS == packages
+
+
+def test_nobody_needs_the_instruments() -> None:
+    """They measure Ringleaf, and are in the repository alone."""
+    wrong = [
+        f"{module} imports {name}"
+        for module, path in MODULES.items()
+        for name in imported(ast.parse(path.read_text()), when_loaded=False)
+        if name.split(".")[0] in INSTRUMENTS
+    ]
+
+    assert wrong == []
 
 
 def test_the_package_has_a_link_to_every_folder() -> None:

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.soak import damage
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.soak import damage
 from ringleaf.machine_code import Files
 from ringleaf.private import cache_folder, keep_text
 from ringleaf.sealed import read_sealed, write_sealed

@@ -20,6 +20,7 @@ from plan import LIST, Mutant, PlanError, read_list, read_members, select  # noq
 MUTANTS = [*read_list(), *read_members()]
 PACKAGES = {
     "ringleaf", "topologies", "collectives", "switches", "hosts", "ina", "networks", "experiments",
+    "bench", "studies",
     "p4",
 }  # fmt: skip
 SLEEPY = Mutant("sleepy", "a.py", "", "1", "2", ("test_a.py",), compiled=False)

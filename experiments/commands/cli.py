@@ -6,7 +6,7 @@ import codecs
 import gc
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ import typer
 import ringleaf
 from ringleaf import interrupts, numba_blas
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.runs.console import FAILURE, USAGE, complain, report, say
+from ringleaf.experiments.runs.console import FAILURE, USAGE, complain, guard, report, say
 
 COMMANDS = {
     "run": "commands.run",
@@ -35,10 +35,8 @@ COMMANDS = {
     "dissector": "commands.dissector",
     "stf": "commands.stf",
     "fuzz": "commands.fuzz",
-    "soak": "soak.command",
     "net": "commands.net",
     "switch": "commands.switch",
-    "bench": "commands.bench",
 }
 """Name -> the module below `ringleaf.experiments` whose `register` adds it, in help order."""
 
@@ -85,12 +83,12 @@ def _main(
     pass
 
 
-def _usage_complaint(words: Sequence[str], error: Any) -> str:
+def _usage_complaint(words: Sequence[str], error: Any, name: str) -> str:
     """Return a line for words that Typer refuses: which command's, what is wrong, what to do."""
     if words[0].startswith("-"):
-        command = "ringleaf"
+        command = name
     else:  # an option without its value comes without a context
-        command = error.ctx.command_path if error.ctx else f"ringleaf {words[0]}"
+        command = error.ctx.command_path if error.ctx else f"{name} {words[0]}"
     where = command.partition(" ")[2] or "command line"
     wrong = error.format_message().rstrip(".").replace("\n", " ") or "no command below it was given"
     return f"{where}: {wrong[:1].lower()}{wrong[1:]}; {command} --help shows what it takes"
@@ -102,13 +100,38 @@ def perform(words: Sequence[str]) -> int:
     Whatever is wrong in it is reported in one line.
     """
     words = list(words) or ["--help"]
+    return _carry_out(lambda: _app_for(words[0]), words, "ringleaf")
+
+
+def alone(name: str, command: Callable[..., None]) -> None:
+    """Carry out a program of one command, with the conventions of all, and end the process.
+
+    Args:
+        name: The program, as one types it: `python -m bench.soak`.
+        command: Its only command.
+    """
+
+    def make() -> typer.Typer:
+        settings = {"help_option_names": ["-h", "--help"]}
+        app = typer.Typer(
+            pretty_exceptions_enable=False, add_completion=False, context_settings=settings
+        )
+        app.command()(guard(command))
+        return app
+
+    _print_whatever_comes()
+    sys.exit(_carry_out(make, sys.argv[1:], name))
+
+
+def _carry_out(make: Callable[[], typer.Typer], words: Sequence[str], name: str) -> int:
+    """Carry out the words that follow a program's name, and return its exit status."""
     try:
-        code = _app_for(words[0])(words, prog_name="ringleaf", standalone_mode=False)
+        code = make()(words, prog_name=name, standalone_mode=False)
     except ConfigError as error:
         complain(str(error))
         return USAGE
     except _UsageError as error:
-        complain(_usage_complaint(words, error))
+        complain(_usage_complaint(words or [name], error, name))
         return USAGE
     except (OSError, MemoryError, ImportError) as error:  # where commands are loaded
         return report(error)

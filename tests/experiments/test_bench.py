@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
+from bench import engine as bench_engine
+from bench import loads as bench_loads
+from bench import report as bench
+from bench.case import BenchCase
+from bench.peers.peer import RingCase
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.experiments.bench import engine as bench_engine
-from ringleaf.experiments.bench import loads as bench_loads
-from ringleaf.experiments.bench import report as bench
-from ringleaf.experiments.bench.case import BenchCase
-from ringleaf.experiments.bench.peers.peer import RingCase
 
 MIB = 1 << 20
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from scapy.utils import RawPcapReader
 
+from bench import bmv2 as bench_bmv2
+from bench import loads as bench_loads
 from ringleaf.errors import BackendError
-from ringleaf.experiments.bench import bmv2 as bench_bmv2
-from ringleaf.experiments.bench import loads as bench_loads
 
 
 def test_rounds_repeat_a_load_with_growing_numbers() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bench.compressors import run
 from ringleaf.collectives.compress.registry import COMPRESSORS
-from ringleaf.experiments.bench.compressors import run
 
 
 def test_all_compressors_are_measured() -> None:

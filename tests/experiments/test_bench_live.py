@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fake_network import FakeConnect
 
-from ringleaf.experiments.bench import live as bench_live
-from ringleaf.experiments.bench.fidelity import summarise
+from bench import live as bench_live
+from bench.fidelity import summarise
 from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.live.processor import Stopwatch, read_stat

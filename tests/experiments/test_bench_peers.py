@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ringleaf.errors import BackendError
-from ringleaf.experiments.bench import report as bench
-from ringleaf.experiments.bench.peers import (
+from bench import report as bench
+from bench.peers import (
     htsim,
     ns3_star,
     process,
@@ -23,9 +22,10 @@ from ringleaf.experiments.bench.peers import (
     simgrid_star,
     table,
 )
-from ringleaf.experiments.bench.peers.ours import WITH_DATA, WITHOUT_DATA
-from ringleaf.experiments.bench.peers.peer import STDOUT, Peer, RingCase, positive, read_time_us
-from ringleaf.experiments.bench.peers.table import Whole
+from bench.peers.ours import WITH_DATA, WITHOUT_DATA
+from bench.peers.peer import STDOUT, Peer, RingCase, positive, read_time_us
+from bench.peers.table import Whole
+from ringleaf.errors import BackendError
 
 CASE = RingCase(4, 1 << 12)
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments.bench import pps as bench_pps
-from ringleaf.experiments.bench.loads import build_path, sized_frame
-from ringleaf.experiments.bench.pps import (
+from bench import pps as bench_pps
+from bench.loads import build_path, sized_frame
+from bench.pps import (
     LEAST_PPS,
     Speed,
     Trial,

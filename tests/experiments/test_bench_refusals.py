@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.refusals import measure
 from ringleaf.errors import BackendError
-from ringleaf.experiments.bench.refusals import measure
 
 
 def test_a_refusal_is_timed_and_quoted(tmp_path: Path) -> None:

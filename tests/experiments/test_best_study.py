@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.experiments.studies import best
+from studies import best
 
 
 def test_blink_is_a_candidate_where_it_has_the_collective() -> None:

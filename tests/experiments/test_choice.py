@@ -10,11 +10,11 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.experiments.bounds.bounds import Bounds
-from ringleaf.experiments.studies import best, regret
 from ringleaf.experiments.workloads.collective.experiment import Experiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.topologies import registry
 from ringleaf.units import PS_PER_US
+from studies import best, regret
 
 LINE_PS = 4178 * 80  # a packet of 4096 bytes at 100 Gbit/s, as in test_bounds
 STAR = "leafspine,leaves=1,spines=1,hosts=4"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ringleaf.experiments.published import claims
 from ringleaf.experiments.published.claims import Claimed
 from ringleaf.experiments.published.rows import shapes
-from ringleaf.experiments.studies.schedulers import CLAIMS
+from studies.schedulers import CLAIMS
 
 NONE, DIRECTION, MAGNITUDE = Claimed
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.experiments.studies import clashes
+from studies import clashes
 
 
 def test_all_collectives_have_algorithms_that_take_any_tensor_and_order() -> None:

@@ -65,11 +65,10 @@ LINES: dict[str, list[tuple[str, ...]]] = {
         (str(TESTS / "switches/programs/tables.json"), str(TESTS / "switches/stf/tables.stf")),
         ("--suite", "suite", "--jobs", "2"),
     ],
-    "soak": [("--runs", "0")],
 }
 """Each command's words. Those of `fuzz`, `net` and `switch` are in tests of their own."""
 
-APART = {"fuzz", "net", "switch", "bench"}  # the last one runs others, in minutes
+APART = {"fuzz", "net", "switch"}
 
 KNOWN = {"simple_switch_grpc stream 0.0.0.0"}
 """Doors of others that no option closes (docs/security.md): Thrift of a live network's BMv2."""

@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
+from bench.estimates import JOBS, WORKLOADS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.bench.estimates import JOBS, WORKLOADS
 from ringleaf.experiments.runs import checks
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.request import resolve
@@ -24,7 +24,7 @@ def test_drawn_runs_take_what_was_foretold_within_a_factor_of_two() -> None:
     """Recursive doubling once took five times as much; a codec's runs have the oracle besides."""
     names = ["recursivedoubling", "ssar-double", "jobs: vgg16", *WORKLOADS, "2 ranks", *DRAWN]
     done = subprocess.run(
-        [sys.executable, "-m", "ringleaf.experiments.bench.estimates", *names],
+        [sys.executable, "-m", "bench.estimates", *names],
         capture_output=True,
         text=True,
         timeout=900,

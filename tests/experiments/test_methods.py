@@ -10,12 +10,12 @@ import pytest
 import torch
 from fake_network import FakeConnect
 
+from bench.soak.cases import METHODS, SoakCase, Trouble
+from bench.soak.trial import try_case
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.checking.methods import joined
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.request import resolve as request
-from ringleaf.experiments.soak.cases import METHODS, SoakCase, Trouble
-from ringleaf.experiments.soak.trial import try_case
 from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.outcome import RECEIVE

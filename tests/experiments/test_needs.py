@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
+from bench.estimates import ON, WORKLOADS, cases
+from bench.soak.__main__ import try_plain
+from bench.soak.any_case import draw_any
+from bench.soak.job_cases import draw_jobs
+from bench.soak.nic_cases import draw_nics
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.bench.estimates import ON, WORKLOADS, cases
 from ringleaf.experiments.commands import cli
 from ringleaf.experiments.estimates import needs
 from ringleaf.experiments.runs import checks
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.request import resolve
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.soak.any_case import draw_any
-from ringleaf.experiments.soak.command import try_plain
-from ringleaf.experiments.soak.job_cases import draw_jobs
-from ringleaf.experiments.soak.nic_cases import draw_nics
 from ringleaf.experiments.workloads.graph.kind import KIND
 
 ROOT = Path(__file__).parents[2]

@@ -14,11 +14,11 @@ from typed import ROOT
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs import drawing, perform
-from ringleaf.experiments.studies import nodes
 from ringleaf.experiments.workloads.collective.kind import OPTIONS
 from ringleaf.experiments.workloads.graph.placement import place_ranks
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build, parse
+from studies import nodes
 
 PAGE = (ROOT / "docs" / "how-to" / "nodes.md").read_text()
 SPEC = ROOT / "experiments" / "specs" / "nodes.yaml"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.studies import resends as study
-from ringleaf.experiments.studies.resends import Tried, main, run_case
+from studies import resends as study
+from studies.resends import Tried, main, run_case
 
 FEW_LINKS = (
     "torus2d,x=3,y=5",  # hosts' lines are four times as fast as the links between them

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.peers.process import Used
 from ringleaf.errors import BackendError
-from ringleaf.experiments.bench.peers.process import Used
-from ringleaf.experiments.studies import scaling
-from ringleaf.experiments.studies.scaling import Case, Scaled, cases, growth, main, powers
+from studies import scaling
+from studies.scaling import Case, Scaled, cases, growth, main, powers
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

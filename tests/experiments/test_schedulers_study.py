@@ -10,7 +10,8 @@ import pytest
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.runs.spec_file import read_cases
-from ringleaf.experiments.studies.schedulers import (
+from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from studies.schedulers import (
     CLAIMS,
     SPECS,
     Claim,
@@ -21,7 +22,6 @@ from ringleaf.experiments.studies.schedulers import (
     ratios,
     table,
 )
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
 
 FIFO = Measured("small", "spread", "fifo", ("a", "b"), (4.0, 2.0), 0)
 FAST = Measured("small", "spread", "p3", ("a", "b"), (2.0, 2.0), 0)

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from typer import Typer
 from typer.testing import CliRunner
 
+from bench.soak import __main__ as command
+from bench.soak import trial
+from bench.soak.any_case import AnyCase, draw_any
+from bench.soak.cases import SoakCase, Trouble, draw, simpler
+from bench.soak.job_cases import JobsCase
+from bench.soak.nic_cases import NicCase
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.soak import command, trial
-from ringleaf.experiments.soak.any_case import AnyCase, draw_any
-from ringleaf.experiments.soak.cases import SoakCase, Trouble, draw, simpler
-from ringleaf.experiments.soak.job_cases import JobsCase
-from ringleaf.experiments.soak.nic_cases import NicCase
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.faults import LinkLoss
 
@@ -84,7 +85,7 @@ def test_what_is_wrong_is_told_with_the_command_that_repeats_it(
 
     printed = capsys.readouterr().out
     assert "case 0: wrong: ring 8 B: 3 elements: by hand" in printed
-    assert "again: ringleaf soak --seed 5 --case 0" in printed
+    assert "again: python -m bench.soak --seed 5 --case 0" in printed
     assert tally.bad == [0, 1]
     assert "2 cases, 4 runs" in tally.line()
 

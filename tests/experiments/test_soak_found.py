@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ringleaf.experiments.soak.cases import Trouble
-from ringleaf.experiments.soak.job_cases import JobsCase, Round, Team, Training
-from ringleaf.experiments.soak.job_trial import try_jobs
+from bench.soak.cases import Trouble
+from bench.soak.job_cases import JobsCase, Round, Team, Training
+from bench.soak.job_trial import try_jobs
 
 
 def test_panamas_workers_with_different_windows_do_not_take_waiting_packets_for_lost() -> None:

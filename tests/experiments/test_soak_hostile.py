@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from ringleaf.experiments.soak.hostile import draw
-from ringleaf.experiments.soak.kinds import KINDS
-from ringleaf.experiments.soak.shrink import shrink
+from bench.soak.hostile import draw
+from bench.soak.kinds import KINDS
+from bench.soak.shrink import shrink
 
 ROOT = Path(__file__).parents[2]
 
 FEED = """
 import sys
 from pathlib import Path
-from ringleaf.experiments.soak import hostile, kinds
+from bench.soak import hostile, kinds
 def misbehave(data, folder):
     exec(data.decode(), {"folder": folder})
 kinds.KINDS["options"] = kinds.Kind(1, lambda rng: b"", misbehave)
@@ -85,7 +85,7 @@ def test_failing_bytes_are_made_smaller() -> None:
 
 
 def test_the_end_of_a_drawn_command_is_judged(tmp_path: Path) -> None:
-    from ringleaf.experiments.soak.inputs import words
+    from bench.soak.inputs import words
 
     good = (0, "", 9.0), (1, "ringleaf: x: wrong\n", 9.0), (2, "ringleaf: x: wrong\n", 0.1)
     assert [words._fault(*end) for end in good] == ["", "", ""]

@@ -9,10 +9,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments.soak import command, job_trial
-from ringleaf.experiments.soak.any_case import AnyCase, draw_any
-from ringleaf.experiments.soak.cases import SoakCase, Trouble
-from ringleaf.experiments.soak.job_cases import (
+from bench.soak import __main__ as command
+from bench.soak import job_trial
+from bench.soak.any_case import AnyCase, draw_any
+from bench.soak.cases import SoakCase, Trouble
+from bench.soak.job_cases import (
     JobsCase,
     Round,
     Team,
@@ -20,7 +21,7 @@ from ringleaf.experiments.soak.job_cases import (
     draw_jobs,
     simpler_jobs,
 )
-from ringleaf.experiments.soak.nic_cases import NicCase
+from bench.soak.nic_cases import NicCase
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
 from ringleaf.networks.endpoints.training import TrainingDirector

@@ -7,14 +7,14 @@ from functools import cache
 
 import pytest
 
+from bench.soak.cases import SoakCase, draw
+from bench.soak.job_cases import JobsCase, draw_jobs
+from bench.soak.members import are_served
+from bench.soak.nic_cases import draw_nics
 from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.disciplines import names as disciplines
-from ringleaf.experiments.soak.cases import SoakCase, draw
-from ringleaf.experiments.soak.job_cases import JobsCase, draw_jobs
-from ringleaf.experiments.soak.members import are_served
-from ringleaf.experiments.soak.nic_cases import draw_nics
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from ringleaf.experiments.soak.inputs.mutators import mutate_bytes
+from bench.soak.inputs.mutators import mutate_bytes
 
 
 class Chance:

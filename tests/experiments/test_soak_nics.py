@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.soak.__main__ import follow, shrink
+from bench.soak.any_case import AnyCase
+from bench.soak.cases import Trouble
+from bench.soak.nic_cases import NicCase, draw_nics
+from bench.soak.nic_trial import try_nics
 from ringleaf.arena import Arena
-from ringleaf.experiments.soak.any_case import AnyCase
-from ringleaf.experiments.soak.cases import Trouble
-from ringleaf.experiments.soak.command import follow, shrink
-from ringleaf.experiments.soak.nic_cases import NicCase, draw_nics
-from ringleaf.experiments.soak.nic_trial import try_nics
 from ringleaf.experiments.workloads.nic.reference import Floats, Indices
 from ringleaf.experiments.workloads.nic.workload import workload_of
 from ringleaf.topologies.registry import count

@@ -8,8 +8,8 @@ import pytest
 
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.collectives.sparse.volumes import HEADERS, WORDS, Volume
-from ringleaf.experiments.studies.sparse_volume import SPEC, Sent, cases, main
 from ringleaf.yaml_file import read_yaml
+from studies.sparse_volume import SPEC, Sent, cases, main
 
 
 def test_all_sparse_allreduces_have_bounds() -> None:

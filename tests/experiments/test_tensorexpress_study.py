@@ -10,7 +10,11 @@ import pytest
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.runs.spec_file import read_cases
-from ringleaf.experiments.studies.tensorexpress import (
+from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
+from ringleaf.experiments.workloads.jobs.results import Combination, JobsCase
+from ringleaf.experiments.workloads.jobs.timeline import FORWARD, QUEUED, WIRE, Span
+from ringleaf.units import PS_PER_MS
+from studies.tensorexpress import (
     BASES,
     MEASURES,
     OURS,
@@ -24,10 +28,6 @@ from ringleaf.experiments.studies.tensorexpress import (
     ratios,
     table,
 )
-from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
-from ringleaf.experiments.workloads.jobs.results import Combination, JobsCase
-from ringleaf.experiments.workloads.jobs.timeline import FORWARD, QUEUED, WIRE, Span
-from ringleaf.units import PS_PER_MS
 
 HERE = Condition(2, "small", 4, 20_000_000_000)
 FASTER = Condition(2, "small", 4, 40_000_000_000)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.studies.trees import line, measure, pairs_of
 from ringleaf.topologies.graph import attachment, hosts
 from ringleaf.topologies.registry import build
+from studies.trees import line, measure, pairs_of
 
 SMALL = "leafspine,leaves=2,spines=2,hosts=4"
 

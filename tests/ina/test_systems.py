@@ -168,7 +168,7 @@ def brought(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_system_brings_its_programs_examples_and_loads(brought: Path) -> None:
-    from ringleaf.experiments.bench import loads
+    from bench import loads
     from ringleaf.experiments.walk.examples import example
 
     ours = example("switchml-64")

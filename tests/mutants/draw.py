@@ -22,7 +22,8 @@ from plan import ROOT, Mutant
 
 EQUIVALENT = Path(__file__).with_name("equivalent.yaml")
 PACKAGES = (
-    "collectives", "experiments", "hosts", "ina", "networks", "ringleaf", "switches", "topologies",
+    "bench", "collectives", "experiments", "hosts", "ina", "networks", "ringleaf", "studies",
+    "switches", "topologies",
 )  # fmt: skip
 SEPARATE = ("hosts/rc", "switches/generate", "networks/virtual")
 """Folders that are counted by themselves: no change in them may survive."""

@@ -10,7 +10,8 @@ from random import Random
 
 import pytest
 
-from ringleaf.experiments.studies.gradients import (
+from ringleaf.topologies.gradients import goat, grid
+from studies.gradients import (
     ADDS_BPS,
     GOAT_SERVERS,
     GOAT_WORKERS,
@@ -24,8 +25,7 @@ from ringleaf.experiments.studies.gradients import (
     run_grid,
     run_limited,
 )
-from ringleaf.experiments.studies.sharing import share
-from ringleaf.topologies.gradients import goat, grid
+from studies.sharing import share
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_jobs_of_two_systems_share_a_switch() -> None:
     Not compiled: that would take this program ten times as long as the run.
     """
     code = (
-        "from ringleaf.experiments.studies.sharing import share\n"
+        "from studies.sharing import share\n"
         "found = share(('atp', 'switchml'), 256, elements=1 << 10)\n"
         "print(found.wrong, found.resent, *found.goodputs_bps)\n"
     )

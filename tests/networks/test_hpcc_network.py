@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.studies.incast import run_incast
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.registry import build
+from studies.incast import run_incast
 
 SENDERS = 6
 

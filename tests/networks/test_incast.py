@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ringleaf.experiments.studies.incast import Incast, run_incast
 from ringleaf.hosts.congestion.registry import CONTROLLERS
+from studies.incast import Incast, run_incast
 
 SENDERS = 6
 LEAST_GOODPUT = {"dcqcn": 0.3, "hpcc": 0.75}

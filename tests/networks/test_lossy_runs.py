@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from ringleaf.experiments.soak.cases import METHODS, SoakCase, Trouble
-from ringleaf.experiments.soak.trial import try_case
+from bench.soak.cases import METHODS, SoakCase, Trouble
+from bench.soak.trial import try_case
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 
 TOPOLOGIES = (

@@ -16,11 +16,11 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.rows import Columns, Op
 from ringleaf.collectives.schedule import Rows, Schedule
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.studies.skipping import compare
 from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks import skipping
 from ringleaf.networks.outcome import RECEIVE, Note, RunResult
+from studies.skipping import compare
 
 STAR = "leafspine,leaves=1,spines=1,hosts=16"
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.experiments.checking.data import Noise
-from ringleaf.experiments.studies.skipping import compare
 from ringleaf.experiments.workloads.collective.experiment import Experiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks import stretching
 from ringleaf.networks.outcome import RunResult
+from studies.skipping import compare
 
 LINK = ("h0", "s0")
 RACKS = "leafspine,leaves=4,spines=2,hosts=4"

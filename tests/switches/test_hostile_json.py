@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from program_cases import BUILT, PROGRAMS, PSA
 
+from bench.soak.inputs.mutators import NUMBERS, OTHERS, OWNED, TEXTS, leaf_places
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.soak.inputs.mutators import NUMBERS, OTHERS, OWNED, TEXTS, leaf_places
 from ringleaf.switches.program import Program
 
 NAMES = ("l2l3", "stacks", "unions", "varbits", "controller", "externs", "hashes", "rounds")

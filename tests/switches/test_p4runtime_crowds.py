@@ -14,9 +14,9 @@ import pytest
 from controller_entities import CPU_PORT, PATH, PORTS, controller_program
 from finsy.proto import U128, p4r, p4r_grpc
 
+from bench.soak.attacks import ATTACKS
+from bench.soak.siege import KINDS, Others, Outcome
 from ringleaf.compiled import handler
-from ringleaf.experiments.soak.attacks import ATTACKS
-from ringleaf.experiments.soak.siege import KINDS, Others, Outcome
 from ringleaf.switches.server.device import Device
 from ringleaf.switches.server.limits import Limits
 from ringleaf.switches.server.server import Server

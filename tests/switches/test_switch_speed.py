@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from program_cases import CASES, PROGRAMS, make_switch
 
+from bench.switch import measure, measure_compile
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.bench.switch import measure, measure_compile
 from ringleaf.switches.switch import Switch
 
 STATEFUL = next(case for case in CASES if case.name == "stateful")

@@ -14,12 +14,12 @@ import pytest
 from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
+from bench import jobs as bench_jobs
 from ringleaf.collectives.algorithm import Request
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.bench import jobs as bench_jobs
 from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.runs import perform
 from ringleaf.experiments.runs.drawing import redraw

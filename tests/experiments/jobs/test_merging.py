@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from ringleaf.experiments.studies.schedulers import settled_ms
 from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.timeline import WIRE
 from ringleaf.hosts.schedulers import omgs_sgd
+from studies.schedulers import settled_ms
 
 Groups = Callable[..., list[list[int]]]
 

@@ -1,0 +1,27 @@
+"""Random cases of any kind, by their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from bench.soak.cases import SoakCase, draw, simpler
+from bench.soak.job_cases import JOBS_SHARE, JobsCase, draw_jobs, simpler_jobs
+from bench.soak.nic_cases import NICS_SHARE, NicCase, draw_nics, simpler_nics
+
+AnyCase = SoakCase | JobsCase | NicCase
+
+
+def draw_any(seed: int, number: int) -> AnyCase:
+    """Return case `number` of a soak, of whichever kind it is."""
+    place = Random(f"{seed} {number} kind").random()
+    if place < JOBS_SHARE:
+        return draw_jobs(seed, number)
+    return draw_nics(seed, number) if place > 1 - NICS_SHARE else draw(seed, number)
+
+
+def simpler_any(case: AnyCase) -> Sequence[AnyCase]:
+    """Return cases of the same kind that are a little smaller."""
+    if isinstance(case, JobsCase):
+        return simpler_jobs(case)
+    return simpler_nics(case) if isinstance(case, NicCase) else simpler(case)

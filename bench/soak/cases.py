@@ -1,0 +1,284 @@
+"""Random cases: options as people write them, and disturbances while they run.
+
+A case is one spec with several algorithms and sizes, so that one network is used many times. It is
+determined by its number and the soak's seed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from bench.soak.members import (
+    OTHER_CONTROLLERS,
+    by_hosts,
+    draw_systems,
+    other_collectives,
+)
+from ringleaf.disciplines import names as disciplines
+from ringleaf.experiments.workloads.collective.kind import OPTIONS
+from ringleaf.ina.window_registry import WINDOWS
+from ringleaf.networks.faults import Direction, Disturbance, LinkLoss, Restart
+from ringleaf.units import PS_PER_NS, PS_PER_US
+
+TOPOLOGIES = (
+    "leafspine,leaves=1,spines=1,hosts=4",
+    "leafspine,leaves=2,spines=1,hosts=2",
+    "leafspine,leaves=2,spines=2,hosts=4,rate=25G,host_rate=100G",
+    "leafspine,leaves=3,spines=2,hosts=3,host_rate=10G",
+    "fattree,k=4",
+    "torus2d,x=2,y=3",
+    "torus2d,x=3,y=3",
+    "torus3d,x=2,y=2,z=2",
+    "leafspine,leaves=1,spines=0,hosts=2,node=3xh100,gpudirect=no",
+    "leafspine,leaves=2,spines=1,hosts=1,node=dgx1",
+    "leafspine,leaves=1,spines=0,hosts=2,node=4xpcie,nics=1",
+    "bcube,n=2,k=1",
+    "bcube,n=3,k=1",
+    "hammingmesh,a=2,b=2,x=2,y=2",
+)
+
+METHODS = (
+    *("oktopk:5%", "topka:5%", "gtopk:5%", "scalecom:5%", "deepreduce:2%", "sparcml-q:5%"),
+    *("hitopk:5%,node=2", "oktopk:20%,balanced=no", "deepreduce:10%,values=fitted"),
+)
+
+SIZES = (4, 8, 252, 256, 260, 1024, 4096, 5000, 20_000, 65_536)
+"""Sizes in bytes per rank, around the edges of blocks and packets."""
+
+EDGE_SIZES, DRAWN_SIZES = 6, 4
+"""A case's number of sizes from `SIZES`, and of others: networks take long to make."""
+
+MOST_ALGORITHMS = 3
+"""The largest number of a case's algorithms."""
+
+OWN_PROGRAM = ("hpcc",)
+"""Congestion controllers for which switches run a program that aggregates nothing."""
+
+LONGEST_PS = 300 * PS_PER_US  # after the start of a run, in which disturbances begin
+
+
+@dataclass(frozen=True, slots=True)
+class SoakCase:
+    """One experiment of the soak.
+
+    Attributes:
+        number: Number of the case in its soak.
+        given: Options, as on the command line.
+        trouble: Failures of links and restarts of switches in every run of it.
+    """
+
+    number: int
+    given: dict[str, str]
+    trouble: Trouble
+
+    @property
+    def command(self) -> str:
+        """The command that runs its options without the trouble."""
+        words = [
+            f"{OPTIONS[name].flags.split()[0]} {shlex.quote(v)}" for name, v in self.given.items()
+        ]
+        return " ".join(("ringleaf run", *words))
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """The number of disturbances of each kind that a run gets.
+
+    Attributes:
+        outages: Number of links that are down for a while, in both directions.
+        bursts: Number of links that lose half of the packets for a while, in one direction only.
+        restarts: Number of switches that restart.
+    """
+
+    outages: int = 0
+    bursts: int = 0
+    restarts: int = 0
+
+    def __bool__(self) -> bool:
+        return self.outages + self.bursts + self.restarts > 0
+
+    def draw(
+        self, links: Sequence[Direction], switches: Sequence[str], random: Random
+    ) -> list[Disturbance]:
+        """Return disturbances at random places and times, all of them over in the end."""
+        found: list[Disturbance] = []
+        for _ in range(self.outages):
+            a, b = random.choice(links)
+            found += _for_a_while([(a, b), (b, a)], 1.0, random)
+        for _ in range(self.bursts):
+            found += _for_a_while([random.choice(links)], 0.5, random)
+        for _ in range(self.restarts):
+            found.append(Restart(random.randrange(LONGEST_PS), random.choice(switches)))
+        return found
+
+
+def _for_a_while(directions: Sequence[Direction], loss: float, random: Random) -> list[Disturbance]:
+    start_ps = random.randrange(LONGEST_PS)
+    end_ps = start_ps + random.randrange(100 * PS_PER_NS, LONGEST_PS)
+    return [
+        *(LinkLoss(start_ps, each, loss) for each in directions),
+        *(LinkLoss(end_ps, each, None) for each in directions),
+    ]
+
+
+def draw(seed: int, number: int) -> SoakCase:
+    """Return case `number` of a soak."""
+    random = Random(f"{seed} {number}")
+    given = {"topo": random.choice(TOPOLOGIES), "seed": str(random.randrange(1 << 20))}
+    kind = random.choice(("hosts", "hosts", "switches", "switches", "others", "methods"))
+    systems, compress = draw_systems(random, MOST_ALGORITHMS)
+    if kind == "others":
+        given["algo"] = random.choice(other_collectives())
+    elif kind == "switches":
+        given["algo"] = ",".join(systems)
+    else:
+        pool = by_hosts() if kind == "hosts" else METHODS
+        given["algo"] = ",".join(random.sample(pool, random.randint(1, MOST_ALGORITHMS)))
+    given["size"] = ",".join(map(str, _draw_sizes(random)))
+    given |= draw_options(random)
+    if kind == "switches":
+        given = _fit_systems(given, compress, random)
+    if kind == "methods":
+        given = {name: value for name, value in given.items() if name not in ("dtype", "compress")}
+    if kind not in ("others", "methods"):
+        given |= _some(_SERVERS, random, share=0.3)
+    if kind in ("hosts", "methods"):
+        given |= _some(_RANK_ORDERS, random, share=0.4)
+    if kind == "switches" and "servers" in given:
+        given |= _some(_SOLVED, random, share=0.4)
+    return SoakCase(number, given, draw_trouble(given, random))
+
+
+def _fit_systems(given: Mapping[str, str], compress: str, random: Random) -> dict[str, str]:
+    """Return options that suit aggregation systems; integers' sums are compared exactly."""
+    found = dict(given)
+    if found.get("cc") in OWN_PROGRAM:
+        del found["cc"]
+    if compress:
+        found.pop("dtype", None)
+        return found | {"compress": compress}
+    if found.get("compress", INTEGERS_TOO) == INTEGERS_TOO and random.random() < 0.5:
+        found["dtype"] = "int32"
+    return found | _some(_WINDOWS, random, share=0.25)
+
+
+def _draw_sizes(random: Random) -> list[int]:
+    """Return sizes at edges and others, in random order, so that any may be a network's first."""
+    anywhere = {4 * random.randint(1, 1 << random.randint(1, 13)) for _ in range(DRAWN_SIZES)}
+    sizes = sorted(anywhere.union(random.sample(SIZES, EDGE_SIZES)))
+    random.shuffle(sizes)
+    return sizes
+
+
+def draw_options(random: Random) -> dict[str, str]:
+    """Return some options of a network and its hosts."""
+    given = _some(_OPTIONS, random, share=0.25)
+    if "pfc" in given:
+        given = {name: value for name, value in given.items() if name not in ("queue", "trim")}
+    if given.get("compress", INTEGERS_TOO) != INTEGERS_TOO:
+        given.pop("dtype", None)
+    return given | _some(_LOSSES, random, share=0.6) if random.random() < 0.5 else given
+
+
+def draw_trouble(given: Mapping[str, str], random: Random) -> Trouble:
+    """Return the disturbances of each run with these options: mostly none."""
+    if random.random() < 0.7:
+        return Trouble()
+    outages, bursts, restarts = (random.choice((0, 0, 1, 2)) for _ in range(3))
+    return Trouble(outages, bursts, 0 if "pfc" in given else restarts)
+
+
+INTEGERS_TOO = "topk:5%"
+"""A compressor for integers; the others that are drawn are for floats only."""
+
+_OPTIONS = {
+    "dtype": ("int32",),
+    "lanes": ("64",),
+    "slots": ("1", "4", "16"),
+    "trees": ("1", "2"),
+    "ecn": ("1", "8"),
+    "mtu": ("256", "1024"),
+    "window": ("1", "2", "8"),
+    "routes": ("ecmp",),
+    "cc": OTHER_CONTROLLERS,
+    "queue": ("16K", "64K"),
+    "trim": ("1K", "64K"),
+    "scheduler": tuple(sorted(set(disciplines()) - {"strict"})),
+    "pfc": ("64K:48K", "8K:8K", "1:1", "8K:4K:2K"),  # the last one has too little headroom
+    "delay": ("100ns", "5us"),
+    "rate": ("10G", "400G"),
+    "density": ("1%", "30%"),
+    "compress": (
+        INTEGERS_TOO,
+        "dgc:2%",
+        "onebit",
+        "signsgd",
+        "qsgd",
+        "qsgd:4,shared",
+        "terngrad",
+        "natural",
+        "threelc:1.5",
+        "powersgd:1",
+        "atomo:1",
+        "rotation",
+        "efsign",
+        "egc:5%",
+        "gaussiank:5%",
+        "mstopk:5%",
+        "onebit-adam",
+        "randomk:5%",
+        "sidco:5%",
+        "threshold:0.5",
+    ),
+    "switch_delay": ("500ns",),
+    "host_delay": ("700ns",),
+}
+_SERVERS = {"servers": ("1", "2")}
+_WINDOWS = {"ina_cc": tuple(WINDOWS)}
+_RANK_ORDERS = {"rank_order": ("topology", "random")}
+_SOLVED = {"routes": ("grid", "goat")}
+_LOSSES = {
+    "loss": ("0.1%", "2%", "10%"),
+    "duplicate": ("1%", "10%"),
+    "reorder": ("1%", "10%"),
+}
+
+
+def _some(
+    options: Mapping[str, tuple[str, ...]], random: Random, *, share: float
+) -> dict[str, str]:
+    return {
+        name: random.choice(values) for name, values in options.items() if random.random() < share
+    }
+
+
+def simpler(case: SoakCase) -> list[SoakCase]:
+    """Return cases that are a little smaller, the most promising first."""
+    found = []
+    for name, separator in (("algo", ","), ("size", ",")):
+        parts = case.given[name].split(separator)
+        if len(parts) > 1:
+            found += [replace(case, given=case.given | {name: part}) for part in parts]
+    found += [replace(case, trouble=each) for each in simpler_trouble(case.trouble)]
+    found += [replace(case, given=each) for each in simpler_options(case.given)]
+    return found
+
+
+def simpler_trouble(trouble: Trouble) -> list[Trouble]:
+    """Return fewer disturbances, the fewest first."""
+    fewer = (Trouble(), *(replace(trouble, **{name: 0}) for name in Trouble.__slots__))
+    return [each for each in dict.fromkeys(fewer) if each != trouble]
+
+
+def simpler_options(given: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the options with one left out, or on a small topology."""
+    found = [
+        {key: value for key, value in given.items() if key != name}
+        for name in given
+        if name not in ("topo", "algo", "size", "seed")
+    ]
+    small = TOPOLOGIES[1]
+    return found if given["topo"] == small else [*found, {**given, "topo": small}]

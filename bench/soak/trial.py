@@ -1,0 +1,248 @@
+"""Try one case: judge every run of it, and check its networks for leaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+
+from bench.soak.cases import SoakCase
+from bench.soak.nic_cases import NicCase
+from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.schedule import Schedule
+from ringleaf.errors import BackendError, DeadlockError, RingleafError
+from ringleaf.experiments.checking.data import Inputs
+from ringleaf.experiments.runs.checks import check_fits
+from ringleaf.experiments.setup.network import connect
+from ringleaf.experiments.setup.ranks import count_nodes
+from ringleaf.experiments.spec.network import NetworkSpec
+from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.kind import KIND, resolve
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.tensors import FLOAT32, Array, ElementType
+from ringleaf.topologies.dependencies import can_deadlock
+from ringleaf.topologies.graph import switches
+
+if TYPE_CHECKING:
+    from ringleaf.networks.faults import Disturbance
+
+GOOD = ("ok", "ended", "refused")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of a run of a case.
+
+    Attributes:
+        what: `ok`, `refused`, `ended` (with a valid cause), or the kind of error: `wrong`,
+            `bound`, `resent`, `leak`, `stuck`, `error`.
+        where: The algorithm and size, or the round of jobs.
+        why: The reason in words; empty if all is well.
+    """
+
+    what: str
+    where: str = ""
+    why: str = ""
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether the outcome is an error."""
+        return self.what not in GOOD
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the run's network can't be used any more; one that was refused may have begun."""
+        return self.what in ("ended", "stuck", "error", "refused")
+
+
+class Worn:
+    """A network that is used again and again, disturbed, and checked for leaks after each run."""
+
+    def __init__(self, network: VirtualNetwork, case: SoakCase | NicCase) -> None:
+        self._network = network
+        self._case = case
+        self._random = Random(f"{case.given['seed']} trouble")
+        self.leaked = 0
+        self.trims = 0
+        self.runs = 0
+        self.disturbed: list[Disturbance] = []
+
+    def begin(self) -> Worn:
+        """Begin a measurement, which may be of several runs; return the network."""
+        self.leaked = self.trims = 0
+        self.disturbed = []
+        return self
+
+    @property
+    def slots(self) -> Any:
+        return self._network.slots
+
+    def arrays(
+        self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
+    ) -> list[Array]:
+        return self._network.arrays(elements, dtype, schedule)
+
+    def run(
+        self,
+        schedule: Schedule,
+        arrays: Sequence[Array],
+        tell: Callable[[int], None] | None = None,
+    ) -> RunResult:
+        self.runs += 1
+        graph = self._network.graph
+        links = [pair for edge in graph.edges for pair in (edge, edge[::-1])]
+        trouble = self._case.trouble.draw(links, switches(graph), self._random)
+        self.disturbed += trouble
+        outcome = self._network.run(schedule, arrays, tell, disturbances=trouble)
+        self.leaked += self._network.drain()
+        self.trims += outcome.trims
+        return outcome
+
+    def close(self) -> None:
+        """Keep the network open for the next run."""
+
+
+class Networks:
+    """The networks of one case: one for each aggregation system, and one without."""
+
+    def __init__(self, case: SoakCase) -> None:
+        self._case = case
+        self._made: dict[str | None, Worn] = {}
+        self.last: Worn | None = None
+
+    def __call__(
+        self,
+        spec: CollectiveSpec,
+        graph: nx.Graph[str],
+        *,
+        in_network: str | None,
+        capture: Path | None,
+        record: Path | None = None,
+    ) -> Worn:
+        if in_network not in self._made:
+            network = connect(spec, graph, in_network=in_network, capture=capture, record=record)
+            assert isinstance(network, VirtualNetwork)
+            self._made[in_network] = Worn(network, self._case)
+        self.last = self._made[in_network].begin()
+        return self.last
+
+    def forget(self, in_network: str | None) -> None:
+        """Make a new network next time, as is done after a run that did not end well."""
+        self._made.pop(in_network, None)
+
+
+def try_case(case: SoakCase) -> list[Finding]:
+    """Run a case; return how each of its runs ended."""
+    try:
+        spec = resolve(case.given)
+        check_fits(KIND, spec, count_nodes(spec))
+        experiment = Experiment(spec)
+    except RingleafError as error:
+        return [Finding("refused", "", str(error))]
+    networks = Networks(case)
+    spec, graph = experiment.spec, experiment.graph
+    may_block = {adds: may_deadlock(spec, graph, switches_add=adds) for adds in (False, True)}
+    found = []
+    for size_bytes, algorithm, inputs in experiment.tasks():
+        where = f"{algorithm.name} {size_bytes} B"
+        may_end = bool(case.trouble.restarts) and is_forgetful(algorithm.name)
+        measure = partial(_measure, experiment, networks, algorithm, size_bytes, inputs, where)
+        blocks = may_block[algorithm.in_network]
+        ended = try_run(measure, where, may_end=may_end, may_block=blocks)
+        if ended.is_broken:
+            networks.forget(algorithm.name if algorithm.in_network else None)
+        found.append(ended)
+    return found
+
+
+def is_forgetful(name: str) -> bool:
+    """Return whether an algorithm is a system whose runs may fail after a switch has restarted.
+
+    Such runs may end with a complaint, but in no other way.
+    """
+    return name in SYSTEMS and SYSTEMS[name].is_forgetful
+
+
+def may_deadlock(spec: NetworkSpec, graph: nx.Graph[str], *, switches_add: bool = False) -> bool:
+    """Return whether switches may wait for each other: they pause, and routes have a cycle.
+
+    Args:
+        spec: The options.
+        graph: The topology.
+        switches_add: Whether switches add: their trees take turns that hosts' routes do not, so
+            that any circle of links is enough.
+    """
+    if spec.pfc is None:
+        return False
+    if switches_add and not nx.is_forest(graph):
+        return True
+    return can_deadlock(graph, ecmp=spec.routes == "ecmp")
+
+
+def try_run(
+    run: Callable[[], Finding], where: str, *, may_end: bool = False, may_block: bool = False
+) -> Finding:
+    """Return the finding of a run, or of its failure.
+
+    Args:
+        run: Function that runs once and judges.
+        where: The run's name in findings.
+        may_end: Whether the run may end without a result, if it says why.
+        may_block: Whether it may end by a deadlock, if it names it.
+    """
+    try:
+        return run()
+    except DeadlockError as error:
+        return Finding("ended" if may_end or may_block else "stuck", where, str(error))
+    except BackendError as error:
+        return Finding("ended" if may_end else "stuck", where, str(error))
+    except RingleafError as error:
+        return Finding("refused", where, str(error))
+    except Exception as error:  # noqa: BLE001 -- whatever it is, it is what a soak looks for
+        return Finding("error", where, f"{type(error).__name__}: {error}")
+
+
+def _measure(
+    experiment: Experiment,
+    networks: Networks,
+    algorithm: Algorithm,
+    size_bytes: int,
+    inputs: Inputs,
+    where: str,
+) -> Finding:
+    measurement = experiment.measure(networks, algorithm, size_bytes, inputs)
+    assert networks.last is not None
+    return _judge(measurement, where, networks.last, experiment.spec)
+
+
+def _judge(measurement: Measurement, where: str, network: Worn, spec: CollectiveSpec) -> Finding:
+    row = measurement.row
+    if row.wrong:
+        return Finding("wrong", where, f"{row.wrong} elements: {row.reason}")
+    limits = [("floor", row.floor_ps)]
+    if row.algo not in SYSTEMS or not SYSTEMS[row.algo].deals_on or network.runs == 1:
+        limits.append(("bound", row.bound_ps))
+    for name, least_ps in limits:
+        if least_ps > row.time_ps:
+            return Finding("bound", where, f"{name} {least_ps} ps, time {row.time_ps} ps")
+    if network.leaked:
+        return Finding("leak", where, f"{network.leaked} packets")
+    calm = not (
+        row.lost
+        or row.drops
+        or network.trims
+        or spec.duplicate
+        or spec.reorder
+        or network.disturbed
+    )
+    if calm and row.retransmissions:
+        return Finding("resent", where, f"{row.retransmissions} packets, and none was lost")
+    return Finding("ok", where)

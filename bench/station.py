@@ -1,0 +1,156 @@
+"""One end of a benchmark: a process in a network namespace of its own, with one interface.
+
+It is started as `mnexec -n python -m bench.station INTERFACE`; when it prints
+{"ready": pid}, an interface can be moved to its namespace, /proc/PID/ns/net. Then commands come as
+lines of JSON, {name: {argument: value}}, and each is answered by one. The sender is compiled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from ringleaf.arena import Words
+from ringleaf.compiled import compiled
+from ringleaf.networks.live.processes import die_with_parent, hurry
+from ringleaf.networks.live.sockets import (
+    ETH_P_ALL,
+    PACKET_IGNORE_OUTGOING,
+    PACKET_QDISC_BYPASS,
+    SOL_PACKET,
+)
+from ringleaf.networks.live.state import MESSAGE_WORDS, PARTS_OF_MESSAGE, VECTORS_OF_MESSAGE
+from ringleaf.networks.live.syscalls import address_in, await_input, clock_ps, send_batch
+from ringleaf.units import PS_PER_NS, PS_PER_S, PS_PER_US
+
+BATCH = 32
+MOST_DUE = 2 * BATCH  # packets late by more are left out: sending them would be another load
+NAP_PS = 50 * PS_PER_US
+MTU_BYTES = "9000"
+IPV6_OFF = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
+
+_SCRATCH = 0
+_VECTOR = 2
+_MESSAGES = 4
+
+
+@compiled(types.int64(types.int64[::1], types.int64, types.int64, types.int64), nogil=True)
+def offer(words: Words, descriptor: int, gap_ps: int, duration_ps: int) -> int:
+    """Send a packet every `gap_ps` for `duration_ps`; return how many were sent.
+
+    Args:
+        words: The messages as `lay_out` makes them.
+        descriptor: Descriptor of a packet socket.
+        gap_ps: Time from packet to packet.
+        duration_ps: Time to send for.
+    """
+    start_ps = clock_ps(words, _SCRATCH)
+    sent = skipped = 0
+    while True:
+        elapsed_ps = clock_ps(words, _SCRATCH) - start_ps
+        if elapsed_ps >= duration_ps:
+            return sent
+        due = elapsed_ps // gap_ps + 1 - sent - skipped
+        if due < 1:
+            words[_SCRATCH] = 0
+            words[_SCRATCH + 1] = min(gap_ps, NAP_PS) // PS_PER_NS
+            await_input(0, 0, address_in(words, _SCRATCH))
+            continue
+        if due > MOST_DUE:
+            skipped += due - MOST_DUE
+        done = send_batch(descriptor, address_in(words, _MESSAGES), min(due, BATCH))
+        if done > 0:
+            sent += done
+        else:
+            skipped += 1
+
+
+def lay_out(frame: np.ndarray[Any, np.dtype[np.uint8]]) -> Words:
+    """Return BATCH messages of one frame, as sendmmsg(2) takes them, behind two scratch words."""
+    words = np.zeros(_MESSAGES + BATCH * MESSAGE_WORDS, np.int64)
+    words[_VECTOR : _VECTOR + 2] = frame.ctypes.data, len(frame)
+    for number in range(BATCH):
+        message = _MESSAGES + number * MESSAGE_WORDS
+        words[message + VECTORS_OF_MESSAGE] = words.ctypes.data + 8 * _VECTOR
+        words[message + PARTS_OF_MESSAGE] = 1
+    return words
+
+
+class Station:
+    """The commands that one end executes."""
+
+    def __init__(self, interface: str) -> None:
+        self._interface = interface
+        self._socket: socket.socket | None = None
+
+    def open(self) -> None:
+        """Set up the interface, which is here by now; it has no address, so nobody answers."""
+        if IPV6_OFF.exists():
+            IPV6_OFF.write_text("1")
+        command = ("ip", "link", "set", "dev", self._interface, "mtu", MTU_BYTES, "up")
+        subprocess.run(command, check=True)
+
+    def listen(self) -> None:
+        """Keep incoming frames from now on."""
+        self._socket = self._open(ETH_P_ALL)
+
+    def hear(self, timeout_s: float) -> str:
+        """Return the next frame since `listen`, in hex; empty if none has come in time."""
+        assert self._socket is not None, "it must listen"
+        self._socket.settimeout(timeout_s)
+        try:
+            return self._socket.recv(1 << 16).hex()
+        except TimeoutError:
+            return ""
+
+    def ignore(self) -> None:
+        """Stop keeping frames, as that takes time."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def count(self) -> int:
+        """Return the number of frames that have come so far, by the kernel's count."""
+        return int(Path(f"/sys/class/net/{self._interface}/statistics/rx_packets").read_text())
+
+    def send(self, frame: str, rate_pps: float, duration_s: float) -> list[float]:
+        """Send a frame again and again; return the number sent, and the begin and end times."""
+        data = np.frombuffer(bytes.fromhex(frame), np.uint8)
+        with self._open(0) as one:
+            began_s = time.monotonic()
+            gap_ps, duration_ps = int(PS_PER_S / rate_pps), int(duration_s * PS_PER_S)
+            sent = offer(lay_out(data), one.fileno(), gap_ps, duration_ps)
+            return [sent, began_s, time.monotonic()]
+
+    def _open(self, protocol: int) -> socket.socket:
+        one = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        one.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
+        one.setsockopt(SOL_PACKET, PACKET_QDISC_BYPASS, 1)
+        one.bind((self._interface, protocol))
+        return one
+
+
+def main() -> None:
+    die_with_parent()
+    hurry()
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # a switch, woken by it, runs elsewhere
+    station = Station(sys.argv[1])
+    sys.stdout.write(json.dumps({"ready": os.getpid()}) + "\n")
+    sys.stdout.flush()
+    for line in sys.stdin:
+        ((name, arguments),) = json.loads(line).items()
+        sys.stdout.write(json.dumps(getattr(station, name)(**arguments)) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Count resends and drops at defaults: `python -m studies.resends`.
+
+Runs every algorithm on every topology, at a sweep of sizes, in virtual time, and prints a row for
+each: nothing is lost, so nothing should be sent again, and no queue should overflow. With
+`--loss`, packets are lost, and the times are of interest. `--jobs SPEC` runs a spec's jobs
+instead, all of them at once: fewer than one of their packets in 100,000 may be sent again. Probes,
+which carry no values, are not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.errors import ConfigError, RingleafError
+from ringleaf.experiments.checking.data import TYPES, Noise, fill_all
+from ringleaf.experiments.setup.network import connect
+from ringleaf.experiments.spec.kinds import DTYPES
+from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
+from ringleaf.experiments.workloads.jobs.kind import read_jobs
+from ringleaf.experiments.workloads.jobs.results import JobRow
+from ringleaf.ina.registry import SYSTEMS
+from ringleaf.networks.outcome import RunResult
+from ringleaf.units import PS_PER_US
+
+TOPOLOGIES = (
+    "fattree",
+    "leafspine",
+    "leafspine,leaves=2,spines=2,hosts=4,rate=25G,host_rate=100G",
+    "leafspine,leaves=2,spines=2,hosts=4,rate=100G,host_rate=25G",
+    "bcube",
+    "bcube,n=3,k=1",
+    "hammingmesh",
+    "torus2d",
+    "torus2d,x=3,y=5",
+    "torus3d",
+)
+JOBS_HEADER = (
+    f"# {'algo':>15} {'order':>15} {'JCT':>16} {'retx':>8} {'drops':>8} {'hops':>10}\n"
+    f"# {'':>15} {'':>15} {'(us)':>16}\n"
+)
+PACKETS_PER_RESEND = 100_000
+LONGEST_HOPS = 6  # of a packet on a fat-tree
+
+SIZES = ("1KiB", "32KiB", "1MiB", "16MiB")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One algorithm on one topology, at one size, with options of `ringleaf run`."""
+
+    topo: str
+    algo: str
+    size: str
+    options: tuple[tuple[str, str], ...] = ()
+
+
+def run_case(case: Tried) -> RunResult:
+    """Run a case, and return its result, with counts of its packets.
+
+    Raises:
+        RingleafError: If there is no such case.
+    """
+    given = {"topo": case.topo, "algo": case.algo, "size": case.size, **dict(case.options)}
+    experiment = Experiment(resolve(given))
+    (algorithm,), (size_bytes,) = experiment.algorithms, experiment.spec.sizes_bytes
+    network = connect(
+        experiment.spec,
+        experiment.graph,
+        in_network=algorithm.name if algorithm.in_network else None,
+        capture=None,
+    )
+    spec, schedule = experiment.spec, experiment.schedule(algorithm, size_bytes)
+    count = size_bytes // DTYPES[spec.dtype]
+    inputs = Noise(spec.seed, experiment.ranks, count, TYPES[spec.dtype])
+    arrays = network.arrays(count, inputs.dtype, schedule)
+    fill_all(inputs, arrays)
+    if algorithm.name in SYSTEMS and SYSTEMS[algorithm.name].compress:  # signs suit them
+        for array in arrays:
+            np.copysign(1, array, out=array)
+    outcome = network.run(schedule, arrays)
+    network.close()
+    return outcome
+
+
+def cases(topos: Sequence[str], algos: Sequence[str], sizes: Sequence[str]) -> Iterator[Tried]:
+    """Yield all cases, topology by topology."""
+    for topo in topos:
+        for algo in algos:
+            for size in sizes:
+                yield Tried(topo, algo, size)
+
+
+def run_jobs(path: Path, algos: Sequence[str]) -> Iterator[JobRow]:
+    """Yield the slowest job's row for each combination with all of a spec's jobs.
+
+    Raises:
+        ConfigError: If the spec is wrong, or has none of these algorithms.
+    """
+    experiment = JobsExperiment(read_jobs(path))
+    chosen = [each for each in experiment.combinations if each.algo in algos]
+    if not chosen:
+        raise ConfigError(f"{path}: algo must have one of those asked for, got {' '.join(algos)}")
+    for combination in chosen:
+        if combination.count == max(experiment.spec.counts):
+            yield max(experiment.case(combination).rows, key=lambda row: row.jct_ps)
+
+
+def print_jobs(path: Path, algos: Sequence[str]) -> int:
+    """Print a row per combination; return 1 if one sent too much again, or dropped anything."""
+    sys.stdout.write(JOBS_HEADER)
+    status = 0
+    for row in run_jobs(path, algos):
+        sys.stdout.write(
+            f"  {row.algo:>15} {row.order:>15} {row.jct_ps / PS_PER_US:16.6f}"
+            f" {row.retransmissions:8d} {row.drops:8d} {row.packet_hops:10d}\n"
+        )
+        sys.stdout.flush()
+        allowed = row.packet_hops / LONGEST_HOPS / PACKETS_PER_RESEND
+        if row.drops or row.retransmissions >= max(allowed, 1):
+            status = 1
+    return status
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a row per case; return 1 if anything was sent again or dropped without a loss."""
+    parser = argparse.ArgumentParser(prog="studies.resends", description=__doc__)
+    parser.add_argument("--topo", nargs="*", default=TOPOLOGIES)
+    parser.add_argument("--algo", nargs="*", default=list(ALGORITHMS))
+    parser.add_argument("--size", nargs="*", default=SIZES)
+    parser.add_argument("--loss", default="0", help="share of packets that each link loses")
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--jobs", type=Path, help="spec of jobs, such as shared_fabric.yaml")
+    options = parser.parse_args(arguments)
+    try:
+        if options.jobs is not None:
+            return print_jobs(options.jobs, options.algo)
+        return print_cases(options)
+    except RingleafError as error:
+        parser.error(str(error))
+
+
+def print_cases(options: argparse.Namespace) -> int:
+    """Print a row per case of the sweep; return 1 if one wasted anything."""
+    chosen = (("loss", options.loss), ("seed", options.seed))
+    sys.stdout.write(
+        f"# {'algo':>15} {'size':>8} {'time':>16} {'retx':>8} {'drops':>8} {'lost':>8} topology\n"
+        f"# {'':>15} {'':>8} {'(us)':>16}\n"
+    )
+    wasted = 0
+    for case in cases(options.topo, options.algo, options.size):
+        outcome = run_case(Tried(case.topo, case.algo, case.size, chosen))
+        sys.stdout.write(
+            f"  {case.algo:>15} {case.size:>8} {outcome.time_ps / PS_PER_US:16.6f}"
+            f" {outcome.retransmissions:8d} {outcome.drops:8d} {outcome.lost:8d} {case.topo}\n"
+        )
+        sys.stdout.flush()
+        wasted += outcome.drops + (0 if outcome.lost else outcome.retransmissions)
+    return int(wasted > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
