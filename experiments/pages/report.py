@@ -70,8 +70,7 @@ def _verdict(results: Results) -> Iterator[Fact]:
     if wrong is None:
         yield Fact("not checked", "there was no data")
     elif wrong:
-        reasons = (getattr(row, "reason", "") for row in results.rows)
-        said = next(filter(None, reasons), "") or "of the values that were checked"
+        said = next(results.reasons(), "of the values that were checked")
         yield Fact(f"{wrong:,} wrong", said, "bad")
     else:
         yield Fact("0 wrong", "of all values, each checked", "good")

@@ -21,7 +21,8 @@ from ringleaf.experiments.records.folder import CONFIG, SUMMARY, write_text
 
 SCHEMA_VERSION = 2
 LOG = "log.txt"
-_ASIDE = ("out", "threads")  # options that results do not depend on
+ASIDE = ("out", "threads")
+"""Options that results do not depend on."""
 _PACKAGES = ("numpy", "numba", "torch", "networkx", "finsy", "matplotlib")
 
 
@@ -53,7 +54,7 @@ def write_config(folder: Path, resolved: Mapping[str, Any], given: Mapping[str, 
         "started": datetime.now(UTC).isoformat(),
         "git_commit": git_commit(),
         "machine": {"system": platform.platform(), "processor": platform.machine()},
-        "given": {name: value for name, value in given.items() if name not in _ASIDE},
+        "given": {name: value for name, value in given.items() if name not in ASIDE},
     }
     write_json(folder / CONFIG, about | dict(resolved))
 

@@ -100,6 +100,10 @@ class Results(ABC):
     def foot(self) -> Iterator[str]:
         """Yield the lines below the table."""
 
+    def reasons(self) -> Iterator[str]:
+        """Yield why values are wrong."""
+        yield from filter(None, (getattr(row, "reason", "") for row in self.rows))
+
     def facts(self) -> Iterator[Fact]:
         """Yield the facts at the page's top, after those on what is wrong."""
         yield from ()

@@ -13,7 +13,7 @@ import yaml
 from ringleaf.compiling import working_s
 from ringleaf.experiments.estimates.estimate import note_start
 from ringleaf.experiments.records.columns import letters
-from ringleaf.experiments.records.config import versions, write_config, write_log
+from ringleaf.experiments.records.config import ASIDE, versions, write_config, write_log
 from ringleaf.experiments.records.folder import REPORT, SPEC, RunFolder, write_text
 from ringleaf.experiments.records.results import Results, keep_timeline, write_rows
 from ringleaf.experiments.records.table import Table
@@ -66,7 +66,7 @@ def _begin(request: Request, experiment: Experiment[Any], folder: RunFolder) -> 
     keep_topology(request.spec.topo, folder)
     about = {"kind": request.kind.name, "versions": versions()} | experiment.plain()
     folder.keep(partial(write_config, folder.path, about, request.given))
-    given = {name: value for name, value in request.given.items() if name != "out"}
+    given = {name: value for name, value in request.given.items() if name not in ASIDE}
     text = yaml.safe_dump(given, sort_keys=False)
     folder.keep(lambda: write_text(folder.path / SPEC, text))
 

@@ -135,7 +135,7 @@ def test_every_kind_of_run_has_an_estimate(name: str) -> None:
 ASKED: tuple[dict[str, Any], ...] = (
     {"algo": "ring", "size": "64K"},
     {"jobs": [{"model": "resnet50"}]},
-    {"workload": "incast"},
+    {"workload": "incast", "ranks": "8"},
     {"offload": "guo"},
     {"script": ["train.py"]},
     {"converge": "all"},

@@ -194,7 +194,7 @@ class CollectiveResults(Results):
             yield f"{wrong_line(None)} (data=none); schedules were"
         else:
             yield wrong_line(self.wrong)
-        yield from table.reasons(self.rows)
+        yield from self.reasons()
         yield from table.remarks(self.rows)
         for key, found in self.explained.items():
             yield f"{self.name_of(key)}: {table.beyond(found)}"
@@ -203,6 +203,10 @@ class CollectiveResults(Results):
         yield from network_lines(self)
         if self.rows:
             yield table.fastest(self.rows)
+
+    def reasons(self) -> Iterator[str]:
+        """Yield for each wrong algorithm why it was wrong at the first such size."""
+        yield from table.reasons(self.rows)
 
     def facts(self) -> Iterator[Fact]:
         """Yield which algorithm was fastest, and by how much."""

@@ -113,8 +113,6 @@ def results(done: WorkResults) -> Iterator[str]:
         yield "nothing was checked, as messages had sizes only"
     else:
         yield wrong_line(done.wrong)
-    if done.reason:
-        yield done.reason
     yield from _messages(done)
     yield from _slowdown(done.slowdown)
     yield (

@@ -212,8 +212,14 @@ class GraphResults(Results):
     def foot(self) -> Iterator[str]:
         """Yield the lines below the table."""
         yield from about.results(self.done)
+        yield from self.reasons()
         yield from network_lines(self)
         yield rate_line(self.done.packet_hops, self.wall_s)
+
+    def reasons(self) -> Iterator[str]:
+        """Yield why the replay's results are wrong."""
+        if self.done.reason:
+            yield self.done.reason
 
     def facts(self) -> Iterator[Fact]:
         """Yield the iteration's time and where it went, and what queues have done."""

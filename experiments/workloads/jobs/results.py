@@ -236,15 +236,19 @@ class JobsResults(Results):
         """Yield the lines below the table."""
         yield from told_of_memory(self.cases)
         yield wrong_line(self.wrong)
-        for row in self.rows:
-            if row.reason:
-                yield f"job {row.job} of {row.jobs} by {row.algo}, {row.order}: {row.reason}"
+        yield from self.reasons()
         yield from network_lines(self)
         for case in self.cases:
             if case.is_live:
                 yield told_of_live(case.rows[0])
         hops = sum(case.rows[0].packet_hops for case in self.cases)
         yield rate_line(hops, sum(case.wall_s for case in self.cases))
+
+    def reasons(self) -> Iterator[str]:
+        """Yield why jobs' sums are wrong."""
+        for row in self.rows:
+            if row.reason:
+                yield f"job {row.job} of {row.jobs} by {row.algo}, {row.order}: {row.reason}"
 
     def facts(self) -> Iterator[Fact]:
         """Yield the case that was fastest."""
