@@ -18,6 +18,7 @@ from bench.soak.cases import SoakCase, Trouble, draw, simpler
 from bench.soak.job_cases import JobsCase
 from bench.soak.nic_cases import NicCase
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.runs.console import guard
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.faults import LinkLoss
 
@@ -25,7 +26,7 @@ from ringleaf.networks.faults import LinkLoss
 def app() -> Typer:
     """Return the command, as one of several."""
     made = Typer()
-    command.register(made)
+    made.command("soak")(guard(command.soak_command))
     made.command("other")(lambda: None)
     return made
 
