@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ringleaf.experiments.workloads.train.now import time
 
 __all__ = ["Result", "load", "run", "sweep", "time"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> Any:

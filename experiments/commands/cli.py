@@ -70,14 +70,17 @@ def _app_for(first: str) -> typer.Typer:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        say(f"ringleaf {ringleaf.__version__}")
+        from ringleaf.experiments.records.config import git_commit  # looks at git
+
+        commit = git_commit()
+        say(f"ringleaf {ringleaf.__version__}{f' (commit {commit})' if commit else ''}")
         raise typer.Exit
 
 
 def _main(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version, and the commit."),
     ] = False,
 ) -> None:
     pass

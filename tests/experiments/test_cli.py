@@ -233,7 +233,8 @@ def test_help_names_every_option_and_version_is_shown() -> None:
 
     for option in OPTIONS.values():
         assert option.flags.split()[0] in text
-    assert re.fullmatch(r"ringleaf \d+\.\d+\.\d+\n", ringleaf("--version").stdout)
+    told = ringleaf("--version").stdout
+    assert re.fullmatch(r"ringleaf \d+\.\d+\.\d+( \(commit [0-9a-f]{40}\+?\))?\n", told)
 
 
 def test_help_needs_no_heavy_imports() -> None:
