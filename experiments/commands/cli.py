@@ -80,7 +80,12 @@ def _print_version(wanted: bool) -> None:
 def _main(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version, and the commit."),
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Show the version, and the commit.",
+        ),
     ] = False,
 ) -> None:
     pass
