@@ -2,7 +2,7 @@
 
 A picture is rows of boxes, and arrows between neighbours. A box whose name begins with a small
 letter is a folder or file of the tree, which tests/test_documentation.py checks; another is text.
-Arrows go down, or sideways. The pictures are SVG files, so GitHub and the site show them as they are.
+Arrows go down, or sideways. The pictures are SVG files, which GitHub and the site show as they are.
 """
 
 import sys

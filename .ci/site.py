@@ -1,4 +1,4 @@
-"""Hooks of mkdocs for the site: checks that it needs no network, and a class for tables of options."""
+"""Hooks of mkdocs for the site: it must need no network, and its table of options has a class."""
 
 from __future__ import annotations
 
@@ -31,5 +31,7 @@ def on_page_content(html: str, *, page: Any, **_: Any) -> str:
 def on_post_page(output: str, *, page: Any, **_: Any) -> str:
     """Warn, which a strict build does not forgive, of a page that needs a network."""
     for address in loaded(output):
-        LOG.warning("%s: loads %s from another host, so it is not whole offline", page.file.src_uri, address)
+        LOG.warning(
+            "%s: loads %s from another host, so it is not whole offline", page.file.src_uri, address
+        )
     return output
