@@ -1,4 +1,4 @@
-"""The pictures of docs/architecture: `python .ci/pictures.py` draws them from pictures.yaml.
+"""The drawn pictures of the pages: `python .ci/pictures.py` draws them from docs/pictures.yaml.
 
 A picture is rows of boxes, and arrows between neighbours. A box whose name begins with a small
 letter is a folder or file of the tree, which tests/test_documentation.py checks; another is text.
@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-FOLDER = Path(__file__).resolve().parents[1] / "docs" / "architecture"
+FOLDER = Path(__file__).resolve().parents[1] / "docs"
 FILE = FOLDER / "pictures.yaml"
 
 WIDTH, GAP, EDGE = 560, 18, 12
