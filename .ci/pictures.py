@@ -77,6 +77,8 @@ def words(name: str, caption: str, width: float) -> tuple[str, tuple[str, ...]]:
     lines = wrap(caption, int(width / LETTER))
     folder, _, file = name.rpartition("/")
     if folder and len(name) * WIDE_LETTER > width:
+        while (len(folder) + 1) * LETTER > width and "/" in folder.removeprefix("…/"):
+            folder = "…/" + folder.removeprefix("…/").partition("/")[2]
         return file, (f"{folder}/", *lines)
     return name, tuple(lines)
 

@@ -1,4 +1,4 @@
-"""The path for students: every command that it shows is run, and prints the lines that are shown."""
+"""The path for students: every command that it shows is run, and prints what is shown."""
 
 from __future__ import annotations
 
