@@ -9,6 +9,7 @@ import re
 import runpy
 import subprocess
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -275,3 +276,16 @@ def test_a_term_of_the_glossary_has_one_meaning() -> None:
 
     assert len(rows) > 60
     assert len(set(rows)) == len(rows)
+
+
+def test_the_extra_docs_has_the_theme_and_the_plugins() -> None:
+    site = yaml.load((ROOT / "mkdocs.yml").read_text(), yaml.BaseLoader)
+    plugins = [each if isinstance(each, str) else next(iter(each)) for each in site["plugins"]]
+    wanted = [("mkdocs.themes", site["theme"]["name"]), *(("mkdocs.plugins", n) for n in plugins)]
+    tool = runpy.run_path(str(ROOT / ".ci" / "notice.py"))
+    extra = tool["needs"]("ringleaf", "docs")
+
+    for group, name in wanted:
+        (point,) = entry_points(group=group, name=name)
+        assert point.dist is not None
+        assert tool["normal"](point.dist.name) in extra, name
