@@ -167,9 +167,10 @@ p4: $(STAMP)  ## Compile p4/*.p4 again (needs p4c)
 	$(BIN)/python p4/compile.py
 
 # The theme's notice on its successor is for who chooses one, not for each build.
+# With --quiet, mkdocs does not count warnings, so --strict would mean nothing.
 docs: export NO_MKDOCS_2_WARNING := 1
 docs: $(STAMP)  ## Build the documentation's site in site/, strictly: a warning is an error
-	$(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m mkdocs build --strict
 
 TAKES_coverage := ARGS
 coverage: $(STAMP)  ## Run the tests, and list lines that no test reaches (pip install pytest-cov)

@@ -289,3 +289,11 @@ def test_the_extra_docs_has_the_theme_and_the_plugins() -> None:
         (point,) = entry_points(group=group, name=name)
         assert point.dist is not None
         assert tool["normal"](point.dist.name) in extra, name
+
+
+def test_the_build_is_strict_and_ci_does_it() -> None:
+    """With `--quiet`, mkdocs counts no warnings, and a strict build forgives them."""
+    (line,) = re.findall(r"^\t.*mkdocs build.*$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+    assert line.split()[1:] == ["-m", "mkdocs", "build", "--strict"]
+    assert "\nmake docs\n" in (ROOT / ".ci" / "run").read_text()
