@@ -35,6 +35,7 @@ TYPED_ELSEWHERE = {
     "tshark",
 }
 """First words of commands that are other programs', or the shell's."""
+INSTRUMENT = re.compile(r"python -m (ringleaf|bench|studies)\.")
 VARIABLE = re.compile(r"^[A-Z_]+=('[^']*'|\S*) torchrun ")
 MAKE_FOR_RUNS = re.compile(r"\bmake (exp|step|net|trace|replay|topo|clean-net)\b")
 
@@ -154,7 +155,7 @@ def typed_lines(text: str) -> Iterator[str]:
 def test_a_command_is_ringleafs_makes_an_instrument_or_another_programs(page: Path) -> None:
     for line in typed_lines(page.read_text()):
         first = line.split()[0]
-        is_ours = first in ("ringleaf", "make") or line.startswith("python -m ringleaf.")
+        is_ours = first in ("ringleaf", "make") or INSTRUMENT.match(line)
         assert is_ours or first in TYPED_ELSEWHERE or VARIABLE.match(line), line
 
 
