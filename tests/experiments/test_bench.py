@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,15 @@ def test_a_case_that_fails_says_why() -> None:
 def test_unknown_sections_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="bench: unknown section, got 'all'; valid: "):
         bench.run(["all"], tmp_path / "bench.json", emit=print)
+
+
+def test_a_mistake_is_told_in_a_line_with_exit_status_2() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "bench", "speed"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 2
+    assert "bench: unknown section, got 'speed'; did you mean " in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.parametrize("name", bench_loads.names())

@@ -200,7 +200,6 @@ def test_json_in_place_of_the_table_and_a_capture_of_every_port(
         ),
         (("topo", "show", "fattree", "-o", "x.gif"), "file must end in .png"),
         (("plot", "nowhere"), "run directory: no summary.json in it, got 'nowhere'"),
-        (("bench", "speed"), "bench: unknown section, got 'speed'; did you mean "),
         (("run", "--colour", "red"), "--colour"),
         (("run", "extra"), "extra"),
         (("run", "--size", "4Mb"), "size: must be in bytes, got '4Mb'"),

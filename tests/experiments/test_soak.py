@@ -24,10 +24,9 @@ from ringleaf.networks.faults import LinkLoss
 
 
 def app() -> Typer:
-    """Return the command, as one of several."""
+    """Return the command."""
     made = Typer()
-    made.command("soak")(guard(command.soak_command))
-    made.command("other")(lambda: None)
+    made.command()(guard(command.soak_command))
     return made
 
 
@@ -158,7 +157,7 @@ def test_the_command_that_a_soak_prints_repeats_the_failure(
 
     monkeypatch.setattr(command, "try_plain", try_plain)
     command._say_smallest(draw_any(5, number), 5, "stuck")
-    again = capsys.readouterr().out.splitlines()[-1].removeprefix("  again: ringleaf ")
+    again = capsys.readouterr().out.splitlines()[-1].removeprefix("  again: python -m bench.soak ")
     case = draw_any(5, number)
     smallest = command.follow(
         case, command.shrink(case, lambda each: try_plain(each)[0][0] == "stuck")

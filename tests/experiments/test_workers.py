@@ -119,7 +119,7 @@ def test_an_error_of_a_run_comes_through(hired: list[int], monkeypatch: pytest.M
         list(run_here({"a": {**CASES[0], "topo": "fattree,k=3"}}, 1))
     with pytest.raises(AttributeError) as raised:
         list(run_here({"a": {**CASES[0], "seed": object}}, 1))
-    assert "run_one" in raised.value.__notes__[0]
+    assert "run_apart" in raised.value.__notes__[0]
     assert not any(map(is_there, hired))
 
 
