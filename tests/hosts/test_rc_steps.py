@@ -801,9 +801,9 @@ def test_telemetry_goes_from_data_to_answers_and_to_the_controller(plain_address
     assert agent.arena.bytes[heard_at] == 0
 
 
-def test_data_leaves_room_of_zeros_for_telemetry(plain_address: Address) -> None:
+def test_data_leaves_room_of_zeros_for_telemetry() -> None:
     """Whatever was in the packet's memory before."""
-    agent = Told(plain_address, "hpcc")
+    agent = Agent(controller="hpcc")
     for packet in range(64):
         open_packet(agent.arena, packet).head[:] = 0xEE
     agent.arena.memory[64:67] = 1, 2, 3

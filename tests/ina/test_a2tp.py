@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -12,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lossy_network import DELAY_PS, A2tpJob, Fate, Network, misbehaving, tree_of
 
-from ringleaf.arena import Store
+from ringleaf.arena import Arena, Store
 from ringleaf.headers import ECN_CAPABLE, ECN_MARKED, IP_AT, IP_CHECKSUM_AT, IP_TOS_AT
+from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina.atp import shares, state
 from ringleaf.ina.atp.wire import (
     CONGESTED,
@@ -28,7 +30,15 @@ from ringleaf.ina.atp.wire import (
     VALUES_AT,
     WANTED,
 )
-from ringleaf.ina.congestion import CONTROL_WORDS, MARKED, SHARE, TIMELY, WINDOW, begin_window
+from ringleaf.ina.congestion import (
+    CONTROL_WORDS,
+    MARKED,
+    ON_ROUND,
+    SHARE,
+    TIMELY,
+    WINDOW,
+    begin_window,
+)
 from ringleaf.ina.congestion import WANTED as BLOCK_WANTED
 from ringleaf.ina.window_registry import find_window
 from ringleaf.topologies.graph import hosts
@@ -219,10 +229,19 @@ def test_marks_that_one_worker_alone_has_seen_go_back_in_its_next_gradient() -> 
     assert head[PROPOSAL_AT : PROPOSAL_AT + 2].tolist() == [0, 1]
 
 
-def test_a_round_ends_with_the_blocks_that_were_allowed_at_its_start() -> None:
+def test_a_round_ends_with_the_blocks_that_were_allowed_at_its_start(
+    plain_address: Callable[[Callable[..., int]], int],
+) -> None:
     """The window allows 4 blocks, 2 of them with aggregators; one of the first 4 is congested, two
     are wanted, and one was late. The round ends 7 ps after its start, and a trip takes 6.
     """
+    told: list[tuple[list[int], int, int]] = []
+
+    def note(_arena: Arena, block: int, results: int, now_ps: int) -> int:
+        assert block == at + AGENT_WORDS + state.CONTROL
+        told.append((own[facts].tolist(), results, now_ps))
+        return 0
+
     graph = tree_of((3,))
     network = Network(graph, [a2tp_on(graph)])
     arena = network.store.arena
@@ -235,6 +254,7 @@ def test_a_round_ends_with_the_blocks_that_were_allowed_at_its_start() -> None:
     own[state.ROUND_PS] = 100
     rows[:, state.SEQUENCE] = state.ANSWERED
     rows[[0, 1, 2, 3], state.MARKS] = 1 | 2, 2, 4, 0
+    arena.words[at + AGENT_WORDS + state.CONTROL + ON_ROUND] = plain_address(note)
     shares.advance(arena, at, mine, 106)
     facts = [state.BASE, state.RESULTS, state.MARKED, state.WANTED, state.TIMELY, state.IS_LATE]
     assert own[facts].tolist() == [11, 3, 1, 2, 2, 0]
@@ -243,6 +263,7 @@ def test_a_round_ends_with_the_blocks_that_were_allowed_at_its_start() -> None:
 
     own[state.NEXT] = 12
     shares.advance(arena, at, mine, 107)
+    assert told == [([12, 4, 1, 2, 3, 1], 4, 107)]
     assert own[facts].tolist() == [12, 0, 0, 0, 0, 1]
     limit = 15
     assert own[[state.ROUND_END, state.ROUND_PS]].tolist() == [limit, 107]
