@@ -80,7 +80,7 @@ def test_a_sweep_has_percentiles_of_each_run(tmp_path: Path) -> None:
         assert 0 < int(row["p50_ps"]) <= int(row["p99_ps"]) <= int(row["p999_ps"])
         assert 0 < float(row["fairness"]) <= 1
         assert row["wrong"] == "0"
-    assert "p99.9 (us)" in (out / "report.html").read_text()
+    assert "p99.9 (µs)" in (out / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -309,7 +309,7 @@ def test_a_plan_has_places_and_packets(tmp_path: Path) -> None:
         (SPEC + "topo: leafspine,leaves=1,spines=0,hosts=4\nhosts: 4\n",
          "hosts: each of 8 ranks needs one, got 4"),
         (SPEC + "flops: 0\n", "flops: must be above 0"),
-        (SPEC + "jobs: 3\n", "unknown option, got 'workload'"),
+        (SPEC + "jobs: 3\n", "unknown option, got 'jobs'"),
         (SPEC + "servers: 3\n", "unknown option, got 'servers'"),
         ("workload: trace\n", "files: a trace has files, got none"),
         ("workload: trace\nfiles: x.goal\ntp: 3\n", "tp: is of models, got 3 for a trace"),
