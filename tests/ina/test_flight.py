@@ -159,26 +159,27 @@ def test_a_growing_queue_of_others_lets_nothing_be_sent_again(
 
 
 @pytest.mark.parametrize(
-    ("slot", "probes", "expected_ps"),
+    ("order", "probes", "expected_ps"),
     [
-        (3, False, 5000),  # sent last, so the next packet is behind it
-        (0, False, 1125),  # overtaken, so the answer waited for another worker
-        (3, True, 1125),
+        ([1, 2, 3], False, 3000),  # sent in this order, so the next packet is behind both late ones
+        ([2, 0, 1], False, 1278),  # overtaken, so the answers waited for another worker
+        ([1, 0, 3], False, 1278),  # only the last one has not been overtaken
+        ([1, 2, 3], True, 1278),
     ],
 )
-def test_the_latest_packet_sent_tells_how_long_the_next_one_may_take(
-    slot: int, probes: bool, expected_ps: int
+def test_two_late_answers_in_order_tell_how_long_the_next_one_may_take(
+    order: list[int], probes: bool, expected_ps: int
 ) -> None:
     """By hand, with gains of RFC 6298 a fourth as large, as four packets share a round trip.
 
-    After 1,000 ps and 5,000 ps the average is 1,000 + 4,000 / 32 ps, and the deviation
-    500 + 3,500 / 16 ps.
+    Round trips of 1,000, 3,000 and 8,000 ps: the average is 1,000 ps, 1,000 + 2,000 / 32 ps, and
+    1,062 + 6,938 / 32 ps; the deviation 500 ps, 500 + 1,500 / 16 ps, and 593 + 6,345 / 16 ps.
     """
     flight = new_flight(4, 1000, probes=probes)
     for each in range(4):
         send_one(flight, each, 0)
 
-    take_answer(flight, 1, 1000)
-    take_answer(flight, slot, 5000)
+    for slot, now_ps in zip(order, (1000, 3000, 8000), strict=True):
+        take_answer(flight, slot, now_ps)
 
-    assert deadline_ps(flight) == expected_ps + 4 * 718
+    assert deadline_ps(flight) == expected_ps + 4 * 989
