@@ -7,10 +7,12 @@ is looked at first. It isn't overdue while more urgent packets are answered, as 
 them.
 
 A packet that was sent once has a timeout from the measured round trip (RFC 6298), but not below
-a floor. It is taken for lost sooner if `LATEST` packets that were sent later have their answers, as
-with three duplicate acknowledgements (RFC 5681), but for each packet by itself. That is right where
-packets take the same way, which has a number (of the server, if there are several), and the same
-queues, and where all workers send in the same order: an answer waits for all of them.
+a floor. The round trip is the average, or a longer one that the latest packets had: a queue may
+grow faster than averages do (RFC 9002, 6.1.2). It is taken for lost sooner if `LATEST` packets that
+were sent later have their answers, as with three duplicate acknowledgements (RFC 5681), but for
+each packet by itself. That is right where packets take the same way, which has a number (of the
+server, if there are several), and the same queues, and where all workers send in the same order: an
+answer waits for all of them.
 
 Then it is sent again. If the flight probes, a probe is sent instead, and the packet only if
 the answer to the probe demands it; when a timeout is over, the first of the packets that were sent
@@ -63,7 +65,10 @@ BEHIND_PS = FIFO_WORDS + 17  # by priority: when a more urgent packet was last a
 LEAST_PS = BEHIND_PS + PRIORITIES  # the shortest round trip so far; 0 before the first sample
 NEWEST_PS = LEAST_PS + 1  # the latest round trip
 IS_PATIENT = NEWEST_PS + 1  # 1: answers may be late because of another worker's loss
-FLIGHT_WORDS = IS_PATIENT + 1
+FOREMOST = IS_PATIENT + 1  # the latest sending that has been answered, of packets sent once
+FOREMOST_PS = FOREMOST + 1  # its round trip
+QUEUE_PS = FOREMOST_PS + 1  # the shorter one of this and the one before; 0 if the flight probes
+FLIGHT_WORDS = QUEUE_PS + 1
 
 # A slot's words. Slots in flight are in doubly linked rings; row `slots + ring` holds one's ends.
 SENT_PS = 0
@@ -272,6 +277,23 @@ def take_sample(flight: Flight, slot: int, now_ps: int) -> None:
         state[LEAST_PS] = sample_ps
     state[NEWEST_PS] = sample_ps
     smooth(state, SMOOTHED_PS, VARIATION_PS, sample_ps, state[SLOTS])
+    note_foremost(flight, slot, sample_ps)
+
+
+@inline
+def note_foremost(flight: Flight, slot: int, sample_ps: int) -> None:
+    """Note the round trip of the latest sending that has been answered (RFC 8985's RACK.rtt).
+
+    If other jobs' packets fill a queue, the next packet takes as long or longer, while averages
+    need several windows to follow. An answer that has been overtaken says nothing of queues: it has
+    waited for a worker that has lost something. So may a single one that has not, hence two have to
+    be late. A flight that probes does not need this, as no queue makes it send values again.
+    """
+    state, sending = flight.state, flight.slots[slot * SLOT_WORDS + SENDING]
+    is_first = flight.slots[slot * SLOT_WORDS + ATTEMPTS] == 1
+    if is_first and sending >= state[FOREMOST] and not state[PROBES]:
+        state[QUEUE_PS] = min(state[FOREMOST_PS], sample_ps)
+        state[FOREMOST], state[FOREMOST_PS] = sending, sample_ps
 
 
 @inline
@@ -289,7 +311,8 @@ def end_backoff(flight: Flight) -> None:
     if state[SMOOTHED_PS] == 0:
         state[TIMEOUT_PS] = state[RETRY_PS] = FIRST_TIMEOUTS * state[MIN_TIMEOUT_PS]
     else:
-        state[TIMEOUT_PS] = timeout_ps(state, SMOOTHED_PS, VARIATION_PS, state[MIN_TIMEOUT_PS])
+        expected_ps = max(state[SMOOTHED_PS], state[QUEUE_PS])
+        state[TIMEOUT_PS] = timeout_ps(expected_ps, state[VARIATION_PS], state[MIN_TIMEOUT_PS])
         state[RETRY_PS] = 2 * state[SMOOTHED_PS]
 
 

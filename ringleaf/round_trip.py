@@ -28,6 +28,6 @@ def smooth(words: Words, average_at: int, variation_at: int, sample_ps: int, sam
 
 
 @inline
-def timeout_ps(words: Words, average_at: int, variation_at: int, least_ps: int) -> int:
-    """Return the timeout that the averages give, but not less than `least_ps`."""
-    return max(words[average_at] + 4 * words[variation_at], least_ps)
+def timeout_ps(round_trip_ps: int, variation_ps: int, least_ps: int) -> int:
+    """Return the timeout for an expected round trip, but not less than `least_ps`."""
+    return max(round_trip_ps + 4 * variation_ps, least_ps)

@@ -10,8 +10,8 @@ def test_the_first_sample_is_the_average() -> None:
     smooth(words, 0, 1, 1000, 1)
 
     assert words.tolist() == [1000, 500]  # 2.2: SRTT = R, RTTVAR = R/2
-    assert timeout_ps(words, 0, 1, 0) == 3000  # RTO = SRTT + 4 RTTVAR
-    assert timeout_ps(words, 0, 1, 5000) == 5000
+    assert timeout_ps(words[0], words[1], 0) == 3000  # RTO = SRTT + 4 RTTVAR
+    assert timeout_ps(words[0], words[1], 5000) == 5000
 
 
 def test_later_samples_count_an_eighth_and_a_quarter() -> None:

@@ -229,7 +229,7 @@ def take_sample(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
     state[TIMED_PSN] = -1
     smooth(state, SMOOTHED_PS, VARIATION_PS, sample, 1)
     least_ps = arena.words[at + MIN_TIMEOUT_PS]
-    state[TIMEOUT_PS] = timeout_ps(state, SMOOTHED_PS, VARIATION_PS, least_ps)
+    state[TIMEOUT_PS] = timeout_ps(state[SMOOTHED_PS], state[VARIATION_PS], least_ps)
 
 
 @inline

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ringleaf.arena import Store
 from ringleaf.ina.flight import (
@@ -11,6 +15,7 @@ from ringleaf.ina.flight import (
     SMOOTHED_PS,
     Flight,
     deadline_ps,
+    end_backoff,
     has_waiting,
     link_slot,
     make_flight,
@@ -27,12 +32,16 @@ from ringleaf.ina.flight import (
 TIMEOUT_PS = 4000  # before there is a round trip, four times the least one
 
 
-def flight_of(priorities: list[int], *, patient: bool = False) -> Flight:
-    """Packets of these priorities, one per picosecond, from 0 on."""
+def new_flight(slots: int, least_ps: int, *, patient: bool = False, probes: bool = False) -> Flight:
     store = Store()
     at = store.allocate("words", FLIGHT_WORDS)
-    make_flight(store, at, len(priorities), min_timeout_ps=TIMEOUT_PS // 4, patient=patient)
-    flight = open_flight(store.arena, at)
+    make_flight(store, at, slots, min_timeout_ps=least_ps, patient=patient, probes=probes)
+    return open_flight(store.arena, at)
+
+
+def flight_of(priorities: list[int], *, patient: bool = False) -> Flight:
+    """Packets of these priorities, one per picosecond, from 0 on."""
+    flight = new_flight(len(priorities), TIMEOUT_PS // 4, patient=patient)
     send(flight, priorities, 0)
     return flight
 
@@ -41,6 +50,19 @@ def send(flight: Flight, priorities: list[int], since_ps: int) -> None:
     for slot, priority in enumerate(priorities):
         push_first(flight, slot)
         link_slot(flight, pop_slot(flight), 0, priority, since_ps + slot)
+
+
+def send_one(flight: Flight, slot: int, now_ps: int) -> None:
+    push_first(flight, slot)
+    link_slot(flight, pop_slot(flight), 0, 0, now_ps)
+
+
+def take_answer(flight: Flight, slot: int, now_ps: int) -> None:
+    """Take an answer as workers do."""
+    unlink_slot(flight, slot)
+    take_sample(flight, slot, now_ps)
+    end_backoff(flight)
+    note_answer(flight, slot, now_ps)
 
 
 def answer(flight: Flight, slots: list[int], now_ps: int) -> None:
@@ -111,3 +133,53 @@ def test_an_answer_sooner_than_any_round_trip_is_one_to_the_first_sending() -> N
         take_sample(flight, 0, 5000 + after_ps)
 
         assert flight.state[NEWEST_PS] == sample_ps
+
+
+@given(slots=st.integers(1, 32), steps=st.integers(8, 60), calm=st.integers(1, 200))
+def test_a_growing_queue_of_others_lets_nothing_be_sent_again(
+    slots: int, steps: int, calm: int
+) -> None:
+    """A window of packets on a way whose queue grows steadily, from a round trip to ten of them.
+
+    The growth of each packet's round trip is at most an eighth of one. The deviation then follows
+    until the round trip is at the floor, which is two round trips.
+    """
+    base_ps, now_ps = 10**6, 0
+    flight = new_flight(slots, 2 * base_ps)
+    due = deque[tuple[int, int]]()
+    for number in range(slots + calm + 10 * steps):
+        if number >= slots:
+            now_ps, slot = due.popleft()
+            assert deadline_ps(flight) > now_ps
+            take_answer(flight, slot, now_ps)
+        grown_ps = max(number - slots - calm, 0) * base_ps // steps
+        send_one(flight, number % slots, now_ps)
+        answer_ps = max(now_ps + base_ps + grown_ps, due[-1][0] + base_ps // slots if due else 0)
+        due.append((answer_ps, number % slots))
+
+
+@pytest.mark.parametrize(
+    ("order", "probes", "expected_ps"),
+    [
+        ([1, 2, 3], False, 3000),  # sent in this order, so the next packet is behind both late ones
+        ([2, 0, 1], False, 1278),  # overtaken, so the answers waited for another worker
+        ([1, 0, 3], False, 1278),  # only the last one has not been overtaken
+        ([1, 2, 3], True, 1278),
+    ],
+)
+def test_two_late_answers_in_order_tell_how_long_the_next_one_may_take(
+    order: list[int], probes: bool, expected_ps: int
+) -> None:
+    """By hand, with gains of RFC 6298 a fourth as large, as four packets share a round trip.
+
+    Round trips of 1,000, 3,000 and 8,000 ps: the average is 1,000 ps, 1,000 + 2,000 / 32 ps, and
+    1,062 + 6,938 / 32 ps; the deviation 500 ps, 500 + 1,500 / 16 ps, and 593 + 6,345 / 16 ps.
+    """
+    flight = new_flight(4, 1000, probes=probes)
+    for each in range(4):
+        send_one(flight, each, 0)
+
+    for slot, now_ps in zip(order, (1000, 3000, 8000), strict=True):
+        take_answer(flight, slot, now_ps)
+
+    assert deadline_ps(flight) == expected_ps + 4 * 989

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from random import Random
 
 import numpy as np
@@ -203,3 +204,12 @@ def test_none_is_behind_all_positions() -> None:
 def test_jobs_beside_each_other_have_ports_of_their_own() -> None:
     ports = [port(job) for job in range(1, 17) for port in (aggregator_port, worker_port)]
     assert len(set(ports)) == 32
+
+
+def test_a_queue_that_others_fill_lets_nothing_be_sent_again() -> None:
+    """Each packet takes a tenth of a hop longer than the one before, up to sixty hops, as if
+    others' packets came faster than their line takes them. The least timeout is twenty hops."""
+    packets = count()
+    network = Network(2, 1, slots=16, fate=lambda _: [DELAY_PS + DELAY_PS // 10 * next(packets)])
+    check(network, np.ones((2, 150 * 64), np.float32))
+    assert network.retransmissions == 0
