@@ -1,4 +1,4 @@
-"""Ways to train, by hand: gradients are simple functions, and exchanges take no time."""
+"""Schemes of training, by hand: gradients are simple functions, and exchanges take no time."""
 
 from __future__ import annotations
 
