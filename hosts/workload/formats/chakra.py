@@ -1,6 +1,6 @@
 """Chakra execution traces: their terms, and files written from graphs of work.
 
-A trace has a file per rank: a `GlobalMetadata`, then `WorkNode`s, each after its length. Groups are in
+A trace has a file per rank: a `GlobalMetadata`, then `Node`s, each after its length. Groups are in
 a JSON file beside it, as ASTRA-sim has them: names of process groups, and their ranks.
 
 What a node needs beyond the schema is in attributes that other tools pass over: `duration_ps`,
