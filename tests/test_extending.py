@@ -230,7 +230,7 @@ def test_a_name_that_is_taken_is_left_out_with_a_warning(
     monkeypatch.syspath_prepend(tmp_path)
     members: Registry[object] = Registry("schedulers", "scheduler", "hosts/schedulers", "SCHEDULER")
 
-    assert type(members["fifo"]).__name__ == "Fifo"  # ours
+    assert type(members["fifo"]).__name__ == "FifoScheduler"  # ours
     line = (
         "ringleaf: package other 1.0: scheduler must have a name of its own, got 'fifo', which is "
     )

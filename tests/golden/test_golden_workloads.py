@@ -231,7 +231,7 @@ def test_converge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     A gradient takes 20 us, and its sum that of a ring with halves of 4 bytes: two messages, two
     acknowledgements and credit for two streams, all of one size.
     """
-    monkeypatch.setattr(trainings, "Training", Valley)
+    monkeypatch.setattr(trainings, "DealtModel", Valley)
     plan = tmp_path / "valley.yaml"
     plan.write_text(
         f"topo: {star(2)}\ncompute: 20us\nbatch: 4\nseed: 7\n"
