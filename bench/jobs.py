@@ -100,7 +100,7 @@ def run(emit: Emit, path: Path = SPEC) -> dict[str, Any]:
 
 
 def _cases(spec: JobsSpec) -> int:
-    return len(spec.counts) * len(spec.algos) * len(spec.orders) * max(len(spec.entries), 1)
+    return len(spec.counts) * len(spec.algos) * len(spec.schedulers) * max(len(spec.entries), 1)
 
 
 def _measure_apart(path: Path, index: int) -> JobsTiming:

@@ -24,7 +24,7 @@ WRONG = (
     "run --servers 15",
     "run --cc nosuch",
     "run --ecn 5:2",
-    "run --scheduler nosuch",
+    "run --discipline nosuch",
     "run --compress topk",
     "run --detours h0-s99-h1",
     "run --out /dev/null",

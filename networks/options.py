@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ringleaf.disciplines import parse_scheduler
+from ringleaf.disciplines import parse_discipline
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.ina.allocation import OWN
@@ -45,7 +45,7 @@ class NetworkOptions:
     window: int | None = None  # packets in flight per connection; None: twice the path's capacity
     ecmp: bool = False  # split flows by hash; False: each host is reached by one path
     queue_bytes: int = 4 << 20  # per switch port
-    scheduler: str = "strict"  # of ports' queues, as `switches/engine/schedulers.py` reads it
+    discipline: str = "strict"  # of ports' queues, as `switches/engine/disciplines.py` reads it
     congestion: str = "fixed"  # a controller of `hosts/congestion`
     ecn: Marking = NEVER  # when switches mark packets
     trim_bytes: int | None = None  # for headers of packets that a queue cuts; None: it drops them
@@ -83,7 +83,7 @@ class NetworkOptions:
         return find_controller(self.congestion).program or self.program
 
     def __post_init__(self) -> None:
-        parse_scheduler(self.scheduler)
+        parse_discipline(self.discipline)
         self.check_program(self.system is not None)
         self._check_pausing()
         for name in ("loss", "duplicate", "reorder"):

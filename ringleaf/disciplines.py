@@ -32,7 +32,7 @@ CLASSES = 8
 STRICT = 0
 WRR = 1
 DRR = 2
-SCHEDULERS = {"strict": STRICT, "wrr": WRR, "drr": DRR}
+OWN_DISCIPLINES = {"strict": STRICT, "wrr": WRR, "drr": DRR}
 CALLED = 3  # the code of all others
 
 
@@ -50,7 +50,7 @@ class Discipline:
 
 
 DISCIPLINES: Registry[Discipline] = Registry(
-    "disciplines", "scheduler", kind=Discipline, taken=lambda: SCHEDULERS
+    "disciplines", "discipline", kind=Discipline, taken=lambda: OWN_DISCIPLINES
 )
 """The port disciplines of other packages by name."""
 
@@ -59,9 +59,9 @@ MAX_WEIGHT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class DisciplineChoice:
-    """A scheduler's code, the classes' weights, which strict priority has no use for, and its name.
+    """A discipline's code, the classes' weights (strict priority uses none), and its name.
 
-    The name of a scheduler of ours is "".
+    The name of a discipline of ours is "".
     """
 
     code: int = STRICT
@@ -70,19 +70,19 @@ class DisciplineChoice:
 
 
 def names() -> list[str]:
-    """Return the names of all schedulers, ours first."""
-    return [*SCHEDULERS, *DISCIPLINES]
+    """Return the names of all disciplines, ours first."""
+    return [*OWN_DISCIPLINES, *DISCIPLINES]
 
 
-def parse_scheduler(text: str, where: str = "scheduler") -> DisciplineChoice:
-    """Read a scheduler: `strict`, `wrr`, `drr:1,1,1,1,2,2,4,4`.
+def parse_discipline(text: str, where: str = "discipline") -> DisciplineChoice:
+    """Read a discipline: `strict`, `wrr`, `drr:1,1,1,1,2,2,4,4`.
 
     Raises:
         ConfigError: If there is none of that name, or weights are not as many as classes.
     """
     name, colon, list_ = text.partition(":")
-    code = SCHEDULERS.get(choose(where, "scheduler", name, names()), CALLED)
-    other = "" if name in SCHEDULERS else name
+    code = OWN_DISCIPLINES.get(choose(where, "discipline", name, names()), CALLED)
+    other = "" if name in OWN_DISCIPLINES else name
     if not colon:
         return DisciplineChoice(code, name=other)
     parts = list_.split(",")

@@ -58,15 +58,15 @@ def _shown(name: str, value: object) -> str:
     return repr(value) if isinstance(value, int | float) else repr(str(value))
 
 
-def check_discipline(switch: str, scheduler: str, where: str = "") -> None:
+def check_discipline(switch: str, discipline: str, where: str = "") -> None:
     """Check that a kind of live switch has a queueing discipline.
 
     Raises:
         ConfigError: If it is BMv2, whose ports have strict priority only, and another is wanted.
     """
-    if switch == "bmv2" and scheduler != STRICT:
+    if switch == "bmv2" and discipline != STRICT:
         raise ConfigError(
-            f"{where}scheduler: BMv2's ports have strict priority only, got {scheduler!r}; "
+            f"{where}discipline: BMv2's ports have strict priority only, got {discipline!r}; "
             "take switch=embedded"
         )
 

@@ -44,7 +44,7 @@ TOPOLOGIES = (
     "torus3d",
 )
 JOBS_HEADER = (
-    f"# {'algo':>15} {'order':>15} {'JCT':>16} {'retx':>8} {'drops':>8} {'hops':>10}\n"
+    f"# {'algo':>15} {'scheduler':>15} {'JCT':>16} {'retx':>8} {'drops':>8} {'hops':>10}\n"
     f"# {'':>15} {'':>15} {'(us)':>16}\n"
 )
 PACKETS_PER_RESEND = 100_000
@@ -120,7 +120,7 @@ def print_jobs(path: Path, algos: Sequence[str]) -> int:
     status = 0
     for row in run_jobs(path, algos):
         sys.stdout.write(
-            f"  {row.algo:>15} {row.order:>15} {row.jct_ps / PS_PER_US:16.6f}"
+            f"  {row.algo:>15} {row.scheduler:>15} {row.jct_ps / PS_PER_US:16.6f}"
             f" {row.retransmissions:8d} {row.drops:8d} {row.packet_hops:10d}\n"
         )
         sys.stdout.flush()

@@ -49,7 +49,7 @@ class MeasuredScheduler:
     Attributes:
         spec: The name of the spec's file.
         placement: Where the jobs' hosts are.
-        order: The scheduler.
+        scheduler: Its name.
         models: Each job's model.
         iteration_ms: Each job's mean time of an iteration from the second on.
         wrong: Wrong elements of all jobs.
@@ -57,7 +57,7 @@ class MeasuredScheduler:
 
     spec: str
     placement: str
-    order: str
+    scheduler: str
     models: tuple[str, ...]
     iteration_ms: tuple[float, ...]
     wrong: int
@@ -99,7 +99,7 @@ def measure(spec: Path) -> Iterator[MeasuredScheduler]:
             yield MeasuredScheduler(
                 spec.stem,
                 experiment.spec.placement,
-                case.combination.order,
+                case.combination.scheduler,
                 tuple(row.model for row in case.rows),
                 tuple(settled_ms(case, row.job) for row in case.rows),
                 sum(row.wrong for row in case.rows),
@@ -213,10 +213,12 @@ def judge(
     found: Sequence[MeasuredScheduler], orderings: Sequence[PublishedOrder] = CLAIMS
 ) -> Iterator[str]:
     """Yield a line for each claim about schedulers that were measured."""
-    by_case = {(each.spec, each.placement, each.order): each for each in found}
+    by_case = {(each.spec, each.placement, each.scheduler): each for each in found}
     for claim in orderings:
         where = claim.spec, claim.placement
-        faster, slower = (by_case.get((*where, order)) for order in (claim.faster, claim.slower))
+        faster, slower = (
+            by_case.get((*where, scheduler)) for scheduler in (claim.faster, claim.slower)
+        )
         if faster is None or slower is None:
             continue
         ours = claim.ratio(faster, slower)
@@ -233,12 +235,14 @@ def ratios(found: Sequence[MeasuredScheduler]) -> Mapping[tuple[str, str], tuple
     Raises:
         ConfigError: If a placement was not measured with `fifo`.
     """
-    base = {each.placement: each.iteration_ms for each in found if each.order == FIFO}
+    base = {each.placement: each.iteration_ms for each in found if each.scheduler == FIFO}
     for each in found:
         if each.placement not in base:
-            raise ConfigError(f"study: order must have {FIFO!r}, got {each.order!r} without it")
+            raise ConfigError(
+                f"study: scheduler must have {FIFO!r}, got {each.scheduler!r} without it"
+            )
     return {
-        (each.placement, each.order): tuple(
+        (each.placement, each.scheduler): tuple(
             own / other for own, other in zip(each.iteration_ms, base[each.placement], strict=True)
         )
         for each in found
@@ -252,14 +256,15 @@ def table(found: Sequence[MeasuredScheduler]) -> Iterator[str]:
     yield "# mean: of all jobs, in ms; jobs: each one's over that with fifo"
     heads = [f"{number}:{model}" for number, model in enumerate(models, start=1)]
     yield (
-        f"#{'placement':>9} {'order':>14} {'mean':>7} "
+        f"#{'placement':>9} {'scheduler':>14} {'mean':>7} "
         + " ".join(f"{h:>11}" for h in heads)
         + (" #wrong")
     )
     over = ratios(found)
     for each in found:
-        cells = " ".join(f"{ratio:>11.3f}" for ratio in over[each.placement, each.order])
-        yield f"{each.placement:>10} {each.order:>14} {each.mean_ms:>7.3f} {cells} {each.wrong:>6}"
+        cells = " ".join(f"{ratio:>11.3f}" for ratio in over[each.placement, each.scheduler])
+        name = f"{each.placement:>10} {each.scheduler:>14}"
+        yield f"{name} {each.mean_ms:>7.3f} {cells} {each.wrong:>6}"
 
 
 def draw(found: Sequence[MeasuredScheduler]) -> Figure:
@@ -268,26 +273,26 @@ def draw(found: Sequence[MeasuredScheduler]) -> Figure:
 
     over = ratios(found)
     placements = list(dict.fromkeys(each.placement for each in found))
-    orders = list(dict.fromkeys(each.order for each in found))
+    schedulers = list(dict.fromkeys(each.scheduler for each in found))
     markers = dict(zip(sorted(set(found[0].models)), "o^sDv", strict=False))
     figure: Figure
     figure, panels = plt.subplots(
-        1, len(placements), figsize=(1.5 + 3.6 * len(placements), 1.4 + 0.24 * len(orders)),
+        1, len(placements), figsize=(1.5 + 3.6 * len(placements), 1.4 + 0.24 * len(schedulers)),
         sharex=True, sharey=True, squeeze=False, layout="constrained",
     )  # fmt: skip
     for axes, placement in zip(panels[0], placements, strict=True):
-        base = next(e.mean_ms for e in found if (e.placement, e.order) == (placement, FIFO))
+        base = next(e.mean_ms for e in found if (e.placement, e.scheduler) == (placement, FIFO))
         for each in (each for each in found if each.placement == placement):
-            y = orders.index(each.order)
+            y = schedulers.index(each.scheduler)
             axes.barh(y, each.mean_ms / base, 0.7, color="#3f7fd1" if y else "#7b8794")
-            for model, ratio in zip(each.models, over[placement, each.order], strict=True):
+            for model, ratio in zip(each.models, over[placement, each.scheduler], strict=True):
                 axes.plot(ratio, y, markers[model], color="#333333", markersize=3)
         axes.axvline(1, color="#333333", linewidth=0.8, linestyle="--")
         axes.set_title(f"hosts {placement}", fontsize=10, loc="left")
         axes.set_xlabel("iteration time over fifo's (simulated)", fontsize=9)
         axes.grid(axis="y", visible=False)
-    panels[0][0].set_yticks(range(len(orders)), orders)
-    panels[0][0].set_ylim(len(orders) - 0.5, -0.5)
+    panels[0][0].set_yticks(range(len(schedulers)), schedulers)
+    panels[0][0].set_ylim(len(schedulers) - 0.5, -0.5)
     for model, marker in markers.items():
         panels[0][0].plot([], [], marker, color="#333333", markersize=3, label=f"a job: {model}")
     figure.legend(loc="outside lower center", ncols=len(markers), fontsize=9)

@@ -88,7 +88,7 @@ class MeasuredCondition:
 
     Attributes:
         condition: The condition.
-        order: The scheduler.
+        scheduler: Its name.
         times_ms: By measure. iteration: from the begin of one to that of the next, from the second
             on; blocked: waits of an iteration's forward passes for sums; latency: from when a
             layer's gradient is there until all ranks have its sum, the mean over layers; front: the
@@ -97,7 +97,7 @@ class MeasuredCondition:
     """
 
     condition: Condition
-    order: str
+    scheduler: str
     times_ms: Mapping[str, float]
     wrong: int
 
@@ -143,7 +143,7 @@ def measure(spec: Path) -> Iterator[MeasuredCondition]:
             rate_bps = experiment.spec.rate_bps
             yield MeasuredCondition(
                 Condition(first.jobs, first.model, first.ranks, rate_bps, other),
-                case.combination.order,
+                case.combination.scheduler,
                 times_ms(case),
                 sum(row.wrong for row in case.rows),
             )
@@ -165,17 +165,19 @@ def ratios(found: Sequence[MeasuredCondition]) -> Ratios:
     Raises:
         ConfigError: If a condition was not measured with `tensorexpress`.
     """
-    ours = {each.condition: each.times_ms for each in found if each.order == OURS}
+    ours = {each.condition: each.times_ms for each in found if each.scheduler == OURS}
     over: Ratios = defaultdict(dict)
     for each in found:
         own = ours.get(each.condition)
         if own is None:
-            raise ConfigError(f"study: order must have {OURS!r}, got {each.order!r} without it")
-        over[each.condition][each.order] = {
+            raise ConfigError(
+                f"study: scheduler must have {OURS!r}, got {each.scheduler!r} without it"
+            )
+        over[each.condition][each.scheduler] = {
             name: each.times_ms[name] / own[name] if own[name] else None for name in MEASURES
         }
         if each.times_ms["blocked"] < LEAST_BLOCKED * each.times_ms["iteration"]:
-            over[each.condition][each.order]["blocked"] = None
+            over[each.condition][each.scheduler]["blocked"] = None
     return dict(over)
 
 
@@ -186,15 +188,15 @@ def table(found: Sequence[MeasuredCondition]) -> Iterator[str]:
     yield "# front: of the front layer's gradient; -: less than 5 % is blocked"
     heads = " ".join(f"{name:>9}" for name in MEASURES)
     short = " ".join(f"{name[:5]:>7}" for name in MEASURES)
-    yield f"#jobs      model ranks   rate {'order':>14} {heads} {short} #wrong other"
+    yield f"#jobs      model ranks   rate {'scheduler':>14} {heads} {short} #wrong other"
     over = ratios(found)
     for each in found:
-        at, own = each.condition, over[each.condition][each.order]
+        at, own = each.condition, over[each.condition][each.scheduler]
         times = " ".join(f"{each.times_ms[name]:>9.3f}" for name in MEASURES)
         factors = " ".join(f"{_factor(own[name]):>7}" for name in MEASURES)
         yield (
             f"{at.jobs:>5} {at.model:>10} {at.ranks:>5} {at.rate_bps / 1e9:>5.0f}G "
-            f"{each.order:>14} {times} {factors} {each.wrong:>6} {at.other or '-'}"
+            f"{each.scheduler:>14} {times} {factors} {each.wrong:>6} {at.other or '-'}"
         )
 
 

@@ -68,7 +68,7 @@ def test_what_a_package_adds_is_verified_and_stepped_through(ringleaf: Run, tmp_
 
 
 def test_what_a_package_adds_is_run(ringleaf: Run, tmp_path: Path) -> None:
-    network = ("--topo", "star", "--cc", "gentle", "--scheduler", "longest")
+    network = ("--topo", "star", "--cc", "gentle", "--discipline", "longest")
     options = (*network, "--size", "4K", "--compress", "front:100")
     printed = ringleaf("run", *options, "--algo", f"{ALGORITHM},ring", "--out", "out", at=tmp_path)
 

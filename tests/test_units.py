@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.disciplines import parse_scheduler
+from ringleaf.disciplines import parse_discipline
 from ringleaf.errors import ConfigError
 from ringleaf.marking import parse_marking
 from ringleaf.units import (
@@ -117,7 +117,7 @@ def test_numbers_without_end_are_none(text: str) -> None:
     with pytest.raises(ConfigError, match="must be a depth in packets"):
         parse_marking(text, "ecn")
     with pytest.raises(ConfigError, match="drr, got"):
-        parse_scheduler(f"drr:{text}:1:1:1:1:1:1:1", "scheduler")
+        parse_discipline(f"drr:{text}:1:1:1:1:1:1:1", "discipline")
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ _OPTIONS = {
     "cc": OTHER_CONTROLLERS,
     "queue": ("16K", "64K"),
     "trim": ("1K", "64K"),
-    "scheduler": tuple(sorted(set(disciplines()) - {"strict"})),
+    "discipline": tuple(sorted(set(disciplines()) - {"strict"})),
     "pfc": ("64K:48K", "8K:8K", "1:1", "8K:4K:2K"),  # the last one has too little headroom
     "delay": ("100ns", "5us"),
     "rate": ("10G", "400G"),

@@ -90,7 +90,7 @@ class TeamTraining:
 class TeamRound:
     """A round in which all teams train once, their gradients in the order of a scheduler."""
 
-    order: str
+    scheduler: str
     trainings: tuple[TeamTraining, ...]
 
 
@@ -124,7 +124,7 @@ class SoakJobs:
         lines = [f"jobs on {options}, {memory}"]
         lines += [f"  {team}" for team in self.teams]
         for each in self.rounds:
-            lines += [f"  order {each.order}", *(f"    {job}" for job in each.trainings)]
+            lines += [f"  scheduler {each.scheduler}", *(f"    {job}" for job in each.trainings)]
         return "\n".join(lines)
 
 

@@ -49,7 +49,7 @@ def try_jobs(case: SoakJobs) -> list[Finding]:
     found = []
     for number, each in enumerate(case.rounds):
         algos = ", ".join(job.algo for job in each.trainings)
-        where = f"round {number}: {each.order}: {algos}"
+        where = f"round {number}: {each.scheduler}: {algos}"
         play = partial(fabric.play, each, where)
         ended = try_run(play, where, may_end=may_end, may_block=fabric.may_block)
         if ended.is_broken:
@@ -96,7 +96,7 @@ class _Fabric:
     def play(self, each: TeamRound, where: str) -> Finding:
         """Let all teams train; return how the round ended."""
         network, spec = self._network, self._experiment.spec
-        scheduler = find_scheduler(each.order)
+        scheduler = find_scheduler(each.scheduler)
         assignments = [
             self._assignment(number, job, scheduler) for number, job in enumerate(each.trainings)
         ]

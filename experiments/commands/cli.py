@@ -16,6 +16,7 @@ import ringleaf
 from ringleaf import interrupts, numba_blas
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.runs.console import FAILURE, USAGE, complain, guard, report, say
+from ringleaf.experiments.spec.renamed import RENAMED
 
 COMMANDS = {
     "run": "commands.run",
@@ -98,6 +99,9 @@ def _usage_complaint(words: Sequence[str], error: Any, name: str) -> str:
     else:  # an option without its value comes without a context
         command = error.ctx.command_path if error.ctx else f"{name} {words[0]}"
     where = command.partition(" ")[2] or "command line"
+    old = getattr(error, "option_name", "")  # of one that there is not
+    if new := RENAMED.get(old.removeprefix("--")):
+        return f"{where}: {old} is called --{new} since 0.2.0, got {old}"
     wrong = error.format_message().rstrip(".").replace("\n", " ") or "no command below it was given"
     return f"{where}: {wrong[:1].lower()}{wrong[1:]}; {command} --help shows what it takes"
 

@@ -60,7 +60,7 @@ KINDS = (
     MemberFamily("sparse allreduce", SPARSE, LIVE, "ringleaf run --algo {}:1%"),
     MemberFamily("controller", CONTROLLERS, LIVE, "ringleaf run --cc {}"),
     MemberFamily("allocator", ALLOCATORS, LIVE, "ringleaf run --spec JOBS.yaml --memory {}"),
-    MemberFamily("scheduler", SCHEDULERS, LIVE, "ringleaf run --spec JOBS.yaml --order {}"),
+    MemberFamily("scheduler", SCHEDULERS, LIVE, "ringleaf run --spec JOBS.yaml --scheduler {}"),
     MemberFamily("offload", OFFLOADS, LIVE, "ringleaf nic {}"),
     MemberFamily("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),
     MemberFamily("machine", MACHINES, LIVE, "ringleaf run --topo fattree,node={}"),

@@ -233,7 +233,7 @@ def sweep(
         unencrypted: Whether the scheduler may be unencrypted: `tcp://host:8786`. Whoever reaches
             its port can then run code as this user.
         options: Options as `run` takes them; `algo` and `size` are lists by themselves, and so are
-            `counts`, `algo`, `order` and `entries` of jobs.
+            `counts`, `algo`, `scheduler` and `entries` of jobs.
 
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.

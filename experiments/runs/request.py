@@ -12,6 +12,7 @@ from ringleaf.experiments.runs.kind import WorkloadKind
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import Option, options_of
+from ringleaf.experiments.spec.renamed import RENAMED
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,15 @@ def resolve(given: Mapping[str, Any], where: str = "") -> RunRequest:
 
 def _refuse_others(given: Mapping[str, Any], where: str) -> None:
     """Refuse options that can be typed, but are of another kind than the usual one."""
-    unknown = given.keys() - options_of(usual().spec).keys()
+    own = options_of(usual().spec).keys()
+    unknown = given.keys() - own
     for kind in WORKLOADS.values() if unknown else ():
         for name in unknown & options_of(kind.spec).keys() if kind.is_typed else ():
+            new = RENAMED.get(name)
+            hint = f"; what was {name} before 0.2.0 is {new}" if new in own else ""
             raise ConfigError(
                 f"{where}{name}: is an option of {kind.title}, got {given[name]!r}; give a spec "
-                f"that has {kind.key}"
+                f"that has {kind.key}{hint}"
             )
 
 

@@ -19,8 +19,9 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from ringleaf.errors import ConfigError, choose
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.request import kind_of, options_for
+from ringleaf.experiments.spec.renamed import choose_option
 from ringleaf.yaml_file import read_yaml
 
 CASES = "cases"
@@ -51,7 +52,7 @@ def read_cases(path: Path, typed: Mapping[str, str] | None = None) -> list[Case]
         raise ConfigError(f"spec {path}: {CASES} must be a list of mappings, got {cases!r:.80}")
     valid = [*options_for(data | dict(typed or {})), CASES]
     for key in (key for each in (data, *cases) for key in each):
-        choose(f"spec {path}", "option", str(key), valid)
+        choose_option(f"spec {path}", str(key), valid)
     whole = [data | case | dict(typed or {}) for case in cases]
     count = sum(map(_count, whole))
     if count > MOST_RUNS:

@@ -325,7 +325,7 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
         window=spec.window,
         cross_traffic=spec.cross_traffic,
         ecmp=spec.routes == "ecmp",
-        scheduler=spec.scheduler,
+        discipline=spec.discipline,
         program=FORWARD if is_path(spec.program) else spec.program,
         assigned=assigned_programs(spec),
         congestion=spec.cc,

@@ -25,7 +25,7 @@ def open_testbed(spec: NetworkSpec, graph: nx.Graph[str]) -> Iterator[LiveTestbe
         switch=spec.switch,
         scale=1,  # the graph's rates are already scaled
         loss=spec.loss,
-        scheduler=spec.scheduler,
+        discipline=spec.discipline,
         pfc=spec.pfc,
         seed=spec.seed,
         run_dir=spec.out,

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, core_schema
 
-from ringleaf.disciplines import parse_scheduler
+from ringleaf.disciplines import parse_discipline
 from ringleaf.errors import ConfigError, choose
 from ringleaf.marking import Marking, parse_marking
 from ringleaf.pausing import Pausing, parse_pausing
@@ -299,7 +299,7 @@ AnyFactor = Annotated[
     float | None, ValueReader(_factor, {"type": "number", "minimum": 0, "maximum": 1e6}, empty=True)
 ]
 Yes = Annotated[bool, ValueReader(lambda text, where: parse_yes(where, text))]
-Scheduler = Annotated[str, checked(parse_scheduler, "drr")]
+Discipline = Annotated[str, checked(parse_discipline, "drr")]
 AnyMarking = Annotated[Marking | None, ValueReader(parse_marking, _example("65"), empty=True)]
 AnyPausing = Annotated[Pausing | None, ValueReader(_pausing, _example("64K:48K"), empty=True)]
 Ways = Annotated[tuple[tuple[str, ...], ...], ValueReader(_ways, _example("h3-s1-h8"), listed=True)]

@@ -14,6 +14,7 @@ from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.programs.names import check_control, check_programs, is_path
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import ValueReader, label, option
+from ringleaf.experiments.spec.renamed import choose_option
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.systems import MOST_TREES
 from ringleaf.ina.window_registry import WINDOWS
@@ -87,7 +88,7 @@ class Checked(BaseModel):
         """
         names = cls.names()
         for name in given:
-            choose(where.rstrip(": ") or "options", "option", str(name), names.values())
+            choose_option(where.rstrip(": ") or "options", str(name), names.values())
         labels = {field: f"{where}{name}" for field, name in names.items()} | {WHERE: where}
         return cls.model_validate(dict(given), context=labels)
 
@@ -236,10 +237,10 @@ class NetworkSpec(Checked):
         "are dropped",
         flags="--pfc",
     )
-    scheduler: kinds.Scheduler = option(
+    discipline: kinds.Discipline = option(
         "strict",
         "Discipline of each port's 8 queues: strict, wrr or drr; weights: drr:1,1,1,1,2,2,4,4",
-        flags="--scheduler",
+        flags="--discipline",
     )
     program: Annotated[str, ValueReader(_program)] = option(
         "forward",
@@ -358,7 +359,7 @@ class NetworkSpec(Checked):
             if self.switch != SWITCHES[0]:
                 raise ConfigError(f"switch: needs net={MININET}, got {self.switch!r}")
         else:
-            check_discipline(self.switch, self.scheduler, where)
+            check_discipline(self.switch, self.discipline, where)
             check_pausing(self.switch, self.pfc, where, captured=self.pcap)
             check_live({name: getattr(self, name) for name in type(self).model_fields}, where)
         return self

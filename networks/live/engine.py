@@ -28,7 +28,7 @@ from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import NetworkState, make_network, number_agents, open_network
 from ringleaf.packets import HEAD_BYTES, free_packet, read_packet, write_packet
-from ringleaf.switches.engine.schedulers import make_port_queues
+from ringleaf.switches.engine.disciplines import make_port_queues
 from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_S
 
@@ -50,7 +50,7 @@ class LinkEnd:
     delay_ps: int = 0
     loss: float = 0.0  # probability, per packet
     queue_bytes: int = 4 << 20  # switches only, like the following
-    scheduler: str = "strict"  # of the port's queues, as `switches/engine/schedulers.py` reads it
+    discipline: str = "strict"  # of the port's queues, as `switches/engine/disciplines.py` reads it
     pfc: str = ""  # priority flow control, as `parse_pausing` reads it; of hosts, too
 
 
@@ -107,7 +107,7 @@ class Engine:
         self._sockets = Sockets([line.interface for line in lines], bypass=bypass)
         self.live = v.make_live(self.store, len(lines))
         queues = [
-            0 if node.is_host else make_port_queues(self.store, line.queue_bytes, line.scheduler)
+            0 if node.is_host else make_port_queues(self.store, line.queue_bytes, line.discipline)
             for node in nodes
             for line in node.lines
         ]

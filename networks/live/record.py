@@ -29,8 +29,8 @@ from ringleaf.networks.traces.writer import TraceWriter, check_folder
 from ringleaf.networks.virtual.capture import CaptureBuffer
 from ringleaf.networks.virtual.state import Rows
 from ringleaf.packets import HEAD_BYTES
+from ringleaf.switches.engine.disciplines import free_all
 from ringleaf.switches.engine.queues import CREDIT, DEFICITS, TURN
-from ringleaf.switches.engine.schedulers import free_all
 from ringleaf.switches.server.pipeline import InstalledProgram
 from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_NS
@@ -223,7 +223,7 @@ class LiveRecorder:
                 p4info=None,
                 writes=_write_entries(folder, take.writes, _first_ps(mine, take.until_ps)),
                 ports=tuple(
-                    Port(line.rate_bps, line.queue_bytes, line.scheduler) for line in take.lines
+                    Port(line.rate_bps, line.queue_bytes, line.discipline) for line in take.lines
                 ),
                 seed=self._seed,
                 until_ps=take.until_ps,

@@ -44,8 +44,8 @@ class LiveSettings:
         loss: Probability that a packet is lost on a link without one of its own; hosts apply it to
             their own packets.
         queue_bytes: Queue size of each switch port; likewise.
-        scheduler: Scheduler of each switch port's queues, in the form that
-            `switches/engine/schedulers.py` reads.
+        discipline: Discipline of each switch port's queues, in the form that
+            `switches/engine/disciplines.py` reads.
         pfc: Priority flow control; queues then have no size of their own. Embedded switches only.
         mtu_bytes: MTU of all interfaces, as IP counts: without the Ethernet header.
         seed: Seed of the switches' losses and random numbers.
@@ -59,7 +59,7 @@ class LiveSettings:
     scale: int = SCALE
     loss: float = 0.0
     queue_bytes: int = 4 << 20
-    scheduler: str = "strict"
+    discipline: str = "strict"
     pfc: Pausing | None = None
     mtu_bytes: int = MTU_BYTES
     seed: int = 1
@@ -69,7 +69,7 @@ class LiveSettings:
 
     def __post_init__(self) -> None:
         choose("mininet", "switch", self.switch, SWITCHES)
-        check_discipline(self.switch, self.scheduler, "mininet: ")
+        check_discipline(self.switch, self.discipline, "mininet: ")
         check_pausing(self.switch, self.pfc, "mininet: ")
         if not 1 <= self.cpu_port <= CPU_PORT:
             raise ConfigError(f"CPU port: must be in [1, {CPU_PORT}], got {self.cpu_port}")
@@ -274,7 +274,7 @@ class MininetFabric:
             scale=settings.scale,
             loss=settings.loss,
             queue_bytes=settings.queue_bytes,
-            scheduler=settings.scheduler,
+            discipline=settings.discipline,
             pfc=str(settings.pfc or ""),
             mtu_bytes=settings.mtu_bytes,
             program=program,

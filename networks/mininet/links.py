@@ -26,8 +26,8 @@ class VethInterface(Intf):
         delay_ps: Delay of packets that a switch sends.
         loss: Probability, per packet that a switch sends.
         queue_bytes: Queue size of a switch's port.
-        scheduler: Scheduler of a switch's port, in the form that
-            `switches/engine/schedulers.py` reads.
+        discipline: Discipline of a switch's port, in the form that
+            `switches/engine/disciplines.py` reads.
         pfc: Priority flow control of a switch's port, as `parse_pausing` reads it; "": none.
     """
 
@@ -35,7 +35,7 @@ class VethInterface(Intf):
     delay_ps = 0
     loss = 0.0
     queue_bytes = 4 << 20
-    scheduler = "strict"
+    discipline = "strict"
     pfc = ""
 
     def config(
@@ -45,7 +45,7 @@ class VethInterface(Intf):
         delay_ps: int | None = None,
         loss: float | None = None,
         queue_bytes: int | None = None,
-        scheduler: str | None = None,
+        discipline: str | None = None,
         pfc: str | None = None,
         **params: Any,
     ) -> dict[str, Any]:
@@ -54,7 +54,7 @@ class VethInterface(Intf):
         self.delay_ps = self.delay_ps if delay_ps is None else delay_ps
         self.loss = self.loss if loss is None else loss
         self.queue_bytes = self.queue_bytes if queue_bytes is None else queue_bytes
-        self.scheduler = self.scheduler if scheduler is None else scheduler
+        self.discipline = self.discipline if discipline is None else discipline
         self.pfc = self.pfc if pfc is None else pfc
         ip = params.get("ip")
         run(self.node, " && ".join(_setup(self.name, mtu_bytes, ip)))

@@ -279,7 +279,7 @@ def _check_settings(settings: LiveSettings, options: NetworkOptions) -> None:
     Raises:
         ConfigError: If one of them differs.
     """
-    for name in ("scheduler", "queue_bytes", "loss", "pfc"):
+    for name in ("discipline", "queue_bytes", "loss", "pfc"):
         made, wanted = getattr(settings, name), getattr(options, name)
         if wanted != made:
             raise ConfigError(

@@ -248,7 +248,7 @@ def _line(end: Any) -> LinkEnd:
         kind.delay_ps,
         kind.loss,
         kind.queue_bytes,
-        kind.scheduler,
+        kind.discipline,
         kind.pfc,
     )
 

@@ -64,8 +64,8 @@ class GraphTopo(Topo):
         scale: Divisor of links' rates.
         loss: Loss probability of each switch port, per packet, where a link has none of its own.
         queue_bytes: Queue size of each switch port; likewise.
-        scheduler: Scheduler of each switch port, in the form that
-            `switches/engine/schedulers.py` reads.
+        discipline: Discipline of each switch port, in the form that
+            `switches/engine/disciplines.py` reads.
         pfc: Priority flow control of each switch port, as `parse_pausing` reads it; "": none.
         mtu_bytes: MTU of all interfaces.
         program: Program of all switches, or of each by name, as BMv2 JSON.
@@ -82,7 +82,7 @@ class GraphTopo(Topo):
         scale: int = 1,
         loss: float = 0.0,
         queue_bytes: int = 4 << 20,
-        scheduler: str = "strict",
+        discipline: str = "strict",
         pfc: str = "",
         mtu_bytes: int = MTU_BYTES,
         program: Programs | None = None,
@@ -108,7 +108,7 @@ class GraphTopo(Topo):
                     "delay_ps": sent.delay_ps,
                     "loss": sent.loss_or(loss),
                     "queue_bytes": sent.queue_bytes_or(queue_bytes),
-                    "scheduler": scheduler,
+                    "discipline": discipline,
                     "pfc": pfc,
                     "mtu_bytes": mtu_bytes,
                 }

@@ -20,7 +20,7 @@ from ringleaf.networks.virtual.capture import CaptureBuffer
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import make_network, open_network
 from ringleaf.packets import make_pool
-from ringleaf.switches.engine.schedulers import make_port_queues
+from ringleaf.switches.engine.disciplines import make_port_queues
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 
@@ -79,7 +79,7 @@ class Replayer:
         """Lay out a port of the switch, and one of its peer, for each port of the trace."""
         store, specs = self._store, self._trace.manifest.ports
         count = len(specs)
-        queues = [make_port_queues(store, spec.queue_bytes, spec.scheduler) for spec in specs]
+        queues = [make_port_queues(store, spec.queue_bytes, spec.discipline) for spec in specs]
         at = make_network(
             store,
             ports=2 * count,

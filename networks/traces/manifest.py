@@ -9,7 +9,7 @@
     entries: entries.txtpb          # p4.v1.WriteRequest as text, written before the first packet
     later: [{at: 10us, entries: more.txtpb}]      # written at a time, after all packets before it
     ports: {1: {rate: 100G, queue: 4MiB}}         # or a number of ports, all with that; besides,
-                                    # `scheduler: wrr` (as SCHEDULER=), if not strict
+                                    # `discipline: wrr` (as DISCIPLINE=), if not strict
     delay: 400ns                    # from a packet's last bit until it is in a queue; else 0
     seed: 1                         # of the program's random numbers
     origin_ns: 0                    # stamp of time 0; else that of the first packet received
@@ -35,7 +35,7 @@ from typing import Any
 
 import yaml
 
-from ringleaf.disciplines import parse_scheduler
+from ringleaf.disciplines import parse_discipline
 from ringleaf.errors import ConfigError, choose
 from ringleaf.networks.traces.find import MANIFEST
 from ringleaf.shipped import P4INFO_SUFFIX, built_program, built_programs
@@ -50,7 +50,8 @@ ENTRIES = "entries.txtpb"
 ARRIVALS = "arrivals.npy"
 DEFAULT_RATE = "100G"
 DEFAULT_QUEUE = "4MiB"
-DEFAULT_SCHEDULER = "strict"
+DEFAULT_DISCIPLINE = "strict"
+OLDER = "scheduler"  # the discipline's name in traces that were recorded before 0.2.0
 MAX_PORTS = 510
 MAX_RATE_BPS = 10**15
 MAX_QUEUE_BYTES = 1 << 40
@@ -71,7 +72,7 @@ _COMPARE_KEYS = ("mask", "window", "ignore_order")
 class Port:
     rate_bps: int
     queue_bytes: int
-    scheduler: str = DEFAULT_SCHEDULER
+    discipline: str = DEFAULT_DISCIPLINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ def is_inside(folder: Path, name: str) -> bool:
 
 def _port_as_plain(port: Port) -> dict[str, Any]:
     row: dict[str, Any] = {"rate": port.rate_bps, "queue": port.queue_bytes}
-    return row if port.scheduler == DEFAULT_SCHEDULER else {**row, "scheduler": port.scheduler}
+    return row if port.discipline == DEFAULT_DISCIPLINE else {**row, "discipline": port.discipline}
 
 
 def write_manifest(manifest: Manifest) -> None:
@@ -316,15 +317,15 @@ class _Reader:
         where = f"ports: {number}"
         row = _mapping(f"{self._path}: {where}", value)
         for key in row:
-            choose(f"{self._path}: {where}", "key", key, ("rate", "queue", "scheduler"))
+            choose(f"{self._path}: {where}", "key", key, ("rate", "queue", "discipline", OLDER))
         rate = row.get("rate", DEFAULT_RATE)
         queue = row.get("queue", DEFAULT_QUEUE)
-        scheduler = str(row.get("scheduler", DEFAULT_SCHEDULER))
-        parse_scheduler(scheduler, f"{self._path}: {where}: scheduler")
+        discipline = str(row.get("discipline", row.get(OLDER, DEFAULT_DISCIPLINE)))
+        parse_discipline(discipline, f"{self._path}: {where}: discipline")
         return Port(
             self._parse(parse_rate, rate, f"{where}: rate", MAX_RATE_BPS),
             self._parse(parse_size, queue, f"{where}: queue", MAX_QUEUE_BYTES),
-            scheduler,
+            discipline,
         )
 
     def _parse(self, parse: Callable[[str, str], int], value: object, where: str, most: int) -> int:

@@ -23,6 +23,7 @@ from ringleaf.packets import (
     free_packet,
     row_of,
 )
+from ringleaf.switches.engine.disciplines import pop
 from ringleaf.switches.engine.layout import (
     AGAIN_PORT,
     CLONE,
@@ -40,7 +41,6 @@ from ringleaf.switches.engine.layout import (
 )
 from ringleaf.switches.engine.queues import LENGTHS, PACKETS, push
 from ringleaf.switches.engine.replication import may_pass, replicate
-from ringleaf.switches.engine.schedulers import pop
 from ringleaf.units import PS_PER_US
 from ringleaf.views import window
 

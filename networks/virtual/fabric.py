@@ -15,7 +15,7 @@ from ringleaf.hosts.agent import HostAgent, HostProtocol
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.drops import watch_drops
 from ringleaf.networks.virtual.state import NetworkState, make_network, open_network, watch_queues
-from ringleaf.switches.engine.schedulers import make_port_queues
+from ringleaf.switches.engine.disciplines import make_port_queues
 from ringleaf.switches.switch import Switch
 from ringleaf.topologies.delays import host_delay_ps, node_delay_ps, switch_delay_ps
 from ringleaf.topologies.graph import hosts, link, neighbors, switches
@@ -59,7 +59,7 @@ def lay_out(
     """
     wires = [link(graph, place.node, place.peer) for place in ports]
     queues = [
-        make_port_queues(store, wire.queue_bytes_or(options.queue_bytes), options.scheduler)
+        make_port_queues(store, wire.queue_bytes_or(options.queue_bytes), options.discipline)
         if place.node in by_name
         else 0
         for place, wire in zip(ports, wires, strict=True)

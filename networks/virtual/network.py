@@ -43,7 +43,7 @@ from ringleaf.networks.virtual.state import number_agents, open_network
 from ringleaf.networks.virtual.switch_set import SwitchSet
 from ringleaf.networks.virtual.watch import PacketWatch, Sight
 from ringleaf.packets import POOL_SIZE, free_packets, make_pool
-from ringleaf.switches.engine.schedulers import free_all
+from ringleaf.switches.engine.disciplines import free_all
 from ringleaf.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.topologies.addresses import ipv4
 from ringleaf.topologies.graph import hosts, link, switches

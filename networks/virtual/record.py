@@ -20,8 +20,8 @@ from ringleaf.networks.traces.program import write_program
 from ringleaf.networks.traces.writer import TraceWriter
 from ringleaf.networks.virtual.fabric import PortPlace
 from ringleaf.networks.virtual.state import Rows, open_network
+from ringleaf.switches.engine.disciplines import discipline_of
 from ringleaf.switches.engine.queues import CAPACITY_BYTES
-from ringleaf.switches.engine.schedulers import scheduler_of
 from ringleaf.switches.p4runtime.derived import p4info_file
 from ringleaf.switches.p4runtime.table_rows import Item, entities_of
 from ringleaf.switches.program import Program
@@ -100,4 +100,4 @@ class TraceRecorder:
         queues = int(ports[index, s.QUEUES_AT])
         words = self._store.arena.words
         capacity = int(words[queues + CAPACITY_BYTES])
-        return Port(int(ports[index, s.RATE_BPS]), capacity, scheduler_of(words, queues))
+        return Port(int(ports[index, s.RATE_BPS]), capacity, discipline_of(words, queues))

@@ -1,6 +1,6 @@
 """A switch port's queues: eight classes with one capacity in bytes.
 
-`schedulers.py` decides which of them is served next. The port drains them at its line rate, so
+`disciplines.py` decides which of them is served next. The port drains them at its line rate, so
 classes contend and depths mean something (BMv2 paces each priority queue apart, in packets per
 second). Class 7 is the most urgent, as in BMv2 with eight priority queues.
 """
@@ -17,7 +17,7 @@ PACKETS = 1
 CAPACITY_BYTES = 2
 DROPPED = 3  # packets that found no room
 PEAK_BYTES = 4
-SCHEDULER = 5  # code of `schedulers.py`, which has the next two, WEIGHTS and DEFICITS for itself
+DISCIPLINE = 5  # code of `disciplines.py`, which has the next two, WEIGHTS and DEFICITS for itself
 TURN = 6
 CREDIT = 7
 HEADS = 8  # per class: first packet
@@ -28,7 +28,7 @@ CLASS_PEAKS = 40  # per class: most bytes
 WEIGHTS = 48  # per class
 DEFICITS = 56  # per class
 CHOOSER = 64  # address of the handler that chooses, and its number in `DISCIPLINES`, if the
-NUMBER = 65  # scheduler is of another package
+NUMBER = 65  # discipline is of another package
 TRIMMED = 66  # packets that were cut, as they found no room
 QUEUE_WORDS = 67
 

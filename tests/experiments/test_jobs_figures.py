@@ -21,7 +21,8 @@ def make_case(combination: Combination) -> JobsCase:
     jobs, bins = combination.count, 40
     rows = [
         JobRow(
-            jobs, combination.algo, combination.order, combination.entries, job, "resnet50", 3, 3,
+            jobs, combination.algo, combination.scheduler, combination.entries, job, "resnet50",
+            3, 3,
             job * 10**9, 10**8, 10**8, 10**7, 10**6, 1000, 0, 0, 0, 0, 50.0, 20.0, 0, 0.0, 1.0, 10,
         )
         for job in range(1, jobs + 1)
@@ -34,11 +35,13 @@ def make_case(combination: Combination) -> JobsCase:
     )  # fmt: skip
 
 
-def cases_of(count: int, algos: list[str], orders: list[str], entries: list[int]) -> list[JobsCase]:
+def cases_of(
+    count: int, algos: list[str], schedulers: list[str], entries: list[int]
+) -> list[JobsCase]:
     return [
-        make_case(Combination(count, algo, order, entry))
+        make_case(Combination(count, algo, scheduler, entry))
         for algo in algos
-        for order in orders
+        for scheduler in schedulers
         for entry in entries
     ]
 

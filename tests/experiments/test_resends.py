@@ -67,7 +67,7 @@ jobs:
   - {model: vgg16, ranks: 3, iterations: 1}
 counts: [2, 4]
 algo: [atp]
-order: [fifo, jpas]
+scheduler: [fifo, jpas]
 servers: 1
 size: 0.001
 compute: 0
@@ -95,7 +95,7 @@ def test_the_status_tells_of_jobs_waste(
     """A job's row with 599,999 hops is of fewer than 100,000 packets for sure."""
 
     class Row:
-        algo, order, jct_ps, packet_hops = "atp", "fifo", 1, 599_999
+        algo, scheduler, jct_ps, packet_hops = "atp", "fifo", 1, 599_999
 
     row = Row()
     vars(row).update(retransmissions=resends, drops=drops)

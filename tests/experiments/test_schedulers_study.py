@@ -28,7 +28,7 @@ FAST = MeasuredScheduler("small", "spread", "p3", ("a", "b"), (2.0, 2.0), 0)
 SPEC = """\
 topo: leafspine,leaves=2,spines=1,hosts=1
 jobs: [{model: {model}, ranks: 2, iterations: 4}]
-order: [fifo, p3]
+scheduler: [fifo, p3]
 servers: 0
 """
 MODEL = """\
@@ -39,7 +39,7 @@ layers: [{elements: 2000, forward: 2us, backward: 4us}]
 
 def test_ratios_are_each_jobs_over_fifos() -> None:
     assert ratios([FIFO, FAST])["spread", "p3"] == (0.5, 1.0)
-    with pytest.raises(ConfigError, match="study: order must have 'fifo', got 'p3' without it"):
+    with pytest.raises(ConfigError, match="study: scheduler must have 'fifo', got 'p3' without it"):
         ratios([FAST])
 
 
@@ -74,7 +74,7 @@ def test_a_small_study_measures_iterations_from_the_second_on(tmp_path: Path) ->
 
     found = list(measure(spec))
 
-    assert [each.order for each in found] == ["fifo", "p3"]
+    assert [each.scheduler for each in found] == ["fifo", "p3"]
     assert all(0.00664 < each.mean_ms < 0.1 and not each.wrong for each in found)
     assert len(list(table(found))) == 5
 
@@ -90,7 +90,7 @@ def test_a_study_needs_iterations(tmp_path: Path) -> None:
 
 def test_the_spec_has_every_scheduler_and_claims_are_about_them() -> None:
     cases = [case for spec in SPECS for case in read_cases(spec)]
-    assert set(cases[0]["order"].split(",")) == set(SCHEDULERS)
+    assert set(cases[0]["scheduler"].split(",")) == set(SCHEDULERS)
     assert {case["placement"] for case in cases[:2]} == {"spread", "packed"}
     assert {name for claim in CLAIMS for name in (claim.faster, claim.slower)} <= set(SCHEDULERS)
 

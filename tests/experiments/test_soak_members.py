@@ -62,11 +62,11 @@ FAMILIES: dict[str, Callable[[], tuple[Set[str], Collection[str]]]] = {
     "compress": lambda: (values("compress"), COMPRESSORS),
     "cc": lambda: (values("cc"), set(CONTROLLERS) - {"fixed"}),
     "ina_cc": lambda: (values("ina_cc"), WINDOWS),
-    "scheduler": lambda: (values("scheduler"), set(disciplines()) - {"strict"}),
+    "discipline": lambda: (values("discipline"), set(disciplines()) - {"strict"}),
     "topo": lambda: (values("topo"), TOPOLOGIES),
     "jobs' systems": lambda: ({name for case in job_cases() for name in systems_of(case)}, SYSTEMS),
-    "jobs' order": lambda: (
-        {each.order for case in job_cases() for each in case.rounds},
+    "jobs' scheduler": lambda: (
+        {each.scheduler for case in job_cases() for each in case.rounds},
         SCHEDULERS,
     ),
     "jobs' memory": lambda: ({case.memory for case in job_cases()}, ALLOCATORS),

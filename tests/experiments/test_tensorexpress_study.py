@@ -33,8 +33,8 @@ HERE = Condition(2, "small", 4, 20_000_000_000)
 FASTER = Condition(2, "small", 4, 40_000_000_000)
 
 
-def measured(at: Condition, order: str, *times_ms: float) -> MeasuredCondition:
-    return MeasuredCondition(at, order, dict(zip(MEASURES, times_ms, strict=True)), 0)
+def measured(at: Condition, scheduler: str, *times_ms: float) -> MeasuredCondition:
+    return MeasuredCondition(at, scheduler, dict(zip(MEASURES, times_ms, strict=True)), 0)
 
 
 FOUND = [
@@ -49,7 +49,7 @@ FOUND = [
 def test_the_spec_has_what_its_abstract_says_and_one_condition_at_a_time() -> None:
     cases = [resolve_jobs(case) for case in read_cases(SPEC)]
     for case in cases:
-        assert set(case.orders) >= {*BASES, "p3", OURS}
+        assert set(case.schedulers) >= {*BASES, "p3", OURS}
         assert (case.algos, case.program) == (("ps",), "tensorexpress")  # servers, and P4 switches
         assert case.placement == "spread"  # so that jobs meet in the network
     assert len({case.rate_bps for case in cases}) >= 5
@@ -68,7 +68,7 @@ jobs:
   - {model: MODEL, ranks: 2, iterations: 4}
   - {model: MODEL, ranks: 2, iterations: 4}
 algo: ps
-order: [fifo, tensorexpress]
+scheduler: [fifo, tensorexpress]
 servers: 1
 """
 LAYERS, ELEMENTS, FORWARD_US, BACKWARD_US = 6, 25_000, 120, 60
@@ -120,7 +120,7 @@ def test_factors_are_over_tensorexpress_and_none_where_little_is_blocked() -> No
     assert over[HERE]["fifo"] == {"iteration": 2, "blocked": 2.5, "latency": 4, "front": 20}
     assert over[FASTER]["fifo"]["blocked"] is None
     with pytest.raises(
-        ConfigError, match="study: order must have 'tensorexpress', got 'fifo' without it"
+        ConfigError, match="study: scheduler must have 'tensorexpress', got 'fifo' without it"
     ):
         ratios(FOUND[:2])
 
@@ -142,7 +142,7 @@ def test_verdicts_count_the_conditions_that_reach_the_published_factor() -> None
 
 def test_the_figure_has_a_panel_for_each_base_and_one_for_other_conditions() -> None:
     one = Condition(1, "small", 4, HERE.rate_bps, "mtu=256")
-    more = [measured(one, order, 2.0, 1.0, 1.0, 1.0) for order in (*BASES, OURS)]
+    more = [measured(one, scheduler, 2.0, 1.0, 1.0, 1.0) for scheduler in (*BASES, OURS)]
     found = [*FOUND[:3], *more]
     with matplotlib_style():
         figure = draw(found)

@@ -41,7 +41,7 @@ GIVEN = [name for name in CASES if name in {each.name for each in fields(Network
 
 LIVE = {
     "pfc",
-    *("mtu", "window", "ecmp", "queue_bytes", "scheduler", "congestion", "ecn", "loss", "system"),
+    *("mtu", "window", "ecmp", "queue_bytes", "discipline", "congestion", "ecn", "loss", "system"),
     *("lanes", "slots", "switch_entries", "program", "programs", "assigned", "ina_congestion"),
     *("allocator", "trees", "servers", "capture", "record", "ahead_bytes"),
 }
@@ -107,7 +107,7 @@ def test_values_that_ask_for_nothing_pass() -> None:
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ({"scheduler": "drr"}, "scheduler must be the testbed's, 'strict', got 'drr'"),
+        ({"discipline": "drr"}, "discipline must be the testbed's, 'strict', got 'drr'"),
         ({"queue_bytes": 65536}, "queue_bytes must be the testbed's, 4194304, got 65536"),
         ({"loss": 0.01}, "loss must be the testbed's, 0.0, got 0.01"),
         ({"pfc": Pausing(64, 48)}, "pfc must be the testbed's, None, got Pausing.*"),
@@ -121,12 +121,12 @@ def test_options_that_a_testbed_was_made_without_are_refused(
 
 
 def test_bmv2_has_strict_priority_only() -> None:
-    message = "scheduler: BMv2's ports have strict priority only, got 'drr'; take switch=embedded"
+    message = "discipline: BMv2's ports have strict priority only, got 'drr'; take switch=embedded"
     with pytest.raises(ConfigError, match=message):
-        LiveSettings(switch="bmv2", scheduler="drr")
+        LiveSettings(switch="bmv2", discipline="drr")
     with pytest.raises(ConfigError, match=message):
-        resolve({"net": "mininet", "switch": "bmv2", "scheduler": "drr"})
-    assert LiveSettings(scheduler="drr").scheduler == "drr"
+        resolve({"net": "mininet", "switch": "bmv2", "discipline": "drr"})
+    assert LiveSettings(discipline="drr").discipline == "drr"
 
 
 def test_bmv2_has_no_pauses() -> None:

@@ -63,6 +63,7 @@ from ringleaf.packets import (
     write_packet,
 )
 from ringleaf.switches.engine import layout
+from ringleaf.switches.engine.disciplines import make_port_queues
 from ringleaf.switches.engine.queues import (
     BYTES,
     CAPACITY_BYTES,
@@ -72,7 +73,6 @@ from ringleaf.switches.engine.queues import (
     make_queues,
     push,
 )
-from ringleaf.switches.engine.schedulers import make_port_queues
 from ringleaf.units import FOREVER_PS
 
 GBPS = 10**9

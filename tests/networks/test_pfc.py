@@ -82,7 +82,7 @@ def most_held(network: VirtualNetwork, pausing: Pausing) -> None:
     xoff=st.integers(1, 60_000),
     xon=st.floats(0.01, 1),
     options=st.sampled_from(
-        ({}, {"mtu": 256}, {"scheduler": "drr"}, {"scheduler": "wrr"}, {"congestion": "dcqcn"})
+        ({}, {"mtu": 256}, {"discipline": "drr"}, {"discipline": "wrr"}, {"congestion": "dcqcn"})
     ),
 )
 def test_nothing_is_lost_and_nobody_has_more_than_headroom(
@@ -114,12 +114,12 @@ def test_switches_that_add_lose_nothing_either(algorithm: str, xoff: int) -> Non
     most_held(network, pausing)
 
 
-@pytest.mark.parametrize("scheduler", ["strict", "drr"])
-def test_thresholds_that_are_never_reached_change_nothing(scheduler: str) -> None:
+@pytest.mark.parametrize("discipline", ["strict", "drr"])
+def test_thresholds_that_are_never_reached_change_nothing(discipline: str) -> None:
     graph = build("leafspine,leaves=2,spines=2,hosts=3")
     found = []
     for pfc in (None, LARGE):
-        options = NetworkOptions(pfc=pfc, queue_bytes=1 << 30, scheduler=scheduler)
+        options = NetworkOptions(pfc=pfc, queue_bytes=1 << 30, discipline=discipline)
         result, _ = run(VirtualNetwork(graph, options), incast(6), 30_000)
         found.append(replace(result, wall_s=0, drop_counts=[]))
     one, other = found

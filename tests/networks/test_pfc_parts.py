@@ -35,8 +35,8 @@ from ringleaf.networks.virtual.pfc.queues import eligible, pop_eligible
 from ringleaf.networks.virtual.pfc.tables import headroom_bytes, pause_rows, read_pauses
 from ringleaf.packets import make_pool, write_packet
 from ringleaf.pausing import Pausing
+from ringleaf.switches.engine.disciplines import make_port_queues
 from ringleaf.switches.engine.queues import LENGTHS, push
-from ringleaf.switches.engine.schedulers import make_port_queues
 from ringleaf.tensors import INT32
 from ringleaf.topologies.registry import build
 
@@ -80,16 +80,16 @@ def test_headroom_is_two_frames_a_pause_and_what_is_on_the_way() -> None:
 
 
 @given(
-    scheduler=st.sampled_from(("strict", "wrr", "drr")),
+    discipline=st.sampled_from(("strict", "wrr", "drr")),
     levels=st.lists(st.integers(0, 7), min_size=1, max_size=40),
     paused=st.integers(0, 255),
 )
 def test_paused_classes_stay_and_all_others_go(
-    scheduler: str, levels: list[int], paused: int
+    discipline: str, levels: list[int], paused: int
 ) -> None:
     store = make_store()
     arena = store.arena
-    queues = make_port_queues(store, 1 << 20, scheduler)
+    queues = make_port_queues(store, 1 << 20, discipline)
     mine = store.allocate("words", ROW_WORDS)
     arena = store.arena
     level_of = {}

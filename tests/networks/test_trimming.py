@@ -49,7 +49,9 @@ def run(elements: int, schedule: Schedule | None = None, **options: Any) -> tupl
     queue=st.integers(5_000, 150_000),
     room=st.integers(1, 20_000),
     congestion=st.sampled_from(("dctcp", "nscc", "hpcc", "swift", "dcqcn")),
-    more=st.sampled_from(({}, {"mtu": 1024}, {"loss": 0.02}, {"ecmp": True}, {"scheduler": "drr"})),
+    more=st.sampled_from(
+        ({}, {"mtu": 1024}, {"loss": 0.02}, {"ecmp": True}, {"discipline": "drr"})
+    ),
 )
 def test_sums_are_exact_whatever_is_cut(
     elements: int, queue: int, room: int, congestion: str, more: dict[str, Any]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from test_schedulers import Port
+from test_disciplines import Port
 
 
-def served(scheduler: str, packets: list[tuple[int, int]]) -> list[int]:
+def served(discipline: str, packets: list[tuple[int, int]]) -> list[int]:
     """Return the classes in the order in which they are served."""
-    port = Port(scheduler)
+    port = Port(discipline)
     for level, size in packets:
         port.push(level, size)
     return [port.known[port.pop()][0] for _ in packets]

@@ -51,7 +51,7 @@ def told_of_live(row: JobRow) -> str:
     late, most = ((each or 0) / PS_PER_MS for each in (row.late_ps, row.most_late_ps))
     busy = f"; {row.limit} had no processor time left" if row.limit else ""
     return (
-        f"{row.jobs} jobs by {row.algo}, {row.order}: hosts began {late:.2f} ms after the "
+        f"{row.jobs} jobs by {row.algo}, {row.scheduler}: hosts began {late:.2f} ms after the "
         f"coordinator's decisions on average, {most:.2f} ms at most{busy}"
     )
 

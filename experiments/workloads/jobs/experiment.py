@@ -113,30 +113,30 @@ class JobsExperiment(Experiment[JobsSpec]):
         self.paces = read_paces()
         self._links: dict[int, str] = {}  # by number of jobs: the link that all cases show
         check_room(spec, len(hosts(self.graph)))
-        self._check_orders()
+        self._check_schedulers()
         self.combinations = [
             Combination(*each)
-            for each in product(spec.counts, spec.algos, spec.orders, spec.entries or (None,))
+            for each in product(spec.counts, spec.algos, spec.schedulers, spec.entries or (None,))
         ]
 
-    def _check_orders(self) -> None:
+    def _check_schedulers(self) -> None:
         """Refuse schedulers that would do nothing of their own with these options."""
         from ringleaf.hosts.congestion.registry import find_controller
         from ringleaf.networks.endpoints.halves import halves
 
         spec = self.spec
-        for order in spec.orders:
-            found = SCHEDULERS[order]
+        for scheduler in spec.schedulers:
+            found = SCHEDULERS[scheduler]
             if isinstance(found, WantsGain) and not find_controller(spec.cc).has_gain:
                 raise ConfigError(
-                    f"jobs: order {order} needs a congestion controller whose window grows by a "
-                    f"factor, got cc {spec.cc!r}; use dctcp or dcqcn"
+                    f"jobs: scheduler {scheduler} needs a congestion controller whose window grows "
+                    f"by a factor, got cc {spec.cc!r}; use dctcp or dcqcn"
                 )
             for algo in self._algos if isinstance(found, Compresses) else ():
                 if ALGORITHMS[algo].in_network:
                     raise ConfigError(
-                        f"jobs: order {order} needs an algorithm by which hosts add, got algo "
-                        f"{algo!r}; use ring or ssar-split"
+                        f"jobs: scheduler {scheduler} needs an algorithm by which hosts add, got "
+                        f"algo {algo!r}; use ring or ssar-split"
                     )
             for algo in spec.algos if isinstance(found, Splits) else ():
                 ranks = max(job.ranks for job in spec.jobs)
@@ -144,8 +144,8 @@ class JobsExperiment(Experiment[JobsSpec]):
                 network = self._cabling(tuple(self.places(len(spec.jobs))[number][0]))
                 if ranks > 1 and halves(self._schedule(algo, ranks, network, ranks)) is None:
                     raise ConfigError(
-                        f"jobs: order {order} needs an algorithm that adds up before it copies, "
-                        f"got algo {algo!r}; use ring or halvingdoubling"
+                        f"jobs: scheduler {scheduler} needs an algorithm that adds up before it "
+                        f"copies, got algo {algo!r}; use ring or halvingdoubling"
                     )
 
     @property
@@ -256,15 +256,15 @@ class JobsExperiment(Experiment[JobsSpec]):
 
     def places_of(self, combination: Combination) -> list[Place]:
         """Return each job's place, as the scheduler decides if it does."""
-        given, order = self.places(combination.count), SCHEDULERS[combination.order]
-        if not isinstance(order, Places):
+        given, scheduler = self.places(combination.count), SCHEDULERS[combination.scheduler]
+        if not isinstance(scheduler, Places):
             return [Place((*ranks, *servers)) for ranks, servers in given]
         candidates = [
             self._candidate(job, job.algo or combination.algo, *place)
             for job, place in zip(self.spec.jobs, given, strict=False)
         ]
         names = hosts(self.graph)
-        return order.places(candidates, {name: attachment(self.graph, name) for name in names})
+        return scheduler.places(candidates, {name: attachment(self.graph, name) for name in names})
 
     def _candidate(
         self, job: JobSpec, algo: str, ranks: list[str], servers: list[str]
@@ -301,14 +301,14 @@ class JobsExperiment(Experiment[JobsSpec]):
             systems=systems,
             lanes=spec.lanes,
             check=spec.check,
-            compress=_compressor(SCHEDULERS[combination.order]),
+            compress=_compressor(SCHEDULERS[combination.scheduler]),
         )
         options = self._options(combination, capture)
         play = Play(
             predicting(options) if is_prediction else options,
             self._groups(systems, places),
             partial(self._assign, combination, places),
-            SCHEDULERS[combination.order],
+            SCHEDULERS[combination.scheduler],
             ledger,
             partial(_tell, shown),
             _ignore,
@@ -328,11 +328,11 @@ class JobsExperiment(Experiment[JobsSpec]):
         """Return the jobs of a combination for a network's hosts."""
         from ringleaf.networks.endpoints.credit import partition_bytes
 
-        order, aggregators = SCHEDULERS[combination.order], endpoints.aggregators
+        scheduler, aggregators = SCHEDULERS[combination.scheduler], endpoints.aggregators
         return [
             self._assignment(
-                *(job.algo or combination.algo, job, order),
-                partition_bytes(aggregators.get(number), order),
+                *(job.algo or combination.algo, job, scheduler),
+                partition_bytes(aggregators.get(number), scheduler),
                 self._cabling(place.hosts[: job.ranks]),
                 place.turn,
                 Jitter(self.spec.jitter, job.ranks, Random(f"{self.spec.seed}:{number}")),
@@ -373,7 +373,7 @@ class JobsExperiment(Experiment[JobsSpec]):
         self,
         algo: str,
         job: JobSpec,
-        order: Scheduler,
+        scheduler: Scheduler,
         most_bytes: int | None,
         network: Cabling,
         turn: int,
@@ -382,13 +382,13 @@ class JobsExperiment(Experiment[JobsSpec]):
         from ringleaf.networks.endpoints.assignment import JobAssignment
 
         model, foretold = job.model, self._foretold(algo, job.ranks, network)
-        if isinstance(order, Compresses):
+        if isinstance(scheduler, Compresses):
             foretold = _gathering(foretold, job.ranks)
-        if isinstance(order, Cuts):
-            pieces = order.cut(model, foretold)
+        if isinstance(scheduler, Cuts):
+            pieces = scheduler.cut(model, foretold)
         else:
             pieces = cut(model, fuse_bytes=self.spec.fuse_bytes, partition_bytes=most_bytes)
-        steps = order.steps(model, foretold) if isinstance(order, OrdersSteps) else None
+        steps = scheduler.steps(model, foretold) if isinstance(scheduler, OrdersSteps) else None
         return JobAssignment(
             TrainingJob(
                 model,
@@ -398,7 +398,7 @@ class JobsExperiment(Experiment[JobsSpec]):
                 steps=steps,
                 jitter=jitter,
             ),
-            partial(self._coded_schedule, algo, job.ranks, network, order),
+            partial(self._coded_schedule, algo, job.ranks, network, scheduler),
             FLOAT32,
             weight=job.weight,
             endless=job.iterations is None,
@@ -428,13 +428,13 @@ class JobsExperiment(Experiment[JobsSpec]):
         return 0 if is_synthesised(algo) else self.spec.servers
 
     def _coded_schedule(
-        self, algo: str, ranks: int, network: Cabling, order: Scheduler, elements: int
+        self, algo: str, ranks: int, network: Cabling, scheduler: Scheduler, elements: int
     ) -> Schedule:
         """Return a schedule whose messages a codec writes, if the scheduler has compressed ones."""
         schedule = self._schedule(algo, ranks, network, elements)
-        if not isinstance(order, Compresses):
+        if not isinstance(scheduler, Compresses):
             return schedule
-        return coded(schedule, codec_of(parse_compressor(order.compress)))
+        return coded(schedule, codec_of(parse_compressor(scheduler.compress)))
 
     def _schedule(self, algo: str, ranks: int, network: Cabling, elements: int) -> Schedule:
         schedule = ALGORITHMS[algo].build(
@@ -475,9 +475,9 @@ def _system_of(algo: str) -> System | None:
     return SYSTEMS.get(algo) if ALGORITHMS[algo].in_network else None
 
 
-def _compressor(order: Scheduler) -> str:
+def _compressor(scheduler: Scheduler) -> str:
     """Return the compressor that a scheduler wants; "": none."""
-    return order.compress if isinstance(order, Compresses) else ""
+    return scheduler.compress if isinstance(scheduler, Compresses) else ""
 
 
 def _gathering(allreduce_ps: CollectivePs, ranks: int) -> CollectivePs:

@@ -123,7 +123,7 @@ def draw_timeline(case: JobsCase) -> Figure:
     columns = sheet.entries(SPAN_NAMES.values(), inches[0])
     figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     combination = case.combination
-    _write_title(figure, f"layers over time: {combination.algo}, {combination.order}")
+    _write_title(figure, f"layers over time: {combination.algo}, {combination.scheduler}")
     return figure
 
 
@@ -165,7 +165,7 @@ def draw_times(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], 
 
 
 def _series_of(case: JobsCase) -> tuple[str, str]:
-    return case.combination.algo, case.combination.order
+    return case.combination.algo, case.combination.scheduler
 
 
 def draw_over_memory(
@@ -176,7 +176,7 @@ def draw_over_memory(
 
     figure: Figure
     counts = _values(cases, lambda case: str(case.combination.count))
-    orders = _values(cases, lambda case: case.combination.order)
+    schedulers = _values(cases, lambda case: case.combination.scheduler)
     inches = sheet.size(7, 0.6 + 3.6 * len(counts))
     figure, panels = plt.subplots(
         len(counts), 1, figsize=inches, squeeze=False, layout="constrained"
@@ -185,7 +185,7 @@ def draw_over_memory(
         series: dict[tuple[str, ...], dict[float, float]] = {}
         for case in cases:
             if str(case.combination.count) == count:
-                name = _series_of(case) if len(orders) > 1 else _series_of(case)[:1]
+                name = _series_of(case) if len(schedulers) > 1 else _series_of(case)[:1]
                 mean = fmean(value(row) for row in case.rows) / PS_PER_MS
                 series.setdefault(name, {})[case.combination.entries or 0] = mean
         draw_lines(axes, series)
@@ -204,22 +204,22 @@ def draw_bars(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], i
     counts = _values(cases, lambda case: str(case.combination.count))
     reduction = _reductions(cases)
     algos = _values(cases, reduction)
-    orders = _values(cases, lambda case: case.combination.order)
+    schedulers = _values(cases, lambda case: case.combination.scheduler)
     across = sheet.across(min(len(counts), 2), 2.2, 1.2)
     down = -(-len(counts) // across)
-    tall = 0.5 + len(algos) * (0.15 + 0.14 * len(orders))
+    tall = 0.5 + len(algos) * (0.15 + 0.14 * len(schedulers))
     figure, panels = plt.subplots(
         down, across, figsize=sheet.size(1.6 + 3.8 * across, 1 + tall * down), sharex=True,
         sharey=True, squeeze=False, layout="constrained",
     )  # fmt: skip
-    thick = 0.84 / len(orders)
-    named = len(orders) <= len(COLORS)  # by a legend; else beside each bar
+    thick = 0.84 / len(schedulers)
+    named = len(schedulers) <= len(COLORS)  # by a legend; else beside each bar
     for axes, count in zip(panels.flat, counts, strict=False):
         for case in cases:
             if str(case.combination.count) != count:
                 continue
-            place = orders.index(case.combination.order)
-            y = algos.index(reduction(case)) + (place - (len(orders) - 1) / 2) * thick
+            place = schedulers.index(case.combination.scheduler)
+            y = algos.index(reduction(case)) + (place - (len(schedulers) - 1) / 2) * thick
             times = [value(row) / PS_PER_MS for row in case.rows]
             color = COLORS[place] if named else COLORS[algos.index(reduction(case)) % len(COLORS)]
             axes.barh(y, fmean(times), 0.9 * thick, color=color)
@@ -227,7 +227,7 @@ def draw_bars(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], i
         if named:
             axes.set_yticks(range(len(algos)), algos)
         else:
-            axes.set_yticks(*_ticks_of_bars(algos, orders, thick), fontsize=8)
+            axes.set_yticks(*_ticks_of_bars(algos, schedulers, thick), fontsize=8)
         axes.set_title(_name_count(count), fontsize=10, loc="left")
         axes.grid(axis="y", visible=False)
         axes.tick_params(labelbottom=True)
@@ -237,25 +237,29 @@ def draw_bars(cases: Sequence[JobsCase], label: str, value: Callable[[JobRow], i
     panels[0][0].set_ylim(len(algos) - 0.5, -0.5)
     panels[0][0].set_xlim(left=0)
     _write_title(figure, f"{label}; bars: mean of jobs, dots: jobs")
-    if len(orders) > 1 and named:
-        for place, order in enumerate(orders):
-            panels[0][0].bar(0, 0, color=COLORS[place % len(COLORS)], label=order)
-        columns = sheet.entries(orders, figure.get_figwidth(), 4)
+    if len(schedulers) > 1 and named:
+        for place, scheduler in enumerate(schedulers):
+            panels[0][0].bar(0, 0, color=COLORS[place % len(COLORS)], label=scheduler)
+        columns = sheet.entries(schedulers, figure.get_figwidth(), 4)
         figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     return figure
 
 
 def _ticks_of_bars(
-    algos: Sequence[str], orders: Sequence[str], thick: float
+    algos: Sequence[str], schedulers: Sequence[str], thick: float
 ) -> tuple[list[float], list[str]]:
     """Return the places and names of bars, an algorithm's name only if there are several."""
-    middle = (len(orders) - 1) / 2
+    middle = (len(schedulers) - 1) / 2
     places = [
         group + (place - middle) * thick
         for group in range(len(algos))
-        for place in range(len(orders))
+        for place in range(len(schedulers))
     ]
-    names = [f"{algo}, {order}" if len(algos) > 1 else order for algo in algos for order in orders]
+    names = [
+        f"{algo}, {scheduler}" if len(algos) > 1 else scheduler
+        for algo in algos
+        for scheduler in schedulers
+    ]
     return places, names
 
 
@@ -384,7 +388,7 @@ def _grid(
     found = []
     for number, line in enumerate(lines):
         for axes, case in zip(panels[number], line, strict=False):
-            name = f"{reduction(case)}, {case.combination.order}"
+            name = f"{reduction(case)}, {case.combination.scheduler}"
             axes.set_title(f"{name}\n{where(case)}", fontsize=8, loc="left")
             axes.tick_params(labelsize=8)
             found.append((axes, case))

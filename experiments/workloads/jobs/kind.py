@@ -31,9 +31,9 @@ class JobsKind(WorkloadKind[JobsSpec]):
     title = "training jobs"
     key = JOBS
     spec = JobsSpec
-    lists = ("algo", "counts", "detours", "entries", JOBS, "order")
+    lists = ("algo", "counts", "detours", "entries", JOBS, "scheduler")
     is_typed = True
-    measures = (Measure(("jobs", "algo", "order", "entries", "job"), "jct_ps"),)
+    measures = (Measure(("jobs", "algo", "scheduler", "entries", "job"), "jct_ps"),)
 
     def folder_for(self, given: Mapping[str, Any]) -> str:
         """Return `jobs`."""

@@ -45,7 +45,7 @@ def need_of_jobs(spec: JobsSpec, counts: Counts, paces: RunPaces = CONSTANT) -> 
         for count in spec.counts or (len(spec.jobs),)
         for name in spec.algos
     ]
-    times = len(spec.orders) * max(1, len(spec.entries or ()))
+    times = len(spec.schedulers) * max(1, len(spec.entries or ()))
     cases_s = sum(
         estimate_of_jobs(spec, counts).paced(paces, sort_of(spec, name)).time_s
         for _ in spec.counts or (None,)

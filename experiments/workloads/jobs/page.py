@@ -27,7 +27,7 @@ def timelines(cases: Sequence[JobsCase], svgs: Mapping[str, str]) -> Iterator[st
         (name, svg) for name, svg in svgs.items() if name in named
     ):
         combination = named[name].combination
-        title = f"{combination.count} jobs, {combination.algo}, {combination.order}"
+        title = f"{combination.count} jobs, {combination.algo}, {combination.scheduler}"
         yield f"<details{'' if number else ' open'}><summary>{escape(title)}</summary>"
         yield figure(svg, title, "")
         yield "</details>"

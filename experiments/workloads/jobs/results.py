@@ -40,7 +40,7 @@ class JobRow:
 
     jobs: int  # number of jobs that share the network
     algo: str
-    order: str
+    scheduler: str
     entries: int | None  # of a switch, that all jobs share; None: all that it has
     job: int  # from 1
     model: str
@@ -79,13 +79,13 @@ class Combination:
 
     count: int
     algo: str
-    order: str
+    scheduler: str
     entries: int | None = None  # of a switch, that all jobs share
 
     @property
     def name(self) -> str:
         """The name for folders: `4-switchml-fifo-64`."""
-        parts = (self.count, self.algo, self.order, self.entries)
+        parts = (self.count, self.algo, self.scheduler, self.entries)
         return "-".join(str(part) for part in parts if part is not None)
 
 
@@ -150,7 +150,7 @@ VIRTUAL_JCT = "virtual_jct_ps"
 COLUMNS = (
     Column("jobs", "jobs", width=5),
     Column("algo", "algo", width=10, is_swept=True),
-    Column("order", "order", width=13, is_swept=True),
+    Column("scheduler", "scheduler", width=13, is_swept=True),
     Column("entries", "entries", width=7, missing="all"),
     Column("job", "job", width=3, is_swept=True),
     Column("model", "model", width=11, is_swept=True),
@@ -219,7 +219,8 @@ class JobsResults(Results):
         """The columns, as wide as names are; live runs have one more."""
         kept = [each for each in COLUMNS if not self.is_virtual or each.name != VIRTUAL_JCT]
         texts = {
-            name: [getattr(row, name) for row in self.rows] for name in ("algo", "order", "model")
+            name: [getattr(row, name) for row in self.rows]
+            for name in ("algo", "scheduler", "model")
         }
         return widened(kept, texts)
 
@@ -248,14 +249,14 @@ class JobsResults(Results):
         """Yield why jobs' sums are wrong."""
         for row in self.rows:
             if row.reason:
-                yield f"job {row.job} of {row.jobs} by {row.algo}, {row.order}: {row.reason}"
+                yield f"job {row.job} of {row.jobs} by {row.algo}, {row.scheduler}: {row.reason}"
 
     def facts(self) -> Iterator[RunFact]:
         """Yield the case that was fastest."""
         most = max(row.jobs for row in self.rows)
         crowded = [case for case in self.cases if case.combination.count == most]
         best = min(crowded, key=lambda case: case.mean_jct_ps)
-        name = f"{best.combination.algo}, {best.combination.order}"
+        name = f"{best.combination.algo}, {best.combination.scheduler}"
         yield RunFact(name, f"fastest of {most} jobs: {best.mean_jct_ps / PS_PER_MS:,.3f} ms")
 
     def sections(self, svgs: Mapping[str, str]) -> Iterator[str]:

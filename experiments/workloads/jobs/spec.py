@@ -1,6 +1,6 @@
 """Experiments whose workload is training jobs, beside each other on one network.
 
-A YAML file, in which lists of `counts`, `algo`, `order` and `entries` are swept:
+A YAML file, in which lists of `counts`, `algo`, `scheduler` and `entries` are swept:
 
     topo: fattree
     jobs:
@@ -8,7 +8,7 @@ A YAML file, in which lists of `counts`, `algo`, `order` and `entries` are swept
       - {model: vgg16, ranks: 3, iterations: 3, start: 100us, weight: 2}
     counts: [1, 2]          # how many of the jobs, from the first
     algo: [ring, ps, switchml, atp]
-    order: [fifo, layers, tensorexpress, jpas]
+    scheduler: [fifo, layers, tensorexpress, jpas]
     entries: [64, 256]      # slots or aggregators of a switch that all jobs share
 """
 
@@ -90,7 +90,7 @@ def _room(text: str, where: str) -> int:
 
 
 class JobsSpec(NetworkSpec):
-    """An experiment with jobs: every combination of `counts`, `algos`, `orders` and `entries`."""
+    """An experiment with jobs: all combinations of `counts`, `algos`, `schedulers` and `entries`."""
 
     jobs: Annotated[tuple[JobSpec, ...], BeforeValidator(_jobs)] = option(
         "", "Training jobs, each a mapping: model, ranks, iterations and others"
@@ -101,11 +101,11 @@ class JobsSpec(NetworkSpec):
     algos: Annotated[tuple[str, ...], ValueReader(_reducing, listed=True)] = option(
         "ring", "Algorithms that reduce the gradients", flags="--algo", name="algo"
     )
-    orders: Annotated[tuple[str, ...], kinds.several_of("order", SCHEDULERS)] = option(
+    schedulers: Annotated[tuple[str, ...], kinds.several_of("scheduler", SCHEDULERS)] = option(
         "fifo",
         f"Jobs: flow schedulers, which order gradients on the network: {', '.join(SCHEDULERS)}",
-        flags="--order",
-        name="order",
+        flags="--scheduler",
+        name="scheduler",
     )
     entries: kinds.Counts = option(
         "",

@@ -62,7 +62,7 @@ def summarise(
         JobRow(
             jobs=combination.count,
             algo=job.algo or combination.algo,
-            order=combination.order,
+            scheduler=combination.scheduler,
             entries=combination.entries,
             job=number + 1,
             model=job.model.name,

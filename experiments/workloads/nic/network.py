@@ -128,7 +128,7 @@ def connecting(spec: NicSpec, graph: nx.Graph[str]) -> Iterator[MakeNicNetwork]:
         switch=spec.switch,
         scale=1,  # the graph's rates are already scaled
         loss=spec.loss,
-        scheduler=spec.scheduler,
+        discipline=spec.discipline,
         seed=spec.seed,
         run_dir=spec.out,
         **room,

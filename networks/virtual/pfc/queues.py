@@ -6,8 +6,8 @@ from ringleaf.arena import Arena, Words
 from ringleaf.compiled import inline
 from ringleaf.disciplines import CLASSES
 from ringleaf.networks.virtual.pfc.layout import HIDDEN, PAUSED
+from ringleaf.switches.engine.disciplines import pop
 from ringleaf.switches.engine.queues import LENGTHS, PACKETS
-from ringleaf.switches.engine.schedulers import pop
 
 
 @inline

@@ -43,7 +43,7 @@ jobs:
   - {{model: {model}, ranks: 2, iterations: 2, start: 3us}}
 counts: [1, 2]
 algo: [ring, switchml]
-order: tensorexpress
+scheduler: tensorexpress
 entries: 16
 servers: 0
 lanes: 64
@@ -226,7 +226,9 @@ def test_a_bench_says_what_jobs_took(
 
 def test_typed_options_go_before_those_of_a_spec_of_jobs(spec: Path, tmp_path: Path) -> None:
     """A list is replaced as a whole; what is of collectives alone is refused."""
-    status, text = run(spec, tmp_path / "out", "--order", "fifo", "--algo", "ring", "--counts", "2")
+    status, text = run(
+        spec, tmp_path / "out", "--scheduler", "fifo", "--algo", "ring", "--counts", "2"
+    )
     assert status == 0
     rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
     assert [row[:3] for row in rows] == [["2", "ring", "fifo"]] * 2
@@ -237,9 +239,9 @@ def test_typed_options_go_before_those_of_a_spec_of_jobs(spec: Path, tmp_path: P
 
 
 def test_options_of_jobs_need_jobs(tmp_path: Path) -> None:
-    result = CliRunner().invoke(make_app(), ["run", "--order", "fifo"])
+    result = CliRunner().invoke(make_app(), ["run", "--scheduler", "fifo"])
     assert result.exit_code == 2
-    assert "order: is an option of training jobs, got 'fifo'; give a spec that has jobs" in (
+    assert "scheduler: is an option of training jobs, got 'fifo'; give a spec that has jobs" in (
         result.output
     )
 
@@ -247,7 +249,7 @@ def test_options_of_jobs_need_jobs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"order": "lifo"}, "order: unknown|must be one of|lifo"),
+        ({"scheduler": "lifo"}, "scheduler: unknown|must be one of|lifo"),
         ({"algo": "broadcast"}, "broadcast"),
         ({"counts": [3]}, "spec: counts: must be at most 1, got 3"),
         ({"jobs": [{"ranks": 2}]}, "job 1: must be a mapping with a 'model'"),

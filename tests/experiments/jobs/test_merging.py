@@ -20,7 +20,7 @@ def measure(monkeypatch: pytest.MonkeyPatch, groups: Groups, delay: str) -> tupl
     monkeypatch.setattr(omgs_sgd, "groups", groups)
     given = {"topo": "leafspine,leaves=1,spines=1,hosts=4", "rate": "40G", "delay": delay}
     jobs = [{"model": "resnet50", "ranks": 4, "iterations": 5, "size": 0.025, "compute": 0.007}]
-    options = {**given, "order": "omgs-sgd", "servers": "0"}
+    options = {**given, "scheduler": "omgs-sgd", "servers": "0"}
     (case,) = JobsExperiment(resolve_jobs({**options, "jobs": jobs})).run()
     assert case.rows[0].wrong == 0
     return settled_ms(case, 1), len({span.layers for span in case.spans if span.kind == WIRE})

@@ -34,8 +34,8 @@ def experiment(folder: Path, **options: str) -> JobsExperiment:
     return JobsExperiment(resolve_jobs({**given, "jobs": jobs, **options}))
 
 
-def run(folder: Path, order: str, **options: str) -> JobsCase:
-    (case,) = experiment(folder, order=order, **options).run()
+def run(folder: Path, scheduler: str, **options: str) -> JobsCase:
+    (case,) = experiment(folder, scheduler=scheduler, **options).run()
     assert [row.wrong for row in case.rows] == [0, 0]
     return case
 
@@ -56,8 +56,8 @@ def test_dear_gathers_in_forward_order_after_all_is_scattered(tmp_path: Path) ->
 
 def test_dear_sends_no_byte_more(tmp_path: Path) -> None:
     loads = []
-    for order in ("fifo", "dear"):
-        case = run(tmp_path, order, fuse="1M")
+    for scheduler in ("fifo", "dear"):
+        case = run(tmp_path, scheduler, fuse="1M")
         assert case.link_series is not None
         loads.append(int(case.link_series.sum()))
     assert loads[1] == pytest.approx(loads[0], rel=0.05)  # two groups, so more acknowledgements
@@ -86,9 +86,9 @@ def test_mg_wfbp_merges_what_is_too_small_to_go_alone(tmp_path: Path) -> None:
 
 def test_cassini_shifts_the_second_job(tmp_path: Path) -> None:
     starts = {}
-    for order in ("fifo", "cassini"):
-        case = run(tmp_path, order, rate="2G")
-        starts[order] = [
+    for scheduler in ("fifo", "cassini"):
+        case = run(tmp_path, scheduler, rate="2G")
+        starts[scheduler] = [
             min(s.start_ps for s in case.spans if s.job == job and s.kind == FORWARD)
             for job in (1, 2)
         ]
@@ -100,27 +100,31 @@ def test_cassini_shifts_the_second_job(tmp_path: Path) -> None:
 
 def test_mltcp_needs_a_controller_with_a_factor(tmp_path: Path) -> None:
     run(tmp_path, "mltcp", cc="dctcp")
-    with pytest.raises(ConfigError, match=r"order mltcp needs a congestion controller .* 'fixed'"):
-        experiment(tmp_path, order="mltcp", cc="fixed")
+    with pytest.raises(
+        ConfigError, match=r"scheduler mltcp needs a congestion controller .* 'fixed'"
+    ):
+        experiment(tmp_path, scheduler="mltcp", cc="fixed")
 
 
 def test_dear_needs_an_algorithm_with_two_halves(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"order dear needs an algorithm .* got algo 'switchml'"):
-        experiment(tmp_path, order="dear", algo="ring,switchml")
+    with pytest.raises(
+        ConfigError, match=r"scheduler dear needs an algorithm .* got algo 'switchml'"
+    ):
+        experiment(tmp_path, scheduler="dear", algo="ring,switchml")
 
 
-@pytest.mark.parametrize("order", ["mercury", "tensorexpress"])
-def test_switches_see_no_priorities_of_mercury(tmp_path: Path, order: str) -> None:
+@pytest.mark.parametrize("scheduler", ["mercury", "tensorexpress"])
+def test_switches_see_no_priorities_of_mercury(tmp_path: Path, scheduler: str) -> None:
     """They use class 0 alone, where TensorExpress's packets use others. Layer 3 of 6 sends nothing.
 
     Layer f has priority 7 - 8 f / 6, rounded up.
     """
-    case = run(tmp_path, order, algo="ps", servers="1", topo="leafspine,leaves=2,hosts=3")
+    case = run(tmp_path, scheduler, algo="ps", servers="1", topo="leafspine,leaves=2,hosts=3")
 
     assert {span.priority for span in of_first_job(case, WIRE)} == {7, 6, 5, 2, 1}
     assert case.queue_series is not None
     used = {level for level, row in enumerate(case.queue_series) if row.any()}
-    assert (used == {0}) == (order == "mercury")
+    assert (used == {0}) == (scheduler == "mercury")
     depths = case.queue_series.sum(axis=0)
     assert depths.max() == case.rows[0].peak_queue_bytes
 
@@ -148,7 +152,7 @@ def test_tereis_jobs_compute_one_at_a_time_on_the_same_hosts(tmp_path: Path) -> 
 
 
 def test_tereis_packs_nothing_where_transfers_leave_no_room(tmp_path: Path) -> None:
-    cases = [run(tmp_path, order, rate="100G") for order in ("fifo", "tereis")]
+    cases = [run(tmp_path, scheduler, rate="100G") for scheduler in ("fifo", "tereis")]
 
     assert cases[0].spans == cases[1].spans
 
@@ -159,13 +163,15 @@ def test_omgs_sgd_sends_few_of_the_elements_and_adds_them_right(tmp_path: Path) 
     Small pieces have headers and acknowledgements besides.
     """
     loads = []
-    for order in ("fifo", "omgs-sgd"):
-        case = run(tmp_path, order, algo="ring", size="10")
+    for scheduler in ("fifo", "omgs-sgd"):
+        case = run(tmp_path, scheduler, algo="ring", size="10")
         assert case.link_series is not None
         loads.append(int(case.link_series.sum()))
     assert 0.01 * loads[0] < loads[1] < 0.06 * loads[0]
 
 
 def test_omgs_sgd_needs_hosts_that_add(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"order omgs-sgd needs an .* add, got algo 'switchml'"):
-        experiment(tmp_path, order="omgs-sgd", algo="ring,switchml")
+    with pytest.raises(
+        ConfigError, match=r"scheduler omgs-sgd needs an .* add, got algo 'switchml'"
+    ):
+        experiment(tmp_path, scheduler="omgs-sgd", algo="ring,switchml")

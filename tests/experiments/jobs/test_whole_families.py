@@ -26,7 +26,7 @@ def read(name: str) -> dict[str, Any]:
 def test_every_scheduler_runs_on_the_same_four_jobs_in_two_placements() -> None:
     spec = read("schedulers.yaml")
 
-    assert sorted(spec["order"]) == sorted(SCHEDULERS)
+    assert sorted(spec["scheduler"]) == sorted(SCHEDULERS)
     assert len(spec["jobs"]) == 4
     assert len({job["model"] for job in spec["jobs"]}) == 2
     assert spec["placement"] == ["spread", "packed"]

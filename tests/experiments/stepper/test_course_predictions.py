@@ -54,7 +54,11 @@ PRIORITIES = "run --spec examples/course/priorities.yaml"
     ("command", "row", "expected_ms"),
     [
         (PRIORITIES, "1 +ring +fifo", FIFO_MS),
-        (f"{PRIORITIES} --order fifo,layers,tensorexpress", "1 +ring +layers", FIFO_MS - 3 * 0.5),
+        (
+            f"{PRIORITIES} --scheduler fifo,layers,tensorexpress",
+            "1 +ring +layers",
+            FIFO_MS - 3 * 0.5,
+        ),
         ("run --spec examples/course/one_link.yaml --placement packed", "2 ", 4 * (1 + RACK_MS)),
         ("run --spec examples/course/one_link.yaml", "2 ", 4 * (1 + 2 * RACK_MS)),
         ("run --spec examples/course/taking_turns.yaml", "2 ", 4 * (1 + BETWEEN_MS)),

@@ -9,20 +9,20 @@ from ringleaf.disciplines import (
     CLASSES,
     DISCIPLINES,
     DRR,
-    SCHEDULERS,
+    OWN_DISCIPLINES,
     STRICT,
     WRR,
-    parse_scheduler,
+    parse_discipline,
 )
 from ringleaf.packets import free_packet
 from ringleaf.switches.engine.queues import (
     CHOOSER,
     CREDIT,
     DEFICITS,
+    DISCIPLINE,
     LENGTHS,
     NUMBER,
     PACKETS,
-    SCHEDULER,
     TURN,
     WEIGHTS,
     first_bytes,
@@ -33,16 +33,16 @@ from ringleaf.switches.engine.queues import (
 QUANTUM_BYTES = 4608  # of weight 1: a packet of 4 KiB with all its headers
 
 
-def make_port_queues(store: Store, capacity_bytes: int, scheduler: str) -> int:
-    """Return the offset of a port's empty queues, served as `scheduler` says.
+def make_port_queues(store: Store, capacity_bytes: int, discipline: str) -> int:
+    """Return the offset of a port's empty queues, served as `discipline` says.
 
     Raises:
-        ConfigError: If `scheduler` can't be read.
+        ConfigError: If `discipline` can't be read.
     """
-    chosen = parse_scheduler(scheduler)
+    chosen = parse_discipline(discipline)
     at = make_queues(store, capacity_bytes)
     words = store.arena.words
-    words[at + SCHEDULER] = chosen.code
+    words[at + DISCIPLINE] = chosen.code
     words[at + WEIGHTS : at + WEIGHTS + CLASSES] = chosen.weights
     if chosen.code == CALLED:
         words[at + CHOOSER] = address_of(DISCIPLINES[chosen.name].choose)
@@ -50,12 +50,14 @@ def make_port_queues(store: Store, capacity_bytes: int, scheduler: str) -> int:
     return at
 
 
-def scheduler_of(words: Words, at: int) -> str:
-    """Return the queues' scheduler, as text."""
-    if words[at + SCHEDULER] == CALLED:
+def discipline_of(words: Words, at: int) -> str:
+    """Return the queues' discipline, as text."""
+    if words[at + DISCIPLINE] == CALLED:
         name = list(DISCIPLINES)[words[at + NUMBER]]
     else:
-        name = next(name for name, code in SCHEDULERS.items() if code == words[at + SCHEDULER])
+        name = next(
+            name for name, code in OWN_DISCIPLINES.items() if code == words[at + DISCIPLINE]
+        )
     weights: list[int] = words[at + WEIGHTS : at + WEIGHTS + CLASSES].tolist()
     return name if name == "strict" else f"{name}:{','.join(map(str, weights))}"
 
@@ -121,11 +123,11 @@ def pop(arena: Arena, at: int, now_ps: int) -> int:
     words = arena.words
     if words[at + PACKETS] == 0:
         return -1
-    if words[at + SCHEDULER] == STRICT:
+    if words[at + DISCIPLINE] == STRICT:
         level = highest(words, at)
-    elif words[at + SCHEDULER] == WRR:
+    elif words[at + DISCIPLINE] == WRR:
         level = choose_wrr(words, at)
-    elif words[at + SCHEDULER] == DRR:
+    elif words[at + DISCIPLINE] == DRR:
         level = choose_drr(words, at)
     else:
         level = choose_called(arena, at, now_ps)
@@ -135,7 +137,7 @@ def pop(arena: Arena, at: int, now_ps: int) -> int:
 def free_all(arena: Arena, at: int) -> None:
     """Free all packets in the queues, for callers that are not compiled."""
     words = arena.words
-    is_called = words[at + SCHEDULER] == CALLED  # only compiled code can call it
+    is_called = words[at + DISCIPLINE] == CALLED  # only compiled code can call it
     while words[at + PACKETS] > 0:
         packet = take(words, at, highest(words, at)) if is_called else pop(arena, at, 0)
         free_packet(arena, packet)

@@ -8,9 +8,16 @@ from hypothesis import strategies as st
 
 from ringleaf.arena import Arena, Store
 from ringleaf.compiled import handler
-from ringleaf.disciplines import CLASSES, DISCIPLINES, Discipline, parse_scheduler
+from ringleaf.disciplines import CLASSES, DISCIPLINES, Discipline, parse_discipline
 from ringleaf.errors import ConfigError
 from ringleaf.packets import free_packet, make_pool, write_packet
+from ringleaf.switches.engine.disciplines import (
+    QUANTUM_BYTES,
+    discipline_of,
+    free_all,
+    make_port_queues,
+    pop,
+)
 from ringleaf.switches.engine.queues import (
     BYTES,
     CLASS_BYTES,
@@ -20,13 +27,6 @@ from ringleaf.switches.engine.queues import (
     PACKETS,
     PEAK_BYTES,
     push,
-)
-from ringleaf.switches.engine.schedulers import (
-    QUANTUM_BYTES,
-    free_all,
-    make_port_queues,
-    pop,
-    scheduler_of,
 )
 
 LONGEST = 1500
@@ -39,10 +39,10 @@ NAMES = ("strict", "wrr", "drr")
 class Port:
     """A port's queues, and the (class, size) of each packet in them."""
 
-    def __init__(self, scheduler: str, capacity_bytes: int = 1 << 30) -> None:
+    def __init__(self, discipline: str, capacity_bytes: int = 1 << 30) -> None:
         self.store = Store()
         make_pool(self.store, size=1024, head_bytes=LONGEST, field_count=1, lane_count=0)
-        self.at = make_port_queues(self.store, capacity_bytes, scheduler)
+        self.at = make_port_queues(self.store, capacity_bytes, discipline)
         self.known: dict[int, tuple[int, int]] = {}
 
     def push(self, level: int, size: int) -> int | None:
@@ -69,7 +69,7 @@ class Port:
     steps=st.lists(st.one_of(st.none(), st.tuples(LEVELS, SIZES)), max_size=80),
     capacity=st.sampled_from([3000, 1 << 20]),
 )
-def test_every_scheduler_loses_nothing_and_keeps_each_class_in_order(
+def test_every_discipline_loses_nothing_and_keeps_each_class_in_order(
     name: str, steps: list[tuple[int, int] | None], capacity: int
 ) -> None:
     port = Port(name, capacity)
@@ -165,14 +165,14 @@ def test_drr_saves_nothing_up_for_a_class_that_was_idle() -> None:
 def test_text_says_the_same_again() -> None:
     for text in ("strict", "wrr:1,2,3,4,5,6,7,8", "drr:9,1,1,1,1,1,1,1048576"):
         port = Port(text)
-        assert scheduler_of(port.store.arena.words, port.at) == text
-    assert parse_scheduler("drr").weights == (1, 2, 3, 4, 5, 6, 7, 8)
+        assert discipline_of(port.store.arena.words, port.at) == text
+    assert parse_discipline("drr").weights == (1, 2, 3, 4, 5, 6, 7, 8)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("fair", "scheduler: unknown scheduler, got 'fair'; valid: strict, wrr, drr"),
+        ("fair", "discipline: unknown discipline, got 'fair'; valid: strict, wrr, drr"),
         ("wrr:1,2", "weights are 8 whole numbers .* got 'wrr:1,2'"),
         ("drr:0,1,1,1,1,1,1,1", "weights are 8"),
         ("strict:1,1,1,1,1,1,1,1", "weights are 8"),
@@ -180,7 +180,7 @@ def test_text_says_the_same_again() -> None:
 )
 def test_bad_text_is_refused(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        parse_scheduler(text)
+        parse_discipline(text)
 
 
 @handler
@@ -207,11 +207,11 @@ def test_another_packages_discipline_is_called(monkeypatch: pytest.MonkeyPatch) 
     assert [port.known[serve(arena, port.at, 0, 0)][0] for _ in range(4)] == [0, 5, 0, 3]
     assert serve(arena, port.at, 0, 0) == -1
     words = port.store.arena.words
-    assert scheduler_of(words, port.at) == "lowest:1,2,3,4,5,6,7,8"
+    assert discipline_of(words, port.at) == "lowest:1,2,3,4,5,6,7,8"
     weighed = make_port_queues(port.store, 1, "lowest:8,7,6,5,4,3,2,1")
-    assert scheduler_of(words, weighed) == "lowest:8,7,6,5,4,3,2,1"
+    assert discipline_of(words, weighed) == "lowest:8,7,6,5,4,3,2,1"
     port.push(2, 100)
     free_all(arena, port.at)
     assert (port.word(PACKETS), port.word(BYTES)) == (0, 0)
     with pytest.raises(ConfigError, match="valid: strict, wrr, drr, lowest"):
-        parse_scheduler("x")
+        parse_discipline("x")
