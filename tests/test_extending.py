@@ -130,7 +130,7 @@ def test_what_a_package_adds_is_trained(ringleaf: Run, tmp_path: Path) -> None:
         "topo: star,hosts=6\n"
         "servers: 0\n"
         f"algo: [{ALGORITHM}, switchml]\n"
-        "order: [last]\n"
+        "scheduler: [last]\n"
         "memory: greedy\n"
         "jobs:\n"
         "  - {model: tiny, ranks: 3, iterations: 2}\n"

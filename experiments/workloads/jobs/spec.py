@@ -90,7 +90,7 @@ def _room(text: str, where: str) -> int:
 
 
 class JobsSpec(NetworkSpec):
-    """An experiment with jobs: all combinations of `counts`, `algos`, `schedulers` and `entries`."""
+    """An experiment with jobs: a run for each of `counts`, `algos`, `schedulers`, `entries`."""
 
     jobs: Annotated[tuple[JobSpec, ...], BeforeValidator(_jobs)] = option(
         "", "Training jobs, each a mapping: model, ranks, iterations and others"
