@@ -23,7 +23,9 @@ from ringleaf.experiments.explain.findings import Explained
 from ringleaf.experiments.runs.console import say
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.experiments.workloads.collective.results import CollectiveRow
+from ringleaf.experiments.workloads.collective.rows import (
+    CollectiveRow,
+)
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import PS_PER_US
 

@@ -18,7 +18,9 @@ import yaml
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.experiments.workloads.collective.results import CollectiveRow
+from ringleaf.experiments.workloads.collective.rows import (
+    CollectiveRow,
+)
 from ringleaf.shipped import PACKAGE
 from ringleaf.units import PS_PER_US, format_size
 

@@ -20,7 +20,9 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.runs.console import say
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.experiments.workloads.collective.results import CollectiveRow
+from ringleaf.experiments.workloads.collective.rows import (
+    CollectiveRow,
+)
 from ringleaf.units import PS_PER_US
 
 ORDERS = 5  # random orders of ranks

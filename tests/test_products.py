@@ -17,7 +17,9 @@ from ringleaf.compiled import compiled
 from ringleaf.experiments.explain.arrows import shares
 from ringleaf.experiments.explain.path import line_ps
 from ringleaf.experiments.workloads.collective.link_figures import utilisation
-from ringleaf.experiments.workloads.collective.results import LinkSeries
+from ringleaf.experiments.workloads.collective.rows import (
+    LinkSeries,
+)
 from ringleaf.hosts.congestion import dcqcn_nic
 from ringleaf.hosts.congestion.control import (
     LINE_BPS,

@@ -19,7 +19,9 @@ import ringleaf
 from ringleaf.collectives.formats.xml import read, write
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ScheduleError
-from ringleaf.experiments.workloads.collective.results import CollectiveRow
+from ringleaf.experiments.workloads.collective.rows import (
+    CollectiveRow,
+)
 
 RIGHT = {
     "allgather_a100_pcie": "4 1",

@@ -10,7 +10,9 @@ from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.experiments.workloads.collective.results import CollectiveRow
+from ringleaf.experiments.workloads.collective.rows import (
+    CollectiveRow,
+)
 from ringleaf.ina.registry import find_system
 
 _FEW = st.integers(1, 3)

@@ -25,6 +25,8 @@ from ringleaf.experiments.workloads.collective.link_figures import (
 )
 from ringleaf.experiments.workloads.collective.results import (
     CollectiveResults,
+)
+from ringleaf.experiments.workloads.collective.rows import (
     CollectiveRow,
     LinkSeries,
 )

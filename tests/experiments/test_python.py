@@ -19,7 +19,9 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs import python
-from ringleaf.experiments.workloads.collective.results import CollectiveRow
+from ringleaf.experiments.workloads.collective.rows import (
+    CollectiveRow,
+)
 from ringleaf.topologies.graph import Link, add_host, add_switch, connect, new_graph
 from ringleaf.topologies.registry import TOPOLOGIES
 

@@ -15,7 +15,9 @@ from ringleaf.collectives.schedule import Collective
 from ringleaf.experiments.checking.confirm import confirms
 from ringleaf.experiments.checking.data import Given
 from ringleaf.experiments.checking.verdict import Tolerance
-from ringleaf.experiments.workloads.collective.results import CollectiveRow
+from ringleaf.experiments.workloads.collective.rows import (
+    CollectiveRow,
+)
 
 TOPO = "leafspine,leaves=1,spines=1,hosts=3"
 FIXED = ("atp", "netreduce", "sharp")

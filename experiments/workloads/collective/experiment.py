@@ -56,9 +56,11 @@ from ringleaf.experiments.workloads.collective import table, timeline
 from ringleaf.experiments.workloads.collective.limits import CollectiveLimits
 from ringleaf.experiments.workloads.collective.results import (
     CollectiveResults,
+    write_explained,
+)
+from ringleaf.experiments.workloads.collective.rows import (
     CollectiveRow,
     LinkSeries,
-    write_explained,
 )
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.tensors import Array, as_tensor

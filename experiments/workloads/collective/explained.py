@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from ringleaf.experiments.explain.findings import (
     ANSWERS,
@@ -21,8 +22,10 @@ from ringleaf.experiments.explain.findings import (
     Explained,
 )
 from ringleaf.experiments.pages.document import figure
-from ringleaf.experiments.workloads.collective.results import CollectiveResults
 from ringleaf.units import PS_PER_US, format_size
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.workloads.collective.results import CollectiveResults
 
 _SPENT = {
     "data on lines": LINE,

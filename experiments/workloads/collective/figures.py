@@ -32,8 +32,7 @@ from ringleaf.experiments.workloads.collective.link_figures import (
     is_large,
     largest,
 )
-from ringleaf.experiments.workloads.collective.results import (
-    CollectiveResults,
+from ringleaf.experiments.workloads.collective.rows import (
     CollectiveRow,
     algorithms,
     is_one_size,
@@ -45,6 +44,10 @@ from ringleaf.units import PS_PER_US, format_size
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from ringleaf.experiments.workloads.collective.results import (
+        CollectiveResults,
+    )
 
 
 def tasks(run: CollectiveResults, folder: Path) -> dict[str, Callable[[Path], str]]:

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from ringleaf.experiments.estimates.estimate import Need
     from ringleaf.experiments.records.columns import Column
     from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
-    from ringleaf.experiments.workloads.collective.results import CollectiveResults, CollectiveRow
+    from ringleaf.experiments.workloads.collective.results import (
+        CollectiveResults,
+    )
+    from ringleaf.experiments.workloads.collective.rows import (
+        CollectiveRow,
+    )
 
 OPTIONS = options_of(CollectiveSpec)
 """The options of experiments with a collective."""
@@ -91,7 +96,9 @@ class CollectiveKind(WorkloadKind[CollectiveSpec]):
 
     def rows(self, summary: Mapping[str, Any]) -> list[CollectiveRow]:
         """Return the rows of a run, from its summary."""
-        from ringleaf.experiments.workloads.collective.results import CollectiveRow
+        from ringleaf.experiments.workloads.collective.rows import (
+            CollectiveRow,
+        )
 
         return [CollectiveRow(**row) for row in summary["rows"]]
 

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import INK, themed, to_svg, write_figure
-from ringleaf.experiments.workloads.collective.results import (
-    CollectiveResults,
+from ringleaf.experiments.workloads.collective.rows import (
     CollectiveRow,
     LinkSeries,
     algorithms,
@@ -26,6 +25,10 @@ from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from ringleaf.experiments.workloads.collective.results import (
+        CollectiveResults,
+    )
 
 MAP = "utilisation-"
 """How the names of maps begin, before an algorithm's."""

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from html import escape
+from typing import TYPE_CHECKING
 
 from ringleaf.experiments.pages.document import figure
 from ringleaf.experiments.workloads.collective import explained
 from ringleaf.experiments.workloads.collective.link_figures import MAP
-from ringleaf.experiments.workloads.collective.results import CollectiveResults, largest_bytes
+from ringleaf.experiments.workloads.collective.rows import (
+    largest_bytes,
+)
 from ringleaf.shipped import PAGE
 from ringleaf.units import format_size
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.workloads.collective.results import (
+        CollectiveResults,
+    )
 
 _CAPTIONS = {
     "links": (

@@ -22,7 +22,9 @@ from ringleaf.topologies.registry import notes
 from ringleaf.units import PS_PER_US, format_size
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.workloads.collective.results import CollectiveRow
+    from ringleaf.experiments.workloads.collective.rows import (
+        CollectiveRow,
+    )
     from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 
 FAR = 0.01

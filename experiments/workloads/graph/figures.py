@@ -11,7 +11,6 @@ import numpy as np
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.style import mark_logarithmic
 from ringleaf.experiments.workloads.graph.messages import Messages
-from ringleaf.experiments.workloads.graph.results import WorkResults
 from ringleaf.experiments.workloads.graph.slowdown import Bin
 from ringleaf.experiments.workloads.graph.timeline import COMPUTE, NodeBar
 from ringleaf.experiments.workloads.jobs.figures import COLORS, STEPS
@@ -20,6 +19,8 @@ from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from ringleaf.experiments.workloads.graph.results import WorkResults
 
 MOST_RANKS = 16
 """The most ranks that are drawn; with more, evenly spaced ones."""

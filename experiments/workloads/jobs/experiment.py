@@ -40,10 +40,12 @@ from ringleaf.experiments.setup.placing import embedding_of
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.workloads.jobs.about import NOTES, VIRTUAL_NOTE, about
-from ringleaf.experiments.workloads.jobs.kind import check_room
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
 from ringleaf.experiments.workloads.jobs.need import estimate_of_jobs, need_of_jobs
-from ringleaf.experiments.workloads.jobs.places import place_jobs
+from ringleaf.experiments.workloads.jobs.places import (
+    check_room,
+    place_jobs,
+)
 from ringleaf.experiments.workloads.jobs.results import (
     Combination,
     JobsCase,

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.lines import draw_lines, suits
 from ringleaf.experiments.figures.style import INK
-from ringleaf.experiments.workloads.jobs.results import JobRow, JobsCase
 from ringleaf.experiments.workloads.jobs.timeline import (
     BACKWARD,
     FORWARD,
@@ -27,6 +26,8 @@ from ringleaf.units import PS_PER_MS, PS_PER_S
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from ringleaf.experiments.workloads.jobs.results import JobRow, JobsCase
 
 # Mid tones, which can be told apart on white and on dark, and by the colour-blind.
 COLORS = (

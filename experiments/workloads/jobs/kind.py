@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.sorting import told_apart
 from ringleaf.experiments.runs.kind import Measure, SweepFigure, WorkloadKind
-from ringleaf.experiments.workloads.jobs.places import place_jobs
+from ringleaf.experiments.workloads.jobs.places import check_room, place_jobs
 from ringleaf.experiments.workloads.jobs.spec import JobsSpec
 from ringleaf.topologies.family import Counts
 
@@ -91,19 +91,6 @@ class JobsKind(WorkloadKind[JobsSpec]):
 
         said = "Of each run, against the option with most values."
         return {"sweep": SweepFigure(partial(make, lines, names), "Times", said)}
-
-
-def check_room(spec: JobsSpec, hosts: int) -> None:
-    """Check that there are enough hosts for all jobs.
-
-    Raises:
-        ConfigError: If the topology has fewer.
-    """
-    if spec.needed_hosts > hosts:
-        raise ConfigError(
-            f"jobs: must fit the {hosts} hosts of {spec.topo}, got {spec.needed_hosts} with "
-            f"{spec.servers} servers for each of {len(spec.jobs)}"
-        )
 
 
 KIND = JobsKind()

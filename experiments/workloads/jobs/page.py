@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 from ringleaf.experiments.pages.document import figure
 from ringleaf.experiments.workloads.jobs.figures import TIMELINE
-from ringleaf.experiments.workloads.jobs.results import JobsCase, timeline_file
+from ringleaf.experiments.workloads.jobs.timeline import timeline_file
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.workloads.jobs.results import JobsCase
 
 _TIMELINE = (
     "A row per layer, the front one on top, in each job's second iteration. A gradient is ready "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.jobs.spec import JobsSpec
 
 T = TypeVar("T")
@@ -38,3 +39,16 @@ def _deal(names: Sequence[T], needs: Sequence[int]) -> list[list[T]]:
             if len(found) < need:
                 found.append(next(left))
     return taken
+
+
+def check_room(spec: JobsSpec, hosts: int) -> None:
+    """Check that there are enough hosts for all jobs.
+
+    Raises:
+        ConfigError: If the topology has fewer.
+    """
+    if spec.needed_hosts > hosts:
+        raise ConfigError(
+            f"jobs: must fit the {hosts} hosts of {spec.topo}, got {spec.needed_hosts} with "
+            f"{spec.servers} servers for each of {len(spec.jobs)}"
+        )

@@ -24,7 +24,12 @@ from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, common
 from ringleaf.experiments.records.table import network_lines, rate_line, wrong_line
 from ringleaf.experiments.workloads.jobs.about import told_of_live, told_of_memory
-from ringleaf.experiments.workloads.jobs.timeline import JobSpan, as_chrome, from_chrome
+from ringleaf.experiments.workloads.jobs.timeline import (
+    JobSpan,
+    as_chrome,
+    from_chrome,
+    timeline_file,
+)
 from ringleaf.hosts.workload.graph import Graph
 from ringleaf.hosts.workload.replay import NodeTimes
 from ringleaf.networks.outcome import Drop
@@ -138,7 +143,6 @@ def jain(values: Sequence[float]) -> float:
     return total * total / (len(values) * squares) if squares else 1.0
 
 
-TIMELINES = "timelines"  # folder of a Chrome trace per case
 SERIES = "series.npz"
 _SCALARS = ("bin_ps", "link", "link_rate_bps", "queue_bin_ps", "queue", "memory_interval_ps",
             "memory_switch")  # fmt: skip
@@ -297,11 +301,6 @@ class JobsResults(Results):
 def _write_timeline(path: Path, case: JobsCase) -> None:
     path.parent.mkdir(exist_ok=True)
     write_text(path, as_chrome(case))
-
-
-def timeline_file(combination: Combination) -> Path:
-    """Return the path of a case's Chrome trace, below the run directory."""
-    return Path(TIMELINES) / f"{combination.name}.json"
 
 
 CHAKRA = "chakra"

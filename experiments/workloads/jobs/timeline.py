@@ -10,15 +10,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.experiments.records.tracks import named
 from ringleaf.units import FOREVER_PS, PS_PER_US
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.workloads.jobs.results import JobsCase
+    from ringleaf.experiments.workloads.jobs.results import Combination, JobsCase
     from ringleaf.hosts.training.job import JobIteration, TrainingJob
     from ringleaf.networks.endpoints.training import PieceTimes
+
+TIMELINES = "timelines"  # folder of a Chrome trace per case
 
 FORWARD = "forward"
 BACKWARD = "backward"
@@ -145,3 +148,8 @@ def from_chrome(text: str) -> list[JobSpan]:
     events = json.loads(text)["traceEvents"]
     told = (event["args"] for event in events if event["ph"] == "X")
     return [JobSpan(**each | {"layers": tuple(each["layers"])}) for each in told]
+
+
+def timeline_file(combination: Combination) -> Path:
+    """Return the path of a case's Chrome trace, below the run directory."""
+    return Path(TIMELINES) / f"{combination.name}.json"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import networkx as nx
 
 from ringleaf.experiments.setup.network import common_options
 from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier, Teams
-from ringleaf.experiments.workloads.train.hosting import Hosting
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.groups import Group
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.graph import hosts
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.workloads.train.hosting import Hosting
 
 WORLD_NUMBER, FIRST_NUMBER = 1, 2
 

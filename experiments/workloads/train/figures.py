@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
-from ringleaf.experiments.workloads.train.results import TrainResults
 from ringleaf.experiments.workloads.train.wire import BACKWARD, FORWARD, WAITED
 from ringleaf.units import PS_PER_MS, PS_PER_US
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from ringleaf.experiments.workloads.train.results import TrainResults
 
 MOST_BARS = 16
 MOST_RANKS = 16

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from ringleaf.arena import Store
 from ringleaf.experiments.setup.network import common_options
@@ -17,13 +18,15 @@ from ringleaf.experiments.setup.testbed import open_testbed
 from ringleaf.experiments.workloads.train.ahead import AheadCarrier
 from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier, PlayingNetwork, Teams
 from ringleaf.experiments.workloads.train.emulated import make_groups
-from ringleaf.experiments.workloads.train.hosting import Hosting
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.mininet.network import LiveTestbed, MininetNetwork
 from ringleaf.networks.outcome import RunResult
 from ringleaf.units import PS_PER_S
+
+if TYPE_CHECKING:
+    from ringleaf.experiments.workloads.train.hosting import Hosting
 
 
 @contextmanager
