@@ -17,7 +17,7 @@ import networkx as nx
 import numpy as np
 import typer
 
-from bench.apart import ROOT
+from bench.environment import ROOT
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say

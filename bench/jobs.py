@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.apart import environment
+from bench.environment import environment
 from ringleaf.errors import BackendError
 from ringleaf.experiments.workloads.jobs.kind import read_jobs
 from ringleaf.experiments.workloads.jobs.spec import JobsSpec

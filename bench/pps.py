@@ -25,7 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bench.apart import environment
+from bench.environment import environment
 from bench.loads import build_path, sized_frame
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.networks.forwarding import forwarding_entities

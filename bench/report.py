@@ -16,8 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import apart
 from bench.case import BenchCase, RunTiming
+from bench.environment import environment
 from ringleaf.errors import BackendError, ConfigError, choose
 from ringleaf.units import format_size
 
@@ -90,11 +90,11 @@ def time_case(case: BenchCase, *, cache: Path | None = None) -> RunTiming:
     """
     command = [sys.executable, "-P", "-m", "bench.case"]
     command.append(json.dumps(asdict(case)))
-    environment = apart.environment()
+    variables = environment()
     if cache is not None:
-        environment["XDG_CACHE_HOME"] = str(cache)
-        environment.pop("NUMBA_CACHE_DIR", None)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        variables["XDG_CACHE_HOME"] = str(cache)
+        variables.pop("NUMBA_CACHE_DIR", None)
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BackendError(
             f"bench: {case.algo} on {case.topo} failed, got exit code {done.returncode}; "

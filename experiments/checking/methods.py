@@ -17,8 +17,8 @@ from ringleaf.collectives.sparse.registry import Method
 from ringleaf.experiments.checking.exchanges import CarriedExchange, Exchanges
 from ringleaf.experiments.checking.verdict import Verdict
 from ringleaf.experiments.setup.network import Network
-from ringleaf.networks.in_turn import in_turn
 from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.successive_runs import in_turn
 from ringleaf.tensors import Array
 
 

@@ -147,7 +147,7 @@ def _say_course(course: FuzzCourse, emit: Emit) -> None:
 
 
 def _show(program: Program, found: Disagreement, options: FuzzOptions, emit: Emit) -> None:
-    from ringleaf.switches.fuzz.kept import as_stf
+    from ringleaf.switches.fuzz.stf_cases import as_stf
 
     text = as_stf(program, found)
     emit("")

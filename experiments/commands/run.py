@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.commands.doing import AsJson, DryRun, SpecFile, do
+from ringleaf.experiments.commands.run_commands import AsJson, DryRun, SpecFile, do
 from ringleaf.experiments.runs.console import Debug, guard
 from ringleaf.experiments.runs.machines import DaskScheduler
 from ringleaf.experiments.runs.request import kind_of, typed

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.experiments.runs.apart import Leavings, run_apart
+from ringleaf.experiments.runs.isolated_run import Leavings, run_apart
 from ringleaf.extras import require
 
 if TYPE_CHECKING:

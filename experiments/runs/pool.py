@@ -25,7 +25,7 @@ from typing import Any, Self, cast
 
 from ringleaf import plugins
 from ringleaf.errors import BackendError, RingleafError
-from ringleaf.experiments.runs.apart import Leavings, run_apart
+from ringleaf.experiments.runs.isolated_run import Leavings, run_apart
 from ringleaf.networks.live.processes import die_with_parent
 from ringleaf.threads import ONE_THREAD
 

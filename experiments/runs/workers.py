@@ -1,8 +1,8 @@
 """The processes of a sweep: this one, several of this machine, or a scheduler's workers.
 
-A run is done in a folder of its own, and its files come back as bytes (`apart.py`). If a worker
-dies, nothing is lost: another one does its run, and files are written here, once, when a run is
-complete.
+A run is done in a folder of its own, and its files come back as bytes (`isolated_run.py`). If a
+worker dies, nothing is lost: another one does its run, and files are written here, once, when a run
+is complete.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ringleaf.experiments.runs.apart import Leavings
+from ringleaf.experiments.runs.isolated_run import Leavings
 from ringleaf.experiments.runs.machines import DaskScheduler, check_dask, run_there
 from ringleaf.experiments.runs.pool import run_here
 

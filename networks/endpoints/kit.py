@@ -12,7 +12,7 @@ from ringleaf.hosts.plan import Plans, plans
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.memory import aligned
 from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine, add
-from ringleaf.networks.endpoints.stock import Stock
+from ringleaf.networks.endpoints.piece_memory import Stock
 from ringleaf.tensors import Array, ElementType
 
 Key = TypeVar("Key", bound=Hashable)

@@ -26,7 +26,7 @@ from google.protobuf import (  # type: ignore[import-untyped]
 
 from ringleaf.errors import BackendError
 from ringleaf.switches.bmv2.binaries import BINARY, COMMAND_LINE
-from ringleaf.switches.bmv2.enclosed import alone, beside
+from ringleaf.switches.bmv2.namespace import alone, beside
 from ringleaf.switches.p4runtime.finsy_entities import make_schema, read_p4info
 from ringleaf.switches.server.client import PrimaryController
 

@@ -12,9 +12,9 @@ from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.extract import placed_fields
 from ringleaf.switches.generate.jumps import deparser_body
 from ringleaf.switches.generate.labels import HEADER
+from ringleaf.switches.generate.parser_primitives import write_body
 from ringleaf.switches.generate.paths import Paths
 from ringleaf.switches.generate.storage import position, valid
-from ringleaf.switches.generate.straight import write_body
 from ringleaf.switches.generate.usage import FieldUsage
 from ringleaf.switches.source import FieldSource, HeaderField, HeaderSource
 

@@ -13,7 +13,6 @@ from ringleaf.switches.generate.endings import digest_words
 from ringleaf.switches.generate.flow import Apply, Body, may_exit, walk
 from ringleaf.switches.generate.inputs import longest_input
 from ringleaf.switches.generate.lanes import Pattern
-from ringleaf.switches.generate.leftovers import Leftovers
 from ringleaf.switches.generate.marks import LineMark, marked_lines
 from ringleaf.switches.generate.observing import ObservedWords, Variant
 from ringleaf.switches.generate.paths import Paths
@@ -22,6 +21,7 @@ from ringleaf.switches.generate.state import TABLES_AT, StateLayout
 from ringleaf.switches.generate.statements import StatementWriter
 from ringleaf.switches.generate.storage import Storage
 from ringleaf.switches.generate.text import ModuleConstants
+from ringleaf.switches.generate.undefined_fields import Leftovers
 from ringleaf.switches.generate.usage import FieldUsage
 from ringleaf.switches.source import FieldSource, ProgramSource
 

@@ -19,9 +19,9 @@ from ringleaf.switches.generate.labels import STATE as STATE_LABEL
 from ringleaf.switches.generate.lookahead import end_of, set_ahead
 from ringleaf.switches.generate.marks import CONDITION, PARSER_OP, STATE, TOO_SHORT, LineMark
 from ringleaf.switches.generate.observing import STATE as REACHED
+from ringleaf.switches.generate.parser_primitives import write_straight
 from ringleaf.switches.generate.paths import Paths, constant_bits
 from ringleaf.switches.generate.select import DONE, SelectWriter
-from ringleaf.switches.generate.straight import write_straight
 from ringleaf.switches.generate.usage import PARSER_ERROR, FieldUsage
 from ringleaf.switches.source import FieldSource, LookAhead, ParserState, Primitive
 

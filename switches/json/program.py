@@ -9,12 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches.json.compatibility import complete
 from ringleaf.switches.json.consistency import check_source
 from ringleaf.switches.json.expressions import ExpressionReader, Json, number_of, where_of
 from ringleaf.switches.json.externs import read_digests, read_meters, read_profiles, selectors
 from ringleaf.switches.json.form import read_json
 from ringleaf.switches.json.headers import HeaderReader
-from ringleaf.switches.json.older import complete
 from ringleaf.switches.json.parser import ParserReader
 from ringleaf.switches.json.psa import PsaExpressions, add_structs, architecture_of
 from ringleaf.switches.source import (

@@ -98,7 +98,7 @@ def test_every_algorithm_has_an_estimate_of_its_schedule(algorithm: Algorithm, r
 
 WALK = """
 from ringleaf.experiments.stepper.request import StepRequest
-from ringleaf.experiments.stepper.telling import tell
+from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.ina.registry import SYSTEMS
 
 for name in SYSTEMS:

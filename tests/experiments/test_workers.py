@@ -16,7 +16,7 @@ from distributed.security import Security
 from ringleaf.errors import BackendError, ConfigError, TopologyError
 from ringleaf.experiments.runs import pool, sweep
 from ringleaf.experiments.runs import sweep_files as swept_files
-from ringleaf.experiments.runs.apart import Leavings
+from ringleaf.experiments.runs.isolated_run import Leavings
 from ringleaf.experiments.runs.machines import DaskScheduler
 from ringleaf.experiments.runs.pool import Pool, PoolWorker, run_here
 from ringleaf.experiments.runs.workers import RunProcesses

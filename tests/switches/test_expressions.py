@@ -17,7 +17,7 @@ from numba import types
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.engine import arithmetic, wide
+from ringleaf.switches.engine import arithmetic, multiword
 from ringleaf.switches.generate.expressions import Expressions
 from ringleaf.switches.generate.storage import Storage, word_count
 from ringleaf.switches.generate.text import Lines, ModuleConstants
@@ -220,7 +220,7 @@ class Function:
                 at += 1
         self._size = at
         text = ["import numpy as np", *constants.lines(), "def run(fields):", *lines.lines]
-        names = vars(arithmetic) | vars(wide) | {"U": np.uint64, "I": np.int64}
+        names = vars(arithmetic) | vars(multiword) | {"U": np.uint64, "I": np.int64}
         exec("\n".join(text), names)
         self._run = names["run"]
 

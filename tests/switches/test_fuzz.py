@@ -33,11 +33,11 @@ from ringleaf.switches.fuzz.campaign import draw_round
 from ringleaf.switches.fuzz.contest import Contest, Disagreement, shrink
 from ringleaf.switches.fuzz.course import FuzzCourse
 from ringleaf.switches.fuzz.exclusions import clocks_read, unconfigured
-from ringleaf.switches.fuzz.kept import as_stf
 from ringleaf.switches.fuzz.numbers import NumberDraw
 from ringleaf.switches.fuzz.packets import Packet, PacketMaker
 from ringleaf.switches.fuzz.sides import Bmv2Side, EngineSide, RefusedError
 from ringleaf.switches.fuzz.sieve import CHANCE, ENDLESS, UNDEFINED, Shadows, Sieve
+from ringleaf.switches.fuzz.stf_cases import as_stf
 from ringleaf.switches.program import Program
 
 NAMES = ("tables", "stacks", "unions", "varbits", "externs", "parsers", "l2l3")

@@ -38,10 +38,10 @@ from ringleaf.switches.engine.updates import (
 )
 from ringleaf.switches.fuzz.clocks import Clocks, matched, similar, timed_places
 from ringleaf.switches.fuzz.contest import Disagreement
-from ringleaf.switches.fuzz.kept import as_stf
 from ringleaf.switches.fuzz.packets import Packet
 from ringleaf.switches.fuzz.sides import EngineSide, cells_of
 from ringleaf.switches.fuzz.sieve import ORDER, TIME, UNDEFINED, Shadows, Sieve
+from ringleaf.switches.fuzz.stf_cases import as_stf
 from ringleaf.switches.generate.doubts import NEVER, Doubts
 from ringleaf.switches.generate.observing import OPEN
 from ringleaf.switches.program import Program

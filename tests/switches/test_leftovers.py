@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ringleaf.switches.generate.leftovers import Leftovers, _stretches
 from ringleaf.switches.generate.storage import POSITION, VARBITS
+from ringleaf.switches.generate.undefined_fields import Leftovers, _stretches
 from ringleaf.switches.source import STACKS, VALID, FieldSource
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ringleaf.errors import ConfigError
 from ringleaf.registry import Registry
-from ringleaf.topologies.files.others import looks_like
+from ringleaf.topologies.files.foreign_files import looks_like
 from ringleaf.topologies.files.rows import NetworkRows
 
 

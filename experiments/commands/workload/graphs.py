@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.commands.doing import do
+from ringleaf.experiments.commands.run_commands import do
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.workloads.graph.kind import (

@@ -13,7 +13,7 @@ from ringleaf.experiments.workloads.train.ways import PARTS
 from ringleaf.experiments.workloads.train.wire import ITERATION, SPANS
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.workloads.train.carried import (
+    from ringleaf.experiments.workloads.train.rank_data import (
         FinishedCollective,  # loads, or compiles, networks
     )
 

@@ -17,7 +17,9 @@ import numpy as np
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.workloads.train.calls import SEND
-from ringleaf.experiments.workloads.train.carried import (
+from ringleaf.experiments.workloads.train.fabric import TrainingRanks
+from ringleaf.experiments.workloads.train.parts import CallError, MatchedCalls
+from ringleaf.experiments.workloads.train.rank_data import (
     Check,
     Data,
     FinishedCollective,
@@ -29,8 +31,6 @@ from ringleaf.experiments.workloads.train.carried import (
     unload,
     way_of,
 )
-from ringleaf.experiments.workloads.train.fabric import TrainingRanks
-from ringleaf.experiments.workloads.train.parts import CallError, MatchedCalls
 from ringleaf.experiments.workloads.train.rooms import (
     Lodging,
     Lodgings,

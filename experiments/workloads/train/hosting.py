@@ -30,7 +30,7 @@ from ringleaf.tensors import Array
 from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.workloads.train.carried import FinishedCollective
+    from ringleaf.experiments.workloads.train.rank_data import FinishedCollective
 
 START_S = 300.0
 """The time that ranks have for their first word, which they say behind PyTorch's import."""

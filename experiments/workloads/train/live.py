@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from ringleaf.arena import Store
 from ringleaf.experiments.setup.network import common_options
 from ringleaf.experiments.setup.testbed import open_testbed
-from ringleaf.experiments.workloads.train.ahead import AheadCarrier
 from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier, PlayingNetwork, Teams
 from ringleaf.experiments.workloads.train.emulated import make_groups
+from ringleaf.experiments.workloads.train.planned_carrier import AheadCarrier
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.operation import CollectiveOperation

@@ -59,7 +59,7 @@ def _connect(store: Any, rank: int, ranks: int) -> RankConnection:
     folder = os.environ.get(FOLDER)
     if folder is None:
         if rank == 0:
-            from ringleaf.experiments.workloads.train.alone import start_fabric
+            from ringleaf.experiments.workloads.train.own_fabric import start_fabric
 
             store.set(_KEY, str(start_fabric(os.environ.get(OPTIONS, ""), ranks)))
         store.wait([_KEY], _START)

@@ -17,7 +17,7 @@ from ringleaf.experiments.stepper.observed import Observed, observe, split_lanes
 from ringleaf.experiments.stepper.packets import packet_frames
 from ringleaf.experiments.stepper.request import StepRequest
 from ringleaf.experiments.stepper.story import Cursor, EntryChange, FrameAction, Story
-from ringleaf.experiments.stepper.telling import tell
+from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.ina.atp import reading as atp
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.switchml import reading as switchml

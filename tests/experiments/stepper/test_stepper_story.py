@@ -14,7 +14,7 @@ from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.stepper.plain import lines
 from ringleaf.experiments.stepper.request import StepRequest
 from ringleaf.experiments.stepper.story import Cursor, FrameAction, Story, show_who
-from ringleaf.experiments.stepper.telling import tell
+from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.topologies.routing import dealt, path, routes
 
 BETWEEN_RANKS = sorted(name for name, each in ALGORITHMS.items() if not each.in_network)

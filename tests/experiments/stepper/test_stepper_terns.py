@@ -10,7 +10,7 @@ import pytest
 from ringleaf.experiments.stepper import terns
 from ringleaf.experiments.stepper.request import StepRequest
 from ringleaf.experiments.stepper.story import Story, TensorCell
-from ringleaf.experiments.stepper.telling import tell
+from ringleaf.experiments.stepper.story_maker import tell
 
 HIGHEST_OF_FIRST_BYTE = 1 << 767
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wires import Rank, Wires
 
-from ringleaf.experiments.workloads.train.ahead import AheadCarrier
 from ringleaf.experiments.workloads.train.calls import CollectiveCall
 from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier
 from ringleaf.experiments.workloads.train.definition import wrong_elements
 from ringleaf.experiments.workloads.train.parts import CallError, MatchedCalls, RankCall
+from ringleaf.experiments.workloads.train.planned_carrier import AheadCarrier
 from ringleaf.experiments.workloads.train.rules import parse_rules
 from ringleaf.experiments.workloads.train.ways import CallCarriers
 from ringleaf.networks.endpoints.operation import CollectiveOperation

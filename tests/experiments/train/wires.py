@@ -9,12 +9,12 @@ import numpy as np
 
 from ringleaf.experiments.setup.network import build_topology
 from ringleaf.experiments.workloads.train.calls import CollectiveCall
-from ringleaf.experiments.workloads.train.carried import FinishedCollective
 from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier, Teams
 from ringleaf.experiments.workloads.train.definition import wrong_elements
 from ringleaf.experiments.workloads.train.elements import item_bytes
 from ringleaf.experiments.workloads.train.fabric import CallDone, TrainingRanks
 from ringleaf.experiments.workloads.train.parts import MatchedCalls, RankCall
+from ringleaf.experiments.workloads.train.rank_data import FinishedCollective
 from ringleaf.experiments.workloads.train.rules import parse_rules
 from ringleaf.experiments.workloads.train.ways import CallCarrier, CallCarriers
 from ringleaf.ina.registry import find_system

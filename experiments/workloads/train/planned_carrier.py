@@ -11,10 +11,10 @@ from collections.abc import Hashable
 from typing import Any
 
 from ringleaf.experiments.workloads.train.calls import PAIRED
-from ringleaf.experiments.workloads.train.carried import Data
 from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier
 from ringleaf.experiments.workloads.train.fabric import TrainingRanks
 from ringleaf.experiments.workloads.train.parts import MatchedCalls
+from ringleaf.experiments.workloads.train.rank_data import Data
 from ringleaf.experiments.workloads.train.rooms import FixedLodgings, Lodging, NetworkNeed
 from ringleaf.experiments.workloads.train.ways import CallCarrier, CallCarriers
 from ringleaf.hosts.executor.build import Executors

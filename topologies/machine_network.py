@@ -25,8 +25,8 @@ from ringleaf.topologies.graph import (
     new_graph,
     switches,
 )
-from ringleaf.topologies.inside_places import InsidePlaces
 from ringleaf.topologies.machine import Inside
+from ringleaf.topologies.machine_places import InsidePlaces
 from ringleaf.topologies.port_order import in_port_order
 from ringleaf.topologies.wiring import links, parts, tiers
 
