@@ -12,8 +12,8 @@ OURS = [path.parent for path in ROOT.glob("*/__init__.py") if path.parent.name !
 
 _EMPTY = (
     "ahead alike alone apart beside carry common doing found given held inside in_turn kept "
-    "helpers later leftovers misc now older other others ours stock straight stuff things told utils "
-    "why whole wide"
+    "helpers later leftovers misc now older other others ours stock straight stuff things told "
+    "utils why whole wide"
 )
 SAY_NOTHING = set(re.findall(r"\w+", _EMPTY))
 """Words that do not say what a module has."""
