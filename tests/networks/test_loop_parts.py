@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import ringleaf.networks.endpoints.driver as d
 import ringleaf.networks.virtual.pfc.charges as pfc_charges
 import ringleaf.networks.virtual.pfc.frames as pfc_frames
+import ringleaf.networks.virtual.pfc.handling as pfc_handling
 import ringleaf.networks.virtual.pfc.hosts as pfc_hosts
 import ringleaf.networks.virtual.pfc.layout as pfc
 import ringleaf.networks.virtual.pfc.switches as pfc_switches
@@ -700,11 +701,18 @@ def test_switches_know_their_ports_by_numbers_from_1(local: int, number: int) ->
     assert crossing.find_port(net.words, node, 0) == -1
 
 
-class Leaving:
-    """A switch whose egress returns flags, and notes what it saw."""
+WITH_AND_WITHOUT_PFC = pytest.mark.parametrize("pauses", [False, True], ids=["plain", "pfc"])
 
-    def __init__(self, plain_address: Address, *flags: int) -> None:
+
+class Leaving:
+    """A switch whose egress returns flags, and notes what it saw; with PFC, nobody is paused."""
+
+    def __init__(self, plain_address: Address, *flags: int, pauses: bool = False) -> None:
         self.net = Net()
+        self.pauses = pauses
+        if pauses:
+            pausing_nic(self.net, 0)
+            self.net.words[int(self.net.words[self.net.at + s.PFC_AT]) + pfc.XOFF] = 10**9
         self.flags = list(flags)
         self.saw: list[tuple[int, ...]] = []
         self.twin = self.net.packet()
@@ -728,15 +736,29 @@ class Leaving:
         packet = net.packet(size)
         net.words[row_of(net.words, packet) + IN_PORT] = 1
         net.arena.fields[fields_of(net.words, packet) + layout.PRIORITY] = level
-        crossing.enqueue(net.arena, net.at, port, packet, now_ps)
+        if self.pauses:
+            node = s.node_row(net.words, net.at, SWITCH)
+            pfc_switches.enqueue(net.arena, net.at, node, port, packet, -1, now_ps)
+        else:
+            crossing.enqueue(net.arena, net.at, port, packet, now_ps)
         return packet
 
+    def drain(self, port: int, now_ps: int) -> None:
+        """Have a port fall idle."""
+        net = self.net
+        net.net.ports[port, s.DRAINING] = 0
+        (pfc_switches if self.pauses else crossing).drain(net.arena, net.at, port, now_ps)
+        if self.pauses:  # what is in queues is charged to the port that it came by
+            held = int(net.words[net.queues[port - 1] + BYTES])
+            assert net.words[pfc.pause_row(net.words, net.at, 1) + pfc.HELD :][:8].sum() == held
 
+
+@WITH_AND_WITHOUT_PFC
 def test_egress_sees_how_long_a_packet_waited_and_behind_how_many(
-    plain_address: Address,
+    pauses: bool, plain_address: Address
 ) -> None:
     """Depths are of the packet's class: of three in class 2, the second one leaves one behind."""
-    leaving = Leaving(plain_address, *3 * [layout.SEND])
+    leaving = Leaving(plain_address, *3 * [layout.SEND], pauses=pauses)
     net = leaving.net
     net.net.ports[2, s.BUSY_UNTIL_PS] = 5_000_000
     first, second, other = (
@@ -747,8 +769,7 @@ def test_egress_sees_how_long_a_packet_waited_and_behind_how_many(
     assert net.words[net.queues[1] + LENGTHS + 5] == 1
     assert net.events() == [(5_000_000, IDLE, 2)]
     for now_ps in (5_000_000, 6_000_000, 7_500_000):
-        net.net.ports[2, s.DRAINING] = 0
-        crossing.drain(net.arena, net.at, 2, now_ps)
+        leaving.drain(2, now_ps)
     assert leaving.saw == [
         (other, 2, 3, 0, 2, 0, 5_000_000),
         (first, 2, 1, 0, 5, 1, 6_000_000),
@@ -756,32 +777,32 @@ def test_egress_sees_how_long_a_packet_waited_and_behind_how_many(
     ]
 
 
+@WITH_AND_WITHOUT_PFC
 def test_an_idle_port_sends_at_once_and_a_busy_one_when_it_falls_idle(
-    plain_address: Address,
+    pauses: bool, plain_address: Address
 ) -> None:
-    leaving = Leaving(plain_address, layout.SEND, layout.SEND)
+    leaving = Leaving(plain_address, layout.SEND, layout.SEND, pauses=pauses)
     net = leaving.net
     net.net.ports[2, s.BUSY_UNTIL_PS] = 1000
     first, second = leaving.enqueue(2, 1000), leaving.enqueue(2, 1000)
     assert [row[0] for row in leaving.saw] == [first]
     assert net.words[net.queues[1] + PACKETS] == 1
     assert net.events() == [(100_200, IDLE, 2), (107_200, ARRIVAL, first)]
-    net.net.ports[2, s.DRAINING] = 0
-    crossing.drain(net.arena, net.at, 2, 100_200)
+    leaving.drain(2, 100_200)
     assert net.events() == [(100_200 + 106_200, ARRIVAL, second)]  # nobody waits any more
 
 
+@WITH_AND_WITHOUT_PFC
 def test_packets_that_egress_drops_do_not_hold_up_others(
-    plain_address: Address,
+    pauses: bool, plain_address: Address
 ) -> None:
-    leaving = Leaving(plain_address, 0, 0, layout.SEND)
+    leaving = Leaving(plain_address, 0, 0, layout.SEND, pauses=pauses)
     net = leaving.net
     net.net.ports[2, s.BUSY_UNTIL_PS] = 1000
     free = net.arena.own[POOL_FREE]
     packets = [leaving.enqueue(2, 0) for _ in range(4)]
     assert len(net.events()) == 1
-    net.net.ports[2, s.DRAINING] = 0
-    crossing.drain(net.arena, net.at, 2, 1000)
+    leaving.drain(2, 1000)
     assert [row[0] for row in leaving.saw] == packets[:3]
     assert net.arena.own[POOL_FREE] == free - 2
     assert net.events() == [(100_200, IDLE, 2), (107_200, ARRIVAL, packets[2])]
@@ -799,24 +820,29 @@ def test_a_packet_without_room_is_dropped(plain_address: Address) -> None:
     assert net.arena.own[POOL_FREE] == free - 1
 
 
-def test_one_event_serves_a_limited_number_of_packets(plain_address: Address) -> None:
+@WITH_AND_WITHOUT_PFC
+def test_one_event_serves_a_limited_number_of_packets(
+    pauses: bool, plain_address: Address
+) -> None:
     """Egress drops them all; the rest is served by another event, at the same time."""
-    leaving = Leaving(plain_address, *(OUTBOX_ROWS + 1) * [0])
+    leaving = Leaving(plain_address, *(OUTBOX_ROWS + 1) * [0], pauses=pauses)
     net = leaving.net
     net.net.ports[2, s.BUSY_UNTIL_PS] = 1000
     for _ in range(OUTBOX_ROWS + 1):
         leaving.enqueue(2, 0)
     net.events()
-    net.net.ports[2, s.DRAINING] = 0
-    crossing.drain(net.arena, net.at, 2, 1000)
+    leaving.drain(2, 1000)
     assert len(leaving.saw) == OUTBOX_ROWS
     assert net.events() == [(1000, IDLE, 2)]
 
 
 @pytest.mark.parametrize("flags", [layout.SEND, layout.ROUND, 0])
-def test_egress_may_clone_and_send_or_go_round_or_drop(flags: int, plain_address: Address) -> None:
+@WITH_AND_WITHOUT_PFC
+def test_egress_may_clone_and_send_or_go_round_or_drop(
+    pauses: bool, flags: int, plain_address: Address
+) -> None:
     """The clone is an event of its own now; a packet that goes round passes ingress first."""
-    leaving = Leaving(plain_address, layout.CLONE | flags)
+    leaving = Leaving(plain_address, layout.CLONE | flags, pauses=pauses)
     net = leaving.net
     free = net.arena.own[POOL_FREE]
     packet = leaving.enqueue(3, 500)
@@ -832,8 +858,10 @@ def test_egress_may_clone_and_send_or_go_round_or_drop(flags: int, plain_address
     assert net.arena.own[POOL_FREE] == free - bool(flags)
 
 
-def test_packets_go_where_the_outbox_says(plain_address: Address) -> None:
-    leaving = Leaving(plain_address, layout.SEND, layout.CLONE | layout.ROUND)
+@WITH_AND_WITHOUT_PFC
+def test_packets_go_where_the_outbox_says(pauses: bool, plain_address: Address) -> None:
+    flags = layout.SEND, layout.CLONE | layout.ROUND
+    leaving = Leaving(plain_address, *flags, pauses=pauses)
     net = leaving.net
     outs = [2, 9, layout.AGAIN_PORT, layout.ROUND_PORT]
     packets = [net.packet() for _ in outs]
@@ -843,7 +871,8 @@ def test_packets_go_where_the_outbox_says(plain_address: Address) -> None:
         net.words[outbox + 2 * row : outbox + 2 * row + 2] = packet, out
     free = net.arena.own[POOL_FREE]
     node = s.node_row(net.words, net.at, SWITCH)
-    crossing.forward(net.arena, net.at, node, 4, 1000)
+    forward = pfc_switches.forward if pauses else crossing.forward
+    forward(net.arena, net.at, node, 4, 1000)
     assert leaving.saw[1][:2] == (packets[3], layout.ROUND_PORT)
     assert net.row(packets[2], PLACE) == 3
     assert net.row(leaving.twin, PLACE) == 1
@@ -854,6 +883,69 @@ def test_packets_go_where_the_outbox_says(plain_address: Address) -> None:
         (107_200, ARRIVAL, packets[0]),
     ]
     assert net.arena.own[POOL_FREE] == free + 1  # there is no port 9
+
+
+def test_copies_are_charged_once_until_the_last_has_left(plain_address: Address) -> None:
+    """A packet for two busy ports, and a shorter one behind it; 100 and 60 bytes came by port 1."""
+    leaving = Leaving(plain_address, *3 * [layout.SEND], pauses=True)
+    net = leaving.net
+    net.net.ports[[2, 3], s.BUSY_UNTIL_PS] = 500
+    outbox, outs = int(net.arena.own[OUTBOX_AT]), ((100, 2), (100, 3), (60, 3))
+    for row, (size, out) in enumerate(outs):
+        packet = net.packet(size)
+        net.words[row_of(net.words, packet) + IN_PORT] = 1
+        net.words[outbox + 2 * row : outbox + 2 * row + 2] = packet, out
+    pfc_switches.forward(net.arena, net.at, s.node_row(net.words, net.at, SWITCH), 3, 0)
+    held = net.words[pfc.pause_row(net.words, net.at, 1) + pfc.HELD :][:1]
+    peak = net.words[pfc.pause_row(net.words, net.at, 1) + pfc.PEAKS :][:1]
+    counts = [int(held[0])]
+    for port, now_ps in ((3, 500), (2, 500), (3, 10**9)):
+        pfc_switches.drain(net.arena, net.at, port, now_ps)
+        counts.append(int(held[0]))
+    assert counts == [160, 160, 60, 0]
+    assert peak[0] == 160
+
+
+@pytest.mark.parametrize(
+    ("busy_ps", "frames", "events"),
+    [
+        (500, 1, [(500 + 67_200, IDLE, 2), (500 + 67_200 + 7000, ARRIVAL)]),
+        (501, 0, [(501, IDLE, 2)]),
+    ],
+)
+@pytest.mark.parametrize("waits", [0, 1])
+def test_pause_frames_overtake_what_waits_but_not_what_is_on_the_line(
+    waits: int, busy_ps: int, frames: int, events: list[tuple[int, ...]], plain_address: Address
+) -> None:
+    leaving = Leaving(plain_address, pauses=True)
+    net = leaving.net
+    net.net.ports[2, s.BUSY_UNTIL_PS] = busy_ps
+    if waits:
+        leaving.enqueue(2, 0)
+    net.events()
+    net.net.ports[2, s.DRAINING] = 0
+    net.words[pfc.pause_row(net.words, net.at, 2) + pfc.UNTOLD] = 1
+    pfc_switches.drain(net.arena, net.at, 2, 500)
+    assert net.net.ports[2, s.TX_PACKETS] == frames
+    assert net.words[net.queues[1] + PACKETS] == waits
+    found = [event[:3] if event[1] == IDLE else event[:2] for event in net.events()]
+    assert found == (events if waits or not frames else events[1:])
+
+
+def test_a_port_waits_for_nothing_if_all_that_it_has_is_paused(plain_address: Address) -> None:
+    """Of classes 2, 3 and 4, the first is paused: the others go, one at a time."""
+    leaving = Leaving(plain_address, *2 * [layout.SEND], pauses=True)
+    net = leaving.net
+    net.net.ports[2, s.BUSY_UNTIL_PS] = 500
+    packets = [leaving.enqueue(2, 0, level) for level in (2, 3, 4)]
+    net.words[pfc.pause_row(net.words, net.at, 2) + pfc.PAUSED] = 1 << 2
+    net.events()
+    for now_ps, is_more in ((500, True), (10**6, False)):
+        leaving.drain(2, now_ps)
+        kinds = [kind for _, kind, _ in net.events()]
+        assert kinds == ([IDLE, ARRIVAL] if is_more else [ARRIVAL])
+    assert [row[0] for row in leaving.saw] == packets[:0:-1]
+    assert net.words[net.queues[1] + PACKETS] == 1
 
 
 # The loop.
