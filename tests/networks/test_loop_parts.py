@@ -821,9 +821,7 @@ def test_a_packet_without_room_is_dropped(plain_address: Address) -> None:
 
 
 @WITH_AND_WITHOUT_PFC
-def test_one_event_serves_a_limited_number_of_packets(
-    pauses: bool, plain_address: Address
-) -> None:
+def test_one_event_serves_a_limited_number_of_packets(pauses: bool, plain_address: Address) -> None:
     """Egress drops them all; the rest is served by another event, at the same time."""
     leaving = Leaving(plain_address, *(OUTBOX_ROWS + 1) * [0], pauses=pauses)
     net = leaving.net
