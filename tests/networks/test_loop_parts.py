@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import ringleaf.networks.endpoints.driver as d
 import ringleaf.networks.virtual.pfc.charges as pfc_charges
 import ringleaf.networks.virtual.pfc.frames as pfc_frames
-import ringleaf.networks.virtual.pfc.handling as pfc_handling
 import ringleaf.networks.virtual.pfc.hosts as pfc_hosts
 import ringleaf.networks.virtual.pfc.layout as pfc
 import ringleaf.networks.virtual.pfc.switches as pfc_switches
