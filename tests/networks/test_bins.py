@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.networks.virtual.bins import count_bin, note_queues
@@ -26,6 +28,26 @@ def test_bins_of_all_ports_become_wider_together() -> None:
     assert bins[0].tolist() == [3, 0, 0, 0]
     assert bins[2].tolist() == [0, 0, 16, 0]
     assert bins[5].tolist() == [0, 12, 0, 0]
+
+
+@pytest.mark.parametrize("now_ps", [39, 40])
+def test_bins_become_wider_at_the_end_of_the_last_one(now_ps: int) -> None:
+    """Four bins of 10 ps end at 40 ps after the start, at 7 ps; class 0 holds 6 bytes then."""
+    store = Store()
+    store.allocate("words", 64)
+    at = s.make_network(store, ports=1, nodes=1, agents=0, ring=0, bins=4, seed=1)
+    s.watch_queues(store, at)
+    queues = store.allocate("words", QUEUE_WORDS)
+    words = store.arena.words
+    words[s.port_row(words, at, 0) + s.QUEUES_AT] = queues
+    words[at + s.BIN_PS] = words[at + s.QUEUE_BIN_PS] = 10
+    words[at + s.BINS_FROM_PS] = 7
+    words[queues + CLASS_BYTES] = 6
+    count_bin(words, at, 0, 0, 7 + now_ps, 5)
+    note_queues(words, at, 0, 7 + now_ps)
+    net = s.open_network(store.arena, at)
+    assert net.bins.tolist() == [[0, 0, 0, 5] if now_ps < 40 else [0, 0, 5, 0]]
+    assert net.queue_bins[0].tolist() == ([0, 0, 0, 6] if now_ps < 40 else [0, 0, 6, 0])
 
 
 def test_classes_of_a_bin_are_of_the_moment_when_the_queue_was_deepest() -> None:

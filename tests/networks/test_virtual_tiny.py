@@ -61,6 +61,12 @@ def test_a_message_takes_its_line_time_and_the_delay_of_each_link() -> None:
     assert result.link_bytes["h0", "s0"] == result.link_bytes["s0", "h1"] > 0
 
 
+def test_a_network_that_has_run_nothing_is_quiet() -> None:
+    network = VirtualNetwork(build(STAR.format(2)), NetworkOptions())
+    assert network.drain() == 0
+    network.close()
+
+
 def test_a_capture_has_every_frame_of_both_lines_in_order(tmp_path: Path) -> None:
     """With 500 ns in each host, frames are on the line after others that were given away later."""
     result = incast(1, host_ps=500_000, capture=tmp_path)
