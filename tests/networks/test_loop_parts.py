@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import ringleaf.networks.endpoints.driver as d
 import ringleaf.networks.virtual.pfc.charges as pfc_charges
 import ringleaf.networks.virtual.pfc.frames as pfc_frames
+import ringleaf.networks.virtual.pfc.handling as pfc_handling
 import ringleaf.networks.virtual.pfc.hosts as pfc_hosts
 import ringleaf.networks.virtual.pfc.layout as pfc
 import ringleaf.networks.virtual.pfc.switches as pfc_switches
@@ -84,6 +85,7 @@ run: Callable[[Arena, int, int], int] = getattr(loop.run, "py_func", loop.run)
 
 Handler = Callable[[Arena, int, int, int], int]
 serve_nic: Handler = getattr(pfc_hosts.serve, "py_func", pfc_hosts.serve)
+handle_with_pfc: Handler = getattr(pfc_handling.handle, "py_func", pfc_handling.handle)
 
 
 Address = Callable[[Handler], int]
@@ -242,6 +244,18 @@ def test_what_cannot_happen_draws_nothing_and_shares_are_of_53_bits() -> None:
     assert all(lines.happens(random, ALWAYS) for _ in range(9))
     half = sum(bool(lines.happens(random, ALWAYS // 2)) for _ in range(2000))
     assert 880 < half < 1120
+
+
+@pytest.mark.parametrize("port", [0, 2, 4])
+def test_each_port_has_random_numbers_of_its_own(port: int) -> None:
+    """So its losses do not depend on what other ports do."""
+    net = Net()
+    start = int(net.words[net.at + s.RANDOM_AT])
+    states = net.arena.fields[start - 5 : start + 10]
+    before = states.copy()
+    net.net.ports[port, s.LOSS] = ALWAYS // 2
+    lines.send(net.arena, net.at, port, net.packet(), 0)
+    assert np.flatnonzero(states != before).tolist() == [5 + port]
 
 
 def test_a_captured_packet_is_head_payload_and_zeros() -> None:
@@ -651,6 +665,16 @@ def test_a_timer_that_is_over_rings_now() -> None:
     assert net.events() == [(100, TIMER, 0)]
 
 
+def test_timers_of_an_instant_come_before_all_else() -> None:
+    """Whatever was put on the heap first, and whichever numbers agents and ports have."""
+    net = Net()
+    net.net.ports[HOST_PORT, s.BUSY_UNTIL_PS] = 400
+    lines.await_idle(net.words, net.at, HOST_PORT)
+    net.words[net.agents[1] + TIMER_AT_PS] = 400
+    stations.arm_timer(net.words, net.at, 1, 0)
+    assert net.events() == [(400, TIMER, 1), (400, IDLE, HOST_PORT)]
+
+
 def udp(port: int, kind: int = 0x0800, protocol: int = 17, size: int = 42) -> bytes:
     """Return an Ethernet, IPv4 and UDP header, as far as it goes."""
     head = bytearray(60)
@@ -671,8 +695,9 @@ def test_packets_reach_the_agent_of_their_udp_port(
     net = Net()
     took: list[int] = []
 
-    def receive(_arena: Arena, at: int, _packet: int, _now_ps: int) -> int:
+    def receive(arena: Arena, at: int, _packet: int, _now_ps: int) -> int:
         took.append(net.agents.index(at))
+        arena.words[at + TIMER_AT_PS] = 900
         return 0
 
     agents_that(net, none, plain_address)
@@ -684,6 +709,7 @@ def test_packets_reach_the_agent_of_their_udp_port(
     assert took == ([taker] if taker >= 0 else [])
     assert net.net.state[s.UNCLAIMED] == (taker < 0)
     assert net.arena.own[POOL_FREE] == free
+    assert net.events() == [(900, TIMER, number) for number in took]
 
 
 # Switches.
@@ -882,6 +908,24 @@ def test_packets_go_where_the_outbox_says(pauses: bool, plain_address: Address) 
     assert net.arena.own[POOL_FREE] == free + 1  # there is no port 9
 
 
+@WITH_AND_WITHOUT_PFC
+def test_depths_are_noted_as_packets_come_and_before_they_leave(
+    pauses: bool, plain_address: Address
+) -> None:
+    """In bins of 1 ns, of which the network has 4."""
+    leaving = Leaving(plain_address, layout.SEND, pauses=pauses)
+    net = leaving.net
+    s.watch_queues(net.store, net.at)
+    net.net.state[s.QUEUE_BIN_PS] = 1000
+    net.net.ports[2, s.BUSY_UNTIL_PS] = 3000
+    leaving.enqueue(2, 0, level=1, size=60)
+    leaving.enqueue(2, 1500, level=6)
+    leaving.drain(2, 3000)
+    bins = net.net.queue_bins[2 * 8 : 3 * 8]
+    assert bins[1].tolist() == [60, 60, 0, 60]
+    assert bins[6].tolist() == [0, 100, 0, 100]
+
+
 def test_copies_are_charged_once_until_the_last_has_left(plain_address: Address) -> None:
     """A packet for two busy ports, and a shorter one behind it; 100 and 60 bytes came by port 1."""
     leaving = Leaving(plain_address, *3 * [layout.SEND], pauses=True)
@@ -1002,6 +1046,136 @@ def test_each_kind_of_event_has_its_part(
     net.words[row_of(net.words, 5) + PLACE] = 2
     loop.handle(net.arena, net.at, kind | (5 if kind not in (IDLE, TIMER) else 2) << 3, 70)
     assert did == ([("send_twin", 5), called] if kind == CLONED else [called])
+
+
+@pytest.mark.parametrize(
+    ("kind", "node", "busied", "hops", "did"),
+    [
+        (IDLE, SWITCH, 1, 0, [("drain", 2, 70)]),
+        (IDLE, HOST, 0, 0, [("serve", 70)]),
+        (TIMER, SWITCH, 0, 0, [("ring_agent", 2, 70), ("serve", 70)]),
+        (ARRIVAL, SWITCH, 0, 1, [("cross_switch", 2, 5, 70)]),
+        (ARRIVAL, HOST, 0, 1, [("reach_agent", 5, 70), ("serve", 70)]),
+        (AGAIN, SWITCH, 1, 1, [("cross_switch", 2, 5, 70)]),
+        (CLONED, SWITCH, 1, 0, [("send_twin", 5), ("forward", 3, 70)]),
+    ],
+)
+def test_with_pfc_each_kind_of_event_has_its_part(
+    kind: int, node: int, busied: int, hops: int, did: list[tuple[str, *tuple[int, ...]]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Packet 5 is at port 2, which is the node's; an agent has number 2."""
+    net = Net()
+    net.net.ports[2, [s.NODE, s.DRAINING]] = node, 1
+    row = s.node_row(net.words, net.at, node)
+    called: list[tuple[str, *tuple[int, ...]]] = []
+
+    def noting(name: str) -> Callable[..., int]:
+        def note(arena: Arena, at: int, *rest: int) -> int:
+            assert arena is net.arena
+            assert at == (net.words[row + s.BLOCK_AT] if name == "send_twin" else net.at)
+            called.append((name, *[int(each) for each in rest if each != row]))
+            return row if name == "ring_agent" else 3
+
+        return note
+
+    parts = ("drain", "serve", "ring_agent", "cross_switch", "reach_agent", "send_twin", "forward")
+    for name in parts:
+        monkeypatch.setattr(pfc_handling, name, noting(name))
+    packet = next(packet for packet in (net.packet() for _ in range(9)) if packet == 5)
+    net.words[row_of(net.words, packet) + PLACE] = 2
+    handle_with_pfc(net.arena, net.at, kind | (2 if kind in (IDLE, TIMER) else packet) << 3, 70)
+    assert called == did
+    assert loop.busied(net.words, row, 70) == busied
+    assert net.net.state[s.HOPS] == hops
+    assert net.net.ports[2, s.DRAINING] == (kind != IDLE)
+
+
+def test_with_pfc_a_timer_that_is_not_due_serves_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = Net()
+    monkeypatch.setattr(pfc_handling, "ring_agent", lambda *_: -1)
+    monkeypatch.setattr(pfc_handling, "serve", None)
+    handle_with_pfc(net.arena, net.at, TIMER | 1 << 3, 70)
+
+
+def test_with_pfc_packets_are_captured_and_taken_outside_as_without(
+    plain_address: Address,
+) -> None:
+    """Pause frames, too; the order of a packet is the number of own events of that instant."""
+    net = Net()
+    rows_at = net.store.allocate("words", 2 * s.CAPTURE_ROW_WORDS)
+    bytes_at = net.store.allocate("bytes", 512)
+    took = []
+
+    def keep(_arena: Arena, at: int, packet: int, now_ps: int) -> int:
+        took.append((at, packet, now_ps))
+        return 0
+
+    net.net.state[[s.CAPTURE_AT, s.CAPTURE_BYTES_AT]] = rows_at, bytes_at
+    net.net.ports[HOST_PORT, [s.CAPTURE, s.INWARD_PS]] = s.CAPTURE_RECEIVED, 30
+    net.net.nodes[HOST, [s.KIND, s.INGRESS, s.BLOCK_AT]] = s.OUTSIDE, plain_address(keep), 77
+    loop.note_busied(net.words, s.node_row(net.words, net.at, HOST), 1000)
+    packet = net.packet()
+    net.words[row_of(net.words, packet) + PLACE] = HOST_PORT
+    handle_with_pfc(net.arena, net.at, ARRIVAL | packet << 3, 1000)
+    assert took == [(77, packet, 1000)]
+    assert net.words[rows_at : rows_at + 5].tolist() == [970, HOST_PORT, bytes_at, 100, 1]
+    net.net.ports[HOST_PORT, s.CAPTURE] = s.CAPTURE_SENT
+    handle_with_pfc(net.arena, net.at, ARRIVAL | packet << 3, 1000)
+    assert net.net.state[s.CAPTURE_COUNT] == 1
+    assert len(took) == 2
+
+
+@pytest.mark.parametrize(
+    ("goes_on", "waits", "busy_ps", "draining", "drains", "events"),
+    [
+        (True, 1, 70, 0, [2], []),
+        (True, 1, 70, 1, [], []),  # it falls idle at this instant, in an event of its own
+        (True, 1, 71, 0, [], [(71, IDLE, 2)]),
+        (True, 0, 71, 0, [], []),
+        (True, 0, 70, 0, [], []),
+        (False, 1, 71, 0, [], []),
+        (False, 1, 70, 0, [], []),
+    ],
+)
+def test_a_switch_sends_on_when_a_pause_ends(
+    goes_on: bool, waits: int, busy_ps: int, draining: int, drains: list[int],
+    events: list[tuple[int, int, int]], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    net = Net()
+    row, _ = pausing_nic(net, 1 if goes_on else 0)
+    net.net.ports[2, [s.BUSY_UNTIL_PS, s.DRAINING]] = busy_ps, draining
+    for _ in range(waits):
+        push(net.words, net.queues[1], net.packet(), 0)
+    drained: list[int] = []
+    monkeypatch.setattr(pfc_handling, "drain", lambda _, __, port, ___: drained.append(port))
+    told = net.words[pfc.pause_row(net.words, net.at, 3) :]
+    told[pfc.UNTOLD], told[pfc.ASKED] = 1, 0 if goes_on else 1
+    frame = pfc_frames.make_frame(net.arena, pfc.pause_row(net.words, net.at, 3))
+    net.words[row_of(net.words, frame) + PLACE] = 2
+    free = net.arena.own[POOL_FREE]
+    handle_with_pfc(net.arena, net.at, ARRIVAL | frame << 3, 70)
+    assert net.words[row + pfc.PAUSED] == (0 if goes_on else 1)
+    assert net.arena.own[POOL_FREE] == free + 1
+    assert drained == drains
+    assert net.events() == events
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_host_tells_its_agents_of_a_pause_and_sends_when_it_ends(
+    goes_on: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Net()
+    row, _ = pausing_nic(net, 1 if goes_on else 0)
+    net.net.ports[2, s.NODE] = HOST
+    served: list[int] = []
+    monkeypatch.setattr(pfc_handling, "serve", lambda _, __, node, now_ps: served.append(now_ps))
+    net.words[row + pfc.UNTOLD], net.words[row + pfc.ASKED] = 1, 0 if goes_on else 1
+    frame = pfc_frames.make_frame(net.arena, row)
+    net.words[row_of(net.words, frame) + PLACE] = 2
+    handle_with_pfc(net.arena, net.at, ARRIVAL | frame << 3, 70)
+    assert net.words[net.agents[1] + AGENT_PAUSED] == (0 if goes_on else 1)
+    assert served == goes_on * [70]
 
 
 def test_a_hosts_port_that_falls_idle_serves_its_agents(plain_address: Address) -> None:

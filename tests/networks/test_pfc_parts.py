@@ -182,6 +182,22 @@ def test_a_frame_is_about_the_classes_that_it_names() -> None:
     assert words[mine + PAUSED_PS] == 3000  # since 0, as class 2 was paused all the time
 
 
+@pytest.mark.parametrize("level", range(8))
+@pytest.mark.parametrize("other", [0, 1])
+def test_a_frame_says_that_a_class_may_go_on(level: int, other: int) -> None:
+    """Whether another class is paused, too, or none; a class that was not paused can't go on."""
+    store = make_store()
+    mine = store.allocate("words", ROW_WORDS)
+    words = store.arena.words
+    stays = other << (level + 1) % 8
+    words[mine + PAUSED] = 1 << level | stays
+    head = np.zeros(60, np.uint8)
+    head[17] = 1 << level
+    assert take_frame(store.arena, mine, head, 1000)
+    assert words[mine + PAUSED] == stays
+    assert not take_frame(store.arena, mine, head, 2000)
+
+
 @pytest.mark.parametrize("delay", ["1us", "10us"])
 def test_pauses_of_one_class_leave_others_alone(delay: str) -> None:
     """pFabric spreads flows over classes; their queues are paused each by itself."""
