@@ -32,10 +32,16 @@ from ringleaf.networks.virtual.pfc.layout import (
     SINCE_PS,
 )
 from ringleaf.networks.virtual.pfc.queues import eligible, pop_eligible
-from ringleaf.networks.virtual.pfc.tables import headroom_bytes, pause_rows, read_pauses
+from ringleaf.networks.virtual.pfc.tables import (
+    ENDLESS_BYTES,
+    headroom_bytes,
+    pause_rows,
+    read_pauses,
+)
+from ringleaf.networks.virtual.state import open_network
 from ringleaf.packets import make_pool, write_packet
 from ringleaf.pausing import Pausing
-from ringleaf.switches.engine.queues import LENGTHS, push
+from ringleaf.switches.engine.queues import CAPACITY_BYTES, LENGTHS, push
 from ringleaf.switches.engine.schedulers import make_port_queues
 from ringleaf.tensors import INT32
 from ringleaf.topologies.registry import build
@@ -142,6 +148,19 @@ def test_thresholds_are_of_bytes_of_one_class_and_port() -> None:
     discharge(arena, at, 0, 2, 1, 0)
     assert row[ASKED] == 0
     assert row[PAUSES] == 1
+
+
+def test_queues_of_switches_alone_become_endless() -> None:
+    """A host's port has none, so the word that would be its capacity is another's."""
+    graph = build("leafspine,leaves=1,spines=0,hosts=2")
+    plain = VirtualNetwork(graph, NetworkOptions(queue_bytes=4000))
+    network = VirtualNetwork(graph, NetworkOptions(queue_bytes=4000, pfc=Pausing(10_000, 4_000)))
+    capacities = []
+    for each in (plain, network):
+        ports = open_network(each.store.arena, each._network).ports
+        capacities.append(each.store.arena.words[ports[:, s.QUEUES_AT] + CAPACITY_BYTES].tolist())
+    assert capacities[0][:2] == [4000, 4000]
+    assert capacities[1] == [ENDLESS_BYTES, ENDLESS_BYTES, *capacities[0][2:]]
 
 
 def test_a_pause_that_lasts_counts_up_to_now() -> None:
