@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +19,7 @@ import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.heap import push_event
+from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
@@ -33,6 +35,7 @@ from ringleaf.switches.engine.queues import PACKETS, push
 from ringleaf.tensors import INT32
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.registry import build
+from ringleaf.units import FOREVER_PS
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
 GRID_PS = 10**6 + 67_200
@@ -167,6 +170,88 @@ def test_reports_that_are_left_do_not_keep_a_capture_from_its_end(tmp_path: Any)
     network.store.arena.words[network.endpoints.ring] = 1
     network.close()
     assert network._net().state[s.EVENTS] == 1
+
+
+class Messages:
+    """A director that has a message sent at each of some times, and notes what it is told."""
+
+    def __init__(self, network: VirtualNetwork, *starts_ps: int) -> None:
+        self.network, self.starts_ps = network, [*starts_ps]
+        self.opened = ExitStack()
+        self.due: list[Operation] = []
+        self.reached: list[int] = []
+        self.finished: list[tuple[int, int]] = []
+
+    def start(self, now_ps: int) -> None:
+        assert now_ps == 0
+
+    def take_operations(self) -> list[Operation]:
+        due, self.due = self.due, []
+        return due
+
+    def next_ps(self) -> int:
+        return self.starts_ps[0] if self.starts_ps else FOREVER_PS
+
+    def reach(self, now_ps: int) -> None:
+        self.reached.append(now_ps)
+        self.starts_ps.pop(0)
+        schedule = Schedule(Collective.REDUCE, "incast", 2, 1, (Transfer(0, 1, 0, 0, Op.REDUCE),))
+        arrays = self.network.arrays(MESSAGE, INT32, schedule)
+        made = self.network.endpoints.operation(schedule, arrays)
+        self.due.append(self.opened.enter_context(made))
+
+    def finish(self, operation: Operation, now_ps: int) -> None:
+        self.finished.append((operation.end_ps, now_ps))
+
+
+def test_a_director_is_called_when_it_wants_and_hears_of_ends_at_the_end_of_a_window() -> None:
+    """A message is done when its answer is back: 4 frames and one, the answer's two, 4 us of links.
+
+    Of an answer, 62 bytes and 24 are on the line. The second message is sent in an empty network.
+    """
+    network = star()
+    director = Messages(network, 1000, 20 * 10**6)
+    result = network.play(director)
+    assert director.reached == [1000, 20 * 10**6]
+    first, second = director.finished
+    end_ps = 1000 + 5 * FRAME_PS + 2 * 800 * (62 + 24) + 4 * 10**6
+    assert first == (end_ps, end_ps - end_ps % GRID_PS + GRID_PS - 1)
+    assert second[0] > 20 * 10**6
+    assert (second[1] + 1) % GRID_PS == 0
+    assert 0 <= second[1] - second[0] < GRID_PS
+    assert result.time_ps == second[0]
+
+
+def test_a_director_may_want_something_in_the_window_in_which_something_ends() -> None:
+    network = star()
+    director = Messages(network, 0)
+    network.play(director)
+    ((end_ps, told_ps),) = director.finished
+    for wanted_ps in (end_ps + 1, told_ps, told_ps + 1):
+        director = Messages(star(), 0, wanted_ps)
+        director.network.play(director)
+        assert director.reached == [0, wanted_ps]
+        assert director.finished[0] == (end_ps, min(told_ps, wanted_ps))
+
+
+def test_links_are_disturbed_while_a_director_plays_and_one_hears_how_far_it_is() -> None:
+    network = star()
+    changes: list[Disturbance] = [
+        LinkLoss(FRAME_PS - 1, ("h1", "s0"), 1.0), LinkLoss(10**12, ("h1", "s0"), None),
+        LinkLoss(FRAME_PS + 1, ("h1", "s0"), 0.0), LinkLoss(10**12 - 1, ("h1", "s0"), 1.0),
+    ]  # fmt: skip
+    told: list[int] = []
+    result = network.play(Messages(network, 0), told.append, disturbances=changes)
+    assert result.lost == 1
+    assert result.retransmissions > 0
+    assert told[-1] > 0
+    assert not network._net().ports[:, s.LOSS].any()
+
+
+def test_switches_are_watched_while_a_director_plays() -> None:
+    network = star(watch_memory=True)
+    network.play(Messages(network, 0))
+    assert network._occupancy is None  # none of them adds anything
 
 
 # Restarts.
