@@ -85,6 +85,7 @@ def test_more_keys_than_there_are_rows_for_are_counted_together() -> None:
     assert {(each.port, each.level, each.packets) for each in known} == {(2, 0, 2)}
     clear_drops(net)
     assert read_drops([net]) == []
+    assert net.state[s.DROP_KEYS] == 0
 
 
 def test_drops_of_a_queue_and_source_are_one_row_with_the_first_and_last_time() -> None:

@@ -344,6 +344,24 @@ def test_agents_with_something_to_send_take_turns(plain_address: Address) -> Non
     assert [net.row(packet, OWNER) for packet in packets] == [1, 1, 1, 1]
 
 
+@pytest.mark.parametrize(("partition", "owner"), [(0x8003, 3), (0x0003, 3), (0xFFFF, 0x7FFF)])
+def test_a_packet_s_partition_says_who_owns_it_where_its_agent_has_many(
+    partition: int, owner: int, plain_address: Address
+) -> None:
+    """Whether it is a full member's or not."""
+    net = Net()
+
+    def transmit(arena: Arena, _at: int, _packet: int, _now_ps: int) -> int:
+        packet = net.packet()
+        open_packet(arena, packet).head[44:46] = divmod(partition, 256)
+        return packet
+
+    agents_that(net, transmit, plain_address)
+    net.words[net.agents[0] + READY] = 1
+    packet = stations.take_packet(net.arena, net.at, s.node_row(net.words, net.at, HOST), 0)
+    assert net.row(packet, OWNER) == owner
+
+
 def test_agents_that_have_nothing_after_all_are_passed_over(
     plain_address: Address,
 ) -> None:

@@ -26,7 +26,6 @@ from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork, occupancy
 from ringleaf.networks.virtual.capture import CaptureBuffer
 from ringleaf.networks.virtual.events import IDLE
-from ringleaf.networks.virtual.network import TELL_PS
 from ringleaf.networks.virtual.occupancy import Occupancy
 from ringleaf.networks.virtual.regions import Regions
 from ringleaf.networks.virtual.watch import Sight
@@ -136,9 +135,15 @@ def test_a_run_that_ends_early_restores_its_links() -> None:
 def test_one_hears_how_far_a_run_is() -> None:
     """Every 50 us of simulated time at least, of packet-hops, which only grow."""
     told: list[int] = []
+    stops: list[int] = []
     network = star()
-    result = send(network, 128 * MESSAGE, tell=told.append)
-    assert len(told) > result.time_ps // TELL_PS > 1
+
+    def tell(hops: int) -> None:
+        told.append(hops)
+        stops.append(network.now_ps)
+
+    result = send(network, 128 * MESSAGE, tell=tell)
+    assert stops[:3] == [0, 50 * 10**6, 100 * 10**6]
     assert told == sorted(told)
     assert 0 < told[-1] <= result.packet_hops
 
@@ -330,9 +335,17 @@ def test_a_buffer_has_room_for_what_one_event_may_capture(
     network = VirtualNetwork(build(STAR.format(hosts)), NetworkOptions())
     CaptureBuffer(network.store, network._network, longest_bytes=100, each_event=each_event)
     state = network._net().state
+    for kind, at, size in (
+        ("words", s.CAPTURE_AT, s.CAPTURE_ROW_WORDS * int(state[s.CAPTURE_ROWS])),
+        ("bytes", s.CAPTURE_BYTES_AT, int(state[s.CAPTURE_ROOM])),
+    ):
+        assert network.store.allocate(kind, 1) >= network._net().state[at] + size
+    state = network._net().state
     assert state[[s.CAPTURE_RESERVE, s.CAPTURE_RESERVE_ROWS]].tolist() == [100 * rows, rows]
     assert state[s.CAPTURE_ROWS] == (rows if each_event else 1 << 14)
     assert state[s.CAPTURE_ROOM] == 8 << 20
+    CaptureBuffer(network.store, network._network, each_event=each_event)
+    assert network._net().state[s.CAPTURE_RESERVE] == 10_240 * rows
     CaptureBuffer(network.store, network._network, longest_bytes=2 << 20, each_event=each_event)
     assert network._net().state[s.CAPTURE_ROOM] == 2 * rows * (2 << 20)
 
@@ -358,6 +371,13 @@ def test_every_region_has_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -
     assert sorted(went) == [(region, 77) for region in range(4)]
 
 
+@pytest.mark.parametrize(("delay_ps", "threads"), [(132_799, 1), (132_800, 2)])
+def test_windows_of_less_than_200_ns_are_not_worth_threads(delay_ps: int, threads: int) -> None:
+    """84 bytes take 67.2 ns."""
+    graph = build(STAR.format(2).partition(",delay")[0], delay_ps=delay_ps)
+    assert VirtualNetwork(graph, NetworkOptions(threads=2)).threads == threads
+
+
 def test_windows_lie_on_a_grid_from_0() -> None:
     regions = star()._regions
     assert regions.grid_ps == GRID_PS
@@ -376,7 +396,9 @@ class Reader:
         return np.array(switch, np.int64)
 
 
-def watched(switches: dict[str, list[int]], most: int, start_ps: int = 0) -> Occupancy:
+def watched(
+    switches: dict[str, list[int]], most: int = occupancy.SAMPLES, start_ps: int = 0
+) -> Occupancy:
     reader = Reader()
     system = SimpleNamespace(reader=lambda: reader)
     groups: Any = [SimpleNamespace(system=system, number=number) for number in (1, 3)]
@@ -398,6 +420,15 @@ def test_entries_are_counted_by_switch_and_job() -> None:
     series = memory.series()
     assert series["s0"].tolist() == [[0, 0], [2, 0], [0, 0], [1, 1]]
     assert series["s1"].tolist() == [[0, 0], [0, 2], [0, 1], [0, 0]]
+
+
+def test_there_are_512_samples_at_most_and_an_even_number() -> None:
+    """The 513th, at 512 us, is the first of an interval of 2 us."""
+    memory = watched({"s0": []})
+    memory.sample(511 * 10**6)
+    assert (memory.interval_ps, memory.series()["s0"].shape[1]) == (10**6, 512)
+    memory.sample(512 * 10**6)
+    assert (memory.interval_ps, memory.series()["s0"].shape[1]) == (2 * 10**6, 257)
 
 
 @given(st.lists(st.integers(0, 5 * 10**6), max_size=12), st.sampled_from((2, 4, 8)))
