@@ -112,6 +112,21 @@ def test_drops_of_a_queue_and_source_are_one_row_with_the_first_and_last_time() 
     ]
 
 
+def test_keys_are_spread_over_the_table() -> None:
+    """Of 1024 rows, 256 keys of near ports and addresses would take some 226 at random."""
+    store = Store()
+    at = make_network(store, ports=4, nodes=2, agents=1, ring=0, bins=2, seed=1)
+    watch_drops(store, at)
+    net = open_network(store.arena, at)
+    taken = set()
+    for port in range(16):
+        for host in range(16):
+            clear_drops(net)
+            row = find_row(store.arena.words, at, (port << 3) + 1, (10 << 24) + (port << 8) + host)
+            taken.add(int(row))
+    assert len(taken) > 210
+
+
 @pytest.mark.parametrize(
     ("ports", "rows"), [(1, 1024), (256, 1024), (257, 2048), (1 << 14, 1 << 16), (1 << 15, 1 << 16)]
 )

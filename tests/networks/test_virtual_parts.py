@@ -17,8 +17,10 @@ from test_virtual_tiny import FRAME_PS, LINE_BYTES, MESSAGE, STAR
 
 import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
+from ringleaf.collectives.registry import find_algorithm
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.heap import push_event
+from ringleaf.ina.registry import find_system
 from ringleaf.networks.endpoints.operation import Operation
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
 from ringleaf.networks.options import NetworkOptions
@@ -139,6 +141,7 @@ def test_one_hears_how_far_a_run_is() -> None:
     network = star()
 
     def tell(hops: int) -> None:
+        assert hops == network._net().state[s.HOPS]
         told.append(hops)
         stops.append(network.now_ps)
 
@@ -186,6 +189,8 @@ class Messages:
         self.due: list[Operation] = []
         self.reached: list[int] = []
         self.finished: list[tuple[int, int]] = []
+        schedule = Schedule(Collective.REDUCE, "incast", 2, 1, (Transfer(0, 1, 0, 0, Op.REDUCE),))
+        self.message = schedule, network.arrays(MESSAGE, INT32, schedule)
 
     def start(self, now_ps: int) -> None:
         assert now_ps == 0
@@ -200,9 +205,7 @@ class Messages:
     def reach(self, now_ps: int) -> None:
         self.reached.append(now_ps)
         self.starts_ps.pop(0)
-        schedule = Schedule(Collective.REDUCE, "incast", 2, 1, (Transfer(0, 1, 0, 0, Op.REDUCE),))
-        arrays = self.network.arrays(MESSAGE, INT32, schedule)
-        made = self.network.endpoints.operation(schedule, arrays)
+        made = self.network.endpoints.operation(*self.message)
         self.due.append(self.opened.enter_context(made))
 
     def finish(self, operation: Operation, now_ps: int) -> None:
@@ -251,6 +254,30 @@ def test_links_are_disturbed_while_a_director_plays_and_one_hears_how_far_it_is(
     assert result.retransmissions > 0
     assert told[-1] > 0
     assert not network._net().ports[:, s.LOSS].any()
+
+
+@pytest.mark.parametrize("plays", [False, True])
+def test_memory_of_switches_is_sampled_in_the_course_of_a_sum(plays: bool) -> None:
+    """At equal intervals, until the end: nothing is in use at first, something then, and nothing.
+
+    A slot is in use from when one host's packet has come until both have; some of h1's are lost.
+    """
+    options = NetworkOptions(system=find_system("switchml"), lanes=64, watch_memory=True, slots=4)
+    network = VirtualNetwork(build(STAR.format(2)), options)
+    schedule = find_algorithm("switchml").build(2, size_bytes=4 * 64 * 8)
+    arrays = network.arrays(64 * 8, INT32, schedule)
+    changes = [LinkLoss(1, ("h1", "s0"), 1.0), LinkLoss(10**6, ("h1", "s0"), None)]
+    if plays:
+        director = Messages(network, 0)
+        director.message = schedule, arrays
+        result = network.play(director, disturbances=changes)
+    else:
+        result = network.run(schedule, arrays, disturbances=changes)
+    (series,) = result.memory_series.values()
+    samples = series.sum(axis=0)
+    assert len(samples) == network.now_ps // result.memory_interval_ps + 1
+    assert samples[0] == samples[-1] == 0
+    assert 0 < samples.max() <= 4
 
 
 def test_switches_are_watched_while_a_director_plays() -> None:
