@@ -236,6 +236,23 @@ def test_every_quarter_of_a_window_and_each_last_packet_ask_for_an_answer() -> N
     assert {frame[wire.ACK_REQUEST_AT] for frame in frames} == {0, 0x80}
 
 
+@pytest.mark.parametrize(("window", "every"), [(1, 1), (3, 1), (7, 1), (8, 2), (64, 16)])
+def test_answers_are_asked_for_every_quarter_of_a_window_and_never_less_than_each_packet(
+    window: int, every: int
+) -> None:
+    assert Agent(window=window).qp().state[q.ACK_EVERY] == every
+
+
+@pytest.mark.parametrize("cuts", [1, (1 << 16) - 1, 1 << 16, (1 << 16) + 1, 1 << 25])
+def test_a_notice_tells_of_65536_cut_packets_at_most(cuts: int) -> None:
+    """So many fit into its three bytes, and are enough for any controller."""
+    agent = Agent()
+    agent.qp().state[[q.CUTS, q.WANTS_CUT, q.CUT_PSN]] = cuts, 1, 5
+    notice = read_packet(agent.arena, trimming.make_cut_notice(agent.arena, agent.qp()))
+    assert int.from_bytes(notice[wire.SYNDROME_AT + 1 : wire.SYNDROME_AT + 4]) == min(cuts, 65536)
+    assert agent.qp().state[[q.CUTS, q.WANTS_CUT]].tolist() == [0, 0]
+
+
 def test_under_control_each_packet_asks_as_a_window_may_close_on_it() -> None:
     agent = Agent(window=16, controller="dctcp")
     agent.post(9 * MTU)

@@ -50,6 +50,36 @@ def test_bins_become_wider_at_the_end_of_the_last_one(now_ps: int) -> None:
     assert net.queue_bins[0].tolist() == ([0, 0, 0, 6] if now_ps < 40 else [0, 0, 6, 0])
 
 
+@pytest.mark.parametrize("now_ps", [5, 45, 95, 10**6])
+def test_nothing_but_the_series_and_their_widths_is_written(now_ps: int) -> None:
+    """Whatever lies before and behind them; they have four bins of 10 ps at first."""
+    store = Store()
+    store.allocate("words", 64)
+    at = s.make_network(store, ports=3, nodes=1, agents=0, ring=0, bins=4, seed=1, owners=2)
+    s.watch_queues(store, at)
+    queues = store.allocate("words", QUEUE_WORDS)
+    store.allocate("words", 1024)
+    words = store.arena.words
+    words[s.port_row(words, at, 1) + s.QUEUES_AT] = queues
+    words[queues + CLASS_BYTES] = 6
+    words[at + s.BIN_PS] = words[at + s.QUEUE_BIN_PS] = 10
+    net = s.open_network(store.arena, at)
+    net.bins[:] = net.queue_bins[:] = 1
+    spare = store.arena.words[queues + QUEUE_WORDS :]
+    spare[:] = 7
+    before = words.copy()
+    count_bin(words, at, 1, 1, now_ps, 5)
+    note_queues(words, at, 1, now_ps)
+    for start, size in (
+        (at + s.BIN_PS, 1), (at + s.QUEUE_BIN_PS, 1),
+        (int(words[at + s.BINS_AT]), net.bins.size),
+        (int(words[at + s.QUEUE_BINS_AT]), net.queue_bins.size),
+    ):  # fmt: skip
+        before[start : start + size] = words[start : start + size]
+    assert (words == before).all()
+    assert net.bins.sum() == net.bins.size + 5
+
+
 def test_classes_of_a_bin_are_of_the_moment_when_the_queue_was_deepest() -> None:
     """By hand: 100 + 0, then 60 + 90, then 0 + 120 bytes. The maxima of the classes add up to 220.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +26,17 @@ from ringleaf.networks.virtual.pfc.frames import take_frame
 from ringleaf.networks.virtual.pfc.layout import (
     ASKED,
     HEADROOM,
+    HELD,
+    HIDDEN,
+    MAC,
+    NIC_AT,
     PAUSED,
     PAUSED_PS,
     PAUSES,
+    PEAKS,
     ROW_WORDS,
     SINCE_PS,
+    UNTOLD,
 )
 from ringleaf.networks.virtual.pfc.queues import eligible, pop_eligible
 from ringleaf.networks.virtual.pfc.tables import (
@@ -148,6 +155,13 @@ def test_thresholds_are_of_bytes_of_one_class_and_port() -> None:
     discharge(arena, at, 0, 2, 1, 0)
     assert row[ASKED] == 0
     assert row[PAUSES] == 1
+
+
+def test_rows_have_room_for_what_there_is_of_each_class() -> None:
+    blocks = [HELD, PEAKS, HIDDEN, ROW_WORDS]
+    assert all(end - start >= 8 for start, end in pairwise(blocks))
+    singles = [PAUSED, ASKED, UNTOLD, HEADROOM, NIC_AT, MAC, PAUSES, SINCE_PS, PAUSED_PS]
+    assert max(singles) < HELD
 
 
 def test_queues_of_switches_alone_become_endless() -> None:

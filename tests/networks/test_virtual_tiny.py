@@ -86,7 +86,13 @@ def test_traces_have_what_the_switch_was_given_and_sent(tmp_path: Path) -> None:
     (folder,) = (path.parent for path in tmp_path.glob("*/trace.yaml"))
     trace = open_trace(folder)
     assert folder.name == "s0"
-    assert len(trace.expected) == 2
+    came, sent = (
+        [0 if file is None else len(file) for file in files]
+        for files in (trace.inputs, trace.expected)
+    )
+    assert came == sent[::-1]  # port 1 leads to h0, which answers, and port 2 to h1
+    assert came[0] >= 1
+    assert came[1] == 4
 
 
 @pytest.mark.parametrize(

@@ -322,7 +322,7 @@ def test_constant_shifts_of_negative_differences_keep_the_sign(shift: int, less:
 
 
 NARROW = ("u8", "u32", "u63", "u64", "u65", "u128", "s8", "s32", "s63", "s64", "s65", "s128")
-ENDS = (
+ENDS: tuple[Callable[[int, int], int], ...] = (
     lambda low, high: low,
     lambda low, high: high,
     lambda low, high: 0,
@@ -374,6 +374,12 @@ def test_a_value_of_one_word_is_stored_by_one_call(name: str, width: int, is_sho
     code = Expressions(SOURCE, Storage(SOURCE), Constants(), Lines())
     (text,) = code.fitted(Field("i", name), width, True)
     assert text.startswith("U(store_signed(") == is_short
+
+
+@pytest.mark.parametrize(("name", "width"), [("s32", 32), ("u32", 32), ("s8", 32), ("u63", 63)])
+def test_a_value_that_a_signed_field_can_hold_is_stored_as_it_is(name: str, width: int) -> None:
+    code = Expressions(SOURCE, Storage(SOURCE), Constants(), Lines())
+    assert code.fitted(Field("i", name), width, True) == [*code.storage.names(Field("i", name))]
 
 
 @pytest.mark.parametrize("op", ["==", "!=", "<", "<=", ">", ">="])

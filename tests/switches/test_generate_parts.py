@@ -19,7 +19,7 @@ from ringleaf.switches.generate.lanes import Pattern, Roller
 from ringleaf.switches.generate.loops import LoopWriter
 from ringleaf.switches.generate.state import State
 from ringleaf.switches.generate.storage import Storage
-from ringleaf.switches.generate.text import Constants
+from ringleaf.switches.generate.text import Constants, TooLargeError
 from ringleaf.switches.generate.usage import Usage, body_usage
 from ringleaf.switches.json.program import load_source
 from ringleaf.switches.source import (
@@ -119,7 +119,7 @@ def test_an_action_has_so_many_primitives_written_out(
     step = Primitive("assign", (Field("key", "kind"), Constant(1)))
     made = Action(0, "a", (), (5 + more) * (step,))
     if more:
-        with pytest.raises(jumps.TooLargeError, match="at most 5 primitives"):
+        with pytest.raises(TooLargeError, match="at most 5 primitives"):
             jumps.action_body(TABLES, made)
     else:
         assert len(jumps.action_body(TABLES, made)) == 5
