@@ -6,6 +6,7 @@ Parts run as plain Python, compiled or not, and handlers of controllers are Pyth
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,10 +111,42 @@ def head_of(psn: int, syndrome: int = 0, done: int = 0, opcode: int = 0x11) -> n
     return head
 
 
+# Limits.
+
+
+@pytest.mark.parametrize(
+    ("mtu", "window", "is_right"), [(1, 1, True), (0, 1, False), (1, 0, False)]
+)
+def test_packets_and_windows_have_one_of_each_at_least(
+    mtu: int, window: int, is_right: bool
+) -> None:
+    store = Store(1 << 12)
+    make_pool(store, size=4, head_bytes=256, field_count=8, lane_count=0)
+    told: dict[str, Any] = {"host": 0, "ring": make_ring(store, 8)}
+    told |= {"min_timeout_ps": 1, "rnr_wait_ps": 1}
+    if is_right:
+        at = rc.make_rc(store, mtu=mtu, window=window, **told)
+        assert store.arena.words[at + q.MTU] == 1
+    else:
+        with pytest.raises(ProtocolError, match=f"must be >= 1, got {mtu}, {window}"):
+            rc.make_rc(store, mtu=mtu, window=window, **told)
+
+
+@pytest.mark.parametrize("rate_bps", [0, 1])
+def test_a_rate_may_be_0_for_none(rate_bps: int) -> None:
+    agent = Agent()
+    rc.set_rate(agent.arena, agent.at, [0], rate_bps)
+    assert agent.qp().state[q.RATE_BPS] == rate_bps
+    with pytest.raises(ProtocolError, match="must be at least 0, got -1"):
+        rc.set_rate(agent.arena, agent.at, [0], -1)
+
+
 # Requests.
 
 
 def test_a_full_ring_of_requests_takes_no_more() -> None:
+    """There are 256 in each direction."""
+    assert q.RING == 256
     agent = Agent()
     assert all(agent.post(3 * MTU) for _ in range(q.RING))
     assert not agent.post(MTU)
@@ -251,6 +284,49 @@ def test_a_notice_tells_of_65536_cut_packets_at_most(cuts: int) -> None:
     notice = read_packet(agent.arena, trimming.make_cut_notice(agent.arena, agent.qp()))
     assert int.from_bytes(notice[wire.SYNDROME_AT + 1 : wire.SYNDROME_AT + 4]) == min(cuts, 65536)
     assert agent.qp().state[[q.CUTS, q.WANTS_CUT]].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("size", [3, 0])
+def test_an_eager_message_has_left_when_its_last_packet_is_sent(size: int) -> None:
+    """Its report has its queue pair and the sender's tag; if it is sent again, there is none."""
+    agent = Agent()
+    agent.qp().state[[q.EAGER, q.LIMIT]] = 1, q.NO_LIMIT
+    agent.post(2 * MTU + size, tag=77)
+    packets = 3 if size else 2
+    for number in range(packets):
+        assert agent.done() == []
+        assert agent.send(), number
+    assert agent.done() == [(q.LEFT, 0, 77)]
+
+
+def test_telemetry_of_an_answer_is_heard_and_its_absence_is_noted() -> None:
+    """It lies behind the 58 bytes of an answer's headers; without it there are no hops."""
+    agent = Agent(controller="hpcc")
+    heard_at = agent.control(c.HEARD_AT)
+    heard = agent.arena.bytes[heard_at : heard_at + TELEMETRY_BYTES]
+    agent.post(2 * MTU)
+    agent.send()
+    agent.send()
+    head = head_of(0)
+    head[58 : 58 + TELEMETRY_BYTES] = [0, *range(3, TELEMETRY_BYTES + 2)]
+    put16(head, UDP_LENGTH_AT, 8 + 12 + 4 + 4 + TELEMETRY_BYTES)
+    congestion.note_ack(agent.arena, agent.at, agent.qp(), head, 1, 0, 50)
+    assert heard.tolist() == [0, *range(3, TELEMETRY_BYTES + 2)]
+    heard[0] = 9
+    congestion.note_ack(agent.arena, agent.at, agent.qp(), head_of(1), 1, 0, 60)
+    assert heard[:2].tolist() == [0, 3]
+
+
+@pytest.mark.parametrize(("gap_ps", "is_due"), [(0, 0), (1, 1)])
+def test_a_mark_is_told_of_by_a_packet_of_its_own_if_a_controller_wants_that(
+    gap_ps: int, is_due: int
+) -> None:
+    agent = Agent(controller="dctcp")
+    agent.arena.words[agent.block + c.CNP_GAP_PS] = gap_ps
+    head = head_of(0)
+    head[IP_TOS_AT] = 3
+    congestion.count_mark(agent.arena, agent.at, 0, agent.qp(), head, 50)
+    assert (agent.control(c.CNP_DUE), agent.control(c.MARKS)) == (is_due, 1)
 
 
 def test_under_control_each_packet_asks_as_a_window_may_close_on_it() -> None:

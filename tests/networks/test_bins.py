@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
@@ -107,3 +110,46 @@ def test_classes_of_a_bin_are_of_the_moment_when_the_queue_was_deepest() -> None
 
     assert words[at + s.QUEUE_BIN_PS] == 20
     assert bins[:2].tolist() == [[9, 0, 0, 0], [145, 0, 7, 0]]
+
+
+moments = st.lists(
+    st.tuples(st.integers(0, 40), st.integers(0, 2), st.integers(0, 9), st.integers(0, 9)),
+    max_size=20,
+)
+
+
+@given(moments)
+def test_series_of_all_ports_are_those_of_each_by_itself(steps: list[tuple[int, ...]]) -> None:
+    """Steps are a time since the last, a port, and what its classes 0 and 7 hold then.
+
+    Of each port and bin the fullest moment is kept, the first of those that are as full; and so
+    many bytes go on its line then as class 0 holds.
+    """
+    store = Store()
+    store.allocate("words", 64)
+    at = s.make_network(store, ports=3, nodes=1, agents=0, ring=0, bins=4, seed=1)
+    s.watch_queues(store, at)
+    queues = [store.allocate("words", QUEUE_WORDS) for _ in range(3)]
+    words = store.arena.words
+    net = s.open_network(store.arena, at)
+    net.ports[:, s.QUEUES_AT] = queues
+    net.state[[s.BIN_PS, s.QUEUE_BIN_PS]] = 10
+    now_ps, width, seen = 0, 10, list[tuple[int, ...]]()
+    for step_ps, port, *held in steps:
+        now_ps += step_ps
+        words[[queues[port] + CLASS_BYTES, queues[port] + CLASS_BYTES + 7]] = held
+        for other in range(3):  # all ports' bins become wider together
+            count_bin(words, at, other, 0, now_ps, held[0] if other == port else 0)
+        note_queues(words, at, port, now_ps)
+        seen.append((now_ps, port, *held))
+        while now_ps >= 4 * width:
+            width *= 2
+    sums, fullest = np.zeros((3, 4), np.int64), np.zeros((3, 4, 2), np.int64)
+    for time_ps, port, *held in seen:
+        sums[port, time_ps // width] += held[0]
+        if sum(held) > fullest[port, time_ps // width].sum():
+            fullest[port, time_ps // width] = held
+    assert (net.bins == sums).all()
+    found = net.queue_bins.reshape(3, 8, 4)
+    assert (found[:, [0, 7]].transpose(0, 2, 1) == fullest).all()
+    assert not found[:, 1:7].any()
