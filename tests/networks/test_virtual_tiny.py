@@ -86,6 +86,7 @@ def test_traces_have_what_the_switch_was_given_and_sent(tmp_path: Path) -> None:
     (folder,) = (path.parent for path in tmp_path.glob("*/trace.yaml"))
     trace = open_trace(folder)
     assert folder.name == "s0"
+    assert [write.at_ps for write in trace.manifest.writes] == [0]
     came, sent = (
         [0 if file is None else len(file) for file in files]
         for files in (trace.inputs, trace.expected)
