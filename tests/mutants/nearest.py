@@ -22,6 +22,10 @@ FIRST = {
     "ringleaf/native.py": ("tests/test_native.py",),
     "ringleaf/compiled.py": ("tests/test_native.py",),
     "hosts/rc/": ("tests/hosts/test_rc_steps.py",),
+    "switches/generate/psa.py": (
+        "tests/switches/test_psa_ways.py",
+        "tests/switches/test_psa_externs.py",
+    ),
     "switches/generate/": ("tests/switches/test_traces.py",),
     "networks/virtual/": (
         "tests/networks/test_loop_parts.py",

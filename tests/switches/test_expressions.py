@@ -401,6 +401,38 @@ def test_every_comparison_is_right_at_the_ends_of_its_range(op: str) -> None:
         assert function(values) == expected(wanted, values)
 
 
+TESTS: tuple[Expression, ...] = (
+    Operation("<", Field("i", "u8"), Field("i", "u32")),
+    Operation("not", None, Operation("==", Field("i", "u8"), Field("i", "u32"))),
+    Operation("d2b", None, Field("i", "u8")),
+    Operation(
+        "and", Operation("d2b", None, Field("i", "u8")), Operation("d2b", None, Field("i", "u32"))
+    ),
+    Operation(
+        "?",
+        Operation("d2b", None, Field("i", "u32")),
+        Operation(">", Field("i", "u8"), Field("i", "u32")),
+        Operation("d2b", None, Field("i", "u8")),
+    ),
+)
+
+
+@pytest.mark.parametrize("op", ["==", "!="])
+@pytest.mark.parametrize("values", list(product((0, 1, 5), (0, 1, 5))))
+def test_booleans_are_compared_as_booleans(op: str, values: tuple[int, int]) -> None:
+    """Those of conditions of all kinds, each with each."""
+    wanted: list[tuple[Expression, str]] = [
+        (Operation("b2d", None, Operation(op, one, other)), "u8")
+        for one, other in product(TESTS, TESTS)
+    ]
+    fields = dict.fromkeys(SHAPES, 0) | {"u8": values[0], "u32": values[1]}
+    found = [
+        int(OPERATORS[op](bool(compute(one, fields)), bool(compute(other, fields))))
+        for one, other in product(TESTS, TESTS)
+    ]
+    assert Function(wanted)(fields) == found
+
+
 def test_bounds_are_exact_where_masks_may_be_left_out() -> None:
     storage = Storage(SOURCE)
     code = Expressions(SOURCE, storage, Constants(), Lines())

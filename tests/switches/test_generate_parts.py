@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
+import numpy as np
 import pytest
 from hand_json import A, B, do, program, table, value, write
+from hypothesis import given
+from hypothesis import strategies as st
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.generate import generate, jumps
+from ringleaf.switches.generate import calculations, generate, jumps
 from ringleaf.switches.generate.code import Code
-from ringleaf.switches.generate.flow import Apply, Loop
-from ringleaf.switches.generate.inputs import longest_input
+from ringleaf.switches.generate.flow import Apply, Loop, UnlessExited
+from ringleaf.switches.generate.inputs import Piece, longest_input
 from ringleaf.switches.generate.lanes import Pattern, Roller
 from ringleaf.switches.generate.loops import LoopWriter
 from ringleaf.switches.generate.state import State
-from ringleaf.switches.generate.storage import Storage
+from ringleaf.switches.generate.storage import Storage, valid
+from ringleaf.switches.generate.structure import pipeline_body
 from ringleaf.switches.generate.text import Constants, TooLargeError
 from ringleaf.switches.generate.usage import Usage, body_usage
 from ringleaf.switches.json.program import load_source
@@ -123,6 +128,65 @@ def test_an_action_has_so_many_primitives_written_out(
             jumps.action_body(TABLES, made)
     else:
         assert len(jumps.action_body(TABLES, made)) == 5
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 40), st.sampled_from((None, "key", "eth")), st.integers(0, 2**40)),
+        min_size=1,
+        max_size=6,
+    ),
+    st.sets(st.sampled_from(("key", "eth"))),
+)
+def test_a_sum_closes_ranks_where_headers_are_not_there(
+    given_pieces: list[tuple[int, str | None, int]], there: set[str]
+) -> None:
+    """It is that of the words of the bits that are there, padded with zeros, modulo 65535."""
+    code = code_of(TABLES)
+    headers = [*TABLES.headers][:2]
+    named = dict(zip(("key", "eth"), headers, strict=True))
+    pieces, bits, offset = [], "", 0
+    names: dict[str, Any] = {"np": np}
+    for number, (width, header, number_of) in enumerate(given_pieces):
+        value_of = number_of & (1 << width) - 1
+        own = named.get(header) if header else None
+        pieces.append(Piece(f"p{number}", offset, width, own))
+        names[f"p{number}"] = np.uint64(value_of)
+        offset += width
+        if header is None or header in there:
+            bits += f"{value_of:0{width}b}"
+    for header, own in named.items():
+        names[code.storage.names(valid(own))[0]] = np.uint64(header in there)
+    code.add(f"total = {code.u(0)}")
+    calculations._sum_of_some(code, pieces)
+    exec("\n".join(code.constants.lines()), names)
+    with np.errstate(over="ignore"):
+        exec(dedent("\n".join(code.lines.lines)), names)
+    padded = bits + "0" * (-len(bits) % 16)
+    words = [int(padded[at : at + 16], 2) for at in range(0, len(padded), 16)]
+    assert int(names["total"]) % 65535 == sum(words) % 65535
+
+
+@pytest.mark.parametrize(
+    ("actions", "may_exit"), [([2], True), ([3], False), ([2, 3], True), ([3, 2], True)]
+)
+def test_what_follows_a_hit_is_left_out_if_the_action_has_ended_the_packets_way(
+    tmp_path: Path, actions: list[int], may_exit: bool
+) -> None:
+    data = program()
+    for number, name, primitive in ((2, "quit", do("exit")), (3, "go_on", do("assign", B, A))):
+        data["actions"].append(
+            {"name": name, "id": number, "runtime_data": [], "primitives": [primitive]}
+        )
+    key = [{"match_type": "exact", "target": A["value"]}]
+    ways = {"__HIT__": "do_in", "__MISS__": None}
+    table(data, "t", actions, key=key, next_tables=ways)
+    source = load_source(write(tmp_path, data))
+    (apply, *_) = pipeline_body(source, source.ingress)
+    assert isinstance(apply, Apply)
+    following = apply.hit[0]
+    assert isinstance(following, UnlessExited) == may_exit
+    assert apply.miss == ()
 
 
 @pytest.mark.parametrize("swapped", [False, True])
