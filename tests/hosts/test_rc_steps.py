@@ -329,6 +329,16 @@ def test_a_mark_is_told_of_by_a_packet_of_its_own_if_a_controller_wants_that(
     assert (agent.control(c.CNP_DUE), agent.control(c.MARKS)) == (is_due, 1)
 
 
+def test_without_a_controller_an_answer_is_no_notice() -> None:
+    """Whatever lies where a block at 0 would have its word."""
+    agent = Agent()
+    receiver.owe(agent.arena, agent.at, 0, agent.qp(), wire.ACK)
+    before, agent.arena.words[c.CNP_DUE] = agent.arena.words[c.CNP_DUE], 1
+    answer = read_packet(agent.arena, receiver.make_answer(agent.arena, agent.at))
+    agent.arena.words[c.CNP_DUE] = before
+    assert answer[wire.OPCODE_AT] == wire.ACKNOWLEDGE
+
+
 def test_under_control_each_packet_asks_as_a_window_may_close_on_it() -> None:
     agent = Agent(window=16, controller="dctcp")
     agent.post(9 * MTU)

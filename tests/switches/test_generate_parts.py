@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,19 +16,21 @@ from hypothesis import strategies as st
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.generate import calculations, generate, jumps
+from ringleaf.switches.generate import calculations, doubts, generate, jumps
 from ringleaf.switches.generate.code import Code
 from ringleaf.switches.generate.flow import Apply, Loop, UnlessExited
 from ringleaf.switches.generate.inputs import Piece, longest_input
 from ringleaf.switches.generate.lanes import Pattern, Roller
 from ringleaf.switches.generate.loops import LoopWriter
 from ringleaf.switches.generate.state import State
-from ringleaf.switches.generate.storage import Storage, valid
+from ringleaf.switches.generate.storage import ENGINE, Storage, valid
 from ringleaf.switches.generate.structure import pipeline_body
 from ringleaf.switches.generate.text import Constants, TooLargeError
 from ringleaf.switches.generate.usage import Usage, body_usage
 from ringleaf.switches.json.program import load_source
 from ringleaf.switches.source import (
+    STACKS,
+    VALID,
     Action,
     Calculation,
     Constant,
@@ -187,6 +190,30 @@ def test_what_follows_a_hit_is_left_out_if_the_action_has_ended_the_packets_way(
     following = apply.hit[0]
     assert isinstance(following, UnlessExited) == may_exit
     assert apply.miss == ()
+
+
+def test_values_are_neither_the_engines_nor_whether_headers_are_there() -> None:
+    value_of, register = Field("key", "kind"), Named("register_array", "r")
+    others = {
+        Field(ENGINE, "parsed"),
+        Field(STACKS, "s"),
+        Field("key", VALID),
+        Field(STACKS, VALID),
+    }
+    assert doubts._values({value_of, register, *others}) == {value_of, register}
+
+
+@pytest.mark.parametrize("condition", [None, Field("key", "kind")])
+def test_a_checksum_decides_by_its_condition_if_it_has_one(
+    condition: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[Any] = []
+    monkeypatch.setattr(doubts, "note_decision", lambda _, decides, given: noted.append(decides))
+    code = code_of(TABLES)
+    header = next(name for name, each in TABLES.headers.items() if not each.metadata)
+    checksum: Any = SimpleNamespace(condition=condition, target=Field(header, "any"))
+    doubts.note_checksum(code, checksum)
+    assert noted == ([] if condition is None else [condition])
 
 
 @pytest.mark.parametrize("swapped", [False, True])
