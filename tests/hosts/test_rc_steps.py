@@ -299,8 +299,11 @@ def test_an_eager_message_has_left_when_its_last_packet_is_sent(size: int) -> No
     assert agent.done() == [(q.LEFT, 0, 77)]
 
 
-def test_telemetry_of_an_answer_is_heard_and_its_absence_is_noted() -> None:
+def test_telemetry_of_an_answer_is_heard_and_its_absence_is_noted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It lies behind the 58 bytes of an answer's headers; without it there are no hops."""
+    monkeypatch.setattr(congestion, "tell_controller", lambda *_: None)
     agent = Agent(controller="hpcc")
     heard_at = agent.control(c.HEARD_AT)
     heard = agent.arena.bytes[heard_at : heard_at + TELEMETRY_BYTES]
