@@ -32,7 +32,7 @@ from ringleaf.hosts.agent import (
 from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_WORDS, open_fifo
-from ringleaf.hosts.rc import congestion, queue, receiver, sender, trimming, wire
+from ringleaf.hosts.rc import congestion, landing, queue, receiver, sender, trimming, wire
 from ringleaf.hosts.rc.layers import AETH, BTH, ICRC, Hop, Telemetry
 from ringleaf.packets import HEAD_LEN, allocate_packet, make_pool, open_packet, read_packet
 from ringleaf.units import FOREVER_PS
@@ -340,6 +340,34 @@ def test_without_a_controller_an_answer_is_no_notice() -> None:
     answer = read_packet(agent.arena, receiver.make_answer(agent.arena, agent.at))
     agent.arena.words[c.CNP_DUE] = before
     assert answer[wire.OPCODE_AT] == wire.ACKNOWLEDGE
+
+
+@pytest.mark.parametrize(("advertised", "is_owed"), [(8, 1), (9, 1), (10, 0)])
+def test_a_peer_that_knows_of_one_receive_or_none_is_told_of_a_new_one(
+    advertised: int, is_owed: int
+) -> None:
+    """Eight messages have come, and the ninth receive is posted."""
+    agent = Agent()
+    agent.qp().state[[q.RECEIVES_FIRST, q.RECEIVES_END, q.ADVERTISED]] = 8, 8, advertised
+    agent.qp().state[q.SYNDROME] = -1
+    assert rc.post_receive(agent.arena, agent.at, 0, 64, MTU, 0, rc.COPY)
+    assert (agent.qp().state[q.SYNDROME] == wire.ACK) == is_owed
+
+
+def test_a_claim_says_where_and_how_a_message_lands(plain_address: Address) -> None:
+    """Its handler is told of the claim alone, and returns how; where is in the claim then."""
+    agent = Agent()
+    claim = agent.store.allocate("words", landing.CLAIM_WORDS)
+    told: list[tuple[int, ...]] = []
+
+    def choose(arena: Arena, at: int, packet: int, now_ps: int) -> int:
+        told.append((at, packet, now_ps))
+        arena.words[at + landing.TARGET] = 4096
+        return landing.INT32
+
+    agent.arena.words[claim + landing.CHOOSE] = plain_address(choose)
+    assert landing.choose_landing(agent.arena, claim) == (4096, landing.INT32)
+    assert told == [(claim, 0, 0)]
 
 
 def test_under_control_each_packet_asks_as_a_window_may_close_on_it() -> None:
