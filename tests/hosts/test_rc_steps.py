@@ -335,7 +335,7 @@ def test_a_mark_is_told_of_by_a_packet_of_its_own_if_a_controller_wants_that(
 def test_without_a_controller_an_answer_is_no_notice() -> None:
     """Whatever lies where a block at 0 would have its word."""
     agent = Agent()
-    receiver.owe(agent.arena, agent.at, 0, agent.qp(), wire.ACK)
+    queue.owe(agent.arena, agent.at, 0, agent.qp(), wire.ACK)
     before, agent.arena.words[c.CNP_DUE] = agent.arena.words[c.CNP_DUE], 1
     answer = read_packet(agent.arena, receiver.make_answer(agent.arena, agent.at))
     agent.arena.words[c.CNP_DUE] = before
