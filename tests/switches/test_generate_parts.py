@@ -216,6 +216,20 @@ def test_a_checksum_decides_by_its_condition_if_it_has_one(
     assert noted == ([] if condition is None else [condition])
 
 
+@pytest.mark.parametrize(
+    ("widths", "end", "is_whole"),
+    [((16,), 99, True), ((8, 8), 99, True), ((8,), 99, False), ((8,), 8, True), ((17,), 99, False)],
+)
+def test_headers_of_whole_words_or_at_the_end_leave_others_in_their_places(
+    widths: tuple[int, ...], end: int, is_whole: bool
+) -> None:
+    own, offset = [], 0
+    for width in widths:
+        own.append(Piece("p", offset, width, "h"))
+        offset += width
+    assert calculations._is_whole(own, end) == is_whole
+
+
 @pytest.mark.parametrize("swapped", [False, True])
 def test_a_header_is_compared_with_headers_only(swapped: bool) -> None:
     code = code_of(TABLES)
