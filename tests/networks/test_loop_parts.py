@@ -331,7 +331,8 @@ def test_agents_with_something_to_send_take_turns(plain_address: Address) -> Non
     net = Net(agents=3)
     asked = []
 
-    def transmit(_arena: Arena, at: int, _packet: int, _now_ps: int) -> int:
+    def transmit(_arena: Arena, at: int, packet: int, now_ps: int) -> int:
+        assert (packet, now_ps) == (0, 0)
         asked.append(net.agents.index(at))
         return net.packet()
 
