@@ -19,9 +19,9 @@ from ringleaf.collectives.alike import alike
 from ringleaf.collectives.definition import demands
 from ringleaf.collectives.schedule import (
     Aggregate,
+    ChunkRows,
     Op,
     Row,
-    Rows,
     Schedule,
     Transfer,
     check,
@@ -87,7 +87,7 @@ def verify(
     for chunks in alike(schedule):
         numbers, of_first = rows.of_chunk(chunks[0])
         contents = _Contents(schedule, chunks[0], strict, repeats, place)
-        for _ in contents.run(list(zip(numbers.tolist(), Rows(of_first), strict=True))):
+        for _ in contents.run(list(zip(numbers.tolist(), ChunkRows(of_first), strict=True))):
             pass
         contents.check_results()
         for kept, found in (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ringleaf.collectives.synthesis import kept
 from ringleaf.collectives.synthesis.names import SYNTHESISERS
-from ringleaf.collectives.synthesis.problem import Plan, Problem
+from ringleaf.collectives.synthesis.problem import Problem, SynthesisPlan
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError
 from ringleaf.extras import require
 
 
-def find_kept(name: str, problem: Problem) -> Plan | None:
+def find_kept(name: str, problem: Problem) -> SynthesisPlan | None:
     """Return the plan that is kept of an earlier search, proved again; None: there is none.
 
     Raises:
@@ -19,7 +19,7 @@ def find_kept(name: str, problem: Problem) -> Plan | None:
     return kept.load(SYNTHESISERS.find(name), problem)
 
 
-def synthesise(name: str, problem: Problem, *, fresh: bool = False) -> Plan:
+def synthesise(name: str, problem: Problem, *, fresh: bool = False) -> SynthesisPlan:
     """Return a synthesiser's plan; one that is kept is not searched for again, unless `fresh`.
 
     Raises:

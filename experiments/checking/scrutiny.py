@@ -17,7 +17,7 @@ from ringleaf.collectives.definition import EVERYONE, Demands, Faults
 from ringleaf.collectives.oracle import execute_chunks
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.collectives.slack import codec_slack, sum_error_bound, wrapped_or_exact_sum
-from ringleaf.experiments.checking.data import Inputs, whole
+from ringleaf.experiments.checking.data import RankInputs, whole
 from ringleaf.experiments.checking.verdict import Bound, Tolerance, Verdict
 from ringleaf.tensors import Array, as_arrays, as_tensor, as_tensors
 
@@ -42,7 +42,7 @@ def scrutinise(
     schedule: Schedule,
     wanted: Demands,
     faults: Faults,
-    inputs: Inputs,
+    inputs: RankInputs,
     results: Sequence[Array],
     tolerance: Tolerance | None,
 ) -> Verdict:
@@ -92,7 +92,7 @@ def _by_schedule(schedule: Schedule, faults: Faults, elements: int) -> Iterator[
 def _by_values(
     schedule: Schedule,
     wanted: Demands,
-    inputs: Inputs,
+    inputs: RankInputs,
     results: Tensors,
     tolerance: Tolerance | None,
 ) -> Iterator[_Failure]:
@@ -105,7 +105,7 @@ def _by_values(
 
 def _wrong_sums(
     wanted: Demands,
-    inputs: Inputs,
+    inputs: RankInputs,
     results: Tensors,
     tolerance: Tolerance | None,
     slack: torch.Tensor | None,
@@ -196,7 +196,7 @@ def _is_special(result: torch.Tensor, exact: torch.Tensor, given: torch.Tensor) 
 
 
 def _wrong_copies(
-    wanted: Demands, inputs: Inputs, results: Tensors, slack: torch.Tensor | None
+    wanted: Demands, inputs: RankInputs, results: Tensors, slack: torch.Tensor | None
 ) -> Iterator[_Failure]:
     ranges = chunk_ranges(inputs.elements, wanted.shape[1])
     row, original = b"", torch.empty(0)
@@ -216,7 +216,7 @@ def _wrong_copies(
             yield _Failure(rank, 0, mask, f"rank {rank}, element {at}: got {got}, must be {right}")
 
 
-def _by_replay(schedule: Schedule, inputs: Inputs, results: Tensors) -> Iterator[_Failure]:
+def _by_replay(schedule: Schedule, inputs: RankInputs, results: Tensors) -> Iterator[_Failure]:
     """Yield the elements that differ in any bit from the schedule's results for `inputs`."""
 
     def read(rank: int, start: int, stop: int) -> torch.Tensor:

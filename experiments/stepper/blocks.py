@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import torch
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.stepper.story import Cell
+from ringleaf.experiments.stepper.story import TensorCell
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class SparseBlocks:
     """The numbers of one such system, and those of the run beside.
 
     Attributes:
@@ -40,7 +40,7 @@ class Blocks:
     draw: Callable[[int, int, int], list[torch.Tensor]]
     beside: Callable[[int, int], list[torch.Tensor]]
     who: Callable[[Sequence[int], int], tuple[int, ...]]
-    cell: Callable[[Sequence[int], Sequence[int], int], Cell | None]
+    cell: Callable[[Sequence[int], Sequence[int], int], TensorCell | None]
     is_exact: bool
 
     def ranges(self, elements: int) -> list[tuple[int, int]]:

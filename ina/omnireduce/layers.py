@@ -19,7 +19,7 @@ from ringleaf.ina.omnireduce.wire import FIRST_UDP_PORT, RESULT, UDP_PORTS, UPDA
 from ringleaf.ina.tensors import FLOAT32, INT32
 
 
-class OmniReduce(Packet):
+class OmniReduceHeader(Packet):
     """The header; blocks follow as they are in memory."""
 
     name = "OmniReduce"
@@ -39,5 +39,5 @@ class OmniReduce(Packet):
 
 
 for _port in range(FIRST_UDP_PORT, FIRST_UDP_PORT + 2 * UDP_PORTS):
-    bind_bottom_up(UDP, OmniReduce, dport=_port)
-bind_layers(UDP, OmniReduce, dport=aggregator_port(1))
+    bind_bottom_up(UDP, OmniReduceHeader, dport=_port)
+bind_layers(UDP, OmniReduceHeader, dport=aggregator_port(1))

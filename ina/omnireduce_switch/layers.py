@@ -7,15 +7,15 @@ from scapy.layers.inet import UDP
 from scapy.packet import bind_bottom_up, bind_layers
 
 from ringleaf.ina.omnireduce_switch.wire import FIRST_UDP_PORT
-from ringleaf.ina.switchml.layers import SwitchML
+from ringleaf.ina.switchml.layers import SwitchMLHeader
 from ringleaf.ina.switchml.wire import UDP_PORTS
 
 
-class SparseSwitchML(SwitchML):
+class SparseSwitchML(SwitchMLHeader):
     """SwitchML's header, and the next block."""
 
     name = "OmniReduce in switches"
-    fields_desc = [*SwitchML.fields_desc, XIntField("next", 0)]  # noqa: RUF012 - as scapy wants it
+    fields_desc = [*SwitchMLHeader.fields_desc, XIntField("next", 0)]  # noqa: RUF012 - as scapy wants it
 
 
 for _port in range(FIRST_UDP_PORT, FIRST_UDP_PORT + UDP_PORTS):

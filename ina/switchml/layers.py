@@ -11,7 +11,7 @@ from ringleaf.ina.switchml.wire import FIRST_UDP_PORT, RESULT, SIZE_NONE, SIZES,
 _LANES = {code: lanes for lanes, code in SIZES.items()}
 
 
-class SwitchML(Packet):
+class SwitchMLHeader(Packet):
     """The header."""
 
     name = "SwitchML"
@@ -55,5 +55,5 @@ class SwitchMLLanes(Packet):
 
 for _port in range(FIRST_UDP_PORT, FIRST_UDP_PORT + UDP_PORTS):
     # Before what others have bound: scapy takes 0xBEEF, job 15's port, for VXLAN's.
-    UDP.payload_guess = [({"dport": _port}, SwitchML), *UDP.payload_guess]
-bind_layers(UDP, SwitchML, dport=FIRST_UDP_PORT + 1)  # the port of job 1
+    UDP.payload_guess = [({"dport": _port}, SwitchMLHeader), *UDP.payload_guess]
+bind_layers(UDP, SwitchMLHeader, dport=FIRST_UDP_PORT + 1)  # the port of job 1

@@ -21,7 +21,7 @@ from ringleaf.collectives.registry import find_algorithm
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.heap import push_event
 from ringleaf.ina.registry import find_system
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
@@ -186,7 +186,7 @@ class Messages:
     def __init__(self, network: VirtualNetwork, *starts_ps: int) -> None:
         self.network, self.starts_ps = network, [*starts_ps]
         self.opened = ExitStack()
-        self.due: list[Operation] = []
+        self.due: list[CollectiveOperation] = []
         self.reached: list[int] = []
         self.finished: list[tuple[int, int]] = []
         schedule = Schedule(Collective.REDUCE, "incast", 2, 1, (Transfer(0, 1, 0, 0, Op.REDUCE),))
@@ -195,7 +195,7 @@ class Messages:
     def start(self, now_ps: int) -> None:
         assert now_ps == 0
 
-    def take_operations(self) -> list[Operation]:
+    def take_operations(self) -> list[CollectiveOperation]:
         due, self.due = self.due, []
         return due
 
@@ -208,7 +208,7 @@ class Messages:
         made = self.network.endpoints.operation(*self.message)
         self.due.append(self.opened.enter_context(made))
 
-    def finish(self, operation: Operation, now_ps: int) -> None:
+    def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
         self.finished.append((operation.end_ps, now_ps))
 
 

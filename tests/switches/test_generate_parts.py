@@ -17,30 +17,30 @@ from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
 from ringleaf.switches.generate import calculations, doubts, generate, jumps
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.flow import Apply, Loop, UnlessExited
-from ringleaf.switches.generate.inputs import Piece, longest_input
+from ringleaf.switches.generate.inputs import InputPiece, longest_input
 from ringleaf.switches.generate.lanes import Pattern, Roller
 from ringleaf.switches.generate.loops import LoopWriter
-from ringleaf.switches.generate.state import State
+from ringleaf.switches.generate.state import StateLayout
 from ringleaf.switches.generate.storage import ENGINE, Storage, valid
 from ringleaf.switches.generate.structure import pipeline_body
-from ringleaf.switches.generate.text import Constants, TooLargeError
-from ringleaf.switches.generate.usage import Usage, body_usage
+from ringleaf.switches.generate.text import ModuleConstants, TooLargeError
+from ringleaf.switches.generate.usage import FieldUsage, body_usage
 from ringleaf.switches.json.program import load_source
 from ringleaf.switches.source import (
     STACKS,
     VALID,
-    Action,
+    ActionSource,
     Calculation,
     Constant,
-    Field,
+    FieldSource,
     Named,
-    Operation,
+    OperationSource,
     Primitive,
-    Source,
+    ProgramSource,
 )
-from ringleaf.switches.source import Constants as ConstantBits
+from ringleaf.switches.source import ConstantInput as ConstantBits
 
 TABLES = load_source(PROGRAMS / "tables.json")
 EXTERNS = load_source(PROGRAMS / "externs.json")
@@ -48,15 +48,15 @@ VARBITS = load_source(PROGRAMS / "varbits.json")
 LANES = load_source(PROGRAMS / "lanes.json")
 
 
-def code_of(source: Source) -> Code:
-    return Code(source, Storage(source), State(source), Constants(), {})
+def code_of(source: ProgramSource) -> FunctionCode:
+    return FunctionCode(source, Storage(source), StateLayout(source), ModuleConstants(), {})
 
 
 def test_what_turns_have_in_common_is_written_once_before_them() -> None:
     written: list[Any] = []
     writer = LoopWriter(code_of(LANES), written.append)
-    before = (Primitive("assign", (Field("scalars", "index_0"), Constant(1))),)
-    turn = (Primitive("assign", (Field("scalars", "index_0"), Constant(2))),)
+    before = (Primitive("assign", (FieldSource("scalars", "index_0"), Constant(1))),)
+    turn = (Primitive("assign", (FieldSource("scalars", "index_0"), Constant(2))),)
     writer.write(Loop(16, turn, 0), Pattern(prefix=before))
     assert written == [before, turn]
 
@@ -76,7 +76,9 @@ def test_a_table_reads_what_its_selector_hashes_and_writes_its_meters_color() ->
     tables = {each.name: each for each in EXTERNS.ingress.tables}
     (spread,) = (t for t in tables.values() if t.name == "I.spread")
     selector = EXTERNS.profiles[spread.profile].selector
-    inputs = {each for each in EXTERNS.calculations[selector].inputs if isinstance(each, Field)}
+    inputs = {
+        each for each in EXTERNS.calculations[selector].inputs if isinstance(each, FieldSource)
+    }
     found = body_usage(EXTERNS, (Apply(spread, (), (), ()),))
     assert inputs
     assert inputs < found.reads
@@ -108,11 +110,11 @@ def test_a_parser_reads_the_lengths_of_what_it_extracts() -> None:
     )
     read = {field for length in lengths for field in fields_of(length)}
     assert read
-    assert read <= Usage(plain, (), ()).parser.reads
+    assert read <= FieldUsage(plain, (), ()).parser.reads
 
 
-def fields_of(expression: Any) -> set[Field]:
-    if isinstance(expression, Field):
+def fields_of(expression: Any) -> set[FieldSource]:
+    if isinstance(expression, FieldSource):
         return {expression}
     parts = [getattr(expression, name, None) for name in ("left", "right", "condition")]
     return set().union(*(fields_of(part) for part in parts if part is not None))
@@ -124,8 +126,8 @@ def test_an_action_has_so_many_primitives_written_out(
 ) -> None:
     """What two ways share after a jump is written for each of them where they do not meet."""
     monkeypatch.setattr(jumps, "MOST_PRIMITIVES", 5)
-    step = Primitive("assign", (Field("key", "kind"), Constant(1)))
-    made = Action(0, "a", (), (5 + more) * (step,))
+    step = Primitive("assign", (FieldSource("key", "kind"), Constant(1)))
+    made = ActionSource(0, "a", (), (5 + more) * (step,))
     if more:
         with pytest.raises(TooLargeError, match="at most 5 primitives"):
             jumps.action_body(TABLES, made)
@@ -153,7 +155,7 @@ def test_a_sum_closes_ranks_where_headers_are_not_there(
     for number, (width, header, number_of) in enumerate(given_pieces):
         value_of = number_of & (1 << width) - 1
         own = named.get(header) if header else None
-        pieces.append(Piece(f"p{number}", offset, width, own))
+        pieces.append(InputPiece(f"p{number}", offset, width, own))
         names[f"p{number}"] = np.uint64(value_of)
         offset += width
         if header is None or header in there:
@@ -193,17 +195,17 @@ def test_what_follows_a_hit_is_left_out_if_the_action_has_ended_the_packets_way(
 
 
 def test_values_are_neither_the_engines_nor_whether_headers_are_there() -> None:
-    value_of, register = Field("key", "kind"), Named("register_array", "r")
+    value_of, register = FieldSource("key", "kind"), Named("register_array", "r")
     others = {
-        Field(ENGINE, "parsed"),
-        Field(STACKS, "s"),
-        Field("key", VALID),
-        Field(STACKS, VALID),
+        FieldSource(ENGINE, "parsed"),
+        FieldSource(STACKS, "s"),
+        FieldSource("key", VALID),
+        FieldSource(STACKS, VALID),
     }
     assert doubts._values({value_of, register, *others}) == {value_of, register}
 
 
-@pytest.mark.parametrize("condition", [None, Field("key", "kind")])
+@pytest.mark.parametrize("condition", [None, FieldSource("key", "kind")])
 def test_a_checksum_decides_by_its_condition_if_it_has_one(
     condition: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,7 +213,7 @@ def test_a_checksum_decides_by_its_condition_if_it_has_one(
     monkeypatch.setattr(doubts, "note_decision", lambda _, decides, given: noted.append(decides))
     code = code_of(TABLES)
     header = next(name for name, each in TABLES.headers.items() if not each.metadata)
-    checksum: Any = SimpleNamespace(condition=condition, target=Field(header, "any"))
+    checksum: Any = SimpleNamespace(condition=condition, target=FieldSource(header, "any"))
     doubts.note_checksum(code, checksum)
     assert noted == ([] if condition is None else [condition])
 
@@ -225,7 +227,7 @@ def test_headers_of_whole_words_or_at_the_end_leave_others_in_their_places(
 ) -> None:
     own, offset = [], 0
     for width in widths:
-        own.append(Piece("p", offset, width, "h"))
+        own.append(InputPiece("p", offset, width, "h"))
         offset += width
     assert calculations._is_whole(own, end) == is_whole
 
@@ -236,7 +238,7 @@ def test_a_header_is_compared_with_headers_only(swapped: bool) -> None:
     header, number = Named("header", "key"), Constant(5)
     sides = (number, header) if swapped else (header, number)
     with pytest.raises(ConfigError, match="unsupported operation"):
-        code.expressions.condition(Operation("==", *sides))
+        code.expressions.condition(OperationSource("==", *sides))
 
 
 @pytest.mark.parametrize("entry", [None, {"action_id": 2, "action_data": []}])
@@ -259,23 +261,23 @@ def test_an_action_of_a_table_without_a_default_is_for_hits_alone(
 def test_temporaries_of_up_to_32_bits_become_lanes(width: int, lanes: int) -> None:
     """Of a loop that writes them, and another that reads them after it."""
     source = LANES
-    kept = [Field("scalars", f"kept{lane}_0") for lane in range(16)]
+    kept = [FieldSource("scalars", f"kept{lane}_0") for lane in range(16)]
     storage = Storage(source)
     shape = storage.shape(kept[0])
     plain = storage.shape
     storage.shape = (  # type: ignore[method-assign]
         lambda field: replace(shape, width=width) if field in kept else plain(field)
     )
-    index = Field("scalars", "index_0")
+    index = FieldSource("scalars", "index_0")
     body = (
         *(
             Primitive("register_read", (field, Named("register_array", f"I.r{lane}"), index))
             for lane, field in enumerate(kept)
         ),
         *(
-            Primitive("assign", (Field("lanes", f"d{lane}"), field))
+            Primitive("assign", (FieldSource("lanes", f"d{lane}"), field))
             for lane, field in enumerate(kept)
         ),
     )
-    Roller(source, storage, State(source)).roll([body], elsewhere=[])
+    Roller(source, storage, StateLayout(source)).roll([body], elsewhere=[])
     assert sum(storage.lane(field) is not None for field in kept) == lanes

@@ -15,9 +15,9 @@ from ringleaf.switches.generate.paths import LONGEST_PACKET, Paths
 from ringleaf.switches.source import (
     Constant,
     Expression,
-    Field,
-    Header,
+    FieldSource,
     HeaderField,
+    HeaderSource,
     LookAhead,
     Named,
     ParserState,
@@ -27,7 +27,7 @@ from ringleaf.switches.source import (
 
 SIZES = {"a": 1, "b": 2, "c": 4, "d0": 3, "d1": 3}
 STACK = ("d0", "d1")
-LENGTH = Field("scalars", "length")
+LENGTH = FieldSource("scalars", "length")
 
 
 def extract(name: str, *bits: Expression) -> Primitive:
@@ -57,10 +57,10 @@ def source_of(
         for name, (ops, targets) in states.items()
     }
     headers = {
-        name: Header(name, (HeaderField("f", 8 * size, False, 0),), False)
+        name: HeaderSource(name, (HeaderField("f", 8 * size, False, 0),), False)
         for name, size in SIZES.items()
     }
-    headers["meta"] = Header("meta", (HeaderField("f", 800, False, 0),), True)
+    headers["meta"] = HeaderSource("meta", (HeaderField("f", 800, False, 0),), True)
     known = {"stacks": {"d": STACK}, "unions": {}, "union_stacks": {}} | instances
     return SimpleNamespace(
         states=made,
