@@ -106,6 +106,5 @@ class SwitchSet:
         old = self.switches[name]
         switch = Switch(old.program, store, ports=len(old.ports), name=name)
         switch.write(self.items[name])
-        switch.commit()
         self.switches[name] = switch
         return switch

@@ -79,7 +79,7 @@ def write_bits(
         low = max(end - 8 * (byte + 1), 0)  # the value's lowest bit in this byte
         high = min(end - 8 * byte, width)  # and the one after its highest
         spare = max(8 * (byte + 1) - end, 0)  # bits of the byte after the value
-        value = _bits(code, words, low, high - low)
+        value = _bits(code, words[0], low, high - low)
         if spare:
             value = f"({value} << {code.u(spare)})"
         at = f"head[{int(where) + byte}]" if where.isdigit() else f"head[{where} + {byte}]"
@@ -89,10 +89,7 @@ def write_bits(
         code.add(f"{at} = {value}")
 
 
-def _bits(code: FunctionCode, words: tuple[str, ...], low: int, count: int) -> str:
-    """Return code of `count` (at most 8) bits of a value, from bit `low` on."""
-    index, shift = divmod(low, 64)
-    value = f"({words[index]} >> {code.u(shift)})" if shift else words[index]
-    if shift + count > 64 and index + 1 < len(words):
-        value = f"({value} | ({words[index + 1]} << {code.u(64 - shift)}))"
+def _bits(code: FunctionCode, word: str, low: int, count: int) -> str:
+    """Return code of `count` (at most 8) bits of a word, from bit `low` on."""
+    value = f"({word} >> {code.u(low)})" if low else word
     return f"({value} & {code.u((1 << count) - 1)})"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ringleaf.switches.generate.ranges import MODULUS, UNSIGNED, WIDE, WORD, Bounds, words_for
+from ringleaf.switches.generate.ranges import UNSIGNED, WORD, Bounds, words_for
 from ringleaf.switches.generate.words import Words
 from ringleaf.switches.source import (
     VALID,
@@ -37,12 +37,11 @@ class Expressions(Words):
         low, high = self.bounds(expression)
         if low >= least and high <= most:
             return self.words(expression, count)
-        kind = self.kind(expression)
-        if count == 1 and kind != WIDE and high < MODULUS // 2:
+        size = max(self.size(expression), count)
+        if size == 1:
             word = self.words(expression, 1)[0]
             return [f"U(store_signed(I({word}), I({least}), I({most}), {width}))"]
-        size = words_for((low, high), signed=True)
-        return self.stored_signed(self.words(expression, max(size, count)), width)
+        return self.stored_signed(self.words(expression, size), width)
 
     def _fitted_unsigned(self, expression: Expression, width: int) -> list[str]:
         low, high = self.bounds(expression)
@@ -56,16 +55,14 @@ class Expressions(Words):
     def stored_signed(self, words: list[str], width: int) -> list[str]:
         """Return a value, given by all its words, as a signed field stores it.
 
-        BMv2 wraps values below the least or above 2^width - 1, and no others.
+        BMv2 wraps values below the least or above 2^width - 1, and no others. To wrap one from the
+        least up to -1 changes nothing, so all are wrapped that are above as unsigned numbers.
         """
-        words, size = self.named(words), len(words)
-        least = self._constants(-(1 << (width - 1)), size)
-        most = self._constants((1 << width) - 1, size)
-        low = self.less(words, least, signed=True)
-        high = self.less(most, words, signed=True)
+        words = self.named(words)
+        most = self._constants((1 << width) - 1, len(words))
         count, own = -(-(width + 1) // WORD), -(-width // WORD)
         wrapped = self.with_sign(self.as_signed(words[:own], width), count)
-        return self.choose(f"{low} or {high}", wrapped, words[:count])
+        return self.choose(self.less(most, words, signed=False), wrapped, words[:count])
 
     def condition(self, expression: Expression) -> str:
         """Return code for a boolean."""

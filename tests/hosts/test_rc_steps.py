@@ -6,6 +6,7 @@ Parts run as plain Python, compiled or not, and handlers of controllers are Pyth
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ from ringleaf.hosts.agent import (
 from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_WORDS, open_fifo
-from ringleaf.hosts.rc import congestion, queue, receiver, sender, trimming, wire
+from ringleaf.hosts.rc import congestion, landing, queue, receiver, sender, trimming, wire
 from ringleaf.hosts.rc.layers import AETH, BTH, ICRC, HopTelemetry, Telemetry
 from ringleaf.packets import HEAD_LEN, allocate_packet, make_pool, open_packet, read_packet
 from ringleaf.units import FOREVER_PS
@@ -110,10 +111,42 @@ def head_of(psn: int, syndrome: int = 0, done: int = 0, opcode: int = 0x11) -> n
     return head
 
 
+# Limits.
+
+
+@pytest.mark.parametrize(
+    ("mtu", "window", "is_right"), [(1, 1, True), (0, 1, False), (1, 0, False)]
+)
+def test_packets_and_windows_have_one_of_each_at_least(
+    mtu: int, window: int, is_right: bool
+) -> None:
+    store = Store(1 << 12)
+    make_pool(store, size=4, head_bytes=256, field_count=8, lane_count=0)
+    told: dict[str, Any] = {"host": 0, "ring": make_ring(store, 8)}
+    told |= {"min_timeout_ps": 1, "rnr_wait_ps": 1}
+    if is_right:
+        at = rc.make_rc(store, mtu=mtu, window=window, **told)
+        assert store.arena.words[at + q.MTU] == 1
+    else:
+        with pytest.raises(ProtocolError, match=f"must be >= 1, got {mtu}, {window}"):
+            rc.make_rc(store, mtu=mtu, window=window, **told)
+
+
+@pytest.mark.parametrize("rate_bps", [0, 1])
+def test_a_rate_may_be_0_for_none(rate_bps: int) -> None:
+    agent = Agent()
+    rc.set_rate(agent.arena, agent.at, [0], rate_bps)
+    assert agent.qp().state[q.RATE_BPS] == rate_bps
+    with pytest.raises(ProtocolError, match="must be at least 0, got -1"):
+        rc.set_rate(agent.arena, agent.at, [0], -1)
+
+
 # Requests.
 
 
 def test_a_full_ring_of_requests_takes_no_more() -> None:
+    """There are 256 in each direction."""
+    assert q.RING == 256
     agent = Agent()
     assert all(agent.post(3 * MTU) for _ in range(q.RING))
     assert not agent.post(MTU)
@@ -234,6 +267,107 @@ def test_every_quarter_of_a_window_and_each_last_packet_ask_for_an_answer() -> N
     asking = [n for n, frame in enumerate(frames) if frame[wire.ACK_REQUEST_AT]]
     assert asking == [3, 7, 8, 9]
     assert {frame[wire.ACK_REQUEST_AT] for frame in frames} == {0, 0x80}
+
+
+@pytest.mark.parametrize(("window", "every"), [(1, 1), (3, 1), (7, 1), (8, 2), (64, 16)])
+def test_answers_are_asked_for_every_quarter_of_a_window_and_never_less_than_each_packet(
+    window: int, every: int
+) -> None:
+    assert Agent(window=window).qp().state[q.ACK_EVERY] == every
+
+
+@pytest.mark.parametrize("cuts", [1, (1 << 16) - 1, 1 << 16, (1 << 16) + 1, 1 << 25])
+def test_a_notice_tells_of_65536_cut_packets_at_most(cuts: int) -> None:
+    """So many fit into its three bytes, and are enough for any controller."""
+    agent = Agent()
+    agent.qp().state[[q.CUTS, q.WANTS_CUT, q.CUT_PSN]] = cuts, 1, 5
+    notice = read_packet(agent.arena, trimming.make_cut_notice(agent.arena, agent.qp()))
+    assert int.from_bytes(notice[wire.SYNDROME_AT + 1 : wire.SYNDROME_AT + 4]) == min(cuts, 65536)
+    assert agent.qp().state[[q.CUTS, q.WANTS_CUT]].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("size", [3, 0])
+def test_an_eager_message_has_left_when_its_last_packet_is_sent(size: int) -> None:
+    """Its report has its queue pair and the sender's tag; if it is sent again, there is none."""
+    agent = Agent()
+    agent.qp().state[[q.EAGER, q.LIMIT]] = 1, q.NO_LIMIT
+    agent.post(2 * MTU + size, tag=77)
+    packets = 3 if size else 2
+    for number in range(packets):
+        assert agent.done() == []
+        assert agent.send(), number
+    assert agent.done() == [(q.LEFT, 0, 77)]
+
+
+def test_telemetry_of_an_answer_is_heard_and_its_absence_is_noted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It lies behind the 58 bytes of an answer's headers; without it there are no hops."""
+    monkeypatch.setattr(congestion, "tell_controller", lambda *_: None)
+    agent = Agent(controller="hpcc")
+    heard_at = agent.control(c.HEARD_AT)
+    heard = agent.arena.bytes[heard_at : heard_at + TELEMETRY_BYTES]
+    agent.post(2 * MTU)
+    agent.send()
+    agent.send()
+    head = head_of(0)
+    head[58 : 58 + TELEMETRY_BYTES] = [0, *range(3, TELEMETRY_BYTES + 2)]
+    put16(head, UDP_LENGTH_AT, 8 + 12 + 4 + 4 + TELEMETRY_BYTES)
+    congestion.note_ack(agent.arena, agent.at, agent.qp(), head, 1, 0, 50)
+    assert heard.tolist() == [0, *range(3, TELEMETRY_BYTES + 2)]
+    heard[0] = 9
+    congestion.note_ack(agent.arena, agent.at, agent.qp(), head_of(1), 1, 0, 60)
+    assert heard[:2].tolist() == [0, 3]
+
+
+@pytest.mark.parametrize(("gap_ps", "is_due"), [(0, 0), (1, 1)])
+def test_a_mark_is_told_of_by_a_packet_of_its_own_if_a_controller_wants_that(
+    gap_ps: int, is_due: int
+) -> None:
+    agent = Agent(controller="dctcp")
+    agent.arena.words[agent.block + c.CNP_GAP_PS] = gap_ps
+    head = head_of(0)
+    head[IP_TOS_AT] = 3
+    congestion.count_mark(agent.arena, agent.at, 0, agent.qp(), head, 50)
+    assert (agent.control(c.CNP_DUE), agent.control(c.MARKS)) == (is_due, 1)
+
+
+def test_without_a_controller_an_answer_is_no_notice() -> None:
+    """Whatever lies where a block at 0 would have its word."""
+    agent = Agent()
+    queue.owe(agent.arena, agent.at, 0, agent.qp(), wire.ACK)
+    before, agent.arena.words[c.CNP_DUE] = agent.arena.words[c.CNP_DUE], 1
+    answer = read_packet(agent.arena, receiver.make_answer(agent.arena, agent.at))
+    agent.arena.words[c.CNP_DUE] = before
+    assert answer[wire.OPCODE_AT] == wire.ACKNOWLEDGE
+
+
+@pytest.mark.parametrize(("advertised", "is_owed"), [(8, 1), (9, 1), (10, 0)])
+def test_a_peer_that_knows_of_one_receive_or_none_is_told_of_a_new_one(
+    advertised: int, is_owed: int
+) -> None:
+    """Eight messages have come, and the ninth receive is posted."""
+    agent = Agent()
+    agent.qp().state[[q.RECEIVES_FIRST, q.RECEIVES_END, q.ADVERTISED]] = 8, 8, advertised
+    agent.qp().state[q.SYNDROME] = -1
+    assert rc.post_receive(agent.arena, agent.at, 0, 64, MTU, 0, rc.COPY)
+    assert (agent.qp().state[q.SYNDROME] == wire.ACK) == is_owed
+
+
+def test_a_claim_says_where_and_how_a_message_lands(plain_address: Address) -> None:
+    """Its handler is told of the claim alone, and returns how; where is in the claim then."""
+    agent = Agent()
+    claim = agent.store.allocate("words", landing.CLAIM_WORDS)
+    told: list[tuple[int, ...]] = []
+
+    def choose(arena: Arena, at: int, packet: int, now_ps: int) -> int:
+        told.append((at, packet, now_ps))
+        arena.words[at + landing.TARGET] = 4096
+        return landing.INT32
+
+    agent.arena.words[claim + landing.CHOOSE] = plain_address(choose)
+    assert landing.choose_landing(agent.arena, claim) == (4096, landing.INT32)
+    assert told == [(claim, 0, 0)]
 
 
 def test_under_control_each_packet_asks_as_a_window_may_close_on_it() -> None:

@@ -41,6 +41,7 @@ from ringleaf.ina.congestion import (
 )
 from ringleaf.ina.congestion import WANTED as BLOCK_WANTED
 from ringleaf.ina.window_registry import find_window
+from ringleaf.ina.windows.a2tp import HASTE
 from ringleaf.topologies.graph import hosts
 
 
@@ -174,6 +175,20 @@ def test_windows_change_as_the_sources_formulas_say(
     chosen.on_round(store.arena, at, 20, 0)
 
     assert (block[SHARE], block[WINDOW]) == (share, window)
+
+
+@pytest.mark.parametrize("results", [0, 1, 2, 20])
+def test_a_round_in_which_all_results_are_in_time_leaves_haste_at_1(results: int) -> None:
+    """Also one of a single result; without any, none is late and none is in time."""
+    store = Store()
+    at = store.allocate("words", CONTROL_WORDS)
+    block = store.arena.words[at : at + CONTROL_WORDS]
+    chosen = find_window("a2tp")
+    begin_window(block, chosen, most=40, growth=5)
+    before = int(block[HASTE])
+    block[TIMELY] = results
+    chosen.on_round(store.arena, at, results, 0)
+    assert (block[HASTE] == before) == (results > 0)
 
 
 @pytest.mark.parametrize("timely", [20, 0])

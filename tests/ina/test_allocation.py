@@ -14,6 +14,7 @@ from ringleaf.arena import Arena
 from ringleaf.ina.allocation import ALLOCATORS, Claim, lay_out
 from ringleaf.ina.allocators.equal import ALLOCATOR as EQUAL
 from ringleaf.ina.allocators.inalloc import ALLOCATOR as INALLOC
+from ringleaf.ina.allocators.inalloc import _needed
 from ringleaf.ina.holdings import NOTHING, Holding, Updates
 from ringleaf.networks.endpoints.keeper import Keeper
 from ringleaf.units import PS_PER_MS, PS_PER_S
@@ -85,6 +86,16 @@ def test_no_other_parts_make_the_sum_of_slowdowns_less(sizes: list[int], entries
     choices = product(range(1, 9), repeat=len(jobs))
     best = min(total(parts) for parts in choices if sum(parts) <= entries)
     assert total(tuple(INALLOC.allot(jobs, entries))) == pytest.approx(best)
+
+
+@pytest.mark.parametrize(("due_ps", "entries"), [(22, 4), (21, None), (44, 2), (43, 3), (88, 1)])
+def test_a_job_needs_the_fewest_entries_with_which_it_is_in_time(
+    due_ps: int, entries: int | None
+) -> None:
+    """It takes 80 ps with one entry and 20 ps with four, and a tenth more is reckoned with."""
+    claim = Claim(1, 1, 4, left_bytes=10, left_ps=0, hidden_ps=0, entry_bps=10**12, link_bps=10**13)
+    assert claim.time_ps(4) == 20
+    assert _needed(claim, due_ps) == entries
 
 
 def test_deadlines_go_first_and_hopeless_ones_do_not() -> None:

@@ -15,13 +15,18 @@ MOST = 6
 """Files of tests that are tried with one change."""
 FAR = 4  # imports between a test and a file, beyond which the test says little of it
 AROUND = 8  # lines before and behind a changed one, whose words its tests may share
-OF_NUMBERS = "tests/test_layouts.py"
-"""A test of all files' numbered names, tried first where one of those changes."""
+OF_NUMBERS = "tests/test_layouts.py", "tests/test_wire_numbers.py"
+"""Tests of all files' numbered names, tried first where one of those changes."""
 FIRST = {
     "ringleaf/views.py": ("tests/test_native.py",),
     "ringleaf/native.py": ("tests/test_native.py",),
     "ringleaf/compiled.py": ("tests/test_native.py",),
     "hosts/rc/": ("tests/hosts/test_rc_steps.py",),
+    "switches/generate/psa.py": (
+        "tests/switches/test_psa_ways.py",
+        "tests/switches/test_psa_externs.py",
+    ),
+    "switches/generate/": ("tests/switches/test_traces.py",),
     "networks/virtual/": (
         "tests/networks/test_loop_parts.py",
         "tests/networks/test_virtual_tiny.py",
@@ -71,7 +76,7 @@ class Imports:
         is_numbered = bool(line and _NUMBERED.match(lines[line - 1]))
         first = [each for folder in FIRST if file.startswith(folder) for each in FIRST[folder]]
         if is_numbered:
-            first.insert(0, OF_NUMBERS)
+            first = [*OF_NUMBERS, *first]
         first = [each for each in first if each in self._tests]
         return first + [each for each in found[:MOST] if each not in first]
 

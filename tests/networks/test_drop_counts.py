@@ -16,12 +16,15 @@ from ringleaf.networks.virtual.drops import (
     KEY,
     PACKETS,
     SOURCE,
+    DropCount,
     clear_drops,
     find_row,
+    note_drop,
     read_drops,
     watch_drops,
 )
 from ringleaf.networks.virtual.state import make_network, open_network
+from ringleaf.packets import make_pool, write_packet
 from ringleaf.topologies.registry import build
 
 
@@ -82,3 +85,55 @@ def test_more_keys_than_there_are_rows_for_are_counted_together() -> None:
     assert {(each.port, each.level, each.packets) for each in known} == {(2, 0, 2)}
     clear_drops(net)
     assert read_drops([net]) == []
+    assert net.state[s.DROP_KEYS] == 0
+
+
+def test_drops_of_a_queue_and_source_are_one_row_with_the_first_and_last_time() -> None:
+    """Class 5 of port 3 drops two of 10.0.0.9's packets; another has no IPv4, one is too short."""
+    store = Store()
+    make_pool(store, size=64, head_bytes=64, field_count=8, lane_count=0)
+    at = make_network(store, ports=4, nodes=2, agents=1, ring=0, bins=2, seed=1)
+    head = bytearray(60)
+    head[12:14], head[26:30] = b"\x08\x00", bytes([10, 0, 0, 9])
+    other = bytearray(head)
+    other[12] = 9
+    note_drop(store.arena, at, 3, 5, write_packet(store.arena, bytes(head)), 50)
+    watch_drops(store, at)  # before which drops are not counted
+    for number, (level, data) in enumerate(
+        [(5, head), (5, head), (4, head), (5, other), (5, head[:29]), (5, head[:30]), (5, head)]
+    ):
+        packet = write_packet(store.arena, bytes(data))
+        note_drop(store.arena, at, 3, level, packet, 100 * number)
+    source = 10 << 24 | 9
+    assert read_drops([open_network(store.arena, at)]) == [
+        DropCount(3, 4, source, 1, 60, 200, 200),
+        DropCount(3, 5, 0, 2, 89, 300, 400),
+        DropCount(3, 5, source, 4, 210, 0, 600),
+    ]
+
+
+def test_keys_are_spread_over_the_table() -> None:
+    """Of 1024 rows, 256 keys of near ports and addresses would take some 226 at random."""
+    store = Store()
+    at = make_network(store, ports=4, nodes=2, agents=1, ring=0, bins=2, seed=1)
+    watch_drops(store, at)
+    net = open_network(store.arena, at)
+    taken = set()
+    for port in range(16):
+        for host in range(16):
+            clear_drops(net)
+            row = find_row(store.arena.words, at, (port << 3) + 1, (10 << 24) + (port << 8) + host)
+            taken.add(int(row))
+    assert len(taken) > 210
+
+
+@pytest.mark.parametrize(
+    ("ports", "rows"), [(1, 1024), (256, 1024), (257, 2048), (1 << 14, 1 << 16), (1 << 15, 1 << 16)]
+)
+def test_there_are_rows_for_four_sources_of_each_port(ports: int, rows: int) -> None:
+    """1024 at least and 65,536 at most, always a power of two."""
+    store = Store()
+    at = store.allocate("words", s.NETWORK_WORDS)
+    store.arena.words[at + s.PORTS] = ports
+    watch_drops(store, at)
+    assert store.arena.words[at + s.DROP_ROWS] == rows

@@ -70,3 +70,15 @@ def test_packets_of_a_link_need_one_row_of_the_heap() -> None:
     join_line(words, at, 10 * late + 5, word_of(order_at(1, PACKETS), ARRIVAL))
     assert words[heap + COUNT] == 2
     assert [take_event(words, at) >> 3 for _ in range(2)] == [late, 0]
+
+
+def test_packets_of_one_instant_need_one_row_too() -> None:
+    """As long as they come in the order of their numbers."""
+    store, at = make_lines()
+    words = store.arena.words
+    heap = int(words[at + s.HEAP_AT])
+    for number, rows in ((1, 1), (2, 1), (0, 2)):
+        words[row_of(words, number) + PLACE] = 1
+        join_line(words, at, 10, word_of(order_at(1, number), ARRIVAL | number << 3))
+        assert words[heap + COUNT] == rows
+    assert [take_event(words, at) >> 3 for _ in range(3)] == [0, 1, 2]

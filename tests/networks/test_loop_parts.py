@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import ringleaf.networks.endpoints.driver as d
 import ringleaf.networks.virtual.pfc.charges as pfc_charges
 import ringleaf.networks.virtual.pfc.frames as pfc_frames
+import ringleaf.networks.virtual.pfc.handling as pfc_handling
 import ringleaf.networks.virtual.pfc.hosts as pfc_hosts
 import ringleaf.networks.virtual.pfc.layout as pfc
 import ringleaf.networks.virtual.pfc.switches as pfc_switches
@@ -84,6 +85,7 @@ run: Callable[[Arena, int, int], int] = getattr(loop.run, "py_func", loop.run)
 
 Handler = Callable[[Arena, int, int, int], int]
 serve_nic: Handler = getattr(pfc_hosts.serve, "py_func", pfc_hosts.serve)
+handle_with_pfc: Handler = getattr(pfc_handling.handle, "py_func", pfc_handling.handle)
 
 
 Address = Callable[[Handler], int]
@@ -244,6 +246,18 @@ def test_what_cannot_happen_draws_nothing_and_shares_are_of_53_bits() -> None:
     assert 880 < half < 1120
 
 
+@pytest.mark.parametrize("port", [0, 2, 4])
+def test_each_port_has_random_numbers_of_its_own(port: int) -> None:
+    """So its losses do not depend on what other ports do."""
+    net = Net()
+    start = int(net.words[net.at + s.RANDOM_AT])
+    states = net.arena.fields[start - 5 : start + 10]
+    before = states.copy()
+    net.net.ports[port, s.LOSS] = ALWAYS // 2
+    lines.send(net.arena, net.at, port, net.packet(), 0)
+    assert np.flatnonzero(states != before).tolist() == [5 + port]
+
+
 def test_a_captured_packet_is_head_payload_and_zeros() -> None:
     """The first bit leaves OUTWARD_PS after the agent gave it away; order is that of sent ones."""
     net = Net()
@@ -317,7 +331,8 @@ def test_agents_with_something_to_send_take_turns(plain_address: Address) -> Non
     net = Net(agents=3)
     asked = []
 
-    def transmit(_arena: Arena, at: int, _packet: int, _now_ps: int) -> int:
+    def transmit(_arena: Arena, at: int, packet: int, now_ps: int) -> int:
+        assert (packet, now_ps) == (0, 0)
         asked.append(net.agents.index(at))
         return net.packet()
 
@@ -328,6 +343,24 @@ def test_agents_with_something_to_send_take_turns(plain_address: Address) -> Non
                for _ in range(4)]  # fmt: skip
     assert asked == [0, 2, 0, 2]
     assert [net.row(packet, OWNER) for packet in packets] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("partition", "owner"), [(0x8003, 3), (0x0003, 3), (0xFFFF, 0x7FFF)])
+def test_a_packet_s_partition_says_who_owns_it_where_its_agent_has_many(
+    partition: int, owner: int, plain_address: Address
+) -> None:
+    """Whether it is a full member's or not."""
+    net = Net()
+
+    def transmit(arena: Arena, _at: int, _packet: int, _now_ps: int) -> int:
+        packet = net.packet()
+        open_packet(arena, packet).head[44:46] = divmod(partition, 256)
+        return packet
+
+    agents_that(net, transmit, plain_address)
+    net.words[net.agents[0] + READY] = 1
+    packet = stations.take_packet(net.arena, net.at, s.node_row(net.words, net.at, HOST), 0)
+    assert net.row(packet, OWNER) == owner
 
 
 def test_agents_that_have_nothing_after_all_are_passed_over(
@@ -651,6 +684,16 @@ def test_a_timer_that_is_over_rings_now() -> None:
     assert net.events() == [(100, TIMER, 0)]
 
 
+def test_timers_of_an_instant_come_before_all_else() -> None:
+    """Whatever was put on the heap first, and whichever numbers agents and ports have."""
+    net = Net()
+    net.net.ports[HOST_PORT, s.BUSY_UNTIL_PS] = 400
+    lines.await_idle(net.words, net.at, HOST_PORT)
+    net.words[net.agents[1] + TIMER_AT_PS] = 400
+    stations.arm_timer(net.words, net.at, 1, 0)
+    assert net.events() == [(400, TIMER, 1), (400, IDLE, HOST_PORT)]
+
+
 def udp(port: int, kind: int = 0x0800, protocol: int = 17, size: int = 42) -> bytes:
     """Return an Ethernet, IPv4 and UDP header, as far as it goes."""
     head = bytearray(60)
@@ -671,8 +714,9 @@ def test_packets_reach_the_agent_of_their_udp_port(
     net = Net()
     took: list[int] = []
 
-    def receive(_arena: Arena, at: int, _packet: int, _now_ps: int) -> int:
+    def receive(arena: Arena, at: int, _packet: int, _now_ps: int) -> int:
         took.append(net.agents.index(at))
+        arena.words[at + TIMER_AT_PS] = 900
         return 0
 
     agents_that(net, none, plain_address)
@@ -684,6 +728,7 @@ def test_packets_reach_the_agent_of_their_udp_port(
     assert took == ([taker] if taker >= 0 else [])
     assert net.net.state[s.UNCLAIMED] == (taker < 0)
     assert net.arena.own[POOL_FREE] == free
+    assert net.events() == [(900, TIMER, number) for number in took]
 
 
 # Switches.
@@ -700,11 +745,18 @@ def test_switches_know_their_ports_by_numbers_from_1(local: int, number: int) ->
     assert crossing.find_port(net.words, node, 0) == -1
 
 
-class Leaving:
-    """A switch whose egress returns flags, and notes what it saw."""
+WITH_AND_WITHOUT_PFC = pytest.mark.parametrize("pauses", [False, True], ids=["plain", "pfc"])
 
-    def __init__(self, plain_address: Address, *flags: int) -> None:
+
+class Leaving:
+    """A switch whose egress returns flags, and notes what it saw; with PFC, nobody is paused."""
+
+    def __init__(self, plain_address: Address, *flags: int, pauses: bool = False) -> None:
         self.net = Net()
+        self.pauses = pauses
+        if pauses:
+            pausing_nic(self.net, 0)
+            self.net.words[int(self.net.words[self.net.at + s.PFC_AT]) + pfc.XOFF] = 10**9
         self.flags = list(flags)
         self.saw: list[tuple[int, ...]] = []
         self.twin = self.net.packet()
@@ -728,15 +780,29 @@ class Leaving:
         packet = net.packet(size)
         net.words[row_of(net.words, packet) + IN_PORT] = 1
         net.arena.fields[fields_of(net.words, packet) + layout.PRIORITY] = level
-        crossing.enqueue(net.arena, net.at, port, packet, now_ps)
+        if self.pauses:
+            node = s.node_row(net.words, net.at, SWITCH)
+            pfc_switches.enqueue(net.arena, net.at, node, port, packet, -1, now_ps)
+        else:
+            crossing.enqueue(net.arena, net.at, port, packet, now_ps)
         return packet
 
+    def drain(self, port: int, now_ps: int) -> None:
+        """Have a port fall idle."""
+        net = self.net
+        net.net.ports[port, s.DRAINING] = 0
+        (pfc_switches if self.pauses else crossing).drain(net.arena, net.at, port, now_ps)
+        if self.pauses:  # what is in queues is charged to the port that it came by
+            held = int(net.words[net.queues[port - 1] + BYTES])
+            assert net.words[pfc.pause_row(net.words, net.at, 1) + pfc.HELD :][:8].sum() == held
 
+
+@WITH_AND_WITHOUT_PFC
 def test_egress_sees_how_long_a_packet_waited_and_behind_how_many(
-    plain_address: Address,
+    pauses: bool, plain_address: Address
 ) -> None:
     """Depths are of the packet's class: of three in class 2, the second one leaves one behind."""
-    leaving = Leaving(plain_address, *3 * [layout.SEND])
+    leaving = Leaving(plain_address, *3 * [layout.SEND], pauses=pauses)
     net = leaving.net
     net.net.ports[2, s.BUSY_UNTIL_PS] = 5_000_000
     first, second, other = (
@@ -747,8 +813,7 @@ def test_egress_sees_how_long_a_packet_waited_and_behind_how_many(
     assert net.words[net.queues[1] + LENGTHS + 5] == 1
     assert net.events() == [(5_000_000, IDLE, 2)]
     for now_ps in (5_000_000, 6_000_000, 7_500_000):
-        net.net.ports[2, s.DRAINING] = 0
-        crossing.drain(net.arena, net.at, 2, now_ps)
+        leaving.drain(2, now_ps)
     assert leaving.saw == [
         (other, 2, 3, 0, 2, 0, 5_000_000),
         (first, 2, 1, 0, 5, 1, 6_000_000),
@@ -756,32 +821,32 @@ def test_egress_sees_how_long_a_packet_waited_and_behind_how_many(
     ]
 
 
+@WITH_AND_WITHOUT_PFC
 def test_an_idle_port_sends_at_once_and_a_busy_one_when_it_falls_idle(
-    plain_address: Address,
+    pauses: bool, plain_address: Address
 ) -> None:
-    leaving = Leaving(plain_address, layout.SEND, layout.SEND)
+    leaving = Leaving(plain_address, layout.SEND, layout.SEND, pauses=pauses)
     net = leaving.net
     net.net.ports[2, s.BUSY_UNTIL_PS] = 1000
     first, second = leaving.enqueue(2, 1000), leaving.enqueue(2, 1000)
     assert [row[0] for row in leaving.saw] == [first]
     assert net.words[net.queues[1] + PACKETS] == 1
     assert net.events() == [(100_200, IDLE, 2), (107_200, ARRIVAL, first)]
-    net.net.ports[2, s.DRAINING] = 0
-    crossing.drain(net.arena, net.at, 2, 100_200)
+    leaving.drain(2, 100_200)
     assert net.events() == [(100_200 + 106_200, ARRIVAL, second)]  # nobody waits any more
 
 
+@WITH_AND_WITHOUT_PFC
 def test_packets_that_egress_drops_do_not_hold_up_others(
-    plain_address: Address,
+    pauses: bool, plain_address: Address
 ) -> None:
-    leaving = Leaving(plain_address, 0, 0, layout.SEND)
+    leaving = Leaving(plain_address, 0, 0, layout.SEND, pauses=pauses)
     net = leaving.net
     net.net.ports[2, s.BUSY_UNTIL_PS] = 1000
     free = net.arena.own[POOL_FREE]
     packets = [leaving.enqueue(2, 0) for _ in range(4)]
     assert len(net.events()) == 1
-    net.net.ports[2, s.DRAINING] = 0
-    crossing.drain(net.arena, net.at, 2, 1000)
+    leaving.drain(2, 1000)
     assert [row[0] for row in leaving.saw] == packets[:3]
     assert net.arena.own[POOL_FREE] == free - 2
     assert net.events() == [(100_200, IDLE, 2), (107_200, ARRIVAL, packets[2])]
@@ -799,24 +864,27 @@ def test_a_packet_without_room_is_dropped(plain_address: Address) -> None:
     assert net.arena.own[POOL_FREE] == free - 1
 
 
-def test_one_event_serves_a_limited_number_of_packets(plain_address: Address) -> None:
+@WITH_AND_WITHOUT_PFC
+def test_one_event_serves_a_limited_number_of_packets(pauses: bool, plain_address: Address) -> None:
     """Egress drops them all; the rest is served by another event, at the same time."""
-    leaving = Leaving(plain_address, *(OUTBOX_ROWS + 1) * [0])
+    leaving = Leaving(plain_address, *(OUTBOX_ROWS + 1) * [0], pauses=pauses)
     net = leaving.net
     net.net.ports[2, s.BUSY_UNTIL_PS] = 1000
     for _ in range(OUTBOX_ROWS + 1):
         leaving.enqueue(2, 0)
     net.events()
-    net.net.ports[2, s.DRAINING] = 0
-    crossing.drain(net.arena, net.at, 2, 1000)
+    leaving.drain(2, 1000)
     assert len(leaving.saw) == OUTBOX_ROWS
     assert net.events() == [(1000, IDLE, 2)]
 
 
 @pytest.mark.parametrize("flags", [layout.SEND, layout.ROUND, 0])
-def test_egress_may_clone_and_send_or_go_round_or_drop(flags: int, plain_address: Address) -> None:
+@WITH_AND_WITHOUT_PFC
+def test_egress_may_clone_and_send_or_go_round_or_drop(
+    pauses: bool, flags: int, plain_address: Address
+) -> None:
     """The clone is an event of its own now; a packet that goes round passes ingress first."""
-    leaving = Leaving(plain_address, layout.CLONE | flags)
+    leaving = Leaving(plain_address, layout.CLONE | flags, pauses=pauses)
     net = leaving.net
     free = net.arena.own[POOL_FREE]
     packet = leaving.enqueue(3, 500)
@@ -832,8 +900,10 @@ def test_egress_may_clone_and_send_or_go_round_or_drop(flags: int, plain_address
     assert net.arena.own[POOL_FREE] == free - bool(flags)
 
 
-def test_packets_go_where_the_outbox_says(plain_address: Address) -> None:
-    leaving = Leaving(plain_address, layout.SEND, layout.CLONE | layout.ROUND)
+@WITH_AND_WITHOUT_PFC
+def test_packets_go_where_the_outbox_says(pauses: bool, plain_address: Address) -> None:
+    flags = layout.SEND, layout.CLONE | layout.ROUND
+    leaving = Leaving(plain_address, *flags, pauses=pauses)
     net = leaving.net
     outs = [2, 9, layout.AGAIN_PORT, layout.ROUND_PORT]
     packets = [net.packet() for _ in outs]
@@ -843,7 +913,8 @@ def test_packets_go_where_the_outbox_says(plain_address: Address) -> None:
         net.words[outbox + 2 * row : outbox + 2 * row + 2] = packet, out
     free = net.arena.own[POOL_FREE]
     node = s.node_row(net.words, net.at, SWITCH)
-    crossing.forward(net.arena, net.at, node, 4, 1000)
+    forward = pfc_switches.forward if pauses else crossing.forward
+    forward(net.arena, net.at, node, 4, 1000)
     assert leaving.saw[1][:2] == (packets[3], layout.ROUND_PORT)
     assert net.row(packets[2], PLACE) == 3
     assert net.row(leaving.twin, PLACE) == 1
@@ -854,6 +925,87 @@ def test_packets_go_where_the_outbox_says(plain_address: Address) -> None:
         (107_200, ARRIVAL, packets[0]),
     ]
     assert net.arena.own[POOL_FREE] == free + 1  # there is no port 9
+
+
+@WITH_AND_WITHOUT_PFC
+def test_depths_are_noted_as_packets_come_and_before_they_leave(
+    pauses: bool, plain_address: Address
+) -> None:
+    """In bins of 1 ns, of which the network has 4."""
+    leaving = Leaving(plain_address, layout.SEND, pauses=pauses)
+    net = leaving.net
+    s.watch_queues(net.store, net.at)
+    net.net.state[s.QUEUE_BIN_PS] = 1000
+    net.net.ports[2, s.BUSY_UNTIL_PS] = 3000
+    leaving.enqueue(2, 0, level=1, size=60)
+    leaving.enqueue(2, 1500, level=6)
+    leaving.drain(2, 3000)
+    bins = net.net.queue_bins[2 * 8 : 3 * 8]
+    assert bins[1].tolist() == [60, 60, 0, 60]
+    assert bins[6].tolist() == [0, 100, 0, 100]
+
+
+def test_copies_are_charged_once_until_the_last_has_left(plain_address: Address) -> None:
+    """A packet for two busy ports, and a shorter one behind it; 100 and 60 bytes came by port 1."""
+    leaving = Leaving(plain_address, *3 * [layout.SEND], pauses=True)
+    net = leaving.net
+    net.net.ports[[2, 3], s.BUSY_UNTIL_PS] = 500
+    outbox, outs = int(net.arena.own[OUTBOX_AT]), ((100, 2), (100, 3), (60, 3))
+    for row, (size, out) in enumerate(outs):
+        packet = net.packet(size)
+        net.words[row_of(net.words, packet) + IN_PORT] = 1
+        net.words[outbox + 2 * row : outbox + 2 * row + 2] = packet, out
+    pfc_switches.forward(net.arena, net.at, s.node_row(net.words, net.at, SWITCH), 3, 0)
+    held = net.words[pfc.pause_row(net.words, net.at, 1) + pfc.HELD :][:1]
+    peak = net.words[pfc.pause_row(net.words, net.at, 1) + pfc.PEAKS :][:1]
+    counts = [int(held[0])]
+    for port, now_ps in ((3, 500), (2, 500), (3, 10**9)):
+        pfc_switches.drain(net.arena, net.at, port, now_ps)
+        counts.append(int(held[0]))
+    assert counts == [160, 160, 60, 0]
+    assert peak[0] == 160
+
+
+@pytest.mark.parametrize(
+    ("busy_ps", "frames", "events"),
+    [
+        (500, 1, [(500 + 67_200, IDLE, 2), (500 + 67_200 + 7000, ARRIVAL)]),
+        (501, 0, [(501, IDLE, 2)]),
+    ],
+)
+@pytest.mark.parametrize("waits", [0, 1])
+def test_pause_frames_overtake_what_waits_but_not_what_is_on_the_line(
+    waits: int, busy_ps: int, frames: int, events: list[tuple[int, ...]], plain_address: Address
+) -> None:
+    leaving = Leaving(plain_address, pauses=True)
+    net = leaving.net
+    net.net.ports[2, s.BUSY_UNTIL_PS] = busy_ps
+    if waits:
+        leaving.enqueue(2, 0)
+    net.events()
+    net.net.ports[2, s.DRAINING] = 0
+    net.words[pfc.pause_row(net.words, net.at, 2) + pfc.UNTOLD] = 1
+    pfc_switches.drain(net.arena, net.at, 2, 500)
+    assert net.net.ports[2, s.TX_PACKETS] == frames
+    assert net.words[net.queues[1] + PACKETS] == waits
+    found = [event[:3] if event[1] == IDLE else event[:2] for event in net.events()]
+    assert found == (events if waits or not frames else events[1:])
+
+
+def test_a_port_waits_for_nothing_if_all_that_it_has_is_paused(plain_address: Address) -> None:
+    """Of classes 2, 3 and 4, the first is paused: the others go, one at a time."""
+    leaving = Leaving(plain_address, *2 * [layout.SEND], pauses=True)
+    net = leaving.net
+    net.net.ports[2, s.BUSY_UNTIL_PS] = 500
+    packets = [leaving.enqueue(2, 0, level) for level in (2, 3, 4)]
+    net.words[pfc.pause_row(net.words, net.at, 2) + pfc.PAUSED] = 1 << 2
+    net.events()
+    for now_ps, is_more in ((500, True), (10**6, False)):
+        leaving.drain(2, now_ps)
+        kinds = [kind for _, kind, _ in net.events()]
+        assert kinds == ([IDLE, ARRIVAL] if is_more else [ARRIVAL])
+    assert [row[0] for row in leaving.saw] == packets[:0:-1]
+    assert net.words[net.queues[1] + PACKETS] == 1
 
 
 # The loop.
@@ -913,6 +1065,136 @@ def test_each_kind_of_event_has_its_part(
     net.words[row_of(net.words, 5) + PLACE] = 2
     loop.handle(net.arena, net.at, kind | (5 if kind not in (IDLE, TIMER) else 2) << 3, 70)
     assert did == ([("send_twin", 5), called] if kind == CLONED else [called])
+
+
+@pytest.mark.parametrize(
+    ("kind", "node", "busied", "hops", "did"),
+    [
+        (IDLE, SWITCH, 1, 0, [("drain", 2, 70)]),
+        (IDLE, HOST, 0, 0, [("serve", 70)]),
+        (TIMER, SWITCH, 0, 0, [("ring_agent", 2, 70), ("serve", 70)]),
+        (ARRIVAL, SWITCH, 0, 1, [("cross_switch", 2, 5, 70)]),
+        (ARRIVAL, HOST, 0, 1, [("reach_agent", 5, 70), ("serve", 70)]),
+        (AGAIN, SWITCH, 1, 1, [("cross_switch", 2, 5, 70)]),
+        (CLONED, SWITCH, 1, 0, [("send_twin", 5), ("forward", 3, 70)]),
+    ],
+)
+def test_with_pfc_each_kind_of_event_has_its_part(
+    kind: int, node: int, busied: int, hops: int, did: list[tuple[str, *tuple[int, ...]]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Packet 5 is at port 2, which is the node's; an agent has number 2."""
+    net = Net()
+    net.net.ports[2, [s.NODE, s.DRAINING]] = node, 1
+    row = s.node_row(net.words, net.at, node)
+    called: list[tuple[str, *tuple[int, ...]]] = []
+
+    def noting(name: str) -> Callable[..., int]:
+        def note(arena: Arena, at: int, *rest: int) -> int:
+            assert arena is net.arena
+            assert at == (net.words[row + s.BLOCK_AT] if name == "send_twin" else net.at)
+            called.append((name, *[int(each) for each in rest if each != row]))
+            return row if name == "ring_agent" else 3
+
+        return note
+
+    parts = ("drain", "serve", "ring_agent", "cross_switch", "reach_agent", "send_twin", "forward")
+    for name in parts:
+        monkeypatch.setattr(pfc_handling, name, noting(name))
+    packet = next(packet for packet in (net.packet() for _ in range(9)) if packet == 5)
+    net.words[row_of(net.words, packet) + PLACE] = 2
+    handle_with_pfc(net.arena, net.at, kind | (2 if kind in (IDLE, TIMER) else packet) << 3, 70)
+    assert called == did
+    assert loop.busied(net.words, row, 70) == busied
+    assert net.net.state[s.HOPS] == hops
+    assert net.net.ports[2, s.DRAINING] == (kind != IDLE)
+
+
+def test_with_pfc_a_timer_that_is_not_due_serves_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = Net()
+    monkeypatch.setattr(pfc_handling, "ring_agent", lambda *_: -1)
+    monkeypatch.setattr(pfc_handling, "serve", None)
+    handle_with_pfc(net.arena, net.at, TIMER | 1 << 3, 70)
+
+
+def test_with_pfc_packets_are_captured_and_taken_outside_as_without(
+    plain_address: Address,
+) -> None:
+    """Pause frames, too; the order of a packet is the number of own events of that instant."""
+    net = Net()
+    rows_at = net.store.allocate("words", 2 * s.CAPTURE_ROW_WORDS)
+    bytes_at = net.store.allocate("bytes", 512)
+    took = []
+
+    def keep(_arena: Arena, at: int, packet: int, now_ps: int) -> int:
+        took.append((at, packet, now_ps))
+        return 0
+
+    net.net.state[[s.CAPTURE_AT, s.CAPTURE_BYTES_AT]] = rows_at, bytes_at
+    net.net.ports[HOST_PORT, [s.CAPTURE, s.INWARD_PS]] = s.CAPTURE_RECEIVED, 30
+    net.net.nodes[HOST, [s.KIND, s.INGRESS, s.BLOCK_AT]] = s.OUTSIDE, plain_address(keep), 77
+    loop.note_busied(net.words, s.node_row(net.words, net.at, HOST), 1000)
+    packet = net.packet()
+    net.words[row_of(net.words, packet) + PLACE] = HOST_PORT
+    handle_with_pfc(net.arena, net.at, ARRIVAL | packet << 3, 1000)
+    assert took == [(77, packet, 1000)]
+    assert net.words[rows_at : rows_at + 5].tolist() == [970, HOST_PORT, bytes_at, 100, 1]
+    net.net.ports[HOST_PORT, s.CAPTURE] = s.CAPTURE_SENT
+    handle_with_pfc(net.arena, net.at, ARRIVAL | packet << 3, 1000)
+    assert net.net.state[s.CAPTURE_COUNT] == 1
+    assert len(took) == 2
+
+
+@pytest.mark.parametrize(
+    ("goes_on", "waits", "busy_ps", "draining", "drains", "events"),
+    [
+        (True, 1, 70, 0, [2], []),
+        (True, 1, 70, 1, [], []),  # it falls idle at this instant, in an event of its own
+        (True, 1, 71, 0, [], [(71, IDLE, 2)]),
+        (True, 0, 71, 0, [], []),
+        (True, 0, 70, 0, [], []),
+        (False, 1, 71, 0, [], []),
+        (False, 1, 70, 0, [], []),
+    ],
+)
+def test_a_switch_sends_on_when_a_pause_ends(
+    goes_on: bool, waits: int, busy_ps: int, draining: int, drains: list[int],
+    events: list[tuple[int, int, int]], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    net = Net()
+    row, _ = pausing_nic(net, 1 if goes_on else 0)
+    net.net.ports[2, [s.BUSY_UNTIL_PS, s.DRAINING]] = busy_ps, draining
+    for _ in range(waits):
+        push(net.words, net.queues[1], net.packet(), 0)
+    drained: list[int] = []
+    monkeypatch.setattr(pfc_handling, "drain", lambda _, __, port, ___: drained.append(port))
+    told = net.words[pfc.pause_row(net.words, net.at, 3) :]
+    told[pfc.UNTOLD], told[pfc.ASKED] = 1, 0 if goes_on else 1
+    frame = pfc_frames.make_frame(net.arena, pfc.pause_row(net.words, net.at, 3))
+    net.words[row_of(net.words, frame) + PLACE] = 2
+    free = net.arena.own[POOL_FREE]
+    handle_with_pfc(net.arena, net.at, ARRIVAL | frame << 3, 70)
+    assert net.words[row + pfc.PAUSED] == (0 if goes_on else 1)
+    assert net.arena.own[POOL_FREE] == free + 1
+    assert drained == drains
+    assert net.events() == events
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_host_tells_its_agents_of_a_pause_and_sends_when_it_ends(
+    goes_on: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = Net()
+    row, _ = pausing_nic(net, 1 if goes_on else 0)
+    net.net.ports[2, s.NODE] = HOST
+    served: list[int] = []
+    monkeypatch.setattr(pfc_handling, "serve", lambda _, __, node, now_ps: served.append(now_ps))
+    net.words[row + pfc.UNTOLD], net.words[row + pfc.ASKED] = 1, 0 if goes_on else 1
+    frame = pfc_frames.make_frame(net.arena, row)
+    net.words[row_of(net.words, frame) + PLACE] = 2
+    handle_with_pfc(net.arena, net.at, ARRIVAL | frame << 3, 70)
+    assert net.words[net.agents[1] + AGENT_PAUSED] == (0 if goes_on else 1)
+    assert served == goes_on * [70]
 
 
 def test_a_hosts_port_that_falls_idle_serves_its_agents(plain_address: Address) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -25,18 +26,30 @@ from ringleaf.networks.virtual.pfc.frames import take_frame
 from ringleaf.networks.virtual.pfc.layout import (
     ASKED,
     HEADROOM,
+    HELD,
+    HIDDEN,
+    MAC,
+    NIC_AT,
     PAUSED,
     PAUSED_PS,
     PAUSES,
+    PEAKS,
     ROW_WORDS,
     SINCE_PS,
+    UNTOLD,
 )
 from ringleaf.networks.virtual.pfc.queues import eligible, pop_eligible
-from ringleaf.networks.virtual.pfc.tables import headroom_bytes, pause_rows, read_pauses
+from ringleaf.networks.virtual.pfc.tables import (
+    ENDLESS_BYTES,
+    headroom_bytes,
+    pause_rows,
+    read_pauses,
+)
+from ringleaf.networks.virtual.state import open_network
 from ringleaf.packets import make_pool, write_packet
 from ringleaf.pausing import Pausing
 from ringleaf.switches.engine.disciplines import make_port_queues
-from ringleaf.switches.engine.queues import LENGTHS, push
+from ringleaf.switches.engine.queues import CAPACITY_BYTES, LENGTHS, push
 from ringleaf.tensors import INT32
 from ringleaf.topologies.registry import build
 
@@ -144,6 +157,26 @@ def test_thresholds_are_of_bytes_of_one_class_and_port() -> None:
     assert row[PAUSES] == 1
 
 
+def test_rows_have_room_for_what_there_is_of_each_class() -> None:
+    blocks = [HELD, PEAKS, HIDDEN, ROW_WORDS]
+    assert all(end - start >= 8 for start, end in pairwise(blocks))
+    singles = [PAUSED, ASKED, UNTOLD, HEADROOM, NIC_AT, MAC, PAUSES, SINCE_PS, PAUSED_PS]
+    assert max(singles) < HELD
+
+
+def test_queues_of_switches_alone_become_endless() -> None:
+    """A host's port has none, so the word that would be its capacity is another's."""
+    graph = build("leafspine,leaves=1,spines=0,hosts=2")
+    plain = VirtualNetwork(graph, NetworkOptions(queue_bytes=4000))
+    network = VirtualNetwork(graph, NetworkOptions(queue_bytes=4000, pfc=Pausing(10_000, 4_000)))
+    capacities = []
+    for each in (plain, network):
+        ports = open_network(each.store.arena, each._network).ports
+        capacities.append(each.store.arena.words[ports[:, s.QUEUES_AT] + CAPACITY_BYTES].tolist())
+    assert capacities[0][:2] == [4000, 4000]
+    assert capacities[1] == [ENDLESS_BYTES, ENDLESS_BYTES, *capacities[0][2:]]
+
+
 def test_a_pause_that_lasts_counts_up_to_now() -> None:
     """The first port was paused for 300 ps, and is since 700 ps; the others are not any more.
 
@@ -180,6 +213,22 @@ def test_a_frame_is_about_the_classes_that_it_names() -> None:
     assert take_frame(store.arena, mine, head, 3000)
     assert words[mine + PAUSED] == 0
     assert words[mine + PAUSED_PS] == 3000  # since 0, as class 2 was paused all the time
+
+
+@pytest.mark.parametrize("level", range(8))
+@pytest.mark.parametrize("other", [0, 1])
+def test_a_frame_says_that_a_class_may_go_on(level: int, other: int) -> None:
+    """Whether another class is paused, too, or none; a class that was not paused can't go on."""
+    store = make_store()
+    mine = store.allocate("words", ROW_WORDS)
+    words = store.arena.words
+    stays = other << (level + 1) % 8
+    words[mine + PAUSED] = 1 << level | stays
+    head = np.zeros(60, np.uint8)
+    head[17] = 1 << level
+    assert take_frame(store.arena, mine, head, 1000)
+    assert words[mine + PAUSED] == stays
+    assert not take_frame(store.arena, mine, head, 2000)
 
 
 @pytest.mark.parametrize("delay", ["1us", "10us"])

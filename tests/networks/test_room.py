@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.heap import CAPACITY, LAST_OWN, OWN, order_own, push_event
@@ -44,6 +46,15 @@ def test_few_header_vectors_become_more_without_more_packets() -> None:
     assert lacks_room(store.arena, at) == 0
     assert free_vectors(store) == store.arena.words[VECTORS] == 2 * OUTBOX_ROWS
     assert free_packets(store) == store.arena.words[POOL_SIZE] == 4 * OUTBOX_ROWS
+
+
+@pytest.mark.parametrize("vectors", [2 * OUTBOX_ROWS, 3 * OUTBOX_ROWS])
+def test_vectors_that_are_enough_do_not_become_more_with_packets(vectors: int) -> None:
+    store = Store()
+    at, _ = _network(store, OUTBOX_ROWS, vectors=vectors)
+    make_room(store, at)
+    assert store.arena.words[VECTORS] == vectors
+    assert store.arena.words[POOL_SIZE] == 2 * OUTBOX_ROWS
 
 
 def test_there_is_room_for_what_one_event_may_lead_to() -> None:

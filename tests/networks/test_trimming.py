@@ -10,14 +10,30 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_loop_parts import SWITCH, Net, udp
 
+import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.errors import ConfigError
+from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
+from ringleaf.hosts.rc.wire import ACKNOWLEDGE, OPCODE_AT, SEND_FIRST, SEND_ONLY, TELEMETRY
 from ringleaf.networks.options import Assigned
 from ringleaf.networks.outcome import RunResult
-from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
+from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork, trimming
+from ringleaf.networks.virtual.events import IDLE
+from ringleaf.packets import HEAD_LEN, PAYLOAD_LEN, TAIL_LEN, open_packet, row_of
 from ringleaf.pausing import Pausing
+from ringleaf.switches.engine import layout
+from ringleaf.switches.engine.queues import (
+    BYTES,
+    CAPACITY_BYTES,
+    CLASS_BYTES,
+    DROPPED,
+    LENGTHS,
+    TRIMMED,
+    push,
+)
 from ringleaf.tensors import INT32, Array
 from ringleaf.topologies.registry import build
 
@@ -102,6 +118,120 @@ def test_any_number_of_threads_gives_the_same(threads: int, queue: int) -> None:
         )
         found.append((result.finish_ps, result.link_bytes, result.trims, result.drops))
     assert found[0] == found[1]
+
+
+trim = getattr(trimming.trim, "py_func", trimming.trim)
+ROOM, SLOT = 120, 9
+WITH_TELEMETRY = 54 + TELEMETRY_BYTES
+
+
+class Trimming(Net):
+    """A switch whose port 2 is busy until 500 ps, with room for 1000 bytes and 120 of headers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        block = self.store.allocate("words", trimming.BLOCK_WORDS)
+        s.watch_queues(self.store, self.at)
+        self.words[block + trimming.ROOM] = ROOM
+        net = self.net
+        net.state[s.TRIM_AT], net.state[s.QUEUE_BIN_PS] = block, 1000
+        net.nodes[SWITCH, s.DSCP_SLOT] = SLOT
+        net.ports[2, s.BUSY_UNTIL_PS] = 500
+        self.queue = self.queues[1]
+        self.words[self.queue + CAPACITY_BYTES] = 1000
+
+    def frame(
+        self, payload: int, *, level: int = 0, opcode: int = SEND_ONLY, port: int = 4791,
+        head: int = 54,
+    ) -> int:  # fmt: skip
+        """Return a packet of rc's, of head, payload and an ICRC of 4 bytes."""
+        packet = self.packet(min(head, 128))
+        view = open_packet(self.arena, packet)
+        view.head[:42] = np.frombuffer(udp(port), np.uint8)
+        view.head[15], view.head[OPCODE_AT] = 0b11, opcode  # congestion was experienced
+        view.row[HEAD_LEN], view.row[PAYLOAD_LEN], view.row[TAIL_LEN] = head, payload, 4
+        view.fields[layout.PRIORITY] = level
+        return packet
+
+    def fill(self, payload: int, level: int = 0) -> int:
+        packet = self.frame(payload, level=level)
+        return packet if push(self.words, self.queue, packet, level) else -1
+
+    def trim(self, packet: int) -> int:
+        """Have a packet trimmed that found no room; return 0 if it must be dropped."""
+        assert not push(self.words, self.queue, packet, 0)
+        return int(trim(self.arena, self.at, packet | 2 << s.TRIM_BITS, 400))
+
+    def counts(self) -> tuple[int, ...]:
+        places = BYTES, CLASS_BYTES + 7, DROPPED, TRIMMED, CAPACITY_BYTES
+        return tuple(int(self.words[self.queue + place]) for place in places)
+
+
+def test_a_packet_that_is_cut_keeps_its_headers_and_becomes_urgent() -> None:
+    """Of 700 bytes, 54 are left: class 7 is 0xE0 of TOS, whose last bits are ECN's, and DSCP 56.
+
+    The checksum of 0x45E3, 0x11 and zeros otherwise is ~(0x45E3 + 0x0011).
+    """
+    net = Trimming()
+    net.fill(700 - 58)
+    packet = net.frame(700 - 58)
+    assert net.trim(packet) == 1
+    assert net.counts() == (754, 54, 0, 1, 1000)
+    row = net.words[row_of(net.words, packet) :]
+    assert (row[HEAD_LEN], row[PAYLOAD_LEN], row[TAIL_LEN]) == (54, 0, 0)
+    head = open_packet(net.arena, packet).head
+    assert head[14:26].tobytes().hex() == "45e3" + 14 * "0" + "11" + f"{0xFFFF - 0x45F4:04x}"
+    assert (net.field(packet, layout.PRIORITY), net.field(packet, SLOT)) == (7, 56)
+    assert net.words[net.queue + LENGTHS + 7] == 1
+    assert net.net.queue_bins[2 * 8 : 3 * 8, 0].tolist() == [700, *6 * [0], 54]
+    assert net.events() == [(500, IDLE, 2)]
+
+
+def test_headers_take_the_room_beside_the_queue() -> None:
+    """Two of 54 bytes go into 120, a third does not; data have 1000 bytes for themselves."""
+    net = Trimming()
+    net.fill(600 - 58)
+    cut = [net.trim(net.frame(700)) for _ in range(3)]
+    assert cut == [1, 1, 0]
+    assert net.counts() == (708, 108, 1, 2, 1000)
+    assert net.trim(net.frame(400 - 58)) == 1, "of data there are 1000 bytes then"
+    assert net.counts() == (1108, 108, 1, 2, 1000)
+    assert net.trim(net.frame(1)) == 0
+    assert net.counts() == (1108, 108, 2, 2, 1000)
+
+
+@pytest.mark.parametrize(("size", "is_taken"), [(66, True), (67, False)])
+def test_headers_that_arrive_cut_have_the_same_room(size: int, is_taken: bool) -> None:
+    """54 bytes of 120 are taken; a queue of data is full."""
+    net = Trimming()
+    net.fill(1000 - 58)
+    assert net.trim(net.frame(700)) == 1
+    net.words[net.queue + CAPACITY_BYTES] = 1100  # of which 100 are left
+    urgent = net.frame(size - 58, level=7)
+    assert net.trim(urgent) == is_taken
+    assert net.counts()[:3] == (1054 + is_taken * size, 54 + is_taken * size, not is_taken)
+
+
+@pytest.mark.parametrize(
+    ("told", "keeps"),
+    [
+        ({"payload": 1}, 54),
+        ({"payload": 0}, 0),
+        ({"payload": 0, "head": 55}, 54),
+        ({"payload": 1, "head": 53}, 0),  # of a header that is shorter than its own
+        ({"payload": 1, "opcode": SEND_FIRST}, 54),
+        ({"payload": 1, "opcode": SEND_ONLY + 1}, 0),
+        ({"payload": 1, "opcode": ACKNOWLEDGE}, 0),
+        ({"payload": 1, "opcode": TELEMETRY | SEND_ONLY, "head": WITH_TELEMETRY}, WITH_TELEMETRY),
+        ({"payload": 0, "opcode": TELEMETRY | SEND_ONLY, "head": WITH_TELEMETRY}, 0),
+        ({"payload": 99, "opcode": TELEMETRY | SEND_ONLY, "head": WITH_TELEMETRY - 1}, 0),
+        ({"payload": 1, "opcode": TELEMETRY | SEND_ONLY + 1, "head": WITH_TELEMETRY}, 0),
+        ({"payload": 1, "port": 4790}, 0),
+    ],
+)
+def test_only_data_that_have_more_than_headers_are_cut(told: dict[str, int], keeps: int) -> None:
+    net = Trimming()
+    assert trimming.headers_of(net.arena, net.frame(**told)) == keeps
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Any) -> None:

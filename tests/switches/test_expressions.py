@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numba
@@ -323,6 +324,131 @@ def test_constant_shifts_of_negative_differences_keep_the_sign(shift: int, less:
     shifted = OperationSource(">>", difference, Constant(shift))
     for result, width in (("u64", 64), ("u128", 128), ("u200", 200)):
         assert evaluate(shifted, values, result) == (-less >> shift) % 2**width
+
+
+NARROW = ("u8", "u32", "u63", "u64", "u65", "u128", "s8", "s32", "s63", "s64", "s65", "s128")
+ENDS: tuple[Callable[[int, int], int], ...] = (
+    lambda low, high: low,
+    lambda low, high: high,
+    lambda low, high: 0,
+    lambda low, high: max(low, -1),
+    lambda low, high: high // 2,
+    lambda low, high: high // 2 + 1,
+    lambda low, high: min(high, 2**31),
+    lambda low, high: min(high, 2**32 - 1),
+    lambda low, high: min(high, 2**64 + 2**32 - 1),
+    lambda low, high: min(high, 2**64 + 2**31),
+    lambda low, high: max(low, -(2**31) - 1),
+    lambda low, high: max(low, -(2**63)),
+    lambda low, high: max(low, -(2**64) + 5),
+)
+"""Values of a field, by the least and the greatest that it can have."""
+
+
+@pytest.mark.parametrize("result", NARROW)
+def test_every_conversion_is_right_at_the_ends_of_its_range(result: str) -> None:
+    """Of fields of all types, their negatives, doubles and complements, to fields of all types."""
+    zero = Constant(0)
+    fields = [FieldSource("i", name) for name in NARROW]
+    wanted: list[tuple[Expression, str]] = [
+        (expression, result)
+        for field in fields
+        for expression in (
+            field,
+            OperationSource("-", zero, field),
+            OperationSource("+", field, field),
+            OperationSource("~", None, field),
+            OperationSource("sat_cast", field, Constant(32)),
+            OperationSource("usat_cast", field, Constant(32)),
+            OperationSource("two_comp_mod", field, Constant(32)),
+        )
+    ]
+    function = Function(wanted)
+    for end in ENDS:
+        values = {
+            name: end(-(1 << shape.width - 1) if shape.signed else 0, (1 << shape.width) - 1)
+            for name, shape in SHAPES.items()
+        }
+        assert function(values) == expected(wanted, values)
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "is_short"), [("u64", 32, True), ("u64", 63, True), ("u65", 32, False)]
+)
+def test_a_value_of_one_word_is_stored_by_one_call(name: str, width: int, is_short: bool) -> None:
+    code = Expressions(SOURCE, Storage(SOURCE), ModuleConstants(), Lines())
+    (text,) = code.fitted(FieldSource("i", name), width, True)
+    assert text.startswith("U(store_signed(") == is_short
+
+
+@pytest.mark.parametrize(("name", "width"), [("s32", 32), ("u32", 32), ("s8", 32), ("u63", 63)])
+def test_a_value_that_a_signed_field_can_hold_is_stored_as_it_is(name: str, width: int) -> None:
+    code = Expressions(SOURCE, Storage(SOURCE), ModuleConstants(), Lines())
+    assert code.fitted(FieldSource("i", name), width, True) == [
+        *code.storage.names(FieldSource("i", name))
+    ]
+
+
+@pytest.mark.parametrize("op", ["==", "!=", "<", "<=", ">", ">="])
+def test_every_comparison_is_right_at_the_ends_of_its_range(op: str) -> None:
+    """Of fields of two types each, with each other's ends; 1 is where it holds."""
+    wanted: list[tuple[Expression, str]] = [
+        (
+            OperationSource(
+                "b2d",
+                None,
+                OperationSource(op, FieldSource("i", one), FieldSource("i", f"{other}b")),
+            ),
+            "u8",
+        )
+        for one in NARROW
+        for other in NARROW
+    ]
+    function = Function(wanted)
+    for first, second in product(ENDS[:9], ENDS[1::3]):
+        values = {
+            name: (second if name.endswith("b") else first)(
+                -(1 << shape.width - 1) if shape.signed else 0, (1 << shape.width) - 1
+            )
+            for name, shape in SHAPES.items()
+        }
+        assert function(values) == expected(wanted, values)
+
+
+TESTS: tuple[Expression, ...] = (
+    OperationSource("<", FieldSource("i", "u8"), FieldSource("i", "u32")),
+    OperationSource(
+        "not", None, OperationSource("==", FieldSource("i", "u8"), FieldSource("i", "u32"))
+    ),
+    OperationSource("d2b", None, FieldSource("i", "u8")),
+    OperationSource(
+        "and",
+        OperationSource("d2b", None, FieldSource("i", "u8")),
+        OperationSource("d2b", None, FieldSource("i", "u32")),
+    ),
+    OperationSource(
+        "?",
+        OperationSource("d2b", None, FieldSource("i", "u32")),
+        OperationSource(">", FieldSource("i", "u8"), FieldSource("i", "u32")),
+        OperationSource("d2b", None, FieldSource("i", "u8")),
+    ),
+)
+
+
+@pytest.mark.parametrize("op", ["==", "!="])
+@pytest.mark.parametrize("values", list(product((0, 1, 5), (0, 1, 5))))
+def test_booleans_are_compared_as_booleans(op: str, values: tuple[int, int]) -> None:
+    """Those of conditions of all kinds, each with each."""
+    wanted: list[tuple[Expression, str]] = [
+        (OperationSource("b2d", None, OperationSource(op, one, other)), "u8")
+        for one, other in product(TESTS, TESTS)
+    ]
+    fields = dict.fromkeys(SHAPES, 0) | {"u8": values[0], "u32": values[1]}
+    found = [
+        int(OPERATORS[op](bool(compute(one, fields)), bool(compute(other, fields))))
+        for one, other in product(TESTS, TESTS)
+    ]
+    assert Function(wanted)(fields) == found
 
 
 def test_bounds_are_exact_where_masks_may_be_left_out() -> None:
