@@ -9,6 +9,7 @@ from ringleaf.errors import ConfigError
 EXTRAS = {
     "mininet": "live",
     "textual": "tui",
+    "torch": "torch",
     "distributed": "machines",
     "scipy": "routing",
     "z3": "synthesis",

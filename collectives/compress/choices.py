@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.tensors import Array, as_array, as_tensor
+from ringleaf.tensors import Array
 
 _STRIDE, _SPARE = 61, 32
 """One of so many elements is in a sample; its threshold has so many more above it than it must."""
@@ -28,7 +28,7 @@ def only(values: Array, chosen: Array) -> Array:
 
 
 def largest(values: Array, count: int) -> Array:
-    """Return the positions of the largest magnitudes, any of equal ones; NaN is larger than all.
+    """Return the positions of the largest magnitudes, of equal ones the first; NaN is the largest.
 
     A threshold from a sample leaves out most of the others, if there are many.
     """
@@ -45,7 +45,12 @@ def largest(values: Array, count: int) -> Array:
 
 
 def _largest(sizes: Array, count: int) -> Array:
-    return as_array(as_tensor(sizes).topk(count, sorted=False).indices)
+    if not count:
+        return np.empty(0, np.int64)
+    words = sizes.view(f"u{sizes.itemsize}")  # numbers above zero, infinity and NaN in this order
+    least = np.partition(words, sizes.size - count)[sizes.size - count]
+    more = np.flatnonzero(words > least)
+    return np.concatenate([more, np.flatnonzero(words == least)[: count - more.size]])
 
 
 def smallest_kept(values: Array, count: int) -> float:

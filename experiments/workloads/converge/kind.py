@@ -29,6 +29,7 @@ class ConvergeKind(WorkloadKind[ConvergeSpec]):
     key = CONVERGE
     spec = ConvergeSpec
     lists = ("parts", "detours")
+    package = "torch"
     measures = (Measure(("part", "model", "method", "algo", "workload"), "time_ps"),)
 
     def meant(self, given: Mapping[str, Any], where: str) -> dict[str, Any]:

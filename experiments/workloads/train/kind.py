@@ -30,6 +30,7 @@ class TrainKind(WorkloadKind[TrainSpec]):
     key = SCRIPT
     spec = TrainSpec
     lists = (SCRIPT, "detours")
+    package = "torch"
     measures = (
         Measure(("call", "group", "ranks", "size_bytes", "dtype", "redop", "algo"), "time_ps"),
     )
