@@ -46,8 +46,6 @@ def check(request: Request, *, live: bool = True) -> None:
         TopologyError: If there is no such topology.
     """
     kind = request.kind
-    if kind.package:
-        require(kind.package, kind.name)
     spec = kind.fitted(request.spec)
     counts = count_nodes(spec)
     _check_names(spec, counts)

@@ -124,7 +124,6 @@ class WorkloadKind(ABC, Generic[SpecT]):
         lists: Options that are lists by themselves, and not swept.
         is_typed: Whether `ringleaf run` takes its options' flags, too.
         measures: How rows are compared, of runs and of sweeps.
-        package: The package of `ringleaf.extras.EXTRAS` that its runs need; "": none.
     """
 
     name: ClassVar[str]
@@ -134,7 +133,6 @@ class WorkloadKind(ABC, Generic[SpecT]):
     lists: ClassVar[Sequence[str]] = ("algo",)
     is_typed: ClassVar[bool] = False
     measures: ClassVar[Sequence[Measure]] = ()
-    package: ClassVar[str] = ""
 
     def spec_for(self, given: Mapping[str, Any]) -> type[SpecT]:
         """Return the model of the options that are given."""
