@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ringleaf.collectives.compress.selection import places_of_largest
 from ringleaf.tensors import Array
 
 _STRIDE, _SPARE = 61, 32
@@ -28,7 +29,7 @@ def only(values: Array, chosen: Array) -> Array:
 
 
 def largest(values: Array, count: int) -> Array:
-    """Return the positions of the largest magnitudes, of equal ones the first; NaN is the largest.
+    """Return the positions of the largest magnitudes, any of equal ones; NaN is larger than all.
 
     A threshold from a sample leaves out most of the others, if there are many.
     """
@@ -36,21 +37,12 @@ def largest(values: Array, count: int) -> Array:
     sample = sizes[::_STRIDE]
     wanted = 2 * count // _STRIDE + _SPARE
     if wanted >= sample.size:
-        return _largest(sizes, count)
+        return places_of_largest(sizes, count)
     threshold = np.partition(sample, sample.size - wanted)[sample.size - wanted]
     places = np.flatnonzero(~(sizes < threshold))
     if places.size < count:
-        return _largest(sizes, count)
-    return places[_largest(sizes[places], count)]
-
-
-def _largest(sizes: Array, count: int) -> Array:
-    if not count:
-        return np.empty(0, np.int64)
-    words = sizes.view(f"u{sizes.itemsize}")  # numbers above zero, infinity and NaN in this order
-    least = np.partition(words, sizes.size - count)[sizes.size - count]
-    more = np.flatnonzero(words > least)
-    return np.concatenate([more, np.flatnonzero(words == least)[: count - more.size]])
+        return places_of_largest(sizes, count)
+    return places[places_of_largest(sizes[places], count)]
 
 
 def smallest_kept(values: Array, count: int) -> float:

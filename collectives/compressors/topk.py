@@ -14,7 +14,7 @@ from ringleaf.tensors import Array
 
 @dataclass
 class TopK(Member):
-    """A compressor that takes the largest magnitudes, of equal ones the first; NaN is the largest.
+    """A compressor that takes the largest magnitudes, any of equal ones; NaN is larger than all.
 
     Source:
         Aji and Heafield, "Sparse communication for distributed gradient descent", EMNLP 2017.
