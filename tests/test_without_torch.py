@@ -51,15 +51,15 @@ layers:
   - {name: back, elements: 5000, forward: 1us, backward: 2us}
 """
 ALL_KINDS = [
-    f"run --topo {SWITCH} --algo ring,switchml --size 4K,16K --explain --out run",
+    f"run --topo {SWITCH} --algo ring,switchml --size 4K,16K --explain --figures no --out run",
     f"run --topo {SWITCH} --algo ring,ssar-split,omnireduce --servers 1 --density 10% --cluster 2 "
     "--overlap 0.5 --size 8K --figures no --out sparse",
     f"run --topo {SWITCH} --algo ring,allpairs --compress egc:1% --size 8K --figures no --out egc",
     f"run --topo {SWITCH} --algo vote --compress signsgd --size 8K --figures no --out vote",
     f"run --topo {SWITCH} --algo gtopk:5%,sparcml-q:5% --size 8K --figures no --out methods",
     "run --spec jobs.yaml --out jobs",
-    f"workload run permutation --ranks 4 --topo {SWITCH} --flow-sizes 8K --out graph",
-    f"nic guo --topo {SWITCH} --rows 64 --bags 4 --cache 8 --out nic",
+    f"workload run permutation --ranks 4 --topo {SWITCH} --flow-sizes 8K --figures no --out graph",
+    f"nic guo --topo {SWITCH} --rows 64 --bags 4 --cache 8 --figures no --out nic",
     "run --spec sweep.yaml --out sweep",
     "plot run",
     "compare run run",
