@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.collectives.compress import selection
 from ringleaf.collectives.compress.selection import places_of_largest
 from ringleaf.experiments.checking.data import shuffled
 from ringleaf.mersenne import Mersenne
@@ -45,16 +46,38 @@ def test_of_equal_values_those_of_topk_are_taken(
     kinds = data.draw(st.sampled_from([1, 2, 30, 2000]))
     values: Array = chance.integers(0, kinds, elements).astype(dtype)
     values[chance.random(elements) < data.draw(st.sampled_from([0, 0.1]))] = np.nan
-    few = st.integers(0, elements // 64)  # which are found with a heap
+    few = st.integers(elements // 80, elements // 40)  # some of which are found with a heap
     count = data.draw(few | st.integers(0, elements))
 
     assert sorted(places_of_largest(values, count).tolist()) == chosen(values, count)
 
 
-def test_an_order_that_spoils_pivots_is_no_exception() -> None:
-    """After 2 log2(n) cuts a heap does the rest: Musser's worst case of medians of three."""
-    half = 2000
-    odd = [float(i if i % 2 else half + i - 1) for i in range(1, half + 1)]
-    values = -np.array(odd + [float(2 * i) for i in range(1, half + 1)], np.float32) // 3
-    for count in (half // 2, half, 3 * half // 2):
-        assert sorted(places_of_largest(values, count).tolist()) == chosen(values, count)
+def spoiling(elements: int, count: int, monkeypatch: pytest.MonkeyPatch) -> Array:
+    """Return values whose cuts are all bad: each is decided on when it is compared.
+
+    McIlroy, "A killer adversary for quicksort", Software: Practice and Experience 29(4), 1999.
+    """
+    values, last = [float(elements)] * elements, [0]
+    decided = iter(range(elements))
+
+    def before(_: Array, one: int, other: int) -> bool:
+        if values[one] == values[other] == elements:
+            values[one if one == last[0] else other] = next(decided)
+        last[0] = one if values[one] == elements else other
+        return values[one] < values[other]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(selection, "_before", before)
+        selection._select(np.zeros(elements), np.arange(elements), count)
+    return -np.array(values, np.float32)
+
+
+@pytest.mark.parametrize("count", [300, 550, 590])
+def test_after_many_bad_cuts_a_heap_does_the_rest(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = spoiling(600, count, monkeypatch)
+    least = np.sort(values)[-count]
+    values[abs(values - least) < 9] = least
+
+    assert sorted(places_of_largest(values, count).tolist()) == chosen(values, count)
