@@ -161,8 +161,8 @@ def test_two_sided_compression_keeps_the_rest_of_sums(carrier: Carrier) -> None:
         results = carrier.together(made, values, step)
         assert all(each.tobytes() == results[0].tobytes() for each in results)
         came, went = came + np.sum(values, axis=0), went + results[0]
-    own = sum(each._mine.left[None].numpy() for each in made)
-    owners = np.concatenate([each._sums.left[None].numpy() for each in made])
+    own = sum(each._mine.left[None] for each in made)
+    owners = np.concatenate([each._sums.left[None] for each in made])
     assert np.allclose(went + own + 4 * owners, came, atol=1e-4)
 
 
