@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.loads import Load
+from bench.loads import ProgramLoad
 from ringleaf.errors import BackendError
 from ringleaf.ina.samples import Packet
 from ringleaf.shipped import P4INFO_SUFFIX
@@ -26,7 +26,7 @@ _PATIENCE_S = 300
 _POLL_S = 0.2
 
 
-def measure_bmv2(load: Load, *, packets: int) -> float:
+def measure_bmv2(load: ProgramLoad, *, packets: int) -> float:
     """Return the packets per second of `simple_switch_grpc`, by the times in its output files.
 
     Args:
@@ -50,7 +50,7 @@ def measure_bmv2(load: Load, *, packets: int) -> float:
     return (len(times) - 1) / (times[-1] - times[0])
 
 
-def _rounds(load: Load, count: int) -> Iterator[Packet]:
+def _rounds(load: ProgramLoad, count: int) -> Iterator[Packet]:
     """Yield the load's packets again and again, with growing block numbers."""
     for done in range(0, count, len(load.packets)):
         added = done // len(load.packets) * load.number_step

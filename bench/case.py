@@ -28,7 +28,7 @@ class BenchCase:
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class RunTiming:
     """The measurements of a case; simulated times in ps, wall clock in seconds."""
 
     ranks: int
@@ -44,7 +44,7 @@ class Timing:
     peak_bytes: int  # of memory
 
 
-def measure(case: BenchCase, began_s: float) -> Timing:
+def measure(case: BenchCase, began_s: float) -> RunTiming:
     """Run a case, and check the results: sums of whole numbers, so exact in any order."""
     import numpy as np
 
@@ -81,7 +81,7 @@ def measure(case: BenchCase, began_s: float) -> Timing:
     outcome = network.run(schedule, arrays)
     base = base * ranks + ranks * (ranks - 1) // 2
     wrong = sum(int((array != base).sum()) for array in arrays)
-    return Timing(
+    return RunTiming(
         ranks=ranks,
         time_ps=outcome.time_ps,
         bound_ps=bounds.least_ps(schedule, case.size_bytes, 4),

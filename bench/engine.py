@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bench.loads import Load
-from bench.switch import Speed, measure
+from bench.loads import ProgramLoad
+from bench.switch import SwitchSpeed, measure
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 
 
-def measure_engine(load: Load, *, seconds: float = 1.0) -> Speed:
+def measure_engine(load: ProgramLoad, *, seconds: float = 1.0) -> SwitchSpeed:
     """Return the speed of one program on one core; it sends as many packets as it receives."""
     switch = Switch.alone(Program.load(load.path), load.ports)
     switch.write(load.entities)

@@ -169,14 +169,14 @@ def read(given: Mapping[str, Any]) -> Spec:
 
 def carry_out(spec: Spec) -> None:
     """Do a run without a folder or figures."""
-    from ringleaf.experiments.workloads.collective.experiment import Experiment
+    from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
     from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
     from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 
     if isinstance(spec, WorkloadSpec):
         WorkExperiment(spec).run(lambda *_: None, lambda _: None)
         return
-    runs = Experiment(spec) if isinstance(spec, CollectiveSpec) else JobsExperiment(spec)
+    runs = CollectiveExperiment(spec) if isinstance(spec, CollectiveSpec) else JobsExperiment(spec)
     for found in runs.run():
         del found
 

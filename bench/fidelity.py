@@ -12,7 +12,7 @@ from typing import Any
 
 from ringleaf.experiments.setup.network import connecting
 from ringleaf.experiments.spec.network import VIRTUAL
-from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.units import PS_PER_MS, format_rate, format_size
@@ -111,10 +111,10 @@ def compare(
             "scale": str(spec.scale),
         }
     )
-    experiment = Experiment(spec)
+    experiment = CollectiveExperiment(spec)
     for line in _head(experiment, spec, repeats):
         emit(line)
-    virtual = {_key(each): each.row.time_ps for each in Experiment(predicted).run()}
+    virtual = {_key(each): each.row.time_ps for each in CollectiveExperiment(predicted).run()}
     found = []
     with connecting(spec, experiment.graph) as connect:
         runs = [list(experiment.run(connect)) for _ in range(repeats)]
@@ -164,7 +164,7 @@ def _key(measurement: Measurement) -> tuple[str, int]:
     return measurement.row.algo, measurement.row.size_bytes
 
 
-def _head(experiment: Experiment, spec: CollectiveSpec, repeats: int) -> Iterator[str]:
+def _head(experiment: CollectiveExperiment, spec: CollectiveSpec, repeats: int) -> Iterator[str]:
     sizes = ", ".join(format_size(size) for size in spec.sizes_bytes)
     rate = format_rate(spec.rate_bps // spec.scale)
     yield (

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.apart import environment
+from bench.environment import environment
 from ringleaf.errors import BackendError
 from ringleaf.experiments.workloads.jobs.kind import read_jobs
 from ringleaf.experiments.workloads.jobs.spec import JobsSpec
@@ -30,7 +30,7 @@ SPEC = SPECS / "full_size.yaml"
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class JobsTiming:
     """The measurements of a case; simulated times in ps, wall clock in seconds."""
 
     name: str
@@ -47,7 +47,7 @@ class Timing:
     peak_bytes: int  # of memory
 
 
-def measure(path: Path, index: int, began_s: float) -> Timing:
+def measure(path: Path, index: int, began_s: float) -> JobsTiming:
     """Run one of a spec's cases, given by its index."""
     from ringleaf.experiments.runs.progress import progress
     from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
@@ -58,7 +58,7 @@ def measure(path: Path, index: int, began_s: float) -> Timing:
         shown.begin(f"case {index + 1} of {experiment.count}, {combination.name}")
         case = experiment.case(combination, shown=shown)
     took_s = time.time() - began_s
-    return Timing(
+    return JobsTiming(
         name=combination.name,
         ranks=sum(row.ranks for row in case.rows),
         gradient_bytes=max(row.size_bytes for row in case.rows),
@@ -103,7 +103,7 @@ def _cases(spec: JobsSpec) -> int:
     return len(spec.counts) * len(spec.algos) * len(spec.orders) * max(len(spec.entries), 1)
 
 
-def _measure_apart(path: Path, index: int) -> Timing:
+def _measure_apart(path: Path, index: int) -> JobsTiming:
     """Measure a case in a process of its own, whose progress shows on our terminal."""
     command = [sys.executable, "-P", "-m", "bench.jobs"]
     command += [str(path), str(index)]
@@ -112,7 +112,7 @@ def _measure_apart(path: Path, index: int) -> Timing:
     )
     if done.returncode:
         raise BackendError(f"bench: case {index} of {path} failed, got code {done.returncode}")
-    return Timing(**json.loads(done.stdout))
+    return JobsTiming(**json.loads(done.stdout))
 
 
 def _size(size_bytes: int) -> str:

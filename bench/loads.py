@@ -17,7 +17,7 @@ import networkx as nx
 
 from ringleaf.headers import UDP_PAYLOAD_AT
 from ringleaf.ina.registry import of_programs
-from ringleaf.ina.samples import Packet, Round, star
+from ringleaf.ina.samples import Packet, SampleRound, star
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.shipped import built_program
 from ringleaf.topologies.addresses import ipv4, mac
@@ -35,7 +35,7 @@ _PREFIXES = (8, *[16] * 3, *range(17, 24), *[24] * 12)
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ProgramLoad:
     """One program with its entries, and one round of packets; each of them is forwarded.
 
     A big-endian 32-bit number at byte `number_at` of each packet (-1: none) must grow by
@@ -67,7 +67,7 @@ def names() -> list[str]:
     return list(dict.fromkeys((*PLAIN, *_of_systems())))
 
 
-def load(name: str) -> Load:
+def load(name: str) -> ProgramLoad:
     """Return the load of one of the programs that are measured."""
     if name in PLAIN:
         return PLAIN[name](name)
@@ -75,12 +75,12 @@ def load(name: str) -> Load:
     return _of_round(program, make())
 
 
-def _of_systems() -> dict[str, tuple[str, Callable[[], Round]]]:
+def _of_systems() -> dict[str, tuple[str, Callable[[], SampleRound]]]:
     return of_programs(lambda system: system.rounds())
 
 
-def _of_round(program: str, found: Round) -> Load:
-    return Load(
+def _of_round(program: str, found: SampleRound) -> ProgramLoad:
+    return ProgramLoad(
         build_path(program),
         found.graph.degree[found.switch],
         [*forwarding_entities(found.graph)[found.switch], *found.entities],
@@ -90,7 +90,7 @@ def _of_round(program: str, found: Round) -> Load:
     )
 
 
-def _forward(name: str) -> Load:
+def _forward(name: str) -> ProgramLoad:
     graph = star(_HOSTS)
     switch = attachment(graph, hosts(graph)[0])
     packets = []
@@ -98,10 +98,10 @@ def _forward(name: str) -> Load:
         to = mac(graph, peer, 1), ipv4(graph, peer)
         frame = host_frame(graph, host, to, _UDP_PORT, _BODY)
         packets.append((port(graph, switch, host), frame))
-    return _of_round(name, Round(graph, switch, [], packets))
+    return _of_round(name, SampleRound(graph, switch, [], packets))
 
 
-def _router(name: str) -> Load:
+def _router(name: str) -> ProgramLoad:
     rng = random.Random(1)
     prefixes: dict[tuple[int, int], None] = {}
     while len(prefixes) < ENTRIES:
@@ -128,7 +128,7 @@ def _router(name: str) -> Load:
         destination = address | rng.getrandbits(32 - length)
         addresses, ports = (rng.getrandbits(32), destination), (_UDP_PORT, _UDP_PORT)
         packets.append((1 + number % _HOSTS, udp_frame((1, 2), addresses, ports, _BODY)))
-    return Load(build_path(name), _HOSTS, entities, packets)
+    return ProgramLoad(build_path(name), _HOSTS, entities, packets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _draw_rule(rng: random.Random) -> _Rule:
     return _Rule(tuple(value & mask for value, mask in values), masks)
 
 
-def _acl(name: str) -> Load:
+def _acl(name: str) -> ProgramLoad:
     rng = random.Random(2)
     rules = [_draw_rule(rng) for _ in range(ENTRIES)]
     keys = ("src", "dst", "protocol", "sport", "dport")
@@ -185,10 +185,10 @@ def _acl(name: str) -> Load:
         src, dst, protocol, *ports = rng.choice(rules).packet(rng)
         frame = udp_frame((1, 2), (src, dst), (ports[0], ports[1]), _BODY, protocol=protocol)
         packets.append((1 + number % _HOSTS, frame))
-    return Load(build_path(name), _HOSTS, entities, packets)
+    return ProgramLoad(build_path(name), _HOSTS, entities, packets)
 
 
-PLAIN: Mapping[str, Callable[[str], Load]] = {
+PLAIN: Mapping[str, Callable[[str], ProgramLoad]] = {
     "forward": _forward,
     "router": _router,
     "acl": _acl,

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bench.apart import environment
+from bench.environment import environment
 from bench.loads import build_path, sized_frame
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.networks.forwarding import forwarding_entities
@@ -49,7 +49,7 @@ _TRIES = 2  # of a load, as the machine is busy otherwise now and then
 
 
 @dataclass(frozen=True, slots=True)
-class Speed:
+class LiveSpeed:
     """The packets per second that arrived."""
 
     forwarded_pps: float  # at the highest load that nearly all arrived of
@@ -104,7 +104,7 @@ class End:
         return json.loads(line)
 
 
-class Wires:
+class VethPairs:
     """Two veth pairs, each with one end here and one at a station; a context manager."""
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ def _ip(*words: str) -> None:
         raise BackendError(f"bench: ip {' '.join(words)}: {done.stderr.strip()}")
 
 
-def await_forwarding(wires: Wires, frame: bytes) -> None:
+def await_forwarding(wires: VethPairs, frame: bytes) -> None:
     """Wait until the switch takes a frame from end to end, with its data unchanged.
 
     Raises:
@@ -166,7 +166,7 @@ def await_forwarding(wires: Wires, frame: bytes) -> None:
         raise BackendError(f"bench: the switch has changed a packet's data, got {heard}")
 
 
-def try_load(wires: Wires, frame: bytes, rate_pps: float, *, seconds: float) -> Trial:
+def try_load(wires: VethPairs, frame: bytes, rate_pps: float, *, seconds: float) -> Trial:
     """Offer one load, and count frames until no more arrive."""
     sender, receiver = wires.ends
     before = receiver.ask("count")
@@ -181,7 +181,7 @@ def try_load(wires: Wires, frame: bytes, rate_pps: float, *, seconds: float) -> 
     return Trial(sent / seconds, arrived / max(changed_s - began_s, seconds), 1 - arrived / sent)
 
 
-def search(attempt: Callable[[float], Trial], *, least_pps: float = LEAST_PPS) -> Speed:
+def search(attempt: Callable[[float], Trial], *, least_pps: float = LEAST_PPS) -> LiveSpeed:
     """Raise the load until packets are lost, then close in on the most that is forwarded."""
     good, bad, best, peak = 0.0, 0.0, 0.0, 0.0
     rate = least_pps
@@ -197,25 +197,27 @@ def search(attempt: Callable[[float], Trial], *, least_pps: float = LEAST_PPS) -
         else:
             bad = rate
         rate = (good + bad) / 2 if bad else rate * STEP
-    return Speed(best, peak)
+    return LiveSpeed(best, peak)
 
 
 @contextmanager
-def embedded(wires: Wires, program: Path, entities: list[Any], folder: Path) -> Iterator[None]:
+def embedded(wires: VethPairs, program: Path, entities: list[Any], folder: Path) -> Iterator[None]:
     """Run our own switch, the daemon that live networks have."""
     from ringleaf.networks.live.client import Daemon
     from ringleaf.networks.live.engine import LinkEnd
-    from ringleaf.networks.mininet.programming import Target, program_switches
+    from ringleaf.networks.mininet.programming import SwitchProgramming, program_switches
 
     with Daemon(folder / "control", folder / "daemon.log") as daemon:
         daemon.add({"s0": (1, [LinkEnd(name, _RATE_BPS) for name in wires.interfaces])})
         info = program.with_suffix(".p4info.txtpb")
-        program_switches([Target("s0", daemon.address, 1, program, info, entities)])
+        program_switches([SwitchProgramming("s0", daemon.address, 1, program, info, entities)])
         yield
 
 
 @contextmanager
-def simple_switch(wires: Wires, program: Path, entities: list[Any], folder: Path) -> Iterator[None]:
+def simple_switch(
+    wires: VethPairs, program: Path, entities: list[Any], folder: Path
+) -> Iterator[None]:
     """Run BMv2, without logs."""
     from ringleaf.networks.live.processes import Child
 
@@ -304,12 +306,12 @@ def run(emit: Callable[[str], None], *, seconds: float = TRIAL_S) -> dict[str, A
     return figures
 
 
-def measure(known: Mapping[str, Any], *, seconds: float) -> dict[tuple[str, int], Speed]:
+def measure(known: Mapping[str, Any], *, seconds: float) -> dict[tuple[str, int], LiveSpeed]:
     """Return each switch's speed by frame size, all on the same wires."""
     graph = build("leafspine,leaves=1,spines=1,hosts=2")
     program, entities = build_path("forward"), list(forwarding_entities(graph)["s0"])
     speeds = {}
-    with Wires() as wires, tempfile.TemporaryDirectory(prefix="ringleaf-") as folder:
+    with VethPairs() as wires, tempfile.TemporaryDirectory(prefix="ringleaf-") as folder:
         for name, make in known.items():
             with make(wires, program, entities, Path(folder)):
                 for size in SIZES_BYTES:

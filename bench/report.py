@@ -16,8 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import apart
-from bench.case import BenchCase, Timing
+from bench import environment
+from bench.case import BenchCase, RunTiming
 from ringleaf.errors import BackendError, ConfigError, choose
 from ringleaf.units import format_size
 
@@ -82,7 +82,7 @@ def _processor() -> str:
     return next(names, platform.machine())
 
 
-def time_case(case: BenchCase, *, cache: Path | None = None) -> Timing:
+def time_case(case: BenchCase, *, cache: Path | None = None) -> RunTiming:
     """Run a case in a process of its own, with compiled code in `cache`, if one is given.
 
     Raises:
@@ -90,7 +90,7 @@ def time_case(case: BenchCase, *, cache: Path | None = None) -> Timing:
     """
     command = [sys.executable, "-P", "-m", "bench.case"]
     command.append(json.dumps(asdict(case)))
-    environment = apart.environment()
+    environment = environment.environment()
     if cache is not None:
         environment["XDG_CACHE_HOME"] = str(cache)
         environment.pop("NUMBA_CACHE_DIR", None)
@@ -100,7 +100,7 @@ def time_case(case: BenchCase, *, cache: Path | None = None) -> Timing:
             f"bench: {case.algo} on {case.topo} failed, got exit code {done.returncode}; "
             f"the end of its stderr:\n{done.stderr[-2000:]}"
         )
-    return Timing(**json.loads(done.stdout))
+    return RunTiming(**json.loads(done.stdout))
 
 
 def _size(size_bytes: int) -> str:

@@ -61,7 +61,7 @@ _U0 = np.uint64(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Speed:
+class SwitchSpeed:
     """Packets per second of one core, in wall-clock time: received, and sent."""
 
     received_per_s: float
@@ -123,7 +123,7 @@ def measure(
     number_at: int = -1,
     number_step: int = 0,
     seconds: float = 1.0,
-) -> Speed:
+) -> SwitchSpeed:
     """Send packets through a switch again and again; return the speed of the best stretch.
 
     Ingress, replication and egress are counted, as is copying each packet to its place.
@@ -155,13 +155,13 @@ def measure(
         number_step,
     ]
     rounds = 1
-    best = Speed(0.0, 0.0)
+    best = SwitchSpeed(0.0, 0.0)
     deadline = time.perf_counter() + seconds
     while time.perf_counter() < deadline:
         start = time.perf_counter()
         sent = _run(store.arena, at, rounds)
         took = time.perf_counter() - start
-        speed = Speed(rounds * len(packets) / took, sent / took)
+        speed = SwitchSpeed(rounds * len(packets) / took, sent / took)
         best = max(best, speed, key=lambda item: item.received_per_s)
         if took < seconds / 20:
             rounds *= 2

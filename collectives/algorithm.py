@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.collective import Collective, check_ranks
 from ringleaf.collectives.cost import AlphaBeta, Cost
-from ringleaf.collectives.embedding import Embedding
+from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ringleaf.collectives.wires import Network
 
 IDEAL = AlphaBeta()
-NOWHERE = Embedding()
+NOWHERE = GridEmbedding()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Request:
     root: int = 0
     fabric: AlphaBeta = IDEAL
     servers: int = 0
-    embedding: Embedding = NOWHERE
+    embedding: GridEmbedding = NOWHERE
     time_ps: Callable[[Schedule], int] | None = None
     network: Network | None = None
 
@@ -107,7 +107,7 @@ class Algorithm:
         root: int = 0,
         fabric: AlphaBeta = IDEAL,
         servers: int = 0,
-        embedding: Embedding = NOWHERE,
+        embedding: GridEmbedding = NOWHERE,
         time_ps: Callable[[Schedule], int] | None = None,
         network: Network | None = None,
     ) -> Schedule:
@@ -140,7 +140,7 @@ class Algorithm:
         root: int = 0,
         fabric: AlphaBeta = IDEAL,
         servers: int = 0,
-        embedding: Embedding = NOWHERE,
+        embedding: GridEmbedding = NOWHERE,
         network: Network | None = None,
     ) -> Cost:
         """Return the closed form's figures for the schedule that `build` returns.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost
-from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
+from ringleaf.collectives.schedule import ChunkRows, Collective, Columns, Op, Schedule, check_ranks
 
 
 def all_pairs_allreduce(ranks: int) -> Schedule:
@@ -29,7 +29,7 @@ def all_pairs_allreduce(ranks: int) -> Schedule:
             Columns.transfers(ranks + distance - 2, src, dst, src, Op.COPY),
         ]
     )
-    return Schedule(Collective.ALLREDUCE, "allpairs", ranks, ranks, Rows(rows))
+    return Schedule(Collective.ALLREDUCE, "allpairs", ranks, ranks, ChunkRows(rows))
 
 
 def all_pairs_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost
-from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
+from ringleaf.collectives.schedule import ChunkRows, Collective, Columns, Op, Schedule, check_ranks
 
 
 def pairwise_all_to_all(ranks: int) -> Schedule:
@@ -21,7 +21,7 @@ def pairwise_all_to_all(ranks: int) -> Schedule:
     check_ranks("pairwise_all_to_all", ranks)
     distance, src = np.ogrid[1:ranks, :ranks]
     dst = (src + distance) % ranks
-    rows = Rows(Columns.transfers(distance - 1, src, dst, distance, Op.COPY))
+    rows = ChunkRows(Columns.transfers(distance - 1, src, dst, distance, Op.COPY))
     return Schedule(Collective.ALL_TO_ALL, "pairwise", ranks, ranks, rows)
 
 

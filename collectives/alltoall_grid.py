@@ -8,13 +8,13 @@ from math import prod
 import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost
-from ringleaf.collectives.embedding import Embedding
+from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.rows import Column
 from ringleaf.collectives.schedule import (
+    ChunkRows,
     Collective,
     Columns,
     Op,
-    Rows,
     Schedule,
     check_ranks,
 )
@@ -26,7 +26,7 @@ LEAST_BYTES = 4096
 def grid_all_to_all(
     ranks: int,
     hierarchy: Sequence[int] = (),
-    embedding: Embedding | None = None,
+    embedding: GridEmbedding | None = None,
     *,
     turns: int | None = None,
 ) -> Schedule:
@@ -54,7 +54,7 @@ def grid_all_to_all(
         that begin with either dimension, and both ways to opposite ranks, were added.
     """
     check_ranks("grid_all_to_all", ranks)
-    embedding = embedding or Embedding()
+    embedding = embedding or GridEmbedding()
     sizes, order = embedding.grid_of("grid_all_to_all", ranks, hierarchy)
     ways = [
         _way(sizes, turn, side if embedding.is_torus else 0)
@@ -66,7 +66,7 @@ def grid_all_to_all(
     rows = _passed_on([rank_at[hops[:, place_of][:, :, place_of]] for hops in ways], ranks)
     layers = int(max(rows.src.max(initial=0), rows.dst.max(initial=0))) // ranks
     chunks = ranks * len(ways)
-    return Schedule(Collective.ALL_TO_ALL, "grid", ranks, chunks, Rows(rows), scratch=layers)
+    return Schedule(Collective.ALL_TO_ALL, "grid", ranks, chunks, ChunkRows(rows), scratch=layers)
 
 
 def _way(sizes: tuple[int, ...], turn: int, side: int) -> Column:
@@ -138,7 +138,7 @@ def _layers(kept: dict[tuple[int, int], int], stop: Column, chunk: Column, waits
 def grid_all_to_all_cost(
     ranks: int,
     hierarchy: Sequence[int],
-    embedding: Embedding,
+    embedding: GridEmbedding,
     size_bytes: int,
     fabric: AlphaBeta,
 ) -> Cost:

@@ -13,7 +13,7 @@ from ringleaf.collectives.schedule import Columns, Op
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class TreeEdge:
     """A child, its parent, and the child's depth; the root's depth is 0."""
 
     child: int
@@ -21,7 +21,7 @@ class Edge:
     depth: int
 
 
-def in_order_edges(ranks: int) -> tuple[Edge, ...]:
+def in_order_edges(ranks: int) -> tuple[TreeEdge, ...]:
     """Return the edges of a balanced tree whose in-order numbering is 0 to `ranks` - 1.
 
     Nodes of even number are leaves, those of odd number are inner nodes, so a copy of the
@@ -36,25 +36,25 @@ def in_order_edges(ranks: int) -> tuple[Edge, ...]:
     return tuple(edges)
 
 
-def _subtree(start: int, stop: int, parent: int | None, depth: int) -> Iterator[Edge]:
+def _subtree(start: int, stop: int, parent: int | None, depth: int) -> Iterator[TreeEdge]:
     """Yield the edges of nodes `start` (even) to `stop` (excluded), and the one above."""
     if start == stop:
         return
     # With an even start and an odd middle, both sides start even, so odd nodes are inner ones.
     node = start if stop - start == 1 else (start + stop - 1) // 2 | 1
     if parent is not None:
-        yield Edge(node, parent, depth)
+        yield TreeEdge(node, parent, depth)
     yield from _subtree(start, node, node, depth + 1)
     if node > start:
         yield from _subtree(node + 1, stop, node, depth + 1)
 
 
-def height(edges: tuple[Edge, ...]) -> int:
+def height(edges: tuple[TreeEdge, ...]) -> int:
     """Return the depth of the deepest leaf."""
     return max((edge.depth for edge in edges), default=0)
 
 
-def up_and_down(edges: tuple[Edge, ...], chunks: range) -> Columns:
+def up_and_down(edges: tuple[TreeEdge, ...], chunks: range) -> Columns:
     """Return each chunk's way to the root and back, chunk by chunk and not yet sorted by step.
 
     The n-th of `chunks` starts at step n; all edges of one level work in the same step.
@@ -70,7 +70,7 @@ def up_and_down(edges: tuple[Edge, ...], chunks: range) -> Columns:
 
 
 def pipeline_cost(
-    trees: Sequence[tuple[Edge, ...]],
+    trees: Sequence[tuple[TreeEdge, ...]],
     ranks: int,
     segment_bytes: float,
     segments: int,
@@ -92,13 +92,13 @@ def pipeline_cost(
     )
 
 
-def port_load(trees: Sequence[tuple[Edge, ...]]) -> int:
+def port_load(trees: Sequence[tuple[TreeEdge, ...]]) -> int:
     """Return the messages per direction of the busiest port, for one segment in each tree."""
     ends = Counter(end for edges in trees for edge in edges for end in (edge.child, edge.parent))
     return max(ends.values(), default=0)
 
 
-def climb(edges: tuple[Edge, ...]) -> int:
+def climb(edges: tuple[TreeEdge, ...]) -> int:
     """Return the time, in segments, that the first segment takes to the root.
 
     Siblings share their parent's port. The way down takes as long.

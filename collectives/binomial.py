@@ -7,10 +7,10 @@ from dataclasses import replace
 from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.powers import binomial_parents, powers_below
 from ringleaf.collectives.schedule import (
+    ChunkRows,
     Collective,
     Columns,
     Op,
-    Rows,
     Schedule,
     check_ranks,
     check_root,
@@ -30,7 +30,7 @@ def binomial_broadcast(ranks: int, root: int = 0) -> Schedule:
         near = binomial_parents(ranks, distance)
         src, dst = (root + near) % ranks, (root + near + distance) % ranks
         parts.append(Columns.transfers(step, src, dst, 0, Op.COPY))
-    rows = Rows(Columns.joined(parts))
+    rows = ChunkRows(Columns.joined(parts))
     return Schedule(Collective.BROADCAST, "binomial", ranks, 1, rows, root)
 
 
@@ -47,7 +47,7 @@ def binomial_reduce(ranks: int, root: int = 0) -> Schedule:
         near = binomial_parents(ranks, distance)
         src, dst = (root + near + distance) % ranks, (root + near) % ranks
         parts.append(Columns.transfers(step, src, dst, 0, Op.REDUCE))
-    rows = Rows(Columns.joined(parts))
+    rows = ChunkRows(Columns.joined(parts))
     return Schedule(Collective.REDUCE, "binomial", ranks, 1, rows, root)
 
 
@@ -75,7 +75,7 @@ def binomial_allreduce(ranks: int) -> Schedule:
     """
     up, down = binomial_reduce(ranks), binomial_broadcast(ranks)
     later = replace(down.columns, step=down.columns.step + up.steps)
-    rows = Rows(Columns.joined([up.columns, later]))
+    rows = ChunkRows(Columns.joined([up.columns, later]))
     return Schedule(Collective.ALLREDUCE, "binomial", ranks, 1, rows)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.rows import Column
-from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
+from ringleaf.collectives.schedule import ChunkRows, Collective, Columns, Op, Schedule, check_ranks
 from ringleaf.errors import ScheduleError
 
 
@@ -45,7 +45,7 @@ def blueconnect_allreduce(ranks: int, hierarchy: Sequence[int] = ()) -> Schedule
     for level in reversed(range(len(sizes))):
         parts.append(_rings(sizes, level, first_step=step, offset=0, op=Op.COPY))
         step += sizes[level] - 1
-    rows = Rows(Columns.joined(parts))
+    rows = ChunkRows(Columns.joined(parts))
     return Schedule(Collective.ALLREDUCE, "blueconnect", ranks, ranks, rows)
 
 

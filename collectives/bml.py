@@ -10,20 +10,20 @@ import numpy as np
 
 from ringleaf.collectives.blueconnect import first_chunk
 from ringleaf.collectives.cost import AlphaBeta, Cost
-from ringleaf.collectives.embedding import Embedding
+from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.grid import turned_places
 from ringleaf.collectives.schedule import (
+    ChunkRows,
     Collective,
     Columns,
     Op,
-    Rows,
     Schedule,
     check_ranks,
 )
 
 
 def bml_allreduce(
-    ranks: int, hierarchy: Sequence[int] = (), embedding: Embedding | None = None
+    ranks: int, hierarchy: Sequence[int] = (), embedding: GridEmbedding | None = None
 ) -> Schedule:
     """Return a schedule that cuts the tensor in a part for each level, where hosts have a port.
 
@@ -46,7 +46,7 @@ def bml_allreduce(
         level exchange directly, and the order of levels, were chosen to have that time.
     """
     check_ranks("bml_allreduce", ranks)
-    sizes, order = (embedding or Embedding()).grid_of("bml_allreduce", ranks, hierarchy)
+    sizes, order = (embedding or GridEmbedding()).grid_of("bml_allreduce", ranks, hierarchy)
     rank_at = np.array(order, np.int64)
     parts = []
     for turn in range(len(sizes)):
@@ -62,7 +62,7 @@ def bml_allreduce(
             )
             parts.append(moved)
     joined = Columns.joined(parts).in_steps()
-    return Schedule(Collective.ALLREDUCE, "bml", ranks, len(sizes) * ranks, Rows(joined))
+    return Schedule(Collective.ALLREDUCE, "bml", ranks, len(sizes) * ranks, ChunkRows(joined))
 
 
 def _levels(sizes: tuple[int, ...]) -> Iterator[Columns]:
@@ -92,7 +92,7 @@ def _exchange(sizes: tuple[int, ...], level: int, *, step: int, op: Op) -> Colum
 def bml_cost(
     ranks: int,
     hierarchy: Sequence[int],
-    embedding: Embedding,
+    embedding: GridEmbedding,
     size_bytes: int,
     fabric: AlphaBeta,
 ) -> Cost:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
 from ringleaf.collectives.powers import powers_below
-from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
+from ringleaf.collectives.schedule import ChunkRows, Collective, Columns, Op, Schedule, check_ranks
 
 
 def bruck_all_gather(ranks: int) -> Schedule:
@@ -29,7 +29,7 @@ def bruck_all_gather(ranks: int) -> Schedule:
         chunk, dst = (src + offset) % ranks, (src - distance) % ranks
         moved = Columns.transfers(step, src, dst, chunk, Op.COPY)
         parts.append(moved.in_steps(moved.src, moved.start))
-    return Schedule(Collective.ALL_GATHER, "bruck", ranks, ranks, Rows(Columns.joined(parts)))
+    return Schedule(Collective.ALL_GATHER, "bruck", ranks, ranks, ChunkRows(Columns.joined(parts)))
 
 
 def bruck_all_gather_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
@@ -59,7 +59,7 @@ def bruck_all_to_all(ranks: int) -> Schedule:
         chunks = np.arange(ranks)
         src, chunk = np.arange(ranks)[:, None], chunks[chunks & distance > 0][None, :]
         parts.append(Columns.transfers(step, src, (src + distance) % ranks, chunk, Op.COPY))
-    rows = Rows(Columns.joined(parts))
+    rows = ChunkRows(Columns.joined(parts))
     return Schedule(Collective.ALL_TO_ALL, "bruck", ranks, ranks, rows)
 
 

@@ -9,19 +9,19 @@ import numpy as np
 
 from ringleaf.collectives.blueconnect import blueconnect_allreduce, blueconnect_cost
 from ringleaf.collectives.cost import AlphaBeta, Cost
-from ringleaf.collectives.embedding import Embedding
+from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.grid import turned_places
 from ringleaf.collectives.schedule import (
+    ChunkRows,
     Collective,
     Columns,
-    Rows,
     Schedule,
     check_ranks,
 )
 
 
 def bucket_allreduce(
-    ranks: int, hierarchy: Sequence[int] = (), embedding: Embedding | None = None
+    ranks: int, hierarchy: Sequence[int] = (), embedding: GridEmbedding | None = None
 ) -> Schedule:
     """Return a schedule that cuts the tensor in a part for each direction of each dimension.
 
@@ -64,7 +64,7 @@ def bucket_allreduce(
         )
     rows = Columns.joined(parts).in_steps()
     chunks = len(parts) * ranks
-    return Schedule(Collective.ALLREDUCE, "bucket", ranks, chunks, Rows(rows))
+    return Schedule(Collective.ALLREDUCE, "bucket", ranks, chunks, ChunkRows(rows))
 
 
 def bidirectional_ring_allreduce(ranks: int) -> Schedule:
@@ -82,7 +82,7 @@ def bucket_cost(
     hierarchy: Sequence[int],
     size_bytes: int,
     fabric: AlphaBeta,
-    embedding: Embedding | None = None,
+    embedding: GridEmbedding | None = None,
 ) -> Cost:
     """Return the cost where ranks have one port: all parts share it, and wait at the same times.
 
@@ -94,11 +94,11 @@ def bucket_cost(
 
 
 def _dimensions(
-    ranks: int, hierarchy: Sequence[int], embedding: Embedding | None
+    ranks: int, hierarchy: Sequence[int], embedding: GridEmbedding | None
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the sizes of the dimensions that have more than one rank, and ranks by place."""
     fits = prod(hierarchy) == ranks
-    return (embedding or Embedding()).grid_of("bucket", ranks, hierarchy if fits else ())
+    return (embedding or GridEmbedding()).grid_of("bucket", ranks, hierarchy if fits else ())
 
 
 def _turns(sizes: tuple[int, ...]) -> list[tuple[int, bool]]:

@@ -6,10 +6,10 @@ import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
 from ringleaf.collectives.schedule import (
+    ChunkRows,
     Collective,
     Columns,
     Op,
-    Rows,
     Schedule,
     check_ranks,
     check_root,
@@ -45,12 +45,12 @@ def _check(where: str, ranks: int, segments: int, root: int) -> None:
     check_root(where, root, ranks)
 
 
-def _chain(ranks: int, segments: int, first: int, op: Op) -> Rows:
+def _chain(ranks: int, segments: int, first: int, op: Op) -> ChunkRows:
     """Return the rows by step: segment s makes hop h in step s + h."""
     segment, hop = np.ogrid[:segments, : ranks - 1]
     src = first + hop
     rows = Columns.transfers(segment + hop, src % ranks, (src + 1) % ranks, segment, op)
-    return Rows(rows.in_steps(rows.start))
+    return ChunkRows(rows.in_steps(rows.start))
 
 
 def chain_cost(ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int) -> Cost:
@@ -76,7 +76,9 @@ def chain_allreduce(ranks: int, segments: int = 1) -> Schedule:
     src = ranks - 1 - hop
     down = Columns.transfers(ranks - 1 + step, src, src - 1, segment, Op.COPY)
     both = Columns.joined([up, down])
-    return Schedule(Collective.ALLREDUCE, "chain", ranks, segments, Rows(both.in_steps(both.start)))
+    return Schedule(
+        Collective.ALLREDUCE, "chain", ranks, segments, ChunkRows(both.in_steps(both.start))
+    )
 
 
 def chain_allreduce_cost(ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int) -> Cost:

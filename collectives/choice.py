@@ -19,14 +19,14 @@ LOOK = Look("#904878", "$A$")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ScheduleChoice:
     """The schedule that is expected to take least time; `algorithm` is its member's name."""
 
     expected_ps: int
     schedule: Schedule
 
 
-def choose_algorithm(collective: Collective, request: Request) -> Choice:
+def choose_algorithm(collective: Collective, request: Request) -> ScheduleChoice:
     """Return the algorithm by hosts that takes least time by the model that the request brings.
 
     Without such a model closed forms decide, which know ports but no links. The first by name is
@@ -41,7 +41,7 @@ def choose_algorithm(collective: Collective, request: Request) -> Choice:
     for algorithm in known:
         schedule = algorithm.schedule_for(request)
         expected_ps = algorithm.cost_of(request).time_ps if model is None else model(schedule)
-        choices.append(Choice(expected_ps, replace(schedule, algorithm=algorithm.name)))
+        choices.append(ScheduleChoice(expected_ps, replace(schedule, algorithm=algorithm.name)))
     return min(choices, key=lambda choice: choice.expected_ps)
 
 

@@ -11,10 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ringleaf.collectives.rows import Column, Columns, Rows
+from ringleaf.collectives.rows import ChunkRows, Column, Columns
 
 
-class CirculantRows(Rows):
+class CirculantRows(ChunkRows):
     """Steps of as many rows as there are ranks: each rank does as the one before it, turned.
 
     Row r of a step is its row 0, with r added to both ranks and to the chunk, modulo the number of

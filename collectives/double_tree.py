@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ringleaf.collectives.binary_tree import Edge, in_order_edges, pipeline_cost, up_and_down
+from ringleaf.collectives.binary_tree import TreeEdge, in_order_edges, pipeline_cost, up_and_down
 from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
 from ringleaf.collectives.schedule import (
+    ChunkRows,
     Collective,
     Columns,
-    Rows,
     Schedule,
     check_ranks,
     check_segments,
@@ -32,11 +32,11 @@ def double_tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
     first, second = trees(ranks)
     halves = (range(segments), range(segments, 2 * segments))
     both = Columns.joined([up_and_down(first, halves[0]), up_and_down(second, halves[1])])
-    rows = Rows(both.in_steps(both.start % segments))
+    rows = ChunkRows(both.in_steps(both.start % segments))
     return Schedule(Collective.ALLREDUCE, "doubletree", ranks, 2 * segments, rows)
 
 
-def trees(ranks: int) -> tuple[tuple[Edge, ...], tuple[Edge, ...]]:
+def trees(ranks: int) -> tuple[tuple[TreeEdge, ...], tuple[TreeEdge, ...]]:
     """Return the edges of both trees. Inner nodes are odd in the first, even in the second."""
     first = in_order_edges(ranks)
 
@@ -44,7 +44,7 @@ def trees(ranks: int) -> tuple[tuple[Edge, ...], tuple[Edge, ...]]:
         # Mirrored when that swaps even and odd, else shifted by one.
         return ranks - 1 - node if ranks % 2 == 0 else (node - 1) % ranks
 
-    second = (Edge(even_for_odd(e.child), even_for_odd(e.parent), e.depth) for e in first)
+    second = (TreeEdge(even_for_odd(e.child), even_for_odd(e.parent), e.depth) for e in first)
     return first, tuple(second)
 
 

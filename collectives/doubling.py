@@ -6,7 +6,7 @@ import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
 from ringleaf.collectives.powers import Fold
-from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
+from ringleaf.collectives.schedule import ChunkRows, Collective, Columns, Op, Schedule, check_ranks
 
 
 def recursive_doubling_allreduce(ranks: int) -> Schedule:
@@ -41,7 +41,7 @@ def recursive_doubling_allreduce(ranks: int) -> Schedule:
             parts.append(Columns.transfers(step, rank_of + here, rank_of + there, 0, Op.COPY))
         parts.append(Columns.transfers(step, rank_of + here, partner + there, 0, Op.REDUCE))
     parts.append(fold.after(first + fold.levels))
-    rows = Rows(Columns.joined(parts))
+    rows = ChunkRows(Columns.joined(parts))
     return Schedule(Collective.ALLREDUCE, "recursivedoubling", ranks, 1, rows, scratch=1)
 
 

@@ -21,13 +21,13 @@ from ringleaf.collectives.cost import (
     best_segments,
     most_segments,
 )
-from ringleaf.collectives.embedding import Embedding
+from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.rows import Column
 from ringleaf.collectives.schedule import (
+    ChunkRows,
     Collective,
     Columns,
     Op,
-    Rows,
     Schedule,
     check_ranks,
     check_root,
@@ -39,7 +39,9 @@ MOST_ROWS = 65536
 """The most rows of a chain's schedule."""
 
 
-def rings_allreduce(ranks: int, embedding: Embedding | None = None, segments: int = 1) -> Schedule:
+def rings_allreduce(
+    ranks: int, embedding: GridEmbedding | None = None, segments: int = 1
+) -> Schedule:
     """Return a schedule that reduce-scatters round all rings at once, then all-gathers.
 
     Args:
@@ -65,7 +67,7 @@ def rings_allreduce(ranks: int, embedding: Embedding | None = None, segments: in
 
 
 def rings_reduce_scatter(
-    ranks: int, embedding: Embedding | None = None, segments: int = 1
+    ranks: int, embedding: GridEmbedding | None = None, segments: int = 1
 ) -> Schedule:
     """Return the first half of `rings_allreduce`, which leaves each rank its chunks' sums.
 
@@ -80,7 +82,9 @@ def rings_reduce_scatter(
     return rings.schedule(Collective.REDUCE_SCATTER, rows)
 
 
-def rings_all_gather(ranks: int, embedding: Embedding | None = None, segments: int = 1) -> Schedule:
+def rings_all_gather(
+    ranks: int, embedding: GridEmbedding | None = None, segments: int = 1
+) -> Schedule:
     """Return the second half of `rings_allreduce`, which gives each rank's chunks to all.
 
     Raises:
@@ -95,7 +99,7 @@ def rings_all_gather(ranks: int, embedding: Embedding | None = None, segments: i
 
 
 def rings_broadcast(
-    ranks: int, embedding: Embedding | None = None, segments: int = 1, root: int = 0
+    ranks: int, embedding: GridEmbedding | None = None, segments: int = 1, root: int = 0
 ) -> Schedule:
     """Return a schedule that passes each part on from the root, all the way round its ring.
 
@@ -113,7 +117,7 @@ def rings_broadcast(
 
 
 def rings_reduce(
-    ranks: int, embedding: Embedding | None = None, segments: int = 1, root: int = 0
+    ranks: int, embedding: GridEmbedding | None = None, segments: int = 1, root: int = 0
 ) -> Schedule:
     """Return a schedule that adds up each part all the way round its ring, up to the root.
 
@@ -136,11 +140,11 @@ class _Rings:
     Where ranks have chunks of their own, these are blocks with a chunk of each part.
     """
 
-    def __init__(self, ranks: int, embedding: Embedding | None, segments: int) -> None:
+    def __init__(self, ranks: int, embedding: GridEmbedding | None, segments: int) -> None:
         check_ranks(NAME, ranks)
         check_segments(NAME, segments)
         self._ranks, self._segments = ranks, segments
-        cycles = (embedding or Embedding()).cycles_of(NAME, ranks)
+        cycles = (embedding or GridEmbedding()).cycles_of(NAME, ranks)
         ways = [way for cycle in cycles for way in (cycle, cycle[:1] + cycle[:0:-1])]
         self._ways = [np.array(way, np.int64) for way in ways]
         self._parts = len(ways) * segments
@@ -165,7 +169,9 @@ class _Rings:
     def schedule(self, collective: Collective, rows: Columns, root: int | None = None) -> Schedule:
         """Return the schedule; with a root, each part is a single chunk."""
         chunks = self._parts * (self._ranks if root is None else 1)
-        return Schedule(collective, NAME, self._ranks, chunks, Rows(rows.in_steps()), root or 0)
+        return Schedule(
+            collective, NAME, self._ranks, chunks, ChunkRows(rows.in_steps()), root or 0
+        )
 
     def _each(self) -> Iterator[tuple[int, Column]]:
         """Yield each part's channel and way: a ring's segments share a channel."""
@@ -194,7 +200,7 @@ def rings_cost(
     return Cost(time_ps, round(steps * size_bytes / ranks), steps)
 
 
-def rings_segments(ranks: int, size_bytes: int, fabric: AlphaBeta, embedding: Embedding) -> int:
+def rings_segments(ranks: int, size_bytes: int, fabric: AlphaBeta, embedding: GridEmbedding) -> int:
     """Return the number of segments of each ring's part that takes least time by the cost."""
     ways = 2 * max(len(embedding.cycles), 1)
     most = most_segments(size_bytes // (ranks * ways), ranks, 2 * ways * ranks * (ranks - 1))
@@ -213,7 +219,9 @@ def chains_cost(ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int) -
     return Cost(time_ps, size_bytes, hops)
 
 
-def chains_segments(ranks: int, size_bytes: int, fabric: AlphaBeta, embedding: Embedding) -> int:
+def chains_segments(
+    ranks: int, size_bytes: int, fabric: AlphaBeta, embedding: GridEmbedding
+) -> int:
     """Return the number of segments of each ring's part that takes least time by the cost.
 
     Each hop waits for a segment, so that there are more, and shorter ones, than elsewhere.

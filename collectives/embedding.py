@@ -10,7 +10,7 @@ from ringleaf.errors import ScheduleError
 
 
 @dataclass(frozen=True, slots=True)
-class Embedding:
+class GridEmbedding:
     """Cycles and a grid whose neighbours are neighbours in the topology, too.
 
     Attributes:

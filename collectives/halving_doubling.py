@@ -9,7 +9,7 @@ import numpy as np
 from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
 from ringleaf.collectives.powers import Fold
 from ringleaf.collectives.rows import Column
-from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
+from ringleaf.collectives.schedule import ChunkRows, Collective, Columns, Op, Schedule, check_ranks
 
 
 def halving_doubling_allreduce(ranks: int) -> Schedule:
@@ -28,7 +28,7 @@ def halving_doubling_allreduce(ranks: int) -> Schedule:
     check_ranks("halving_doubling_allreduce", ranks)
     fold = Fold(ranks, chunks=_power_of_two(ranks))
     parts = [fold.before(), *_exchange(fold), fold.after(fold.first_step + 2 * fold.levels)]
-    rows = Rows(Columns.joined(parts))
+    rows = ChunkRows(Columns.joined(parts))
     return Schedule(Collective.ALLREDUCE, "halvingdoubling", ranks, fold.power, rows)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
 from ringleaf.collectives.schedule import (
+    ChunkRows,
     Collective,
     Columns,
     Op,
-    Rows,
     Schedule,
     check_ranks,
     check_segments,
@@ -49,7 +49,7 @@ def parameter_server_allreduce(ranks: int, servers: int = 0, segments: int = 1) 
         segments = 1
     share = servers or ranks
     both = Columns.joined([_gather(ranks, servers, segments), _scatter(ranks, servers, segments)])
-    rows = Rows(both.in_steps())
+    rows = ChunkRows(both.in_steps())
     return Schedule(Collective.ALLREDUCE, "ps", ranks, share * segments, rows, servers=servers)
 
 

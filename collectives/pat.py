@@ -10,7 +10,7 @@ import numpy as np
 
 from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
 from ringleaf.collectives.powers import binomial_parents, powers_below
-from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
+from ringleaf.collectives.schedule import ChunkRows, Collective, Columns, Op, Schedule, check_ranks
 
 
 def pat_all_gather(ranks: int) -> Schedule:
@@ -28,7 +28,7 @@ def pat_all_gather(ranks: int) -> Schedule:
     check_ranks("pat_all_gather", ranks)
     farthest_first = reversed(powers_below(ranks))
     parts = [_edges(ranks, distance, step, Op.COPY) for step, distance in enumerate(farthest_first)]
-    rows = Rows(Columns.joined(parts))
+    rows = ChunkRows(Columns.joined(parts))
     return Schedule(Collective.ALL_GATHER, "pat", ranks, ranks, rows)
 
 
@@ -46,7 +46,7 @@ def pat_reduce_scatter(ranks: int) -> Schedule:
         _edges(ranks, distance, step, Op.REDUCE)
         for step, distance in enumerate(powers_below(ranks))
     ]
-    rows = Rows(Columns.joined(parts))
+    rows = ChunkRows(Columns.joined(parts))
     return Schedule(Collective.REDUCE_SCATTER, "pat", ranks, ranks, rows)
 
 

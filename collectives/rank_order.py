@@ -10,7 +10,7 @@ import numpy as np
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.embedding import check_order
 from ringleaf.collectives.rows import AGGREGATE, Column
-from ringleaf.collectives.schedule import Rows, Schedule
+from ringleaf.collectives.schedule import ChunkRows, Schedule
 from ringleaf.errors import ScheduleError
 
 
@@ -59,7 +59,7 @@ def reordered(schedule: Schedule, order: Sequence[int]) -> Schedule:
         dst=np.where(adds, moved.dst, _placed(moved.dst, place, schedule.nodes)),
         groups=groups,
     )
-    return replace(schedule, rows=Rows(moved), root=int(place[schedule.root]))
+    return replace(schedule, rows=ChunkRows(moved), root=int(place[schedule.root]))
 
 
 def _placed(places: Column, place: Column, nodes: int) -> Column:

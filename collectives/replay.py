@@ -29,7 +29,7 @@ def fits(schedule: Schedule, dtype: ElementType) -> bool:
     return dtype in _TYPES and lossless and not schedule.groups
 
 
-class Replay:
+class ScheduleRows:
     """A schedule's rows, sorted so that those of any piece of the elements are found at once.
 
     Args:

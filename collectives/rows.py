@@ -2,7 +2,7 @@
 
 A schedule of a thousand ranks has millions of rows. They are stored as arrays (`Columns`), a place
 for each message: adjacent rows that move neighbouring chunks between the same ranks in the same
-step. `Rows` shows them one by one, as `Transfer` and `Aggregate`, to code that reads a few.
+step. `ChunkRows` shows them one by one, as `Transfer` and `Aggregate`, to code that reads a few.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Columns:
         stop: (messages,) the chunk after the last one.
         op: (messages,) REDUCE, COPY or AGGREGATE.
         channel: (messages,) the channel of each; of an aggregation, 0.
-        groups: The ranks of each aggregation; `Rows` numbers them in the order of the schedule.
+        groups: The ranks of each aggregation; `ChunkRows` numbers them in the order of the schedule.
     """
 
     step: Column
@@ -216,7 +216,7 @@ class Columns:
         return found.digest()
 
 
-class Rows(Sequence[Row]):
+class ChunkRows(Sequence[Row]):
     """The rows of a schedule one by one, a chunk each, made when they are looked at.
 
     Args:
@@ -301,7 +301,7 @@ class Rows(Sequence[Row]):
 
     def __eq__(self, other: object) -> bool:
         """Return whether these are the same rows as another schedule's."""
-        return isinstance(other, Rows) and self.columns.digest == other.columns.digest
+        return isinstance(other, ChunkRows) and self.columns.digest == other.columns.digest
 
     def __hash__(self) -> int:
         """Return a hash of the rows."""

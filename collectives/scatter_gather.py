@@ -10,10 +10,10 @@ from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.pat import pat_reduce_scatter
 from ringleaf.collectives.powers import binomial_parents, powers_below
 from ringleaf.collectives.schedule import (
+    ChunkRows,
     Collective,
     Columns,
     Op,
-    Rows,
     Schedule,
     check_ranks,
     check_root,
@@ -58,7 +58,7 @@ def scatter_broadcast(ranks: int, root: int = 0) -> Schedule:
             )
         )
         has[dst[lacks], chunk[lacks]] = True
-    rows = Rows(Columns.joined(parts))
+    rows = ChunkRows(Columns.joined(parts))
     return Schedule(Collective.BROADCAST, "scatter-allgather", ranks, ranks, rows, root)
 
 
@@ -91,7 +91,7 @@ def gather_reduce(ranks: int, root: int = 0) -> Schedule:
             stop = min(place + 2 * distance, ranks)
             parts.append(_one(step, place + distance, place, stop, root, ranks, Op.COPY))
         step += 1
-    rows_of = Rows(Columns.joined(parts))
+    rows_of = ChunkRows(Columns.joined(parts))
     return Schedule(Collective.REDUCE, "reduce-scatter-gather", ranks, ranks, rows_of, root)
 
 

@@ -66,11 +66,11 @@ from ringleaf.collectives.rows import (
     AGGREGATE,
     ALL_OPS,
     Aggregate,
+    ChunkRows,
     Columns,
     Message,
     Op,
     Row,
-    Rows,
     Transfer,
 )
 from ringleaf.collectives.scratch import check_scratch, is_local
@@ -79,12 +79,12 @@ from ringleaf.errors import ScheduleError
 __all__ = [
     "ALL_OPS",
     "Aggregate",
+    "ChunkRows",
     "Collective",
     "Columns",
     "Message",
     "Op",
     "Row",
-    "Rows",
     "Schedule",
     "Transfer",
     "check",
@@ -121,13 +121,13 @@ class Schedule:
     scratch: int = 0  # layers of memory of each node, besides its tensor
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rows, Rows):
-            object.__setattr__(self, "rows", Rows(Columns.of(self.rows)))
+        if not isinstance(self.rows, ChunkRows):
+            object.__setattr__(self, "rows", ChunkRows(Columns.of(self.rows)))
 
     @property
-    def as_rows(self) -> Rows:
+    def as_rows(self) -> ChunkRows:
         """The rows, by what keeps or makes them."""
-        assert isinstance(self.rows, Rows)
+        assert isinstance(self.rows, ChunkRows)
         return self.rows
 
     @property

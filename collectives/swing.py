@@ -8,7 +8,7 @@ from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.halving_doubling import halving_doubling_cost
 from ringleaf.collectives.powers import Fold
 from ringleaf.collectives.rows import Column
-from ringleaf.collectives.schedule import Collective, Columns, Op, Rows, Schedule, check_ranks
+from ringleaf.collectives.schedule import ChunkRows, Collective, Columns, Op, Schedule, check_ranks
 
 
 def swing_allreduce(ranks: int) -> Schedule:
@@ -39,7 +39,7 @@ def swing_allreduce(ranks: int) -> Schedule:
         step = first + 2 * levels - 1 - level
         parts.append(_moved(step, rank_of, partner, owned[level + 1], Op.COPY))
     parts.append(fold.after(first + 2 * levels))
-    rows = Rows(Columns.joined(parts))
+    rows = ChunkRows(Columns.joined(parts))
     return Schedule(Collective.ALLREDUCE, "swing", ranks, power, rows)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ringleaf.collectives.binary_tree import in_order_edges, pipeline_cost, up_and_down
 from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
 from ringleaf.collectives.schedule import (
+    ChunkRows,
     Collective,
-    Rows,
     Schedule,
     check_ranks,
     check_segments,
@@ -25,7 +25,7 @@ def tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
     """
     check_ranks("tree_allreduce", ranks)
     check_segments("tree_allreduce", segments)
-    rows = Rows(up_and_down(in_order_edges(ranks), range(segments)).in_steps())
+    rows = ChunkRows(up_and_down(in_order_edges(ranks), range(segments)).in_steps())
     return Schedule(Collective.ALLREDUCE, "tree", ranks, segments, rows)
 
 

@@ -3,7 +3,7 @@
 Each rank's input is one symbol, and a chunk's contents are the set of symbols added up in it;
 symbols that were added twice are kept as a set, too. Execution is symbolic, so the proof
 holds for tensors of any size. Chunks never meet: each is proved by itself, and one of those that
-are alike (`collectives/alike.py`) for all of them.
+are alike (`collectives/chunk_symmetry.py`) for all of them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from itertools import chain, groupby
 import numpy as np
 
 from ringleaf.collectives import definition
-from ringleaf.collectives.alike import alike
+from ringleaf.collectives.chunk_symmetry import alike
 from ringleaf.collectives.definition import demands
 from ringleaf.collectives.schedule import (
     Aggregate,
+    ChunkRows,
     Op,
     Row,
-    Rows,
     Schedule,
     Transfer,
     check,
@@ -87,7 +87,7 @@ def verify(
     for chunks in alike(schedule):
         numbers, of_first = rows.of_chunk(chunks[0])
         contents = _Contents(schedule, chunks[0], strict, repeats, place)
-        for _ in contents.run(list(zip(numbers.tolist(), Rows(of_first), strict=True))):
+        for _ in contents.run(list(zip(numbers.tolist(), ChunkRows(of_first), strict=True))):
             pass
         contents.check_results()
         for kept, found in (

@@ -28,7 +28,7 @@ class Wire:
 
 
 @dataclass(frozen=True)
-class Wires:
+class RankNetwork:
     """A network between ranks.
 
     Attributes:
@@ -61,7 +61,7 @@ class Wires:
                 raise ScheduleError(f"wires: no such way, got {src} to {dst} by {way}")
 
     @classmethod
-    def direct(cls, ranks: int, links: Iterable[tuple[int, int, int, int]]) -> Wires:
+    def direct(cls, ranks: int, links: Iterable[tuple[int, int, int, int]]) -> RankNetwork:
         """Return a network of links from rank to rank: (src, dst, rate in bit/s, delay in ps)."""
         wires: list[Wire] = []
         ways: dict[Pair, tuple[int, ...]] = {}
@@ -92,11 +92,11 @@ class Wires:
         return self.delays_ps[pair] - (-int(size_bytes) * 8 * PS_PER_S // self.rates_bps[pair])
 
     @cached_property
-    def mirrored(self) -> Wires:
+    def mirrored(self) -> RankNetwork:
         """The network in which every message goes the other way, on the same wires."""
         ways = {(dst, src): way for (src, dst), way in self.ways.items()}
         through = {(dst, src): way for (src, dst), way in self.through.items()}
-        return Wires(self.ranks, self.wires, ways, self.sites, through)
+        return RankNetwork(self.ranks, self.wires, ways, self.sites, through)
 
     @cached_property
     def digest(self) -> str:
@@ -106,5 +106,5 @@ class Wires:
         return blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
-Network = Callable[[], Wires]
+Network = Callable[[], RankNetwork]
 """Makes the network when an algorithm asks for it, as finding all ways takes a while."""

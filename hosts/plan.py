@@ -35,7 +35,7 @@ _MOST_SHORT = 1 << 16
 _MOST_SPARSE = 8  # keys per place, up to which a table of all keys is quicker than sorting
 
 
-class Stream(NamedTuple):
+class PeerMessages(NamedTuple):
     """One rank's messages of one kind with one peer, which go in the order of the schedule.
 
     Reduced and copied messages don't wait for each other: in a pipeline through two trees they
@@ -48,7 +48,7 @@ class Stream(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Streams:
+class NodeStreams:
     """All nodes' streams, sorted by node: each one's sends, its receives, then its local work.
 
     They are in the order of their first messages. Both ends of a stream have a row of their own;
@@ -120,7 +120,7 @@ class Plans:
     stream: Column
     after: Column
     after_at: Column
-    streams: Streams
+    streams: NodeStreams
 
     @property
     def chunks(self) -> int:
@@ -180,7 +180,7 @@ class Plans:
         found: Mask = wrote[self.streams.op]
         return found
 
-    def streams_of(self, node: int, *kinds: int) -> list[Stream]:
+    def streams_of(self, node: int, *kinds: int) -> list[PeerMessages]:
         """Return a node's streams of some kinds, or all; each once, those it sends on first."""
         streams = self.streams
         here = range(*np.searchsorted(streams.node, [node, node + 1]).tolist())
@@ -188,17 +188,17 @@ class Plans:
         return list(dict.fromkeys(stream for _, stream in self._ends(chosen)))
 
     @property
-    def ends(self) -> list[tuple[int, Stream]]:
+    def ends(self) -> list[tuple[int, PeerMessages]]:
         """Each stream's node, and the stream as that node sees it; but for local work."""
         return list(self._ends(np.flatnonzero(self.streams.kind != LOCAL)))
 
-    def _ends(self, chosen: Column | list[int]) -> Iterator[tuple[int, Stream]]:
+    def _ends(self, chosen: Column | list[int]) -> Iterator[tuple[int, PeerMessages]]:
         streams = self.streams
         columns = (streams.node, streams.peer, streams.op, streams.channel)
         for node, peer, op, channel in zip(
             *(column[chosen].tolist() for column in columns), strict=True
         ):
-            yield node, Stream(peer, _OPS[op], channel)
+            yield node, PeerMessages(peer, _OPS[op], channel)
 
 
 _OPS = (Op.REDUCE, Op.COPY)
@@ -256,12 +256,12 @@ def _can_turn(schedule: Schedule, own: Column) -> bool:
     return bool((np.diff(own) > 0).all())
 
 
-def _turned(streams: Streams, nodes: int) -> Streams:
+def _turned(streams: NodeStreams, nodes: int) -> NodeStreams:
     """Return all nodes' streams, given node 0's."""
     turn = np.repeat(np.arange(nodes), len(streams))
     peer = (np.tile(streams.peer, nodes) + turn) % nodes
     others = (streams.op, streams.channel, streams.first, streams.end)
-    return Streams(
+    return NodeStreams(
         turn, np.tile(streams.kind, nodes), peer, *(np.tile(each, nodes) for each in others)
     )
 
@@ -497,7 +497,7 @@ def _walk(  # noqa: C901 - one pass over rows, whose counts are shared
                         swaps[place] = True
 
 
-def _sort(parts: _Parts) -> tuple[Column, Streams, Column]:
+def _sort(parts: _Parts) -> tuple[Column, NodeStreams, Column]:
     """Return the order of parts, their streams, and each part's stream in that order."""
     node, kind, peer, channel = parts.node, parts.kind, parts.peer, parts.channel
     op = np.where(kind == LOCAL, 0, parts.op)
@@ -523,7 +523,7 @@ def _sort(parts: _Parts) -> tuple[Column, Streams, Column]:
     edges = np.searchsorted(number[order], np.arange(count + 1))
     first = first[:count]
     ends = (node[first], kind[first], peer[first], op[first], channel[first])
-    streams = Streams(*ends, edges[:-1], edges[1:])
+    streams = NodeStreams(*ends, edges[:-1], edges[1:])
     stream = np.repeat(np.arange(count + 1), np.diff(edges, append=len(order)))
     stream[stream == count] = -1
     return order, streams, stream

@@ -24,7 +24,7 @@ _HEX = ("X", "XByte", "XInt", "XLong", "XShort")  # prefixes of the classes of s
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class LuaField:
     """One field of a header as Lua has it.
 
     Attributes:
@@ -57,7 +57,7 @@ class List:
     """
 
     name: str
-    item: Item
+    item: LuaField
     count: str
 
 
@@ -79,9 +79,9 @@ def _headers() -> dict[type[Packet], list[int]]:
     return {layer: sorted(ports) for layer, ports in found.items()}
 
 
-def items_of(layer: type[Packet]) -> tuple[list[Item], List | None]:
+def items_of(layer: type[Packet]) -> tuple[list[LuaField], List | None]:
     """Return the fields of a header, and the list at its end if it has one."""
-    items: list[Item] = []
+    items: list[LuaField] = []
     bit = 0
     for each in layer.fields_desc:
         if isinstance(each, FieldListField):
@@ -92,7 +92,7 @@ def items_of(layer: type[Packet]) -> tuple[list[Item], List | None]:
     return items, None
 
 
-def _item(each: Field[Any, Any], bit: int, width: int) -> Item:
+def _item(each: Field[Any, Any], bit: int, width: int) -> LuaField:
     first, last = bit // 8, (bit + width - 1) // 8
     size = last - first + 1
     whole = width == 8 * size
@@ -103,7 +103,7 @@ def _item(each: Field[Any, Any], bit: int, width: int) -> Item:
         kind = f"{'int' if isinstance(each, SignedIntField) else 'uint'}{8 * size}"
         base = "HEX" if type(each).__name__.startswith(_HEX) else "DEC"
     names = {int(value): str(name) for value, name in getattr(each, "i2s", {}).items()}
-    return Item(each.name, first, size, mask, kind, base, names)
+    return LuaField(each.name, first, size, mask, kind, base, names)
 
 
 def _list(each: FieldListField, layer: type[Packet]) -> List:
@@ -140,7 +140,7 @@ def _protocol(header: type[Packet], ports: list[int]) -> Iterator[str]:
     yield ""
 
 
-def _loop(own: str, number: int, each: List, items: list[Item], start: int) -> Iterator[str]:
+def _loop(own: str, number: int, each: List, items: list[LuaField], start: int) -> Iterator[str]:
     step = each.item.size
     counted = next((item for item in items if item.name == each.count), None)
     there = f"math.floor((buffer:len() - {start}) / {step})"
@@ -174,7 +174,7 @@ def _following(header: type[Packet]) -> list[List]:
     return found
 
 
-def _field(own: str, name: str, item: Item) -> str:
+def _field(own: str, name: str, item: LuaField) -> str:
     """Return the `ProtoField` of a field."""
     names = ", ".join(f'[{value}] = "{text}"' for value, text in item.names.items())
     arguments = [f'"ringleaf_{own}.{name}"', f'"{item.name}"']

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ringleaf.arena import Arena
 from ringleaf.compiled import call_back, inline
-from ringleaf.ina.tensors import LEASE_AT, SOURCE_AT, TARGET_AT, Tensors
+from ringleaf.ina.tensors import LEASE_AT, SOURCE_AT, TARGET_AT, TensorQueue
 
 SEGMENT_BYTES = 1 << 18
 
@@ -27,7 +27,7 @@ SEGMENT_WORDS = 3
 
 
 @inline
-def is_there(arena: Arena, tensors: Tensors, row: int, start: int) -> bool:
+def is_there(arena: Arena, tensors: TensorQueue, row: int, start: int) -> bool:
     """Return whether a tensor's values from byte `start` on are in memory already."""
     table = tensors.rows[row + LEASE_AT]
     if table == 0:
@@ -37,7 +37,7 @@ def is_there(arena: Arena, tensors: Tensors, row: int, start: int) -> bool:
 
 
 @inline
-def source_at(arena: Arena, tensors: Tensors, row: int, start: int) -> int:
+def source_at(arena: Arena, tensors: TensorQueue, row: int, start: int) -> int:
     """Return where in memory a worker's values from byte `start` of a tensor on are."""
     if tensors.rows[row + LEASE_AT] == 0:
         return int(tensors.rows[row + SOURCE_AT] + start)
@@ -45,7 +45,7 @@ def source_at(arena: Arena, tensors: Tensors, row: int, start: int) -> int:
 
 
 @inline
-def target_at(arena: Arena, tensors: Tensors, row: int, start: int) -> int:
+def target_at(arena: Arena, tensors: TensorQueue, row: int, start: int) -> int:
     """Return where in memory results from byte `start` of a tensor on are to be written."""
     if tensors.rows[row + LEASE_AT] == 0:
         return int(tensors.rows[row + TARGET_AT] + start)
@@ -53,7 +53,7 @@ def target_at(arena: Arena, tensors: Tensors, row: int, start: int) -> int:
 
 
 @inline
-def note_written(arena: Arena, tensors: Tensors, row: int, start: int, size: int) -> None:
+def note_written(arena: Arena, tensors: TensorQueue, row: int, start: int, size: int) -> None:
     """Note that so many bytes of a result have been written; each once."""
     words, table = arena.words, tensors.rows[row + LEASE_AT]
     if table == 0:

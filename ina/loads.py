@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.topologies.ways import Loads, Ways
+from ringleaf.topologies.ways import Loads, TopologyRoutes
 
 if TYPE_CHECKING:
     from ringleaf.tensors import Array
@@ -59,7 +59,7 @@ class Demand:
         return max(self.chain_ps, self.loads.least_ps())
 
 
-def least_demand(ways: Ways, what: Aggregation) -> Demand:
+def least_demand(ways: TopologyRoutes, what: Aggregation) -> Demand:
     """Return the demand of any system: each worker's values leave by its link, sums come in."""
     loads, delay_ps = Loads(ways.links), ways.delay_ps
     for rank in what.members:
@@ -91,7 +91,7 @@ class Tree:
         begin_ps: The time at which each host can send first; 0 if it is not there.
     """
 
-    ways: Ways
+    ways: TopologyRoutes
     root: str
     children: Mapping[str, Sequence[str]]
     packet_bytes: int

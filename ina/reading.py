@@ -1,6 +1,6 @@
 """The meaning of a system's registers and packets, for people who step through it.
 
-A system whose `reader` has the methods of `Readable` explains itself; registers and packets of
+A system whose `reader` has the methods of `SystemReader` explains itself; registers and packets of
 others are shown as they are.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class EntryFact:
     """A fact about an entry of a switch's registers.
 
     `bits` are a bitmap's names of bits, from the lowest on, and whether each is set.
@@ -48,12 +48,12 @@ def rows_of(switch: ControlPlane, table: str) -> Iterator[TableRow]:
 
 
 @runtime_checkable
-class Readable(Protocol):
+class SystemReader(Protocol):
     """The reader of a system that explains itself."""
 
     def read_entry(
         self, graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
-    ) -> Sequence[Fact]:
+    ) -> Sequence[EntryFact]:
         """Return the meaning of one index's scalar registers, by the last part of their names."""
 
     def read_packet(self, data: bytes) -> str:

@@ -43,7 +43,7 @@ class Example(Sample):
 
 
 @dataclass(frozen=True, slots=True)
-class Round(Sample):
+class SampleRound(Sample):
     """One round of packets to measure a program with: as many leave the switch as arrive.
 
     Args:

@@ -17,7 +17,7 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ringleaf.errors import ConfigError
-from ringleaf.shipped import Target
+from ringleaf.shipped import BuiltProgram
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from ringleaf.ina.holdings import Mover
     from ringleaf.ina.jobs import WorkersJob
     from ringleaf.ina.loads import Aggregation, Demand
-    from ringleaf.ina.samples import Example, Round
+    from ringleaf.ina.samples import Example, SampleRound
     from ringleaf.tensors import Array, ElementType
-    from ringleaf.topologies.ways import Ways
+    from ringleaf.topologies.ways import TopologyRoutes
 
 
 MOST_TREES = 255
@@ -73,7 +73,7 @@ class Costs:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ResourceShare:
     """Part `index`, from 0, of `of` equal parts of the switches' resources.
 
     All parts together get `entries` at most, if that is not None. The first `moving` parts are of
@@ -124,7 +124,7 @@ class JobRequest:
     number: int
     members: Sequence[str]
     servers: Sequence[str]
-    share: Share
+    share: ResourceShare
     ring: int
     lanes: int
     slots: int | None
@@ -136,7 +136,7 @@ class JobRequest:
     moves: bool = False
 
 
-class Aggregator(Protocol):
+class JobAggregator(Protocol):
     """One job of one system on one network."""
 
     @property
@@ -212,7 +212,7 @@ class System(ABC):
     title: str = ""
     look: Look | None = None
     costs: Costs = Costs()
-    builds: Sequence[Target] = ()
+    builds: Sequence[BuiltProgram] = ()
     joint: Mapping[frozenset[str], str] = MappingProxyType({})
     last_comers: tuple[str, ...] = ()
     layers: str = ""
@@ -259,7 +259,7 @@ class System(ABC):
         return 0
 
     @abstractmethod
-    def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> Aggregator:
+    def join(self, graph: nx.Graph[str], store: Store, request: JobRequest) -> JobAggregator:
         """Make a job.
 
         Raises:
@@ -303,7 +303,7 @@ class System(ABC):
         rounded = len(parts) * 2.0**-24 * magnitudes
         return np.where((bound >= 0) & (bound <= most), bound, rounded)
 
-    def demand(self, ways: Ways, what: Aggregation) -> Demand:
+    def demand(self, ways: TopologyRoutes, what: Aggregation) -> Demand:
         """Return the least bytes that it sends over each link, and its least times."""
         from ringleaf.ina.loads import least_demand
 
@@ -327,7 +327,7 @@ class System(ABC):
         """
         return {}
 
-    def rounds(self) -> Mapping[str, Callable[[], Round]]:
+    def rounds(self) -> Mapping[str, Callable[[], SampleRound]]:
         """Return functions that make the packets to measure a program with, by program."""
         return {}
 
@@ -366,7 +366,7 @@ class FolderSystem(System):
         job: WorkersJob = self._module("job").join(graph, store, request)
         return job
 
-    def demand(self, ways: Ways, what: Aggregation) -> Demand:
+    def demand(self, ways: TopologyRoutes, what: Aggregation) -> Demand:
         """Return the least bytes that it sends over each link, and its least times."""
         if not self._has("loads"):
             return super().demand(ways, what)
@@ -387,7 +387,7 @@ class FolderSystem(System):
         """Return functions that make the packet to follow through a program, by program."""
         return self._module("samples").EXAMPLES if self._has("samples") else {}
 
-    def rounds(self) -> Mapping[str, Callable[[], Round]]:
+    def rounds(self) -> Mapping[str, Callable[[], SampleRound]]:
         """Return functions that make the packets to measure a program with, by program."""
         return self._module("samples").ROUNDS if self._has("samples") else {}
 

@@ -46,7 +46,7 @@ TENSOR_WORDS = 10
 MOST_TENSORS = 64
 
 
-class Tensors(NamedTuple):
+class TensorQueue(NamedTuple):
     state: Words  # (TENSORS_WORDS,)
     rows: Words  # (MOST_TENSORS, TENSOR_WORDS), flat
 
@@ -58,9 +58,9 @@ def make_tensors(store: Store, at: int) -> None:
 
 
 @inline
-def open_tensors(arena: Arena, at: int) -> Tensors:
+def open_tensors(arena: Arena, at: int) -> TensorQueue:
     words = arena.words
-    return Tensors(
+    return TensorQueue(
         window(words, at, TENSORS_WORDS),
         window(words, words[at + ROWS_AT], MOST_TENSORS * TENSOR_WORDS),
     )
@@ -73,7 +73,7 @@ def tensor_row(number: int) -> int:
 
 
 def post_tensor(
-    tensors: Tensors,
+    tensors: TensorQueue,
     *,
     source_at: int,
     target_at: int,
@@ -115,7 +115,7 @@ def post_tensor(
 
 
 @inline
-def lay_out(tensors: Tensors, row: int, first: int, blocks: int, parts: int) -> None:
+def lay_out(tensors: TensorQueue, row: int, first: int, blocks: int, parts: int) -> None:
     """Set the start and number of a tensor's blocks, and the number of parts that await results."""
     tensors.rows[row + FIRST] = first
     tensors.rows[row + BLOCKS] = blocks
@@ -123,7 +123,7 @@ def lay_out(tensors: Tensors, row: int, first: int, blocks: int, parts: int) -> 
 
 
 @inline
-def end_tensor(arena: Arena, at: int, tensors: Tensors, row: int, now_ps: int) -> None:
+def end_tensor(arena: Arena, at: int, tensors: TensorQueue, row: int, now_ps: int) -> None:
     """Report the tensor if nothing of it is left, and free the rows of tensors that are done."""
     state, rows = tensors.state, tensors.rows
     if rows[row + LEFT] == 0:
@@ -132,7 +132,7 @@ def end_tensor(arena: Arena, at: int, tensors: Tensors, row: int, now_ps: int) -
             state[OLDEST] += 1
 
 
-def raise_priority(tensors: Tensors, priority: int) -> None:
+def raise_priority(tensors: TensorQueue, priority: int) -> None:
     """Send the rest of all tensors with at least this priority."""
     for number in range(tensors.state[OLDEST], tensors.state[POSTED]):
         row = tensor_row(number)

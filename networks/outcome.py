@@ -29,7 +29,7 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ProcessorSeconds:
     """Seconds of the processors while something ran for `wall_s`.
 
     The kernel's handling of packets, `softirq_s`, happens in the middle of whatever runs; where
@@ -111,5 +111,5 @@ class RunResult:
     overflows: int = 0  # live: frames that found a packet socket's ring full; also in `drops`
     trims: int = 0  # packets that found a queue full, and went on without their payload
     pauses: int = 0  # times that a port asked the other end to pause a class
-    usage: Usage | None = None  # live: of the processors
+    usage: ProcessorSeconds | None = None  # live: of the processors
     drop_counts: list[Drop] = field(default_factory=list)  # `drops` by queue and source

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.collectives.rows import REDUCE, Columns
-from ringleaf.collectives.schedule import Rows, Schedule, chunk_ranges
+from ringleaf.collectives.schedule import ChunkRows, Schedule, chunk_ranges
 from ringleaf.networks.outcome import RECEIVE, Direction, RunResult
 from ringleaf.tensors import Array
 
@@ -157,7 +157,7 @@ def part(schedule: Schedule, first: int, stop: int) -> Schedule:
         return replace(schedule, rows=schedule.circulant.of_steps(first, stop))
     rows = schedule.columns
     taken = rows.take((rows.step >= first) & (rows.step < stop))
-    return replace(schedule, rows=Rows(replace(taken, step=taken.step - first)))
+    return replace(schedule, rows=ChunkRows(replace(taken, step=taken.step - first)))
 
 
 def _step_ps(head: RunResult, steps: int, skipped: int) -> tuple[float, float]:

@@ -30,7 +30,7 @@ _MOST_SHARE = 32  # no b is larger than that
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class StretchedTime:
     """How a time was found.
 
     Attributes:
@@ -59,7 +59,7 @@ class Stretch:
 
 def run(
     elements: int, tolerance: float, simulate: Run, *, least: int, packet_ps: int
-) -> tuple[RunResult, Stretch] | str:
+) -> tuple[RunResult, StretchedTime] | str:
     """Return the result for a tensor, and how it was found.
 
     Args:
@@ -91,7 +91,7 @@ def run(
         error_ps = np.ptp(np.diff(times_ps)) * (_RUNS - 1) * more + packet_ps
         error = float(error_ps) / time_ps
         if error <= tolerance:
-            return _stretched(runs[0], runs[-1], more), Stretch(step, elements, error)
+            return _stretched(runs[0], runs[-1], more), StretchedTime(step, elements, error)
         why = f"the time might be wrong by {100 * error:.3f} %"
     return why
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.p4c import find_compiler
-from ringleaf.shipped import Target
+from ringleaf.shipped import BuiltProgram
 
 FOLDER = Path(__file__).resolve().parent
 BUILD = FOLDER / "build"
@@ -26,12 +26,12 @@ INSTALL = "install the P4 project's package p4lang-p4c (https://github.com/p4lan
 _SOME_HEADERS = ("--Wdisable=unused",)  # of those that include/headers.p4 has for all
 
 TARGETS = (
-    Target("forward", "forward.p4"),
-    Target("tensorexpress", "tensorexpress.p4"),
-    Target("hpcc", "hpcc.p4"),
+    BuiltProgram("forward", "forward.p4"),
+    BuiltProgram("tensorexpress", "tensorexpress.p4"),
+    BuiltProgram("hpcc", "hpcc.p4"),
     *(target for name in SYSTEMS.shipped() for target in SYSTEMS[name].builds),
-    Target("router", "router.p4", _SOME_HEADERS),
-    Target("acl", "acl.p4", _SOME_HEADERS),
+    BuiltProgram("router", "router.p4", _SOME_HEADERS),
+    BuiltProgram("acl", "acl.p4", _SOME_HEADERS),
 )
 
 
@@ -44,7 +44,7 @@ def manifest() -> str:
     )
 
 
-def compile_target(target: Target, folder: Path) -> None:
+def compile_target(target: BuiltProgram, folder: Path) -> None:
     """Write the target's JSON and P4Info to `folder`.
 
     The JSON is written without white space, which is more than half of what the compiler writes.

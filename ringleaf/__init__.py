@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ringleaf.experiments.runs.python import Result, load, run, sweep
-    from ringleaf.experiments.workloads.train.now import time
+    from ringleaf.experiments.workloads.train.virtual_time import time
 
 __all__ = ["Result", "load", "run", "sweep", "time"]
 __version__ = "0.2.0"

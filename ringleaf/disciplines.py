@@ -58,7 +58,7 @@ MAX_WEIGHT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduler:
+class DisciplineChoice:
     """A scheduler's code, the classes' weights, which strict priority has no use for, and its name.
 
     The name of a scheduler of ours is "".
@@ -74,7 +74,7 @@ def names() -> list[str]:
     return [*SCHEDULERS, *DISCIPLINES]
 
 
-def parse_scheduler(text: str, where: str = "scheduler") -> Scheduler:
+def parse_scheduler(text: str, where: str = "scheduler") -> DisciplineChoice:
     """Read a scheduler: `strict`, `wrr`, `drr:1,1,1,1,2,2,4,4`.
 
     Raises:
@@ -84,14 +84,14 @@ def parse_scheduler(text: str, where: str = "scheduler") -> Scheduler:
     code = SCHEDULERS.get(choose(where, "scheduler", name, names()), CALLED)
     other = "" if name in SCHEDULERS else name
     if not colon:
-        return Scheduler(code, name=other)
+        return DisciplineChoice(code, name=other)
     parts = list_.split(",")
     if code == STRICT or len(parts) != CLASSES or not all(map(_is_weight, parts)):
         raise ConfigError(
             f"{where}: weights are {CLASSES} whole numbers from 1 to {MAX_WEIGHT}, for wrr and "
             f"drr, got {text!r}"
         )
-    return Scheduler(code, tuple(map(int, parts)), other)
+    return DisciplineChoice(code, tuple(map(int, parts)), other)
 
 
 def _is_weight(text: str) -> bool:

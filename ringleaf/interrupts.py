@@ -1,7 +1,7 @@
 """Ctrl-C, SIGTERM and SIGHUP: a command ends with one line, and the status that shells expect.
 
 Until a command begins there is nothing to keep, so it ends at once. From then on they raise
-`Ended`, so that files are written and processes are ended on the way out.
+`EndedBySignal`, so that files are written and processes are ended on the way out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AGAIN_S = 0.02
 _EXTENSIONS = "<frozen importlib._bootstrap_external>", "ExtensionFileLoader"
 
 
-class Ended(KeyboardInterrupt):
+class EndedBySignal(KeyboardInterrupt):
     """A signal has ended the command.
 
     Args:
@@ -70,7 +70,7 @@ def exit_at_once(*, silently: bool = False) -> None:
 
 
 def raise_instead() -> None:
-    """From now on, raise `Ended`, so that code on the way out can clean up."""
+    """From now on, raise `EndedBySignal`, so that code on the way out can clean up."""
     sys.unraisablehook = _raise_again
     _install(_raise)
 
@@ -116,7 +116,7 @@ def _raise(number: int, frame: FrameType | None) -> None:
     if _loads_extension(frame):
         _send_again(number)  # C code there makes another error of it, or prints it
         return
-    raise Ended(number)
+    raise EndedBySignal(number)
 
 
 def _loads_extension(frame: FrameType | None) -> bool:
@@ -133,7 +133,7 @@ def _raise_again(unraisable: Any) -> None:
 
     Objects that it has left half made may fail when they are removed; that is nobody's business.
     """
-    if isinstance(unraisable.exc_value, Ended):
+    if isinstance(unraisable.exc_value, EndedBySignal):
         _send_again(unraisable.exc_value.number)
     elif _asked is None:
         sys.__unraisablehook__(unraisable)

@@ -24,7 +24,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JUnitCase:
     name: str
     trouble: Trouble | None = None
     seconds: float = 0.0
@@ -36,7 +36,7 @@ class Suite:
 
     name: str
     class_name: str
-    cases: Sequence[Case]
+    cases: Sequence[JUnitCase]
     seconds: float
 
 

@@ -18,7 +18,7 @@ PAGE = PACKAGE / "experiments" / "pages"  # shells, styles and scripts of HTML p
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class BuiltProgram:
     """A P4 program as it is built: `p4/build/{name}.json` and `p4/build/{name}.p4info.txtpb`.
 
     Args:

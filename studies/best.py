@@ -21,7 +21,7 @@ from ringleaf.collectives.synthesis.algorithm import synthesised
 from ringleaf.collectives.synthesis.names import names as synthesised_names
 from ringleaf.experiments.explain.findings import Explained
 from ringleaf.experiments.runs.console import say
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.results import CollectiveRow
 from ringleaf.topologies.registry import TOPOLOGIES
@@ -62,7 +62,7 @@ class Best:
     def explained(self) -> Best:
         """Return this with an explanation, for which the algorithm runs once more."""
         options = {"topo": self.topo, "size": str(self.row.size_bytes), "algo": self.row.algo}
-        (found,) = Experiment(resolve(options | {"data": "none", "explain": "yes"})).run()
+        (found,) = CollectiveExperiment(resolve(options | {"data": "none", "explain": "yes"})).run()
         assert found.row.time_ps == self.row.time_ps, "explaining changes nothing"
         return replace(self, why=found.explained)
 
@@ -77,7 +77,7 @@ def names(collective: Collective) -> list[str]:
 def measure(topo: str, collective: Collective, size: str) -> list[CollectiveRow]:
     """Return the rows of all candidates, the fastest first."""
     options = {"topo": topo, "size": size, "algo": ",".join(names(collective)), "data": "none"}
-    rows = [found.row for found in Experiment(resolve(options)).run()]
+    rows = [found.row for found in CollectiveExperiment(resolve(options)).run()]
     return sorted(rows, key=lambda row: row.time_ps)
 
 

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 import yaml
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.results import CollectiveRow
 from ringleaf.shipped import PACKAGE
@@ -88,7 +88,7 @@ def judge(topo: str, row: CollectiveRow, gaps: Sequence[Gap]) -> str:
 def measure(topo: str, algos: str, sizes: str) -> Iterator[CollectiveRow]:
     """Run algorithms on a topology."""
     spec = resolve({"topo": topo, "algo": algos, "size": sizes})
-    return (measured.row for measured in Experiment(spec).run())
+    return (measured.row for measured in CollectiveExperiment(spec).run())
 
 
 def check(topologies: Sequence[str], algos: str, sizes: str) -> int:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.runs.console import say
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.results import CollectiveRow
 from ringleaf.units import PS_PER_US
@@ -84,7 +84,7 @@ def measure(given: Mapping[str, str], orders: int) -> Iterator[Clash]:
 
 
 def _rows(given: Mapping[str, str]) -> dict[str, CollectiveRow]:
-    rows = {found.row.algo: found.row for found in Experiment(resolve(given)).run()}
+    rows = {found.row.algo: found.row for found in CollectiveExperiment(resolve(given)).run()}
     assert not any(row.wrong for row in rows.values()), "routes change no sum"
     return rows
 

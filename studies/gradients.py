@@ -100,7 +100,7 @@ def _change(entry: Any, **arguments: int) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class MeasuredRates:
     """Measured rates.
 
     Args:
@@ -114,7 +114,7 @@ class Rates:
     wrong: int
 
 
-def run_limited(adds_bps: int, ways: Sequence[Sequence[str]] = ()) -> Rates:
+def run_limited(adds_bps: int, ways: Sequence[Sequence[str]] = ()) -> MeasuredRates:
     """Measure GRID's example as fast as it goes with switches that add up so much, by halving.
 
     The more of its rack's gradients the first switch adds up, the faster all are, and the more it
@@ -136,7 +136,7 @@ def run_limited(adds_bps: int, ways: Sequence[Sequence[str]] = ()) -> Rates:
     return found
 
 
-def run_grid(aggregators: int, ways: Sequence[Sequence[str]] = ()) -> Rates:
+def run_grid(aggregators: int, ways: Sequence[Sequence[str]] = ()) -> MeasuredRates:
     """Measure GRID's example with ATP's switches, which add up whatever comes, and some ways.
 
     Args:
@@ -153,7 +153,7 @@ def run_grid(aggregators: int, ways: Sequence[Sequence[str]] = ()) -> Rates:
     of_one = 8e12 * LINE_BYTES / result.time_ps / G  # if it came once
     added = [of_one * _added(network, f"s{i}") for i in range(3)]
     wrong = sum(int((tensor != len(tensors)).sum()) for tensor in tensors)
-    return Rates(of_one * blocks, added, wrong)
+    return MeasuredRates(of_one * blocks, added, wrong)
 
 
 def _added(network: VirtualNetwork, switch: str) -> int:
@@ -162,7 +162,7 @@ def _added(network: VirtualNetwork, switch: str) -> int:
     return sum(network.switches[switch].read_counter(counter, row).packets for row in ADDED)
 
 
-def run_geryon(ways: Sequence[Sequence[str]] = ()) -> Rates:
+def run_geryon(ways: Sequence[Sequence[str]] = ()) -> MeasuredRates:
     """Measure GRID's example with a parameter server, where nothing is added up on the way."""
     segments = 256
     schedule = parameter_server_allreduce(8, 1, segments)
@@ -170,7 +170,7 @@ def run_geryon(ways: Sequence[Sequence[str]] = ()) -> Rates:
     result = VirtualNetwork(grid_figure_1(ways), NetworkOptions(servers=1)).run(schedule, tensors)
     slowest = min(result.wire_bytes[:8]) * (segments + 1) / segments  # the last sums come after it
     wrong = sum(int((tensor != 8).sum()) for tensor in tensors)
-    return Rates(8e12 * slowest / result.time_ps / G, [], wrong)
+    return MeasuredRates(8e12 * slowest / result.time_ps / G, [], wrong)
 
 
 def run_goat(ways: Sequence[Sequence[str]]) -> tuple[dict[str, int], int]:

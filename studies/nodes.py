@@ -29,7 +29,7 @@ _HEADER = f"#{'ratio':>7}{'ours':>8}{'expected':>10}  topology"
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class NodesPoint:
     """One network: the ratio of rates, and how many times as long as BlueConnect a ring takes."""
 
     topo: str
@@ -51,7 +51,7 @@ def expected_gain(machines: int, gpus: int, ratio: float) -> float:
     return (ranks - 1) / ranks / (inside + (machines - 1) / machines / gpus)
 
 
-def read_points(path: Path, nic_bps: int) -> list[Point]:
+def read_points(path: Path, nic_bps: int) -> list[NodesPoint]:
     """Return the points of a sweep's networks whose GPUs are at NVSwitches with a NIC each.
 
     Raises:
@@ -77,13 +77,13 @@ def read_points(path: Path, nic_bps: int) -> list[Point]:
             continue
         ratio = inside.nvlink().rate_bps / nic_bps
         ideal = expected_gain(ranks[topo] // inside.gpus, inside.gpus, ratio)
-        points.append(Point(topo, ratio, taken["ring"] / taken["blueconnect"], ideal))
+        points.append(NodesPoint(topo, ratio, taken["ring"] / taken["blueconnect"], ideal))
     if not points:
         raise ConfigError(f"nodes: must have ring and blueconnect on machines, got {str(path)!r}")
     return sorted(points, key=lambda point: point.ratio)
 
 
-def draw(points: Sequence[Point], path: Path) -> None:
+def draw(points: Sequence[NodesPoint], path: Path) -> None:
     """Write the figure, a PNG file."""
     import matplotlib.pyplot as plt
 

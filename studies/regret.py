@@ -17,7 +17,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import choose
 from ringleaf.experiments.runs.console import say
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.results import CollectiveRow
 from ringleaf.topologies.registry import TOPOLOGIES
@@ -62,7 +62,7 @@ def measure(topo: str, collective: Collective, sizes: Sequence[str]) -> Iterator
     """Yield the regret at each size."""
     names = [each.name for each in candidates(collective)]
     options = {"topo": topo, "size": ",".join(sizes), "algo": ",".join(names), "data": "none"}
-    experiment = Experiment(resolve(options))
+    experiment = CollectiveExperiment(resolve(options))
     rows = [found.row for found in experiment.run()]
     for size_bytes in experiment.spec.sizes_bytes:
         of_size = {row.algo: row for row in rows if row.size_bytes == size_bytes}

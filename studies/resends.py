@@ -22,7 +22,7 @@ from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.checking.data import TYPES, Noise, fill_all
 from ringleaf.experiments.setup.network import connect
 from ringleaf.experiments.spec.kinds import DTYPES
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.kind import read_jobs
@@ -70,7 +70,7 @@ def run_case(case: Tried) -> RunResult:
         RingleafError: If there is no such case.
     """
     given = {"topo": case.topo, "algo": case.algo, "size": case.size, **dict(case.options)}
-    experiment = Experiment(resolve(given))
+    experiment = CollectiveExperiment(resolve(given))
     (algorithm,), (size_bytes,) = experiment.algorithms, experiment.spec.sizes_bytes
     network = connect(
         experiment.spec,

@@ -51,7 +51,7 @@ _HEADER = (
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ScalingCase:
     """A workload on a fat-tree."""
 
     workload: str
@@ -73,10 +73,10 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class ScalingRow:
     """A case, and what the whole command took."""
 
-    case: Case
+    case: ScalingCase
     packet_hops: int
     used: Used
 
@@ -91,20 +91,22 @@ class Scaled:
         )
 
 
-def cases(workloads: Sequence[str], ks: Sequence[int], threads: str | None) -> list[Case]:
+def cases(workloads: Sequence[str], ks: Sequence[int], threads: str | None) -> list[ScalingCase]:
     """Return all cases, workload by workload, from the smallest network to the largest."""
     more = {} if threads is None else {"threads": threads}
-    return [Case(name, k, {**WORKLOADS[name], **more}) for name in workloads for k in sorted(ks)]
+    return [
+        ScalingCase(name, k, {**WORKLOADS[name], **more}) for name in workloads for k in sorted(ks)
+    ]
 
 
-def command(case: Case) -> list[str]:
+def command(case: ScalingCase) -> list[str]:
     """Return the command of a case."""
     words = [word for name, value in case.given.items() for word in (f"--{name}", value)]
     cli = [sys.executable, "-P", "-m", "ringleaf.experiments.commands.cli"]
     return [*cli, "run", *words, "--out", _OUT]
 
 
-def measure(case: Case) -> Scaled:
+def measure(case: ScalingCase) -> ScalingRow:
     """Run a case's command, in a folder of its own.
 
     Raises:
@@ -112,10 +114,10 @@ def measure(case: Case) -> Scaled:
     """
     with tempfile.TemporaryDirectory(prefix="ringleaf-") as folder:
         used = run_command(str(case), command(case), Path(folder))
-        return Scaled(case, _packet_hops(case, Path(folder, _OUT, "summary.json")), used)
+        return ScalingRow(case, _packet_hops(case, Path(folder, _OUT, "summary.json")), used)
 
 
-def _packet_hops(case: Case, summary: Path) -> int:
+def _packet_hops(case: ScalingCase, summary: Path) -> int:
     """Return the packet-hops of all rows of a run.
 
     Raises:
@@ -130,7 +132,7 @@ def _packet_hops(case: Case, summary: Path) -> int:
     return hops
 
 
-def run(chosen: Sequence[Case], found: list[Scaled]) -> int:
+def run(chosen: Sequence[ScalingCase], found: list[ScalingRow]) -> int:
     """Print a row per case, and add it to `found`; return how many cases have failed."""
     weights = [_expected_s(each) for each in chosen]
     failed = 0
@@ -151,20 +153,20 @@ def run(chosen: Sequence[Case], found: list[Scaled]) -> int:
     return failed
 
 
-def _expected_s(case: Case) -> float:
+def _expected_s(case: ScalingCase) -> float:
     spec = resolve(case.given)
     return need(spec, count_nodes(spec), DISTANCE).known_s
 
 
-def _warm_up(chosen: Sequence[Case], shown: Progress) -> None:
+def _warm_up(chosen: Sequence[ScalingCase], shown: Progress) -> None:
     """Run small cases that do not count: the first run on a machine compiles."""
     shown.stage("small runs, which do not count")
     for workload, case in {each.workload: each for each in chosen}.items():
         options = {"threads": str(count_cores()), **case.options, "size": "64KiB"}
-        measure(Case(workload, min(KS), options))
+        measure(ScalingCase(workload, min(KS), options))
 
 
-def growth(found: Sequence[Scaled]) -> Iterator[str]:
+def growth(found: Sequence[ScalingRow]) -> Iterator[str]:
     """Yield a line for each workload: by which powers of packet-hops time and memory grow.
 
     The powers are of the two largest networks, where what every run takes weighs least.
@@ -179,7 +181,7 @@ def growth(found: Sequence[Scaled]) -> Iterator[str]:
             )
 
 
-def powers(small: Scaled, large: Scaled) -> tuple[float, float, float]:
+def powers(small: ScalingRow, large: ScalingRow) -> tuple[float, float, float]:
     """Return as which powers of packet-hops wall clock, CPU and memory grow between two cases."""
     more = math.log(large.packet_hops / small.packet_hops)
     return (
@@ -189,13 +191,13 @@ def powers(small: Scaled, large: Scaled) -> tuple[float, float, float]:
     )
 
 
-def _by_workload(found: Sequence[Scaled]) -> dict[str, list[Scaled]]:
+def _by_workload(found: Sequence[ScalingRow]) -> dict[str, list[ScalingRow]]:
     """Return the rows of each workload, in their order."""
     names = dict.fromkeys(each.case.workload for each in found)
     return {name: [each for each in found if each.case.workload == name] for name in names}
 
 
-def draw(found: Sequence[Scaled], path: Path) -> None:
+def draw(found: Sequence[ScalingRow], path: Path) -> None:
     """Draw time and memory over packet-hops, both axes logarithmic, with lines of slope 1."""
     import matplotlib.pyplot as plt
 
@@ -209,7 +211,7 @@ def draw(found: Sequence[Scaled], path: Path) -> None:
 
 
 def _draw_panel(
-    axes: Axes, found: Sequence[Scaled], label: str, value: Callable[[Used], float]
+    axes: Axes, found: Sequence[ScalingRow], label: str, value: Callable[[Used], float]
 ) -> None:
     """Draw a line for each workload, and beside it one of slope 1 through its last point."""
     from matplotlib.ticker import LogLocator
@@ -227,7 +229,7 @@ def _draw_panel(
     axes.yaxis.set_minor_formatter("")
 
 
-def _title(case: Case) -> str:
+def _title(case: ScalingCase) -> str:
     data = ", without data" if case.options.get("data") == "none" else ""
     size = format_size(parse_size(case.options["size"], "size"))
     return f"{case.options['algo']}, {size} per host{data}"
@@ -236,7 +238,7 @@ def _title(case: Case) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the study; return the exit status: 1 if a case has failed."""
     options = _read(arguments)
-    found: list[Scaled] = []
+    found: list[ScalingRow] = []
     say(f"# whole commands on fat-trees, {count_cores()} cores; load before: {_load()}")
     for name in options.workload:
         given = " ".join(f"--{key} {value}" for key, value in WORKLOADS[name].items())

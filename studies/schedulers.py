@@ -43,7 +43,7 @@ FIFO = "fifo"
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredScheduler:
     """The result of one scheduler in one placement.
 
     Attributes:
@@ -87,7 +87,7 @@ def settled_ms(case: JobsCase, job: int) -> float:
     return (begins[-1] - begins[1]) / (len(begins) - 2) / PS_PER_MS
 
 
-def measure(spec: Path) -> Iterator[Measured]:
+def measure(spec: Path) -> Iterator[MeasuredScheduler]:
     """Yield the result of each case, as it has run.
 
     Raises:
@@ -96,7 +96,7 @@ def measure(spec: Path) -> Iterator[Measured]:
     for given in read_cases(spec):
         experiment = JobsExperiment(resolve_jobs(given, f"spec {spec}: "))
         for case in experiment.run():
-            yield Measured(
+            yield MeasuredScheduler(
                 spec.stem,
                 experiment.spec.placement,
                 case.combination.order,
@@ -107,7 +107,7 @@ def measure(spec: Path) -> Iterator[Measured]:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class PublishedOrder:
     """An ordering that was published: one scheduler is faster than another.
 
     Attributes:
@@ -131,7 +131,7 @@ class Claim:
     otherwise: str = ""
     in_turns: bool = False
 
-    def ratio(self, faster: Measured, slower: Measured) -> float:
+    def ratio(self, faster: MeasuredScheduler, slower: MeasuredScheduler) -> float:
         """Return the ratio of speeds here."""
         if self.in_turns:
             return sum(slower.iteration_ms) / max(faster.iteration_ms)
@@ -141,13 +141,15 @@ class Claim:
 NO_FIGURE = "faster, no figure at hand"
 
 CLAIMS = (
-    Claim("p3", FIFO, ALL, "packed", None, f"{NO_FIGURE} (P3)"),
-    Claim("bytescheduler", FIFO, ALL, "packed", 1.44, "1.44 in an example (a reader's notes)"),
-    Claim("geryon", FIFO, ALL, "packed", 1.2, "up to 1.2 by scheduling alone (abstract)"),
-    Claim(
+    PublishedOrder("p3", FIFO, ALL, "packed", None, f"{NO_FIGURE} (P3)"),
+    PublishedOrder(
+        "bytescheduler", FIFO, ALL, "packed", 1.44, "1.44 in an example (a reader's notes)"
+    ),
+    PublishedOrder("geryon", FIFO, ALL, "packed", 1.2, "up to 1.2 by scheduling alone (abstract)"),
+    PublishedOrder(
         "prophet", "p3", PARTITIONS, "packed", 1.4, "up to 1.4 over priority schedulers (abstract)"
     ),
-    Claim(
+    PublishedOrder(
         "prophet",
         "bytescheduler",
         PARTITIONS,
@@ -157,13 +159,15 @@ CLAIMS = (
         "ByteScheduler has four partitions under way, which hide what each takes to start; "
         "p3, which waits for each, is slower than both",
     ),
-    Claim("mg-wfbp", FIFO, ALL, "packed", None, f"{NO_FIGURE} (MG-WFBP)"),
-    Claim("ooo-backprop", FIFO, ALL, "packed", None, f"{NO_FIGURE} (out-of-order backprop)"),
-    Claim("dear", FIFO, ALL, "packed", None, f"{NO_FIGURE} (DeAR)"),
-    Claim(
+    PublishedOrder("mg-wfbp", FIFO, ALL, "packed", None, f"{NO_FIGURE} (MG-WFBP)"),
+    PublishedOrder(
+        "ooo-backprop", FIFO, ALL, "packed", None, f"{NO_FIGURE} (out-of-order backprop)"
+    ),
+    PublishedOrder("dear", FIFO, ALL, "packed", None, f"{NO_FIGURE} (DeAR)"),
+    PublishedOrder(
         "parrot", "aalo", COFLOWS, "spread", 2.4, "total completion time -58.4 %, so 2.4 (abstract)"
     ),
-    Claim(
+    PublishedOrder(
         "sincronia",
         "varys",
         COFLOWS,
@@ -172,7 +176,7 @@ CLAIMS = (
         "up to 8 over earlier schedulers (abstract)",
         "on one link both serve the coflow with the least left first",
     ),
-    Claim(
+    PublishedOrder(
         "sincronia",
         "varys",
         CHAIN,
@@ -181,10 +185,12 @@ CLAIMS = (
         "up to 8 likewise",
         "what the job between two others loses, they gain",
     ),
-    Claim("cassini", FIFO, INTERLEAVING, "spread", 1.6, "mean 1.6 (abstract)"),
-    Claim("mltcp", FIFO, INTERLEAVING, "spread", 2, "mean up to 2 (abstract)"),
-    Claim("mercury", FIFO, MERCURY, "packed", (1.18, 2.18), "1.18 to 2.18 over MXNet (abstract)"),
-    Claim(
+    PublishedOrder("cassini", FIFO, INTERLEAVING, "spread", 1.6, "mean 1.6 (abstract)"),
+    PublishedOrder("mltcp", FIFO, INTERLEAVING, "spread", 2, "mean up to 2 (abstract)"),
+    PublishedOrder(
+        "mercury", FIFO, MERCURY, "packed", (1.18, 2.18), "1.18 to 2.18 over MXNet (abstract)"
+    ),
+    PublishedOrder(
         "mercury",
         "p3",
         MERCURY,
@@ -192,14 +198,20 @@ CLAIMS = (
         (1.08, 2.04),
         "1.08 to 2.04 over partitioning (abstract)",
     ),
-    Claim("mercury", "bytescheduler", MERCURY, "packed", (1.08, 2.04), "1.08 to 2.04 likewise"),
-    Claim("liquid", FIFO, ALL, "spread", None, f"{NO_FIGURE} (surveys)"),
-    Claim("liquid", FIFO, RACKS, "packed", None, f"{NO_FIGURE} (surveys)"),
-    Claim("tereis", FIFO, PACKING, "packed", None, f"{NO_FIGURE} (a survey)", in_turns=True),
+    PublishedOrder(
+        "mercury", "bytescheduler", MERCURY, "packed", (1.08, 2.04), "1.08 to 2.04 likewise"
+    ),
+    PublishedOrder("liquid", FIFO, ALL, "spread", None, f"{NO_FIGURE} (surveys)"),
+    PublishedOrder("liquid", FIFO, RACKS, "packed", None, f"{NO_FIGURE} (surveys)"),
+    PublishedOrder(
+        "tereis", FIFO, PACKING, "packed", None, f"{NO_FIGURE} (a survey)", in_turns=True
+    ),
 )
 
 
-def judge(found: Sequence[Measured], orderings: Sequence[Claim] = CLAIMS) -> Iterator[str]:
+def judge(
+    found: Sequence[MeasuredScheduler], orderings: Sequence[PublishedOrder] = CLAIMS
+) -> Iterator[str]:
     """Yield a line for each claim about schedulers that were measured."""
     by_case = {(each.spec, each.placement, each.order): each for each in found}
     for claim in orderings:
@@ -215,7 +227,7 @@ def judge(found: Sequence[Measured], orderings: Sequence[Claim] = CLAIMS) -> Ite
         yield f"{title} {verdict}{because}: ours {ours:.3f}, published {claim.source}"
 
 
-def ratios(found: Sequence[Measured]) -> Mapping[tuple[str, str], tuple[float, ...]]:
+def ratios(found: Sequence[MeasuredScheduler]) -> Mapping[tuple[str, str], tuple[float, ...]]:
     """Return each job's iteration time over that with `fifo`, by placement and scheduler.
 
     Raises:
@@ -233,7 +245,7 @@ def ratios(found: Sequence[Measured]) -> Mapping[tuple[str, str], tuple[float, .
     }
 
 
-def table(found: Sequence[Measured]) -> Iterator[str]:
+def table(found: Sequence[MeasuredScheduler]) -> Iterator[str]:
     """Yield the rows of the table."""
     models = found[0].models
     yield f"# {found[0].spec}: iterations in virtual time, from the second on"
@@ -250,7 +262,7 @@ def table(found: Sequence[Measured]) -> Iterator[str]:
         yield f"{each.placement:>10} {each.order:>14} {each.mean_ms:>7.3f} {cells} {each.wrong:>6}"
 
 
-def draw(found: Sequence[Measured]) -> Figure:
+def draw(found: Sequence[MeasuredScheduler]) -> Figure:
     """Draw each scheduler's mean over `fifo`'s as bars, jobs as dots; a panel per placement."""
     import matplotlib.pyplot as plt
 
@@ -290,7 +302,7 @@ def main() -> None:
     parser.add_argument("--spec", type=Path, nargs="+", default=SPECS, help="specs with jobs")
     parser.add_argument("--figure", type=Path, help="write a figure, as PNG, PDF or SVG")
     given = parser.parse_args()
-    found: list[list[Measured]] = []
+    found: list[list[MeasuredScheduler]] = []
     for spec in given.spec:
         found.append(list(measure(spec)))
         for line in table(found[-1]):

@@ -16,7 +16,7 @@ from ringleaf.hosts.plan import plans
 from ringleaf.ina.registry import find_system
 from ringleaf.marking import from_depth
 from ringleaf.networks.endpoints.memory import aligned
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.groups import Group
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.tensors import FLOAT32
@@ -47,13 +47,13 @@ class Sharing:
 class AtOnce:
     """Starts all operations together, and notes when each is done."""
 
-    operations: list[Operation]
+    operations: list[CollectiveOperation]
     done_ps: dict[int, int] = field(default_factory=dict)
 
     def start(self, now_ps: int) -> None:
         pass
 
-    def take_operations(self) -> list[Operation]:
+    def take_operations(self) -> list[CollectiveOperation]:
         taken, self.operations = self.operations, []
         return taken
 
@@ -63,7 +63,7 @@ class AtOnce:
     def reach(self, now_ps: int) -> None:
         pass
 
-    def finish(self, operation: Operation, now_ps: int) -> None:
+    def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
         self.done_ps[operation.group] = now_ps
 
 

@@ -18,7 +18,7 @@ from itertools import product
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import RingleafError
-from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.units import PS_PER_US
 
@@ -42,7 +42,7 @@ LARGE = 0.03
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SkippedRun:
     """A whole run, and one that skips.
 
     Attributes:
@@ -83,7 +83,7 @@ class Comparison:
         return short / whole - 1 if whole else float(short)
 
 
-def compare(skip: str = "100%", **given: str) -> Comparison:
+def compare(skip: str = "100%", **given: str) -> SkippedRun:
     """Run a case twice, whole and with what repeats skipped.
 
     Args:
@@ -94,12 +94,12 @@ def compare(skip: str = "100%", **given: str) -> Comparison:
         RingleafError: If an option or the topology does not allow it.
     """
     (whole, whole_s), (short, short_s) = (_timed({**given, "skip": each}) for each in ("0", skip))
-    return Comparison(whole, short, whole_s, short_s)
+    return SkippedRun(whole, short, whole_s, short_s)
 
 
 def _timed(given: dict[str, str]) -> tuple[Measurement, float]:
     began_s = time.perf_counter()
-    (measurement,) = Experiment(resolve(given)).run()
+    (measurement,) = CollectiveExperiment(resolve(given)).run()
     return measurement, time.perf_counter() - began_s
 
 
@@ -139,7 +139,7 @@ def _cases(
         yield from product(topologies or usual[0], [algo], sizes or usual[1])
 
 
-def _print(topo: str, size: str, found: Comparison) -> None:
+def _print(topo: str, size: str, found: SkippedRun) -> None:
     row = found.short.row
     sys.stdout.write(
         f" {topo:>40} {row.algo:>13} {size:>5} {found.whole.row.time_ps / PS_PER_US:10.2f} "

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ringleaf.collectives.compress.program import Compressed, Program
+from ringleaf.collectives.compress.program import Compressed, CompressedProgram
 from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.collectives.compress.share import parse_share
 from ringleaf.collectives.registry import SYSTEMS
@@ -28,7 +28,7 @@ from ringleaf.collectives.sparse.pairs import Residual
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
 from ringleaf.collectives.sparse.volumes import HEADERS, WORDS, Volume
 from ringleaf.errors import choose
-from ringleaf.experiments.workloads.converge.carrier import Carrier
+from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
 from ringleaf.tensors import Array
 from ringleaf.units import PS_PER_US
 from ringleaf.yaml_file import read_yaml
@@ -42,7 +42,7 @@ GATHERING = ("topka", "deepreduce")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class VolumeCase:
     """One allreduce's step.
 
     Attributes:
@@ -59,7 +59,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentWords:
     """The outcome of a case: words of the busiest rank and on average, time, wrong elements."""
 
     most: float
@@ -77,7 +77,7 @@ def topology(ranks: int) -> str:
     return f"leafspine,leaves={max(ranks // 8, 1)},spines=8,hosts=8"
 
 
-def cases(plan: dict[str, Any], names: Sequence[str]) -> Iterator[Case]:
+def cases(plan: dict[str, Any], names: Sequence[str]) -> Iterator[VolumeCase]:
     """Yield the cases of a spec, without those that are too large."""
     elements = int(plan["elements"])
     for name in names:
@@ -86,13 +86,13 @@ def cases(plan: dict[str, Any], names: Sequence[str]) -> Iterator[Case]:
                 count = parse_share(str(density), "density").of(elements)
                 held = ranks * ranks * 2 * count if name in GATHERING else ranks * elements
                 if held <= plan["most_words"]:
-                    yield Case(name, ranks, str(density), Volume(ranks, elements, count))
+                    yield VolumeCase(name, ranks, str(density), Volume(ranks, elements, count))
 
 
-def measure(case: Case, carrier: Carrier) -> Sent:
+def measure(case: VolumeCase, carrier: ExchangeCarrier) -> SentWords:
     """Run one case on a network of as many hosts as it has ranks."""
     v, is_program = case.volume, case.name in SPARSE
-    programs: list[Program] = []
+    programs: list[CompressedProgram] = []
     for rank in range(v.n):
         if is_program:
             programs.append(parse_sparse(f"{case.name}:{v.k}").make(rank, v.n))
@@ -108,7 +108,7 @@ def measure(case: Case, carrier: Carrier) -> Sent:
         wrong += carrier.cost.wrong
     cost = carrier.take_cost()
     words = (cost.wire_bytes if case.name in SYSTEMS else cost.data_bytes) / 4
-    return Sent(float(words.max()), float(words.mean()), cost.time_ps / PS_PER_US, wrong)
+    return SentWords(float(words.max()), float(words.mean()), cost.time_ps / PS_PER_US, wrong)
 
 
 def _inputs(v: Volume, step: int) -> list[Array]:
@@ -118,7 +118,7 @@ def _inputs(v: Volume, step: int) -> list[Array]:
     ]
 
 
-def run(plan: dict[str, Any], names: Sequence[str]) -> Iterator[tuple[Case, Sent]]:
+def run(plan: dict[str, Any], names: Sequence[str]) -> Iterator[tuple[VolumeCase, SentWords]]:
     """Yield each case's outcome as it is done; a network serves all densities."""
     carrier, made = None, None
     for case in cases(plan, names):
@@ -126,14 +126,14 @@ def run(plan: dict[str, Any], names: Sequence[str]) -> Iterator[tuple[Case, Sent
         if made != wanted:
             if carrier is not None:
                 carrier.close()
-            carrier, made = Carrier(wanted[0], topology(case.ranks)), wanted
+            carrier, made = ExchangeCarrier(wanted[0], topology(case.ranks)), wanted
         assert carrier is not None
         yield case, measure(case, carrier)
     if carrier is not None:
         carrier.close()
 
 
-def line(case: Case, sent: Sent) -> str:
+def line(case: VolumeCase, sent: SentWords) -> str:
     """Return an outcome as a line of the table."""
     least, most = WORDS[case.name](case.volume)
     within = "yes" if sent.is_within(most, HEADERS[case.name](case.volume)) else "no"
@@ -146,7 +146,7 @@ def line(case: Case, sent: Sent) -> str:
     )
 
 
-def draw(found: Sequence[tuple[Case, Sent]], path: Path) -> None:
+def draw(found: Sequence[tuple[VolumeCase, SentWords]], path: Path) -> None:
     """Draw words per rank over ranks, a plot per density, a line per allreduce."""
     import matplotlib as mpl
 

@@ -83,7 +83,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredCondition:
     """The times of one scheduler under one condition, as means over jobs.
 
     Attributes:
@@ -127,7 +127,7 @@ def times_ms(case: JobsCase) -> dict[str, float]:
     return dict(zip(MEASURES, (iteration, blocked, *latencies_ms(case)), strict=True))
 
 
-def measure(spec: Path) -> Iterator[Measured]:
+def measure(spec: Path) -> Iterator[MeasuredCondition]:
     """Yield the result of each case, as it has run.
 
     Raises:
@@ -141,7 +141,7 @@ def measure(spec: Path) -> Iterator[Measured]:
         for case in experiment.run():
             first = case.rows[0]
             rate_bps = experiment.spec.rate_bps
-            yield Measured(
+            yield MeasuredCondition(
                 Condition(first.jobs, first.model, first.ranks, rate_bps, other),
                 case.combination.order,
                 times_ms(case),
@@ -157,7 +157,7 @@ def _other(given: Case, first: Case, varied: Sequence[str]) -> str:
 Ratios = dict[Condition, dict[str, dict[str, float | None]]]
 
 
-def ratios(found: Sequence[Measured]) -> Ratios:
+def ratios(found: Sequence[MeasuredCondition]) -> Ratios:
     """Return each scheduler's times over those of `tensorexpress`, by condition, order and measure.
 
     The ratio of blocked times is None if less than `LEAST_BLOCKED` of an iteration is blocked.
@@ -179,7 +179,7 @@ def ratios(found: Sequence[Measured]) -> Ratios:
     return dict(over)
 
 
-def table(found: Sequence[Measured]) -> Iterator[str]:
+def table(found: Sequence[MeasuredCondition]) -> Iterator[str]:
     """Yield the rows of the table."""
     yield "# means of all jobs in virtual time, in ms, and each over that of tensorexpress"
     yield "# blocked: of forward passes, per iteration; latency: of gradients, mean over layers;"
@@ -202,7 +202,7 @@ def _factor(ratio: float | None) -> str:
     return "-" if ratio is None else f"{ratio:.2f}"
 
 
-def judge(found: Sequence[Measured]) -> Iterator[str]:
+def judge(found: Sequence[MeasuredCondition]) -> Iterator[str]:
     """Yield a line for each published factor and each scheduler that it may be compared with."""
     over = ratios(found)
     first = found[0].condition
@@ -230,7 +230,7 @@ _MOST = 30  # of the axes
 _AXIS = f"simulated time over {OURS}'s"
 
 
-def draw(found: Sequence[Measured]) -> Figure:
+def draw(found: Sequence[MeasuredCondition]) -> Figure:
     """Draw times over those of `tensorexpress`: over links' rates, and under other conditions."""
     import matplotlib.pyplot as plt
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.errors import RingleafError
 from ringleaf.experiments.setup.network import network_options
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.threads import count_cores
@@ -51,14 +51,14 @@ class Division:
     busiest: int = 0
 
 
-def prepare(case: str, threads: int) -> tuple[VirtualNetwork, Experiment]:
+def prepare(case: str, threads: int) -> tuple[VirtualNetwork, CollectiveExperiment]:
     """Return a network for a case, written as options, and its experiment.
 
     Raises:
         RingleafError: If an option or the topology does not allow it.
     """
     given = dict(each.split("=", 1) for each in case.split())
-    experiment = Experiment(resolve(given))
+    experiment = CollectiveExperiment(resolve(given))
     algorithm = find_algorithm(given["algo"])
     options = network_options(experiment.spec, algorithm.name if algorithm.in_network else None)
     network = VirtualNetwork(experiment.graph, replace(options, threads=threads))
@@ -81,7 +81,7 @@ def count(case: str, threads: int) -> Division:
     return Division(threads, windows=len(windows), events=events, busiest=busiest)
 
 
-def _run(network: VirtualNetwork, experiment: Experiment) -> float:
+def _run(network: VirtualNetwork, experiment: CollectiveExperiment) -> float:
     """Run a case without data, or with whatever is in memory; return the seconds that it took."""
     (algorithm,), (size_bytes,) = experiment.algorithms, experiment.spec.sizes_bytes
     schedule = experiment.schedule(algorithm, size_bytes)

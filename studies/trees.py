@@ -23,8 +23,8 @@ from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.errors import choose
 from ringleaf.ina.registry import find_system
 from ringleaf.marking import from_depth
-from ringleaf.networks.endpoints.kit import Course, Kit
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.kit import Kit, SchedulePlan
+from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.groups import Group
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.tensors import INT32
@@ -72,7 +72,7 @@ class Flows:
         gap_ps: Mean time between flows.
     """
 
-    job: Operation
+    job: CollectiveOperation
     make: _Maker
     random: Random
     groups: int
@@ -80,14 +80,14 @@ class Flows:
     job_ps: int = 0
     times_ps: list[int] = field(default_factory=list)
     _next_ps: int = 0
-    _due: list[Operation] = field(default_factory=list)
+    _due: list[CollectiveOperation] = field(default_factory=list)
     _queues: dict[int, deque[int]] = field(default_factory=dict)  # begins of flows, by group
 
     def start(self, now_ps: int) -> None:
         self._due.append(self.job)
         self._next_ps = now_ps + self._gap()
 
-    def take_operations(self) -> list[Operation]:
+    def take_operations(self) -> list[CollectiveOperation]:
         taken, self._due = self._due, []
         return taken
 
@@ -103,7 +103,7 @@ class Flows:
                 self._due.append(self.make(group))
             self._next_ps += self._gap()
 
-    def finish(self, operation: Operation, now_ps: int) -> None:
+    def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
         if operation is self.job:
             self.job_ps, self._next_ps = operation.end_ps, FOREVER_PS
             return
@@ -129,7 +129,7 @@ class _Maker:
         self._kits = []
         for number, (group, count) in enumerate(zip(endpoints.groups, elements, strict=True)):
             schedule = FLOW if group.system is None else in_network_allreduce(len(group.hosts))
-            courses = {0: Course.of(schedule, count)}
+            courses = {0: SchedulePlan.of(schedule, count)}
             self._kits.append(Kit(endpoints, number, courses, [count], INT32, channels=1))
         endpoints.memory.make_room(sum(kit.total_bytes for kit in self._kits))
         for kit in self._kits:
@@ -139,7 +139,7 @@ class _Maker:
             for kit, count in zip(self._kits, elements, strict=True)
         ]
 
-    def __call__(self, group: int) -> Operation:
+    def __call__(self, group: int) -> CollectiveOperation:
         return self._kits[group].operate(0, 0, self.arrays[group])
 
 

@@ -31,7 +31,7 @@ from ringleaf.switches.p4runtime.derived import derive_p4info
 from ringleaf.switches.p4runtime.finsy_entities import Encoder, read_p4info
 from ringleaf.switches.p4runtime.schema import Schema
 from ringleaf.switches.p4runtime.table_rows import RowReader
-from ringleaf.switches.source import Source
+from ringleaf.switches.source import ProgramSource
 
 Handler = Callable[[Arena, int, int, int], int]
 
@@ -48,7 +48,7 @@ class Program:
     """One program; any number of switches run it."""
 
     def __init__(
-        self, source: Source, module: Module, p4info: Path | None, message: Any = None
+        self, source: ProgramSource, module: Module, p4info: Path | None, message: Any = None
     ) -> None:
         self.source = source
         self.module = module

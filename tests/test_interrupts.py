@@ -18,7 +18,7 @@ from interrupting import COMMAND, LINE, Ending, end_at, heed_interrupts
 
 from ringleaf import interrupts
 from ringleaf.experiments.runs.console import guard
-from ringleaf.interrupts import Ended
+from ringleaf.interrupts import EndedBySignal
 
 RUN = ["run", "--topo", "leafspine,leaves=1,spines=1,hosts=2", "--algo", "ring", "--size", "64K"]
 
@@ -117,7 +117,7 @@ def test_an_exception_without_a_caller_comes_again(signals: None) -> None:
         signal.pause()  # nothing was raised here: it is raised now
 
     interrupts.raise_instead()
-    with pytest.raises(Ended):
+    with pytest.raises(EndedBySignal):
         drop()
 
 
@@ -143,7 +143,7 @@ def test_an_extension_that_is_being_loaded_is_not_disturbed(
         signal.pause()
 
     interrupts.raise_instead()
-    with pytest.raises(Ended):
+    with pytest.raises(EndedBySignal):
         load()
     assert calm == [True]
 

@@ -30,7 +30,7 @@ from ringleaf.hosts.congestion.windows import ONE_PACKET
 from ringleaf.hosts.controllers import hpcc, nscc
 from ringleaf.products import scaled
 from ringleaf.topologies.registry import build
-from ringleaf.topologies.ways import Way, least_ps
+from ringleaf.topologies.ways import RouteLinks, least_ps
 from ringleaf.units import PS_PER_S, serialize_ps
 
 TIB = 1 << 40
@@ -73,7 +73,7 @@ def test_times_of_lines_are_those_of_python_whatever_the_integers(size: int, rat
     for integer in integers:
         assert serialize_ps(integer(size), integer(rate)) == -(-true // rate)
         assert least_ps(integer(size), integer(rate)) == true // rate
-        alone = Way(5, (integer(rate),)).alone_ps(integer(64), integer(size), integer(64))
+        alone = RouteLinks(5, (integer(rate),)).alone_ps(integer(64), integer(size), integer(64))
         assert alone == 5 + true // rate
 
 

@@ -22,11 +22,11 @@ from ringleaf.ina.atp import wire as atp
 from ringleaf.ina.atp.layers import ATP
 from ringleaf.ina.netreduce import wire as netreduce
 from ringleaf.ina.omnireduce import wire as omnireduce
-from ringleaf.ina.omnireduce.layers import OmniReduce
+from ringleaf.ina.omnireduce.layers import OmniReduceHeader
 from ringleaf.ina.omnireduce_switch import wire as omnireduce_switch
 from ringleaf.ina.omnireduce_switch.layers import SparseSwitchML
 from ringleaf.ina.switchml import wire as switchml
-from ringleaf.ina.switchml.layers import SwitchML
+from ringleaf.ina.switchml.layers import SwitchMLHeader
 from ringleaf.ina.tern import wire as tern
 from ringleaf.ina.vote import wire as vote
 
@@ -142,8 +142,8 @@ def test_atps_fields_come_back(workers: int, rack: int, sender: int, sequence: i
     ("layer", "first", "count"),
     [
         (ATP, 0xA700, 32),
-        (OmniReduce, 0xB700, 32),
-        (SwitchML, 0xBEE0, 16),
+        (OmniReduceHeader, 0xB700, 32),
+        (SwitchMLHeader, 0xBEE0, 16),
         (SparseSwitchML, 0xBEF0, 16),
         (BTH, 0xBED0, 16),
     ],

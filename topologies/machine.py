@@ -32,7 +32,7 @@ KEYS = ("node", "nics", "gpudirect", *WIRE_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
-class Wire:
+class MachineLink:
     """A kind of link inside a machine: its rate and delay each way, and where these come from."""
 
     rate_bps: int
@@ -42,7 +42,7 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineKind:
     """A kind of machine.
 
     Args:
@@ -63,10 +63,10 @@ class Machine:
 
     summary: str
     gpus: int
-    pcie: Wire
-    cpu: Wire
+    pcie: MachineLink
+    cpu: MachineLink
     cpus: int
-    nvlink: Wire | None = None
+    nvlink: MachineLink | None = None
     nvlinks: int = 0
     nvlinks_source: str = ""
     mesh: tuple[tuple[int, int, int], ...] = ()
@@ -75,8 +75,8 @@ class Machine:
     nics: int | None = None
 
 
-MACHINES: Registry[Machine] = Registry(
-    "machines", "machine", "topologies/machines", "MACHINE", kind=Machine
+MACHINES: Registry[MachineKind] = Registry(
+    "machines", "machine", "topologies/machines", "MACHINE", kind=MachineKind
 )
 
 
@@ -99,7 +99,7 @@ class Inside:
     given: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def machine(self) -> Machine:
+    def machine(self) -> MachineKind:
         return MACHINES[self.name]
 
     @property
@@ -124,7 +124,7 @@ class Inside:
         """Return so many NVLinks as one link; None: all of a GPU together."""
         wire, nvlinks = self.machine.nvlink, self.machine.nvlinks
         assert wire is not None
-        whole = self._link("nvlink", Wire(wire.rate_bps * nvlinks, wire.delay_ps, "", ""))
+        whole = self._link("nvlink", MachineLink(wire.rate_bps * nvlinks, wire.delay_ps, "", ""))
         if count is None:
             return whole
         return Link(max(whole.rate_bps * count // nvlinks, 1), whole.delay_ps)
@@ -137,7 +137,7 @@ class Inside:
         """Return the link between two CPUs."""
         return self._link("cpu", self.machine.cpu)
 
-    def _link(self, name: str, wire: Wire) -> Link:
+    def _link(self, name: str, wire: MachineLink) -> Link:
         rate_bps = self.given.get(f"{name}_rate", wire.rate_bps)
         return Link(rate_bps, self.given.get(f"{name}_delay", wire.delay_ps))
 
@@ -205,11 +205,11 @@ def _read_name(text: str, where: str) -> tuple[str, int | None]:
     return name, None if match[1] is None else int(match[1])
 
 
-def _usual_nics(machine: Machine, gpus: int) -> int:
+def _usual_nics(machine: MachineKind, gpus: int) -> int:
     return min(machine.nics or gpus, gpus)
 
 
-def _read_nics(options: Mapping[str, str], machine: Machine, gpus: int, where: str) -> int:
+def _read_nics(options: Mapping[str, str], machine: MachineKind, gpus: int, where: str) -> int:
     if "nics" not in options:
         return _usual_nics(machine, gpus)
     text = options["nics"]

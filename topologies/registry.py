@@ -163,7 +163,7 @@ def build(
     if hosts is not None and found < hosts:
         raise _too_small(spec, sizes, found, hosts)
     if spec.inside is not None:
-        from ringleaf.topologies.inside import with_machines
+        from ringleaf.topologies.machine_network import with_machines
 
         graph = with_machines(graph, spec.inside)
     graph.graph["name"] += "".join(

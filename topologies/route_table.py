@@ -27,7 +27,7 @@ class PortSets:
     of_host: npt.NDArray[np.int32]
 
 
-class Row(Mapping[str, Ports]):
+class SwitchRoutes(Mapping[str, Ports]):
     """One switch's ports by destination host."""
 
     def __init__(self, found: PortSets, rank: Mapping[str, int]) -> None:
@@ -44,7 +44,7 @@ class Row(Mapping[str, Ports]):
         return len(self._rank)
 
 
-class RouteTable(Mapping[str, Row]):
+class RouteTable(Mapping[str, SwitchRoutes]):
     """Switch -> host -> ports.
 
     Args:
@@ -56,7 +56,7 @@ class RouteTable(Mapping[str, Row]):
         self.arrays = arrays
         self._find = find
         self._found: dict[str, PortSets] = {}
-        self._rows: dict[str, Row] = {}
+        self._rows: dict[str, SwitchRoutes] = {}
         self._rank = {host: rank for rank, host in enumerate(arrays.hosts)}
 
     def find(self, number: int) -> PortSets:
@@ -69,9 +69,9 @@ class RouteTable(Mapping[str, Row]):
             self._found[switch] = self._find(self.arrays.number[switch])
         return self._found[switch]
 
-    def __getitem__(self, switch: str) -> Row:
+    def __getitem__(self, switch: str) -> SwitchRoutes:
         if switch not in self._rows:
-            self._rows[switch] = Row(self.port_sets(switch), self._rank)
+            self._rows[switch] = SwitchRoutes(self.port_sets(switch), self._rank)
         return self._rows[switch]
 
     def __iter__(self) -> Iterator[str]:

@@ -41,7 +41,7 @@ def least_ps(size_bytes: int, rate_bps: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class RouteLinks:
     """The links that a flow passes, as far as they are certain, by delay and rates."""
 
     delay_ps: int
@@ -62,7 +62,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class PlannedFlow:
     """Bytes from one host to another, their earliest begin, and the time after their arrival."""
 
     size_bytes: int
@@ -88,7 +88,7 @@ class Loads:
 
     def __init__(self, links: Mapping[tuple[str, str], Link]) -> None:
         self._links = links
-        self._loads: dict[Outlet, Flow] = {}
+        self._loads: dict[Outlet, PlannedFlow] = {}
 
     def add(self, outlet: Outlet, size_bytes: int, begin_ps: int, after_ps: int) -> None:
         """Add bytes to an outlet, sent from `begin_ps` on, with `after_ps` to follow the last."""
@@ -97,14 +97,14 @@ class Loads:
             size_bytes += there.size_bytes
             begin_ps = min(begin_ps, there.begin_ps)
             after_ps = min(after_ps, there.after_ps)
-        self._loads[outlet] = Flow(size_bytes, begin_ps, after_ps)
+        self._loads[outlet] = PlannedFlow(size_bytes, begin_ps, after_ps)
 
     def merge(self, others: Loads, begin_ps: int = 0, after_ps: int = 0) -> None:
         """Add other loads, whose times count from `begin_ps`, with `after_ps` to follow them."""
         for outlet, load in others.items():
             self.add(outlet, load.size_bytes, begin_ps + load.begin_ps, load.after_ps + after_ps)
 
-    def items(self) -> Iterable[tuple[Outlet, Flow]]:
+    def items(self) -> Iterable[tuple[Outlet, PlannedFlow]]:
         """Return each outlet with its load."""
         return self._loads.items()
 
@@ -123,7 +123,7 @@ class Loads:
         return sum(self._links[node, peer].rate_bps for peer in peers)
 
 
-class Ways:
+class TopologyRoutes:
     """All routes of a topology; ranks, and servers behind them, are numbers of hosts."""
 
     def __init__(self, graph: nx.Graph[str], *, ecmp: bool = False) -> None:
@@ -139,7 +139,7 @@ class Ways:
         self._at: list[int] = table.arrays.at.tolist()
         self._left_ps: dict[int, Numbers] = {}  # by size of packet
         self._peers = {switch: neighbors(graph, switch) for switch in self._table}
-        self._ways: dict[tuple[int, int], Way] = {}
+        self._ways: dict[tuple[int, int], RouteLinks] = {}
 
     def hop_ps(self, node: str, peer: str, packet_bytes: int = 0) -> int:
         """Return the time from a node's sending until its neighbour can send the packet, or has it.
@@ -183,19 +183,19 @@ class Ways:
         """The delay of each host's own link."""
         return [self.hop_ps(*ends) for ends in zip(self.hosts, self.access, strict=True)]
 
-    def way(self, src: int, dst: int) -> Way:
+    def way(self, src: int, dst: int) -> RouteLinks:
         """Return the way of a message between two hosts."""
         if (src, dst) not in self._ways:
             self._ways[src, dst] = self._find_way(src, dst)
         return self._ways[src, dst]
 
-    def _find_way(self, src: int, dst: int) -> Way:
+    def _find_way(self, src: int, dst: int) -> RouteLinks:
         outlets = list(self.outlets(src, dst))
         rates = [max(self.links[node, peer].rate_bps for peer in peers) for node, peers in outlets]
         if all(len(peers) == 1 for _, peers in outlets):
             delay_ps = sum(self.hop_ps(node, peers[0]) for node, peers in outlets)
-            return Way(delay_ps, tuple(rates))
-        return Way(self.delay_ps(src, dst), (min(rates),))  # the links between are unknown
+            return RouteLinks(delay_ps, tuple(rates))
+        return RouteLinks(self.delay_ps(src, dst), (min(rates),))  # the links between are unknown
 
     def rate_bps(self, outlet: Outlet) -> int:
         """Return the rate of an outlet's links together."""
@@ -235,7 +235,7 @@ class Ways:
             node = peers[0] if len(peers) == 1 else last
         yield last, (self.hosts[dst],)
 
-    def add_flows(self, loads: Loads, dst: int, flows: Mapping[int, Flow]) -> None:
+    def add_flows(self, loads: Loads, dst: int, flows: Mapping[int, PlannedFlow]) -> None:
         """Add the flows to one host, by source, to the loads of all outlets that they must pass.
 
         Flows are followed until they meet a choice; at the last switch all are together.
@@ -261,13 +261,15 @@ class Ways:
                 after_ps = flow.after_ps + to_dst[switch]
                 loads.add((switch, peers), flow.size_bytes, flow.begin_ps, after_ps)
                 begin_ps = flow.begin_ps + to_dst[switch] - last_ps
-                at.add(last, Flow(flow.size_bytes, begin_ps, flow.after_ps))
+                at.add(last, PlannedFlow(flow.size_bytes, begin_ps, flow.after_ps))
 
-    def _cross(self, loads: Loads, node: str, peer: str, flow: Flow, left_ps: int) -> Flow:
+    def _cross(
+        self, loads: Loads, node: str, peer: str, flow: PlannedFlow, left_ps: int
+    ) -> PlannedFlow:
         """Move a flow to a neighbour, which is `left_ps` away from the flow's destination."""
         hop_ps = self.hop_ps(node, peer)
         loads.add((node, (peer,)), flow.size_bytes, flow.begin_ps, hop_ps + left_ps + flow.after_ps)
-        return Flow(flow.size_bytes, flow.begin_ps + hop_ps, flow.after_ps)
+        return PlannedFlow(flow.size_bytes, flow.begin_ps + hop_ps, flow.after_ps)
 
     @cached_property
     def _detours(self) -> dict[tuple[int, int], tuple[str, ...]]:
@@ -305,24 +307,24 @@ class _Meeting:
     def __init__(self, arrays: SwitchArrays, dst: int) -> None:
         self._number = arrays.number
         self._distance = arrays.distances[:, arrays.leaf[dst]]
-        self._at: dict[int, dict[str, list[Flow]]] = {}  # by distance, then by switch
+        self._at: dict[int, dict[str, list[PlannedFlow]]] = {}  # by distance, then by switch
 
-    def add(self, node: str, flow: Flow) -> None:
+    def add(self, node: str, flow: PlannedFlow) -> None:
         """Add a flow at a switch; flows that have come to the host are forgotten."""
         if node in self._number:
             distance = int(self._distance[self._number[node]])
             self._at.setdefault(distance, {}).setdefault(node, []).append(flow)
 
-    def farthest_first(self) -> Iterator[tuple[str, Flow]]:
+    def farthest_first(self) -> Iterator[tuple[str, PlannedFlow]]:
         """Yield switches with all that meets there; meanwhile flows are added at nearer ones."""
         while self._at:
             for switch, flows in self._at.pop(max(self._at)).items():
                 yield switch, together(flows)
 
 
-def together(flows: list[Flow]) -> Flow:
+def together(flows: list[PlannedFlow]) -> PlannedFlow:
     """Join flows that go the same way from here on into one."""
-    return Flow(
+    return PlannedFlow(
         sum(flow.size_bytes for flow in flows),
         min(flow.begin_ps for flow in flows),
         min(flow.after_ps for flow in flows),

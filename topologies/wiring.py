@@ -17,7 +17,7 @@ GPU = "gpu"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InnerSwitch:
     """A switch of a machine, besides those of its GPUs.
 
     Attributes:
@@ -31,16 +31,16 @@ class Part:
     gpus: tuple[int, ...]
 
 
-def parts(inside: Inside) -> Iterator[Part]:
+def parts(inside: Inside) -> Iterator[InnerSwitch]:
     """Yield the parts besides GPUs, kind by kind."""
     gpus = range(inside.gpus)
     if inside.has_nvswitch:
-        yield Part("nvswitch", 0, tuple(gpus))
+        yield InnerSwitch("nvswitch", 0, tuple(gpus))
     counts = {"pcie": inside.pcie_switches, "cpu": inside.cpus, "nic": inside.nics}
     for kind, count in counts.items():
         for number in range(count):
             near = tuple(gpu for gpu in gpus if gpu * count // len(gpus) == number)
-            yield Part(kind, number, near)
+            yield InnerSwitch(kind, number, near)
 
 
 def rows(inside: Inside) -> list[str]:

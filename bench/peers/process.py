@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.peers import whole
+from bench.peers import whole_command
 from bench.peers.peer import STDERR, read_end
 from ringleaf.errors import BackendError
 
@@ -37,7 +37,7 @@ def run_command(name: str, command: Sequence[str], at: Path) -> Used:
         BackendError: If it fails, with the last line of its stderr, or takes too long; the message
             begins with `name`.
     """
-    with _session([sys.executable, "-I", "-S", whole.__file__, *command], at) as timer:
+    with _session([sys.executable, "-I", "-S", whole_command.__file__, *command], at) as timer:
         try:
             printed, said = timer.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired as error:

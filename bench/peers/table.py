@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.peers.htsim import Htsim
 from bench.peers.ns3_star import Ns3
-from bench.peers.ours import WITH_DATA, WITHOUT_DATA
+from bench.peers.own_command import WITH_DATA, WITHOUT_DATA
 from bench.peers.peer import Peer, RingCase
 from bench.peers.process import run_command
 from bench.peers.simgrid_star import SimGrid

@@ -40,7 +40,7 @@ Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Number of processes.")]
 
 
 @dataclass(slots=True)
-class Tally:
+class SoakTally:
     """The counts of a soak so far."""
 
     seed: int
@@ -79,7 +79,7 @@ def soak_command(
         if _show_case(follow(draw_any(seed, case), read_way(smaller))):
             raise typer.Exit(FAILURE)
         return
-    tally = Tally(seed)
+    tally = SoakTally(seed)
     limit_s = parse_time(seconds, "time") / PS_PER_S
 
     def is_over() -> bool:
@@ -107,7 +107,7 @@ def read_way(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def _soak(tally: Tally, is_over: Callable[[], bool], jobs: int) -> None:
+def _soak(tally: SoakTally, is_over: Callable[[], bool], jobs: int) -> None:
     from bench.soak.any_case import draw_any
 
     said_s = tally.began_s
@@ -164,7 +164,7 @@ def try_number(seed: int, number: int) -> Found:
 
 def try_plain(case: AnyCase) -> Found:
     """Run a case; return its findings as plain tuples."""
-    from bench.soak.job_cases import JobsCase
+    from bench.soak.job_cases import SoakJobs
     from bench.soak.job_trial import try_jobs  # compiles, or loads compiled code
     from bench.soak.nic_cases import NicCase
     from bench.soak.nic_trial import try_nics
@@ -173,7 +173,7 @@ def try_plain(case: AnyCase) -> Found:
     if isinstance(case, NicCase):
         found = try_nics(case)
     else:
-        found = try_jobs(case) if isinstance(case, JobsCase) else try_case(case)
+        found = try_jobs(case) if isinstance(case, SoakJobs) else try_case(case)
     return [(each.what, each.where, each.why) for each in found]
 
 

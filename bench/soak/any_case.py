@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from random import Random
 
 from bench.soak.cases import SoakCase, draw, simpler
-from bench.soak.job_cases import JOBS_SHARE, JobsCase, draw_jobs, simpler_jobs
+from bench.soak.job_cases import JOBS_SHARE, SoakJobs, draw_jobs, simpler_jobs
 from bench.soak.nic_cases import NICS_SHARE, NicCase, draw_nics, simpler_nics
 
-AnyCase = SoakCase | JobsCase | NicCase
+AnyCase = SoakCase | SoakJobs | NicCase
 
 
 def draw_any(seed: int, number: int) -> AnyCase:
@@ -22,6 +22,6 @@ def draw_any(seed: int, number: int) -> AnyCase:
 
 def simpler_any(case: AnyCase) -> Sequence[AnyCase]:
     """Return cases of the same kind that are a little smaller."""
-    if isinstance(case, JobsCase):
+    if isinstance(case, SoakJobs):
         return simpler_jobs(case)
     return simpler_nics(case) if isinstance(case, NicCase) else simpler(case)

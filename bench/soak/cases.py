@@ -72,7 +72,7 @@ class SoakCase:
 
     number: int
     given: dict[str, str]
-    trouble: Trouble
+    trouble: Disturbances
 
     @property
     def command(self) -> str:
@@ -84,7 +84,7 @@ class SoakCase:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class Disturbances:
     """The number of disturbances of each kind that a run gets.
 
     Attributes:
@@ -183,12 +183,12 @@ def draw_options(random: Random) -> dict[str, str]:
     return given | _some(_LOSSES, random, share=0.6) if random.random() < 0.5 else given
 
 
-def draw_trouble(given: Mapping[str, str], random: Random) -> Trouble:
+def draw_trouble(given: Mapping[str, str], random: Random) -> Disturbances:
     """Return the disturbances of each run with these options: mostly none."""
     if random.random() < 0.7:
-        return Trouble()
+        return Disturbances()
     outages, bursts, restarts = (random.choice((0, 0, 1, 2)) for _ in range(3))
-    return Trouble(outages, bursts, 0 if "pfc" in given else restarts)
+    return Disturbances(outages, bursts, 0 if "pfc" in given else restarts)
 
 
 INTEGERS_TOO = "topk:5%"
@@ -267,9 +267,9 @@ def simpler(case: SoakCase) -> list[SoakCase]:
     return found
 
 
-def simpler_trouble(trouble: Trouble) -> list[Trouble]:
+def simpler_trouble(trouble: Disturbances) -> list[Disturbances]:
     """Return fewer disturbances, the fewest first."""
-    fewer = (Trouble(), *(replace(trouble, **{name: 0}) for name in Trouble.__slots__))
+    fewer = (Disturbances(), *(replace(trouble, **{name: 0}) for name in Disturbances.__slots__))
     return [each for each in dict.fromkeys(fewer) if each != trouble]
 
 

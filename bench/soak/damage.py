@@ -36,7 +36,7 @@ RESULTS = "results.csv"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Remains:
     """The remains of a run: its exit status, the table of results, and stderr."""
 
     status: int
@@ -142,7 +142,7 @@ def _top(path: Path) -> Path:
     return next(each for each in path.parents if each.name == "ringleaf")
 
 
-def run(words: Sequence[str], home: Path) -> Outcome:
+def run(words: Sequence[str], home: Path) -> Remains:
     """Run a command with the cache in a folder, where it also writes its results."""
     out = home / "out"
     shutil.rmtree(out, ignore_errors=True)
@@ -154,12 +154,12 @@ def run(words: Sequence[str], home: Path) -> Outcome:
             command, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_S
         )
     except subprocess.TimeoutExpired:
-        return Outcome(-1, "", f"no end after {LIMIT_S:g} s")
+        return Remains(-1, "", f"no end after {LIMIT_S:g} s")
     path = out / RESULTS
-    return Outcome(done.returncode, path.read_text() if path.exists() else "", done.stderr)
+    return Remains(done.returncode, path.read_text() if path.exists() else "", done.stderr)
 
 
-def try_case(rng: random.Random, words: Sequence[str], warm: Path, wanted: Outcome) -> list[str]:
+def try_case(rng: random.Random, words: Sequence[str], warm: Path, wanted: Remains) -> list[str]:
     """Damage a copy of a warm cache and run with it twice; return what was wrong, if anything."""
     with tempfile.TemporaryDirectory(prefix="ringleaf-damage-") as name:
         home = Path(name)

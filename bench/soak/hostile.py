@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.soak.inputs.guards import (
+    AuditWatch,
     BreachError,
     SlowError,
-    Watch,
     limit_memory,
     time_limit,
 )
@@ -60,7 +60,7 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Tally:
+class InputTally:
     fed: Counter[str] = field(default_factory=Counter)
     worked: Counter[str] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
@@ -79,7 +79,7 @@ class Feeder:
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
-        self._watch = Watch([scratch, cache_folder()])
+        self._watch = AuditWatch([scratch, cache_folder()])
         os.chdir(scratch)
 
     def feed(self, kind: str, data: bytes) -> tuple[bool, str, str]:
@@ -160,7 +160,7 @@ class Soak:
         self._keep = keep
         self._only = only
         self._signs: Counter[str] = Counter()
-        self.tally = Tally()
+        self.tally = InputTally()
 
     def run(self, numbers: range, until: float) -> None:
         while numbers and time.monotonic() < until:

@@ -9,7 +9,7 @@ from random import Random
 from bench.soak.cases import (
     OWN_PROGRAM,
     TOPOLOGIES,
-    Trouble,
+    Disturbances,
     draw_options,
     draw_trouble,
     simpler_options,
@@ -41,7 +41,7 @@ MOST_SYSTEMS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Team:
+class TrainingTeam:
     """The hosts that train together in every round of a case.
 
     Attributes:
@@ -62,7 +62,7 @@ class Team:
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class TeamTraining:
     """A team's job in one round.
 
     Attributes:
@@ -87,15 +87,15 @@ class Training:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class TeamRound:
     """A round in which all teams train once, their gradients in the order of a scheduler."""
 
     order: str
-    trainings: tuple[Training, ...]
+    trainings: tuple[TeamTraining, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class JobsCase:
+class SoakJobs:
     """A case of jobs beside each other, several times on one network.
 
     Attributes:
@@ -110,11 +110,11 @@ class JobsCase:
 
     number: int
     given: dict[str, str]
-    trouble: Trouble
+    trouble: Disturbances
     entries: int | None
     memory: str
-    teams: tuple[Team, ...]
-    rounds: tuple[Round, ...]
+    teams: tuple[TrainingTeam, ...]
+    rounds: tuple[TeamRound, ...]
 
     @property
     def command(self) -> str:
@@ -128,7 +128,7 @@ class JobsCase:
         return "\n".join(lines)
 
 
-def draw_jobs(seed: int, number: int) -> JobsCase:
+def draw_jobs(seed: int, number: int) -> SoakJobs:
     """Return case `number` of a soak, which must be one of jobs."""
     random = Random(f"{seed} {number} jobs")
     topo = random.choice(TOPOLOGIES)
@@ -147,10 +147,10 @@ def draw_jobs(seed: int, number: int) -> JobsCase:
     if entries == 16:
         given.pop("slots", None)  # jobs would have fewer
     memory = random.choice((OWN, OWN, *ALLOCATORS))
-    return JobsCase(number, given, draw_trouble(given, random), entries, memory, teams, rounds)
+    return SoakJobs(number, given, draw_trouble(given, random), entries, memory, teams, rounds)
 
 
-def _draw_teams(random: Random, hosts: int, systems: tuple[str, ...]) -> Iterator[Team]:
+def _draw_teams(random: Random, hosts: int, systems: tuple[str, ...]) -> Iterator[TrainingTeam]:
     most = min(4, hosts // 2)
     left, teams = hosts, random.randint(min(max(2, len(systems)), most), most)
     for place in range(teams):
@@ -160,19 +160,21 @@ def _draw_teams(random: Random, hosts: int, systems: tuple[str, ...]) -> Iterato
         system = systems[place] if place < len(systems) else random.choice(("", *systems))
         left -= ranks + servers
         signs = system and SYSTEMS[system].compress
-        yield Team(ranks, servers, system, "float32" if signs else random.choice(list(DTYPES)))
+        yield TrainingTeam(
+            ranks, servers, system, "float32" if signs else random.choice(list(DTYPES))
+        )
 
 
-def _draw_round(random: Random, teams: tuple[Team, ...], background_ps: int) -> Round:
+def _draw_round(random: Random, teams: tuple[TrainingTeam, ...], background_ps: int) -> TeamRound:
     trainings = [_draw_training(random, team) for team in teams]
     if random.random() < 0.2:
         trainings[-1] = replace(trainings[-1], iterations=None, layer_ps=background_ps)
-    return Round(random.choice(list(SCHEDULERS)), tuple(trainings))
+    return TeamRound(random.choice(list(SCHEDULERS)), tuple(trainings))
 
 
-def _draw_training(random: Random, team: Team) -> Training:
+def _draw_training(random: Random, team: TrainingTeam) -> TeamTraining:
     elements = tuple(random.choice(ELEMENTS) for _ in range(random.randint(1, 4)))
-    return Training(
+    return TeamTraining(
         team.system or random.choice(by_hosts()),
         elements if any(elements) else (1000,),
         random.randrange(10 * PS_PER_NS, LONGEST_LAYER_PS),
@@ -184,7 +186,7 @@ def _draw_training(random: Random, team: Team) -> Training:
     )
 
 
-def simpler_jobs(case: JobsCase) -> list[JobsCase]:
+def simpler_jobs(case: SoakJobs) -> list[SoakJobs]:
     """Return cases that are a little smaller, the most promising first."""
     found = []
     if len(case.rounds) > 1:
@@ -204,12 +206,12 @@ def simpler_jobs(case: JobsCase) -> list[JobsCase]:
     return [each for each in found if _ends(each)]
 
 
-def _ends(case: JobsCase) -> bool:
+def _ends(case: SoakJobs) -> bool:
     """Return whether each round has a job of limited length, and so an end."""
     return all(any(job.iterations for job in each.trainings) for each in case.rounds)
 
 
-def _without_team(case: JobsCase, place: int) -> JobsCase:
+def _without_team(case: SoakJobs, place: int) -> SoakJobs:
     rounds = tuple(
         replace(each, trainings=each.trainings[:place] + each.trainings[place + 1 :])
         for each in case.rounds
@@ -217,7 +219,7 @@ def _without_team(case: JobsCase, place: int) -> JobsCase:
     return replace(case, teams=case.teams[:place] + case.teams[place + 1 :], rounds=rounds)
 
 
-def _simpler_trainings(case: JobsCase, place: int) -> Iterator[JobsCase]:
+def _simpler_trainings(case: SoakJobs, place: int) -> Iterator[SoakJobs]:
     """Yield cases in which one team's job is simpler in a round."""
     for number, each in enumerate(case.rounds):
         job = each.trainings[place]

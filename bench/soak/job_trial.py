@@ -8,7 +8,7 @@ from functools import partial
 from random import Random
 
 from bench.soak.gradients import MixedLedger
-from bench.soak.job_cases import JobsCase, Round, Team, Training
+from bench.soak.job_cases import SoakJobs, TeamRound, TeamTraining, TrainingTeam
 from bench.soak.trial import Finding, is_forgetful, may_deadlock, try_run
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
@@ -17,7 +17,7 @@ from ringleaf.experiments.checking.data import TYPES
 from ringleaf.experiments.runs.checks import check_fits
 from ringleaf.experiments.setup.network import fold_hierarchy, network_options
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import KIND, resolve
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
 from ringleaf.hosts.scheduling.interface import Scheduler
@@ -26,7 +26,7 @@ from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import DTYPE_BYTES, Layer, Model
 from ringleaf.hosts.training.pieces import cut
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.networks.endpoints.assignment import Assignment
+from ringleaf.networks.endpoints.assignment import JobAssignment
 from ringleaf.networks.endpoints.credit import partition_bytes
 from ringleaf.networks.endpoints.training import TrainingDirector
 from ringleaf.networks.groups import Group
@@ -39,7 +39,7 @@ Complaint = tuple[str, str] | None
 """The kind of an error, and its reason in words; None if all is well."""
 
 
-def try_jobs(case: JobsCase) -> list[Finding]:
+def try_jobs(case: SoakJobs) -> list[Finding]:
     """Run a case; return how each of its rounds ended."""
     try:
         fabric = _Fabric(case)
@@ -65,11 +65,11 @@ class _Fabric:
         RingleafError: If options, teams and topology don't fit one another.
     """
 
-    def __init__(self, case: JobsCase) -> None:
+    def __init__(self, case: SoakJobs) -> None:
         self._case = case
         spec = resolve(case.given)
         check_fits(KIND, spec, count_nodes(spec))
-        self._experiment = Experiment(spec)
+        self._experiment = CollectiveExperiment(spec)
         self._graph = self._experiment.graph
         adds = any(team.system for team in case.teams)
         self.may_block = may_deadlock(spec, self._graph, switches_add=adds)
@@ -93,7 +93,7 @@ class _Fabric:
         seed = self._experiment.spec.seed
         self._network = VirtualNetwork(self._graph, options, groups=self._groups, seed=seed)
 
-    def play(self, each: Round, where: str) -> Finding:
+    def play(self, each: TeamRound, where: str) -> Finding:
         """Let all teams train; return how the round ended."""
         network, spec = self._network, self._experiment.spec
         scheduler = find_scheduler(each.order)
@@ -129,7 +129,7 @@ class _Fabric:
             return None
         return "resent", f"{outcome.retransmissions} packets were sent again, and none was lost"
 
-    def _assignment(self, number: int, job: Training, scheduler: Scheduler) -> Assignment:
+    def _assignment(self, number: int, job: TeamTraining, scheduler: Scheduler) -> JobAssignment:
         layers = tuple(
             Layer(f"layer{place}", elements, job.layer_ps, job.layer_ps)
             for place, elements in enumerate(job.elements)
@@ -139,7 +139,7 @@ class _Fabric:
         limits = [each for each in (wanted, job.partition_bytes) if each is not None]
         pieces = cut(model, fuse_bytes=job.fuse_bytes, partition_bytes=min(limits, default=None))
         start_ps = self._network.now_ps + job.start_ps
-        return Assignment(
+        return JobAssignment(
             TrainingJob(model, pieces, iterations=job.iterations, start_ps=start_ps),
             partial(self._schedule, job.algo, self._case.teams[number]),
             TYPES[self._case.teams[number].dtype],
@@ -147,7 +147,7 @@ class _Fabric:
             endless=job.iterations is None,
         )
 
-    def _schedule(self, algo: str, team: Team, elements: int) -> Schedule:
+    def _schedule(self, algo: str, team: TrainingTeam, elements: int) -> Schedule:
         schedule = ALGORITHMS[algo].build(
             team.ranks,
             size_bytes=elements * DTYPE_BYTES["float32"],
@@ -166,7 +166,7 @@ class _Fabric:
         return bits * PS_PER_S / min(line.rate_bps for line in lines)
 
 
-def _group(number: int, team: Team, taken: list[str]) -> Group:
+def _group(number: int, team: TrainingTeam, taken: list[str]) -> Group:
     system = SYSTEMS[team.system] if team.system else None
     return Group(number, tuple(taken[: team.ranks]), tuple(taken[team.ranks :]), system)
 

@@ -22,9 +22,9 @@ from bench.soak.inputs import (
     words,
 )
 from bench.soak.inputs.device import device_program
-from bench.soak.inputs.kind import REFUSALS, Kind
+from bench.soak.inputs.kind import REFUSALS, InputKind
 
-__all__ = ["KINDS", "REFUSALS", "Kind", "prepare"]
+__all__ = ["KINDS", "REFUSALS", "InputKind", "prepare"]
 
 _NEEDED = (
     *("experiments.workloads.jobs.experiment", "experiments.runs.spec_file"),
@@ -42,7 +42,7 @@ def prepare() -> None:
     device_program()
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, InputKind] = {
     "program": program.KIND,
     "capture": capture.KIND,
     "request": request.KIND,

@@ -8,7 +8,7 @@ from random import Random
 
 from bench.soak.cases import (
     TOPOLOGIES,
-    Trouble,
+    Disturbances,
     draw_options,
     draw_trouble,
     simpler_options,
@@ -36,7 +36,7 @@ class NicCase:
     number: int
     offload: str
     given: dict[str, str]
-    trouble: Trouble
+    trouble: Disturbances
 
     @property
     def command(self) -> str:

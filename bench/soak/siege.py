@@ -41,7 +41,7 @@ PAUSE_S = 0.05  # between two calls of the others
 
 
 @dataclass(slots=True)
-class Outcome:
+class AttackOutcome:
     """The outcome of one attack."""
 
     name: str
@@ -142,7 +142,7 @@ def _and_stay(request: Any) -> Iterator[Any]:
     threading.Event().wait()
 
 
-class Target:
+class BesiegedServer:
     """A `ringleaf switch` that is attacked; use it as a context manager."""
 
     def __init__(self, folder: Path, token: bool) -> None:
@@ -158,7 +158,7 @@ class Target:
         if not self.address:
             raise SystemExit(f"siege: the server did not start, got {line!r}")
 
-    def __enter__(self) -> Target:
+    def __enter__(self) -> BesiegedServer:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -199,10 +199,12 @@ def _attack(name: str, address: str, user: int | None) -> Iterator[None]:
         process.wait()
 
 
-def besiege(name: str, seconds: float, *, token: bool = False, user: int | None = None) -> Outcome:
+def besiege(
+    name: str, seconds: float, *, token: bool = False, user: int | None = None
+) -> AttackOutcome:
     """Attack a server of its own for some seconds."""
-    outcome = Outcome(name)
-    with tempfile.TemporaryDirectory() as folder, Target(Path(folder), token) as target:
+    outcome = AttackOutcome(name)
+    with tempfile.TemporaryDirectory() as folder, BesiegedServer(Path(folder), token) as target:
         others = Others(target.address, target.metadata)
         with _attack(name, target.address, user):
             end_s = time.monotonic() + seconds
@@ -217,7 +219,7 @@ def besiege(name: str, seconds: float, *, token: bool = False, user: int | None 
     return outcome
 
 
-def _measure(kind: str, others: Others, outcome: Outcome) -> None:
+def _measure(kind: str, others: Others, outcome: AttackOutcome) -> None:
     began_s = time.monotonic()
     try:
         KINDS[kind](others)

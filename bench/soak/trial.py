@@ -16,12 +16,12 @@ from bench.soak.nic_cases import NicCase
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import BackendError, DeadlockError, RingleafError
-from ringleaf.experiments.checking.data import Inputs
+from ringleaf.experiments.checking.data import RankInputs
 from ringleaf.experiments.runs.checks import check_fits
 from ringleaf.experiments.setup.network import connect
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.network import NetworkSpec
-from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import KIND, resolve
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.ina.registry import SYSTEMS
@@ -144,7 +144,7 @@ def try_case(case: SoakCase) -> list[Finding]:
     try:
         spec = resolve(case.given)
         check_fits(KIND, spec, count_nodes(spec))
-        experiment = Experiment(spec)
+        experiment = CollectiveExperiment(spec)
     except RingleafError as error:
         return [Finding("refused", "", str(error))]
     networks = Networks(case)
@@ -211,11 +211,11 @@ def try_run(
 
 
 def _measure(
-    experiment: Experiment,
+    experiment: CollectiveExperiment,
     networks: Networks,
     algorithm: Algorithm,
     size_bytes: int,
-    inputs: Inputs,
+    inputs: RankInputs,
     where: str,
 ) -> Finding:
     measurement = experiment.measure(networks, algorithm, size_bytes, inputs)

@@ -18,7 +18,7 @@ from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compress.compressor import Compressor, Feedback, codec_of
 from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.scaled import Scaled
+from ringleaf.collectives.compress.scaled import ScaledCompressor
 from ringleaf.errors import ConfigError
 from ringleaf.tensors import Array
 
@@ -54,7 +54,7 @@ class Post:
 Step: TypeAlias = Generator[Ask | Post, "Array | dict[int, Array]", Array]
 
 
-class Program(Protocol):
+class CompressedProgram(Protocol):
     """One rank's side of an allreduce, with what it keeps from step to step."""
 
     def step(self, values: Array, seed: int) -> Step:
@@ -86,7 +86,7 @@ class Compressed:
             assert isinstance(total, np.ndarray)
             return total
         made = self._memory.copy()
-        if isinstance(made, Scaled) and made.shares:
+        if isinstance(made, ScaledCompressor) and made.shares:
             made.prepare(seed)
             scales = np.zeros(self._ranks, np.float32)
             scales[self._rank] = made.scale(values)

@@ -14,7 +14,7 @@ from ringleaf.tensors import Array
 
 
 @dataclass
-class Scaled(Member):
+class ScaledCompressor(Member):
     """A compressor with a scale.
 
     Attributes:

@@ -9,7 +9,7 @@ from ringleaf.errors import ConfigError, choose
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class CompressorSettings:
     """The settings that a text gives.
 
     Attributes:
@@ -56,7 +56,7 @@ class Settings:
         return {name for name, value in self.named.items() if value == "yes"}
 
 
-def parse_settings(text: str, where: str, **defaults: str) -> Settings:
+def parse_settings(text: str, where: str, **defaults: str) -> CompressorSettings:
     """Return what a text says; settings that it leaves out have their default.
 
     A word alone is a setting that is `yes`.
@@ -72,7 +72,7 @@ def parse_settings(text: str, where: str, **defaults: str) -> Settings:
         name, _, value = part.partition("=")
         choose(where, "setting", name.strip(), list(defaults))
         named[name.strip()] = value.strip() or "yes"
-    return Settings(first.strip(), named, where)
+    return CompressorSettings(first.strip(), named, where)
 
 
 def nothing(text: str, where: str) -> None:

@@ -10,7 +10,7 @@ from ringleaf.units import parse_fraction
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Density:
     """A fraction of the elements, or, if `fraction` is 0, a number of them."""
 
     fraction: float
@@ -22,17 +22,17 @@ class Share:
         return min(max(wanted, 1), elements)
 
 
-def parse_share(text: str, where: str) -> Share:
+def parse_share(text: str, where: str) -> Density:
     """Return the share that a text names.
 
     Raises:
         ConfigError: If the text names no share, or a share of nothing.
     """
     if text.isdigit() and int(text) > 0:
-        return Share(0.0, int(text))
+        return Density(0.0, int(text))
     if text.strip() == "100%":
-        return Share(1.0)
-    share = Share(parse_fraction(text, where))
+        return Density(1.0)
+    share = Density(parse_fraction(text, where))
     if not share.fraction:
         raise ConfigError(f"{where}: must be above 0, got {text!r}")
     return share

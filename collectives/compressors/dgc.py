@@ -10,7 +10,7 @@ import numpy as np
 from ringleaf.collectives.compress.choices import above, count_above, largest, only, smallest_kept
 from ringleaf.collectives.compress.member import Member
 from ringleaf.collectives.compress.settings import parse_settings
-from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.compress.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.tensors import Array
 
@@ -36,7 +36,7 @@ class DGC(Member):
     codec = SPARSE_STREAM
     has_memory: ClassVar[bool] = True
     name: ClassVar[str] = "dgc"
-    share: Share
+    share: Density
     momentum: float = 0.9
     warmup: int = 0
     steps: int = 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from ringleaf.collectives.compress.choices import largest, only
 from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.compress.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.tensors import Array
 
@@ -44,7 +44,7 @@ class EGC(Member):
 
     codec = SPARSE_STREAM
     name: ClassVar[str] = "egc"
-    share: Share
+    share: Density
     steps: int = 0
     total: float = 0.0
 

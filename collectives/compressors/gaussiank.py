@@ -10,7 +10,7 @@ import numpy as np
 
 from ringleaf.collectives.compress.choices import above, count_above
 from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.compress.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.tensors import Array
 
@@ -30,7 +30,7 @@ class GaussianK(Member):
 
     codec = SPARSE_STREAM
     name: ClassVar[str] = "gaussiank"
-    share: Share
+    share: Density
 
     def carry(self, values: Array, seed: int) -> Array:
         """Return the elements above the threshold; `seed` does not matter."""

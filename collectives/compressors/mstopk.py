@@ -9,7 +9,7 @@ import numpy as np
 
 from ringleaf.collectives.compress.choices import count_above, only
 from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.compress.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.tensors import Array
 
@@ -60,7 +60,7 @@ class MSTopK(Member):
 
     codec = SPARSE_STREAM
     name: ClassVar[str] = "mstopk"
-    share: Share
+    share: Density
 
     def carry(self, values: Array, seed: int) -> Array:
         """Return k elements; `seed` does not matter."""

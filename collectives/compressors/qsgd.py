@@ -11,13 +11,13 @@ import numpy as np
 from ringleaf.collectives.codecs.levels import LEVELS
 from ringleaf.collectives.compress.member import BLOCK, short
 from ringleaf.collectives.compress.rounding import rounded_at_random
-from ringleaf.collectives.compress.scaled import Scaled
+from ringleaf.collectives.compress.scaled import ScaledCompressor
 from ringleaf.collectives.compress.settings import parse_settings
 from ringleaf.tensors import Array
 
 
 @dataclass
-class QSGD(Scaled):
+class QSGD(ScaledCompressor):
     """A compressor to s levels of the 2-norm; with s below 128 a tensor takes d + 4 bytes or less.
 
     With few levels most are zero, and Elias' codes are shorter. The unit, norm / s, is rounded up

@@ -9,7 +9,7 @@ import numpy as np
 
 from ringleaf.collectives.compress.choices import only
 from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.compress.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.tensors import Array
 
@@ -27,7 +27,7 @@ class RandomK(Member):
     codec = SPARSE_STREAM
     takes_integers: ClassVar[bool] = True
     name: ClassVar[str] = "randomk"
-    share: Share
+    share: Density
 
     def carry(self, values: Array, seed: int) -> Array:
         """Return the elements of `values` that `seed` picks."""

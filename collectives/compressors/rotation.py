@@ -11,7 +11,7 @@ from numba import types
 from ringleaf.collectives.codecs.levels import LEVELS
 from ringleaf.collectives.compress.member import BLOCK, short
 from ringleaf.collectives.compress.rounding import rounded_at_random
-from ringleaf.collectives.compress.scaled import Scaled
+from ringleaf.collectives.compress.scaled import ScaledCompressor
 from ringleaf.collectives.compress.settings import parse_settings
 from ringleaf.compiled import compiled, inline
 from ringleaf.tensors import Array
@@ -53,7 +53,7 @@ def _butterflies(values: Array) -> None:
 
 
 @dataclass
-class Rotation(Scaled):
+class Rotation(ScaledCompressor):
     """A compressor that carries random levels of the rotated tensor, and rotates the sum back.
 
     The rotation is by random signs, the same on all ranks, and a Hadamard transform. Levels are

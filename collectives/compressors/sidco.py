@@ -10,7 +10,7 @@ import numpy as np
 
 from ringleaf.collectives.compress.member import Member
 from ringleaf.collectives.compress.settings import parse_settings
-from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.compress.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.errors import choose
 from ringleaf.tensors import Array
@@ -37,7 +37,7 @@ class SIDCo(Member):
 
     codec = SPARSE_STREAM
     name: ClassVar[str] = "sidco"
-    share: Share
+    share: Density
     fit: str = EXPONENTIAL
     stages: int = 2
     steps: int = 0

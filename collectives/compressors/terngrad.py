@@ -10,7 +10,7 @@ import numpy as np
 from ringleaf.collectives.codecs.levels import LEVELS
 from ringleaf.collectives.compress.member import short
 from ringleaf.collectives.compress.rounding import rounded_at_random
-from ringleaf.collectives.compress.scaled import Scaled
+from ringleaf.collectives.compress.scaled import ScaledCompressor
 from ringleaf.collectives.compress.settings import parse_settings
 from ringleaf.tensors import Array
 
@@ -19,7 +19,7 @@ CLIP = 2.5
 
 
 @dataclass
-class TernGrad(Scaled):
+class TernGrad(ScaledCompressor):
     """A compressor of 2 bits per element and 4 bytes.
 
     The scale is the largest magnitude of all ranks, so sums are whole multiples of it from -n to

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from ringleaf.collectives.compress.choices import largest, only
 from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.compress.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.tensors import Array
 
@@ -23,7 +23,7 @@ class TopK(Member):
     codec = SPARSE_STREAM
     takes_integers: ClassVar[bool] = True
     name: ClassVar[str] = "topk"
-    share: Share
+    share: Density
 
     def carry(self, values: Array, seed: int) -> Array:
         """Return the largest elements of `values`; `seed` does not matter."""

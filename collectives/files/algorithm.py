@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Algorithm, Request
 from ringleaf.collectives.cost import Cost
-from ringleaf.collectives.files.format import MOST_BYTES, Loaded, Source
+from ringleaf.collectives.files.format import MOST_BYTES, Loaded, ScheduleSource
 from ringleaf.collectives.files.registry import find_format
 from ringleaf.errors import ConfigError, ScheduleError
 
@@ -68,7 +68,7 @@ def _text(path: Path) -> str:
         raise ScheduleError(f"{path}: must be text in UTF-8, got {error.reason}") from None
 
 
-def _check_request(request: Request, source: Source, path: Path) -> None:
+def _check_request(request: Request, source: ScheduleSource, path: Path) -> None:
     if request.ranks != source.ranks:
         raise ScheduleError(
             f"{path}: is for {source.ranks} ranks, got {request.ranks}; give as many hosts"

@@ -1,4 +1,4 @@
-"""The contract of a format: text to a `Source` with a collective's facts, and back."""
+"""The contract of a format: text to a `ScheduleSource` with a collective's facts, and back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ScheduleSource:
     """A file that has been parsed; its rows are made when they are asked for.
 
     Attributes:
@@ -50,7 +50,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class ScheduleFormat:
     """One kind of file.
 
     Attributes:
@@ -61,5 +61,5 @@ class Format:
     """
 
     title: str
-    read: Callable[[str, str], Source]
+    read: Callable[[str, str], ScheduleSource]
     write: Callable[[Schedule], str]

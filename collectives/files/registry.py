@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ringleaf.collectives.files.format import Format
+from ringleaf.collectives.files.format import ScheduleFormat
 from ringleaf.errors import ConfigError, choose
 from ringleaf.registry import Registry
 
-FORMATS: Registry[Format] = Registry("formats", "format", "collectives/formats", "FORMAT")
+FORMATS: Registry[ScheduleFormat] = Registry("formats", "format", "collectives/formats", "FORMAT")
 
 FILES = ", ".join(f"*.{suffix}" for suffix in FORMATS)
 """The files that are algorithms, for messages."""
@@ -19,7 +19,7 @@ def names_file(name: str) -> bool:
     return Path(name).suffix[1:] in FORMATS
 
 
-def find_format(path: Path, where: str) -> Format:
+def find_format(path: Path, where: str) -> ScheduleFormat:
     """Return the format of a file, by its suffix; `where` is how a message begins.
 
     Raises:

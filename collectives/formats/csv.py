@@ -20,7 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.files.format import MOST_CELLS, MOST_RANKS, Format, Loaded, Source
+from ringleaf.collectives.files.format import (
+    MOST_CELLS,
+    MOST_RANKS,
+    Loaded,
+    ScheduleFormat,
+    ScheduleSource,
+)
 from ringleaf.collectives.schedule import Aggregate, Op, Schedule, Transfer
 from ringleaf.errors import ScheduleError
 
@@ -43,7 +49,7 @@ class _Facts:
     root: int = 0
 
 
-def read(text: str, where: str) -> Source:
+def read(text: str, where: str) -> ScheduleSource:
     """Return the source of a table.
 
     Raises:
@@ -133,7 +139,7 @@ def _number(text: str, name: str, most: int, at: str) -> int:
     return int(text)
 
 
-def _source(facts: _Facts, rows: list[Transfer], lines: list[int], where: str) -> Source:
+def _source(facts: _Facts, rows: list[Transfer], lines: list[int], where: str) -> ScheduleSource:
     ranks = _size(where, "ranks", facts.ranks, [max(row.src, row.dst) for row in rows], lines)
     chunks = _size(where, "chunks", facts.chunks, [row.chunk for row in rows], lines)
     if ranks * chunks > MOST_CELLS:
@@ -144,7 +150,9 @@ def _source(facts: _Facts, rows: list[Transfer], lines: list[int], where: str) -
         raise ScheduleError(f"{where}: root must be one of {ranks} ranks, got {facts.root}")
     made = Schedule(facts.collective, where, ranks, chunks, rows, facts.root)
     loaded = Loaded(made, lambda row: f"line {lines[row]}")
-    return Source(facts.collective, ranks, Path(where).stem, lambda size_bytes, segments: loaded)
+    return ScheduleSource(
+        facts.collective, ranks, Path(where).stem, lambda size_bytes, segments: loaded
+    )
 
 
 def _size(where: str, name: str, told: int | None, numbers: list[int], lines: list[int]) -> int:
@@ -191,4 +199,4 @@ def write(schedule: Schedule) -> str:
     return "\n".join(lines) + "\n"
 
 
-FORMAT = Format("table (CSV)", read, write)
+FORMAT = ScheduleFormat("table (CSV)", read, write)

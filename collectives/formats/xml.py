@@ -12,9 +12,9 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ringleaf.collectives.files.format import MOST_CELLS, Format, Loaded, Source
-from ringleaf.collectives.files.msccl.buffers import Buffers
-from ringleaf.collectives.files.msccl.document import Program
+from ringleaf.collectives.files.format import MOST_CELLS, Loaded, ScheduleFormat, ScheduleSource
+from ringleaf.collectives.files.msccl.buffers import RankBuffers
+from ringleaf.collectives.files.msccl.document import MscclProgram
 from ringleaf.collectives.files.msccl.parse import parse
 from ringleaf.errors import ScheduleError
 
@@ -30,15 +30,15 @@ SHOWN = 4
 MOST_ROWS = 4_000_000  # of all loops
 
 
-def read(text: str, where: str) -> Source:
+def read(text: str, where: str) -> ScheduleSource:
     """Return the source of a program.
 
     Raises:
         ScheduleError: If it is none; the message names the line.
     """
     program = parse(text, where)
-    buffers = Buffers.of(program)
-    return Source(
+    buffers = RankBuffers.of(program)
+    return ScheduleSource(
         buffers.collective,
         program.ranks,
         program.name,
@@ -47,7 +47,7 @@ def read(text: str, where: str) -> Source:
     )
 
 
-def _notes(program: Program) -> tuple[str, ...]:
+def _notes(program: MscclProgram) -> tuple[str, ...]:
     if not program.unused:
         return ()
     told = ", ".join(f"{what} (line {line})" for what, line in [*program.unused.items()][:SHOWN])
@@ -55,7 +55,7 @@ def _notes(program: Program) -> tuple[str, ...]:
     return (f"{program.where}: not used: {told}{more}",)
 
 
-def _loader(program: Program, buffers: Buffers) -> Callable[[int, int | None], Loaded]:
+def _loader(program: MscclProgram, buffers: RankBuffers) -> Callable[[int, int | None], Loaded]:
     @cache
     def once() -> Loaded:
         return follow(program, buffers)
@@ -76,18 +76,18 @@ def _loader(program: Program, buffers: Buffers) -> Callable[[int, int | None], L
     return load
 
 
-def follow(program: Program, buffers: Buffers) -> Loaded:
+def follow(program: MscclProgram, buffers: RankBuffers) -> Loaded:
     """Return the rows of a program, for one loop.
 
     Raises:
         ScheduleError: If it does not come to an end, races, or leaves wrong results.
     """
     from ringleaf.collectives.files.msccl.goals import check_goals, find_root
-    from ringleaf.collectives.files.msccl.machine import Machine
+    from ringleaf.collectives.files.msccl.machine import InstructionMachine
     from ringleaf.collectives.files.msccl.rows import make_rows
     from ringleaf.collectives.schedule import Schedule
 
-    machine = Machine(program, buffers)
+    machine = InstructionMachine(program, buffers)
     events = machine.run()
     root = find_root(machine, buffers)
     check_goals(program, machine, buffers, root)
@@ -116,7 +116,7 @@ def follow(program: Program, buffers: Buffers) -> Loaded:
 
 def repeat(loaded: Loaded, loops: int) -> Loaded:
     """Return a schedule that does as much with each of `loops` pieces of every chunk, in turn."""
-    from ringleaf.collectives.rows import Columns, Rows
+    from ringleaf.collectives.rows import ChunkRows, Columns
 
     schedule, rows = loaded.schedule, loaded.schedule.columns.by_chunk()
     parts = []
@@ -124,7 +124,7 @@ def repeat(loaded: Loaded, loops: int) -> Loaded:
         start = rows.start * loops + loop
         step = rows.step + loop * schedule.steps
         parts.append(replace(rows, step=step, start=start, stop=start + 1))
-    made = replace(schedule, chunks=schedule.chunks * loops, rows=Rows(Columns.joined(parts)))
+    made = replace(schedule, chunks=schedule.chunks * loops, rows=ChunkRows(Columns.joined(parts)))
     count = len(rows)
     return Loaded(made, lambda row: f"{loaded.place(row % count)}, loop {row // count}")
 
@@ -141,4 +141,4 @@ def write(schedule: Schedule) -> str:
     return to_xml(schedule)
 
 
-FORMAT = Format("MSCCL XML", read, write)
+FORMAT = ScheduleFormat("MSCCL XML", read, write)

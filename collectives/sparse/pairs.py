@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ringleaf.collectives.compress.choices import largest
-from ringleaf.collectives.compress.share import Share
+from ringleaf.collectives.compress.share import Density
 from ringleaf.tensors import Array
 
 WORDS = 2
@@ -52,7 +52,7 @@ class Residual:
         rank: This rank, of `ranks`.
     """
 
-    def __init__(self, share: Share, rank: int, ranks: int) -> None:
+    def __init__(self, share: Density, rank: int, ranks: int) -> None:
         self.share, self.rank, self.ranks = share, rank, ranks
         self.steps = 0
         self.left = np.zeros(0, np.float32)

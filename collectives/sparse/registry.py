@@ -10,10 +10,10 @@ from ringleaf.collectives.algorithm import Look
 from ringleaf.registry import Registry
 
 if TYPE_CHECKING:
-    from ringleaf.collectives.compress.program import Program
+    from ringleaf.collectives.compress.program import CompressedProgram
     from ringleaf.collectives.sparse.expected import Expect
 
-Maker = Callable[[int, int], "Program"]
+Maker = Callable[[int, int], "CompressedProgram"]
 """A function from a rank, and the number of ranks, to that rank's side."""
 
 

@@ -17,10 +17,10 @@ import numpy as np
 from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
 from ringleaf.collectives.schedule import (
     ALL_OPS,
+    ChunkRows,
     Collective,
     Columns,
     Op,
-    Rows,
     Schedule,
     check_ranks,
 )
@@ -37,7 +37,7 @@ def recursive_doubling(ranks: int) -> Schedule:
         ScheduleError: If `ranks` < 1.
     """
     check_ranks("recursive_doubling", ranks)
-    rows = Rows(Columns.joined(_doubling(ranks)))
+    rows = ChunkRows(Columns.joined(_doubling(ranks)))
     return Schedule(Collective.ALLREDUCE, "ssar-double", ranks, 1, rows, codec=SPARSE_STREAM)
 
 
@@ -54,7 +54,7 @@ def split_allgather(ranks: int, *, dense_result: bool = False) -> Schedule:
     check_ranks("split_allgather", ranks)
     name = "dsar-split" if dense_result else "ssar-split"
     coded = frozenset({Op.REDUCE}) if dense_result else ALL_OPS
-    rows = Rows(Columns.joined([_split(ranks), *_allgather(ranks, first_step=ranks - 1)]))
+    rows = ChunkRows(Columns.joined([_split(ranks), *_allgather(ranks, first_step=ranks - 1)]))
     return Schedule(
         Collective.ALLREDUCE, name, ranks, ranks, rows, codec=SPARSE_STREAM, coded=coded
     )

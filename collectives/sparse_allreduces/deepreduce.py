@@ -10,7 +10,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compress.choices import largest
 from ringleaf.collectives.compress.program import Ask, Step
 from ringleaf.collectives.compress.settings import parse_settings
-from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.compress.share import Density, parse_share
 from ringleaf.collectives.sparse.bloom import filter_size, hashes, positives
 from ringleaf.collectives.sparse.expected import Expected, exactly, in_any_order, in_turn
 from ringleaf.collectives.sparse.fitted import fit, unfit
@@ -36,7 +36,7 @@ class DeepReduce(Residual):
         `leftmost`).
     """
 
-    def __init__(self, share: Share, rank: int, ranks: int, values: str) -> None:
+    def __init__(self, share: Density, rank: int, ranks: int, values: str) -> None:
         super().__init__(share, rank, ranks)
         self._fitted = values == FITTED
 

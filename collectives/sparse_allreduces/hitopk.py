@@ -7,7 +7,7 @@ import numpy as np
 from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.compress.program import Post, Step
 from ringleaf.collectives.compress.settings import parse_settings
-from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.compress.share import Density, parse_share
 from ringleaf.collectives.compressors.mstopk import choose
 from ringleaf.collectives.schedule import chunk_ranges
 from ringleaf.collectives.sparse.expected import Expected, exactly, in_turn, only
@@ -29,7 +29,7 @@ class HiTopK(Residual):
         clusters", MLSys 2021, section 3.2 (from memory). Parts are exchanged directly (chosen).
     """
 
-    def __init__(self, share: Share, rank: int, ranks: int, node: int) -> None:
+    def __init__(self, share: Density, rank: int, ranks: int, node: int) -> None:
         super().__init__(share, rank, ranks)
         self._local = rank % node
         self._node = range(rank - self._local, rank - self._local + node)

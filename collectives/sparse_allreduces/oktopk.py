@@ -10,7 +10,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compress.choices import smallest_kept
 from ringleaf.collectives.compress.program import Ask, Post, Step
 from ringleaf.collectives.compress.settings import parse_settings
-from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.compress.share import Density, parse_share
 from ringleaf.collectives.sparse.expected import Expected, exactly, in_turn
 from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
@@ -36,7 +36,7 @@ class OkTopK(Residual):
         steps are left out here.
     """
 
-    def __init__(self, share: Share, rank: int, ranks: int, *, balanced: bool) -> None:
+    def __init__(self, share: Density, rank: int, ranks: int, *, balanced: bool) -> None:
         super().__init__(share, rank, ranks)
         self._balanced = balanced
         self._local = self._global = 0.0

@@ -9,7 +9,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compress.choices import largest
 from ringleaf.collectives.compress.program import Ask, Step
 from ringleaf.collectives.compress.settings import parse_settings
-from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.compress.share import Density, parse_share
 from ringleaf.collectives.sparse.expected import Expected, in_any_order, only
 from ringleaf.collectives.sparse.pairs import Residual
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
@@ -26,7 +26,7 @@ class ScaleCom(Residual):
         distributed training", NeurIPS 2020 (the rule from memory).
     """
 
-    def __init__(self, share: Share, rank: int, ranks: int, beta: float) -> None:
+    def __init__(self, share: Density, rank: int, ranks: int, beta: float) -> None:
         super().__init__(share, rank, ranks)
         self._beta = np.float32(beta)
 

@@ -12,7 +12,7 @@ from ringleaf.collectives.compress.member import short
 from ringleaf.collectives.compress.program import Ask, Post, Step
 from ringleaf.collectives.compress.rounding import rounded_at_random
 from ringleaf.collectives.compress.settings import parse_settings
-from ringleaf.collectives.compress.share import Share, parse_share
+from ringleaf.collectives.compress.share import Density, parse_share
 from ringleaf.collectives.sparse.expected import Expected, in_turn, only
 from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
@@ -28,7 +28,7 @@ class SparCML(Residual):
         one unit per owner, and no buckets, are chosen.
     """
 
-    def __init__(self, share: Share, rank: int, ranks: int, bits: int) -> None:
+    def __init__(self, share: Density, rank: int, ranks: int, bits: int) -> None:
         super().__init__(share, rank, ranks)
         self._most = (1 << (bits - 1)) - 1
 

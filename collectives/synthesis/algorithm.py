@@ -13,7 +13,7 @@ from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS, is_synt
 from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:
-    from ringleaf.collectives.synthesis.problem import Plan, Problem
+    from ringleaf.collectives.synthesis.problem import Problem, SynthesisPlan
     from ringleaf.collectives.synthesis.sketch import Sketch
 
 
@@ -33,7 +33,7 @@ def synthesised(name: str) -> Algorithm:
 
     sketch = read_sketch(Path(path)) if path else None
 
-    def plan(request: Request) -> Plan:
+    def plan(request: Request) -> SynthesisPlan:
         from ringleaf.collectives.synthesis.search import synthesise
 
         return synthesise(first, problem_of(name, request, collective, sketch))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.wires import Wires
+from ringleaf.collectives.wires import RankNetwork
 from ringleaf.units import PS_PER_S
 
 
-def gather_bound_ps(wires: Wires, chunks: int, chunk_bytes: int) -> int:
+def gather_bound_ps(wires: RankNetwork, chunks: int, chunk_bytes: int) -> int:
     """Return the least time of an all-gather in which a chunk travels whole.
 
     Each rank must get all chunks of the others, through the wires that lead to it: through the
@@ -45,7 +45,9 @@ def gather_bound_ps(wires: Wires, chunks: int, chunk_bytes: int) -> int:
     return found
 
 
-def _cut_ps(wires: Wires, lines: dict[tuple[int, int], int], need: int, chunk_bytes: int) -> int:
+def _cut_ps(
+    wires: RankNetwork, lines: dict[tuple[int, int], int], need: int, chunk_bytes: int
+) -> int:
     """Return the least time in which these pairs, each by its line, bring so many chunks."""
     if need < 1 or not lines:
         return 0
@@ -75,7 +77,7 @@ def least_time(times: Iterable[int], need: int) -> int:
     return high
 
 
-def least_in_pieces_ps(wires: Wires, size_bytes: int, collective: Collective) -> int:
+def least_in_pieces_ps(wires: RankNetwork, size_bytes: int, collective: Collective) -> int:
     """Return the least time of a collective whose data may be cut as one likes.
 
     In an all-gather each rank must get (n - 1) / n of the size by the wires that end at it; in a
@@ -104,5 +106,5 @@ def least_in_pieces_ps(wires: Wires, size_bytes: int, collective: Collective) ->
     return (ranks - 1) * size_ps // (ranks * slowest_bps)
 
 
-def _sum_bps(wires: Wires, lines: set[int]) -> int:
+def _sum_bps(wires: RankNetwork, lines: set[int]) -> int:
     return sum(wires.wires[line].rate_bps for line in lines)

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ringleaf.collectives.synthesis.integers import Program
+from ringleaf.collectives.synthesis.integers import IntegerProgram
 from ringleaf.collectives.synthesis.timed import Timed, end_of
-from ringleaf.collectives.wires import Pair, Wires
+from ringleaf.collectives.wires import Pair, RankNetwork
 
 MOST_JOINTS = 2000
 
 
 def scheduled(
-    wires: Wires, moves: list[Timed], chunk_bytes: int, limit_s: float
+    wires: RankNetwork, moves: list[Timed], chunk_bytes: int, limit_s: float
 ) -> tuple[list[Timed], float] | None:
     """Return transfers at their best times, those of one message alike; and the optimality gap.
 
@@ -46,7 +46,7 @@ def scheduled(
     if not joints or len(joints) > MOST_JOINTS:
         return None
     unit = max(end_of(moves), 1)
-    program = Program()
+    program = IntegerProgram()
     end = program.add(1.0)
     starts = [program.add(most=1.0) for _ in moves]
     sent = [program.add(most=1.0) for _ in moves]  # when a chunk's last bit is at its end
@@ -97,7 +97,7 @@ def _groups(
 
 
 def timed(
-    wires: Wires, moves: list[Timed], groups: dict[Pair, list[list[int]]], chunk_bytes: int
+    wires: RankNetwork, moves: list[Timed], groups: dict[Pair, list[list[int]]], chunk_bytes: int
 ) -> list[Timed]:
     """Return transfers at the earliest times, exact in whole ps, that messages' order allows."""
     came: dict[tuple[int, int], int] = {}  # when a rank has a chunk that it is sent

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from ringleaf.collectives.synthesis.timed import Timed, end_of
-from ringleaf.collectives.wires import Pair, Wires
+from ringleaf.collectives.wires import Pair, RankNetwork
 
 DRAWS = 4
 """Chunks that are drawn for a way, of which the rarest goes. One alone, drawn at random, missed
@@ -23,7 +23,7 @@ TACOS's published times on tori by 5 and 7 %."""
 
 
 def best_gather(
-    wires: Wires,
+    wires: RankNetwork,
     chunks: int,
     chunk_bytes: int,
     *,
@@ -66,7 +66,9 @@ class _Move:
 class _Search:
     """One greedy all-gather. Sets of chunks are the bits of integers."""
 
-    def __init__(self, wires: Wires, chunks: int, chunk_bytes: int, rng: random.Random) -> None:
+    def __init__(
+        self, wires: RankNetwork, chunks: int, chunk_bytes: int, rng: random.Random
+    ) -> None:
         self._rng = rng
         self._total = total = wires.ranks * chunks
         self._names = list(range(total))  # bit -> chunk

@@ -28,7 +28,7 @@ class Solution:
 
 
 @dataclass(slots=True)
-class Program:
+class IntegerProgram:
     """Minimise a sum under limits of sums; variables are not below 0."""
 
     cost: list[float] = field(default_factory=list)

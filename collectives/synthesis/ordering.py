@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 from ringleaf.collectives.synthesis.routing import Routes
 from ringleaf.collectives.synthesis.timed import Timed
-from ringleaf.collectives.wires import Pair, Wires
+from ringleaf.collectives.wires import Pair, RankNetwork
 
 
 class _Links:
@@ -23,7 +23,7 @@ class _Links:
         chunk_bytes: Size of a chunk.
     """
 
-    def __init__(self, wires: Wires, routes: Routes, chunk_bytes: int) -> None:
+    def __init__(self, wires: RankNetwork, routes: Routes, chunk_bytes: int) -> None:
         self._time_ps = {pair: wires.time_ps(pair, chunk_bytes) for pair in wires.ways}
         self._onward: dict[tuple[int, int], list[int]] = {}
         for chunk, tree in routes.items():
@@ -71,7 +71,7 @@ class _Links:
         return list(touched)
 
 
-def ordered(wires: Wires, routes: Routes, chunks: int, chunk_bytes: int) -> list[Timed]:
+def ordered(wires: RankNetwork, routes: Routes, chunks: int, chunk_bytes: int) -> list[Timed]:
     """Return all transfers, each link taking one ready chunk after the other.
 
     A message keeps its link busy from its first bit to its last one, delay included.

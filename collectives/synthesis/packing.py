@@ -20,7 +20,7 @@ MOST_TREES = 1000  # that are looked for
 
 
 @dataclass(frozen=True, slots=True)
-class Packing:
+class TreePacking:
     """Trees with their rates, and the most that there can be.
 
     Attributes:
@@ -41,7 +41,9 @@ class Packing:
         return sum(self.trees.values())
 
 
-def pack(capacity: Capacity, ranks: int, root: int, limit_s: float, *, low: bool = True) -> Packing:
+def pack(
+    capacity: Capacity, ranks: int, root: int, limit_s: float, *, low: bool = True
+) -> TreePacking:
     """Return few trees, whose rates add up to the optimum exactly.
 
     Multiplicative weights find many trees first (Garg and Koenemann). Trees are then grown link by
@@ -69,7 +71,7 @@ def pack(capacity: Capacity, ranks: int, root: int, limit_s: float, *, low: bool
         _take(left, tree, weight)
         trees[tree] = trees.get(tree, 0) + weight
         rate -= weight
-    return Packing(trees, optimum, many, many_rate)
+    return TreePacking(trees, optimum, many, many_rate)
 
 
 def _many(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ringleaf.collectives.synthesis.relays import relayed
-from ringleaf.collectives.wires import Pair, Wires
+from ringleaf.collectives.wires import Pair, RankNetwork
 from ringleaf.units import PS_PER_S
 
 Probe = Callable[[Sequence[Pair], int], list[int]]
@@ -21,7 +21,7 @@ Probe = Callable[[Sequence[Pair], int], list[int]]
 SMALL_BYTES, LARGE_BYTES = 64, 1 << 20
 
 
-def probe_of(wires: Wires) -> Probe:
+def probe_of(wires: RankNetwork) -> Probe:
     """Return the way to time messages on a network."""
     ways = relayed(wires)
 
@@ -38,14 +38,14 @@ def probe_of(wires: Wires) -> Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FittedTimes:
     """The time of messages by their size: so much for each, and so much for a byte."""
 
     message_ps: float
     byte_ps: float
 
     @classmethod
-    def measured(cls, probe: Probe, pairs: Sequence[Pair]) -> Line:
+    def measured(cls, probe: Probe, pairs: Sequence[Pair]) -> FittedTimes:
         """Return the line through the slowest of messages at once, small ones and large ones."""
         small, large = (max(probe(pairs, size)) for size in (SMALL_BYTES, LARGE_BYTES))
         byte_ps = (large - small) / (LARGE_BYTES - SMALL_BYTES)

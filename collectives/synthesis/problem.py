@@ -1,4 +1,4 @@
-"""The contract of a synthesiser: a `Problem` to a `Plan`, which is a schedule with expectations."""
+"""The contract of a synthesiser: a `Problem` to a `SynthesisPlan`, which is a schedule with expectations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.collective import Collective, check_ranks, check_root
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.synthesis.sketch import Sketch
-from ringleaf.collectives.wires import Wires
+from ringleaf.collectives.wires import RankNetwork
 from ringleaf.errors import ScheduleError
 
 LIMIT_S = 30.0
@@ -29,7 +29,7 @@ class Problem:
         chunks: Chunks of the tensor for each rank; None: the synthesiser's choice.
         root: The root of a reduce or broadcast.
         limit_s: The time that the search may take, in seconds. A search that it cuts short
-            depends on the machine; its `Plan` says so by its gap.
+            depends on the machine; its `SynthesisPlan` says so by its gap.
         seed: Seeds whatever the synthesiser draws.
         sketch: What is known of the network; None: the synthesiser's default.
         found: Called with plans that are found on the way to the best one, if there are any.
@@ -38,7 +38,7 @@ class Problem:
         ScheduleError: If a number is out of range, or a rank can't reach another one.
     """
 
-    wires: Wires
+    wires: RankNetwork
     collective: Collective
     size_bytes: int
     chunks: int | None = None
@@ -46,7 +46,7 @@ class Problem:
     limit_s: float = LIMIT_S
     seed: int = 1
     sketch: Sketch | None = None
-    found: Callable[[Plan], None] | None = None
+    found: Callable[[SynthesisPlan], None] | None = None
 
     def __post_init__(self) -> None:
         check_ranks("synthesis", self.ranks)
@@ -64,7 +64,7 @@ class Problem:
             raise ScheduleError(f"synthesis: limit must be more than 0 s, got {self.limit_s}")
         check_reach(self.wires)
 
-    def offer(self, plan: Plan) -> None:
+    def offer(self, plan: SynthesisPlan) -> None:
         """Tell of a plan, for a search that is interrupted."""
         if self.found is not None:
             self.found(plan)
@@ -76,7 +76,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SynthesisPlan:
     """A schedule, and what its synthesiser expects of it.
 
     Attributes:
@@ -116,13 +116,13 @@ class Synthesiser:
     title: str
     collectives: tuple[Collective, ...]
     look: Look
-    solve: Callable[[Problem], Plan]
+    solve: Callable[[Problem], SynthesisPlan]
     package: str = ""
     revision: int = 1
     takes_sketch: bool = False
 
 
-def check_reach(wires: Wires) -> None:
+def check_reach(wires: RankNetwork) -> None:
     """Refuse networks in which a rank can't reach all others, by way of others or not.
 
     Raises:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from ringleaf.collectives.wires import Pair, Wires
+from ringleaf.collectives.wires import Pair, RankNetwork
 
 
-def relayed(wires: Wires) -> dict[Pair, tuple[int, ...]]:
+def relayed(wires: RankNetwork) -> dict[Pair, tuple[int, ...]]:
     """Return the wires between each two ranks: of least delay (Dijkstra), then fewest relays."""
     onward: dict[int, list[int]] = {}
     for src, dst in wires.ways:

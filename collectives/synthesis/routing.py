@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ringleaf.collectives.synthesis.integers import Program
+from ringleaf.collectives.synthesis.integers import IntegerProgram
 from ringleaf.collectives.synthesis.sketch import ANY, FEW, Sketch
-from ringleaf.collectives.wires import Pair, Wires
+from ringleaf.collectives.wires import Pair, RankNetwork
 
 Routes = dict[int, dict[int, int]]
 """Chunk -> rank -> the rank that sends it there; the owner is not in it."""
@@ -32,7 +32,7 @@ class Routed:
     gap: float
 
 
-def candidates(wires: Wires, chunks: int, longer: int) -> dict[int, list[Pair]]:
+def candidates(wires: RankNetwork, chunks: int, longer: int) -> dict[int, list[Pair]]:
     """Return the links that each chunk may take: on ways of few hops from its owner."""
     hops = [_hops(wires, owner) for owner in range(wires.ranks)]
     back = [_hops(wires.mirrored, rank) for rank in range(wires.ranks)]
@@ -51,7 +51,7 @@ def candidates(wires: Wires, chunks: int, longer: int) -> dict[int, list[Pair]]:
     return found
 
 
-def _hops(wires: Wires, start: int) -> dict[int, int]:
+def _hops(wires: RankNetwork, start: int) -> dict[int, int]:
     onward: dict[int, list[int]] = {}
     for a, b in wires.ways:
         onward.setdefault(a, []).append(b)
@@ -99,7 +99,7 @@ class _Model:
         self._chunks, self._times, self._most = chunks, times, sum(times.values())
         self._variables: dict[Named, int] = {}
         self._rows: set[tuple[object, ...]] = set()
-        self.program = Program()
+        self.program = IntegerProgram()
         self.end = self.program.add(1.0)
 
     def bit(self, chunk: int, pair: Pair) -> int:
@@ -147,7 +147,7 @@ class _Model:
 
 
 def route(
-    wires: Wires, chunks: int, times: dict[Pair, float], sketch: Sketch, limit_s: float
+    wires: RankNetwork, chunks: int, times: dict[Pair, float], sketch: Sketch, limit_s: float
 ) -> Routed | None:
     """Return the trees of the least relaxed time, or the best found in time; None: there are none.
 
@@ -180,7 +180,7 @@ def route(
     return Routed(routes, solution.gap)
 
 
-def _prefer(program: Program, on: dict[Pair, list[int]], sketch: Sketch) -> None:
+def _prefer(program: IntegerProgram, on: dict[Pair, list[int]], sketch: Sketch) -> None:
     """Have few links be used, or many, where times are equal."""
     is_few = sketch.prefer == FEW
     for bits in dict.fromkeys(tuple(sorted(bits)) for bits in on.values()):
@@ -192,7 +192,7 @@ def _prefer(program: Program, on: dict[Pair, list[int]], sketch: Sketch) -> None
             program.demand({used: -1.0, **dict.fromkeys(bits, 1.0)}, 0.0)
 
 
-def greedy_routes(wires: Wires, chunks: int, times: dict[Pair, float]) -> Routes:
+def greedy_routes(wires: RankNetwork, chunks: int, times: dict[Pair, float]) -> Routes:
     """Return trees that grow by the link that is free first: no optimum, but at once."""
     load = dict.fromkeys(wires.ways, 0.0)
     routes: Routes = {}

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from ringleaf.collectives.synthesis import kept
+from ringleaf.collectives.synthesis import plan_cache
 from ringleaf.collectives.synthesis.names import SYNTHESISERS
-from ringleaf.collectives.synthesis.problem import Plan, Problem
+from ringleaf.collectives.synthesis.problem import Problem, SynthesisPlan
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError
 from ringleaf.extras import require
 
 
-def find_kept(name: str, problem: Problem) -> Plan | None:
+def find_kept(name: str, problem: Problem) -> SynthesisPlan | None:
     """Return the plan that is kept of an earlier search, proved again; None: there is none.
 
     Raises:
         ConfigError: If there is no such synthesiser.
     """
-    return kept.load(SYNTHESISERS.find(name), problem)
+    return plan_cache.load(SYNTHESISERS.find(name), problem)
 
 
-def synthesise(name: str, problem: Problem, *, fresh: bool = False) -> Plan:
+def synthesise(name: str, problem: Problem, *, fresh: bool = False) -> SynthesisPlan:
     """Return a synthesiser's plan; one that is kept is not searched for again, unless `fresh`.
 
     Raises:
@@ -33,11 +33,11 @@ def synthesise(name: str, problem: Problem, *, fresh: bool = False) -> Plan:
             f"{name}: can't synthesise this collective, got {problem.collective.value!r}; "
             f"valid: {known}"
         )
-    found = None if fresh else kept.load(synthesiser, problem)
+    found = None if fresh else plan_cache.load(synthesiser, problem)
     if found is None:
         if synthesiser.package:
             require(synthesiser.package, name)
         found = synthesiser.solve(problem)
         verify(found.schedule)
-        kept.save(synthesiser, problem, found)
+        plan_cache.save(synthesiser, problem, found)
     return found

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.collectives.synthesis.unwound import parted, unwound
-from ringleaf.collectives.wires import Pair, Wires
+from ringleaf.collectives.wires import Pair, RankNetwork
 from ringleaf.errors import ConfigError, choose
 from ringleaf.yaml_file import read_yaml
 
@@ -69,7 +69,7 @@ class Sketch:
     prefer: str = FEW
     weight: float = 0.01
 
-    def networks(self, wires: Wires, seed: int) -> list[Wires]:
+    def networks(self, wires: RankNetwork, seed: int) -> list[RankNetwork]:
         """Return the networks to search on: ways that are allowed, each with wires of its own.
 
         Raises:
@@ -87,7 +87,7 @@ class Sketch:
             _check_joined(each)
         return found
 
-    def _pairs(self, wires: Wires) -> list[Pair]:
+    def _pairs(self, wires: RankNetwork) -> list[Pair]:
         if not isinstance(self.links, str):
             chosen = [pair for pair in self.links if pair in wires.ways]
         elif self.links == ALL:
@@ -96,7 +96,7 @@ class Sketch:
             chosen = [pair for pair in wires.ways if len(wires.through.get(pair, ())) <= ENDS]
         return list(dict.fromkeys([*chosen, *(pair for pair in self.more if pair in wires.ways)]))
 
-    def _allowed(self, wires: Wires) -> Wires:
+    def _allowed(self, wires: RankNetwork) -> RankNetwork:
         named = (*self.without, *self.more, *(() if isinstance(self.links, str) else self.links))
         for pair in named:
             if pair not in wires.ways:
@@ -114,9 +114,9 @@ class Sketch:
             if pair not in self.without
             and (self.switches is None or {*wires.through.get(pair, ())} <= {*self.switches})
         }
-        return Wires(wires.ranks, wires.wires, ways, wires.sites, wires.through)
+        return RankNetwork(wires.ranks, wires.wires, ways, wires.sites, wires.through)
 
-    def turns(self, wires: Wires) -> list[list[int]]:
+    def turns(self, wires: RankNetwork) -> list[list[int]]:
         """Return symmetries of a network: for each, the rank that each rank is like.
 
         Raises:
@@ -171,7 +171,7 @@ def _all_move(turns: list[list[int]]) -> bool:
     return True
 
 
-def _is_same(wires: Wires, turn: list[int]) -> bool:
+def _is_same(wires: RankNetwork, turn: list[int]) -> bool:
     """Return whether each way is like the one between the ranks that its ends are like."""
 
     def like(pair: Pair) -> tuple[int, int]:
@@ -183,7 +183,7 @@ def _is_same(wires: Wires, turn: list[int]) -> bool:
     )
 
 
-def _check_joined(wires: Wires) -> None:
+def _check_joined(wires: RankNetwork) -> None:
     for ways in (wires.ways, wires.mirrored.ways):
         found, frontier = {0}, [0]
         while frontier:

@@ -16,12 +16,12 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
 
-from ringleaf.collectives.wires import Pair, Wires
+from ringleaf.collectives.wires import Pair, RankNetwork
 
 SWAPS = 40  # that are tried, for each rank
 
 
-def unwound(wires: Wires, seed: int) -> list[Wires]:
+def unwound(wires: RankNetwork, seed: int) -> list[RankNetwork]:
     """Return networks whose ways do not meet, each of them a part of this one.
 
     Args:
@@ -37,11 +37,11 @@ def unwound(wires: Wires, seed: int) -> list[Wires]:
     return [parted(wires, _filled(wires, pairs)) for pairs in known]
 
 
-def _known(wires: Wires, pairs: Iterable[Pair]) -> bool:
+def _known(wires: RankNetwork, pairs: Iterable[Pair]) -> bool:
     return all(pair in wires.ways for pair in pairs)
 
 
-def _meet(wires: Wires, pairs: Iterable[Pair]) -> bool:
+def _meet(wires: RankNetwork, pairs: Iterable[Pair]) -> bool:
     """Return whether some wire can't carry all its ways at their rates."""
     carried: Counter[int] = Counter()
     for pair in pairs:
@@ -49,7 +49,7 @@ def _meet(wires: Wires, pairs: Iterable[Pair]) -> bool:
     return any(wires.wires[wire].rate_bps < rate_bps for wire, rate_bps in carried.items())
 
 
-def _shares_bps(wires: Wires, pairs: Iterable[Pair]) -> dict[Pair, int]:
+def _shares_bps(wires: RankNetwork, pairs: Iterable[Pair]) -> dict[Pair, int]:
     """Return the rate of each way if its wires are shared evenly."""
     known = list(pairs)
     ways = Counter(wire for pair in known for wire in wires.ways[pair])
@@ -59,7 +59,7 @@ def _shares_bps(wires: Wires, pairs: Iterable[Pair]) -> dict[Pair, int]:
     }
 
 
-def _ring(wires: Wires, rng: random.Random) -> list[int]:
+def _ring(wires: RankNetwork, rng: random.Random) -> list[int]:
     """Return an order of ranks, in which the slowest hop of a ring is as fast as could be found."""
     order = list(range(wires.ranks))
     best = _worth(wires, order)
@@ -77,7 +77,7 @@ def _ring(wires: Wires, rng: random.Random) -> list[int]:
     return order
 
 
-def _worth(wires: Wires, order: list[int]) -> tuple[int, int]:
+def _worth(wires: RankNetwork, order: list[int]) -> tuple[int, int]:
     """Return the rate of a ring's slowest hop, and less the longer its hops are."""
     hops = list(pairwise([*order, order[0]]))
     if not _known(wires, hops):
@@ -86,7 +86,7 @@ def _worth(wires: Wires, order: list[int]) -> tuple[int, int]:
     return min(shares.values()), -sum(wires.delays_ps[pair] for pair in hops)
 
 
-def _joined(wires: Wires) -> list[Pair]:
+def _joined(wires: RankNetwork) -> list[Pair]:
     """Return ways both ways, of a tree of the fastest and nearest pairs that joins all ranks."""
     island = list(range(wires.ranks))
     found = []
@@ -98,11 +98,11 @@ def _joined(wires: Wires) -> list[Pair]:
     return found
 
 
-def _rank_of(wires: Wires, pair: Pair) -> tuple[int, int, Pair]:
+def _rank_of(wires: RankNetwork, pair: Pair) -> tuple[int, int, Pair]:
     return -wires.rates_bps[pair], wires.delays_ps[pair], pair
 
 
-def _filled(wires: Wires, pairs: list[Pair]) -> list[Pair]:
+def _filled(wires: RankNetwork, pairs: list[Pair]) -> list[Pair]:
     """Return pairs, and others that leave all shares as they are, fast and near ones first."""
     chosen = dict.fromkeys(pairs)
     free_bps = [wire.rate_bps for wire in wires.wires]
@@ -120,15 +120,15 @@ def _filled(wires: Wires, pairs: list[Pair]) -> list[Pair]:
     return list(chosen)
 
 
-def parted(wires: Wires, pairs: Iterable[Pair]) -> Wires:
+def parted(wires: RankNetwork, pairs: Iterable[Pair]) -> RankNetwork:
     """Return the network of these ways, each with a wire of its own: a share of those that meet."""
     known = list(pairs)
     rates = _rates_bps(wires, known)
     links = [(*pair, rates[pair], wires.delays_ps[pair]) for pair in known]
-    return Wires.direct(wires.ranks, links)
+    return RankNetwork.direct(wires.ranks, links)
 
 
-def _rates_bps(wires: Wires, pairs: list[Pair]) -> dict[Pair, int]:
+def _rates_bps(wires: RankNetwork, pairs: list[Pair]) -> dict[Pair, int]:
     """Return the rates of ways: their own where none meet, else shares of wires that are full."""
     carried: Counter[int] = Counter()
     for pair in pairs:

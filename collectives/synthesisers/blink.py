@@ -24,11 +24,11 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.schedule import Op, Schedule
 from ringleaf.collectives.synthesis.bounds import least_in_pieces_ps
 from ringleaf.collectives.synthesis.flow import broadcast_rate
-from ringleaf.collectives.synthesis.packing import Packing, Tree, pack
-from ringleaf.collectives.synthesis.problem import MOST_CELLS, Plan, Problem, Synthesiser
+from ringleaf.collectives.synthesis.packing import Tree, TreePacking, pack
+from ringleaf.collectives.synthesis.problem import MOST_CELLS, Problem, Synthesiser, SynthesisPlan
 from ringleaf.collectives.synthesis.timed import Timed, end_of, to_rows
 from ringleaf.collectives.synthesis.unwound import unwound
-from ringleaf.collectives.wires import Pair, Wires
+from ringleaf.collectives.wires import Pair, RankNetwork
 from ringleaf.errors import ScheduleError
 from ringleaf.units import PS_PER_S
 
@@ -36,10 +36,10 @@ MOST_UNITS = 64  # that the rates of trees are rounded to
 PIPELINES = tuple(1 << power for power in range(10))  # chunks for each unit of rate
 
 
-def solve(problem: Problem) -> Plan:
+def solve(problem: Problem) -> SynthesisPlan:
     """Return the best plan found: of some networks, low and other trees, and numbers of chunks."""
     if problem.ranks == 1:
-        return Plan(Schedule(problem.collective, "blink", 1, 1, ()), 0, 0)
+        return SynthesisPlan(Schedule(problem.collective, "blink", 1, 1, ()), 0, 0)
     plans = [
         plan
         for wires in unwound(problem.wires, problem.seed)
@@ -53,7 +53,7 @@ def solve(problem: Problem) -> Plan:
     return min(plans, key=lambda plan: plan.expected_ps)
 
 
-def _packings(problem: Problem, wires: Wires) -> Iterator[tuple[Packing, int]]:
+def _packings(problem: Problem, wires: RankNetwork) -> Iterator[tuple[TreePacking, int]]:
     """Yield packings on a network whose ways do not meet, and the bit/s that their rates count."""
     rates = _rates(wires, problem.collective)
     if not rates or not broadcast_rate(rates, problem.ranks, problem.root):
@@ -66,7 +66,9 @@ def _packings(problem: Problem, wires: Wires) -> Iterator[tuple[Packing, int]]:
         yield packing, unit_bps
 
 
-def _plans(problem: Problem, wires: Wires, packing: Packing, unit_bps: int) -> Iterator[Plan]:
+def _plans(
+    problem: Problem, wires: RankNetwork, packing: TreePacking, unit_bps: int
+) -> Iterator[SynthesisPlan]:
     """Yield a plan for each number of chunks."""
     notes = (
         ("trees", str(len(packing.trees))),
@@ -95,12 +97,12 @@ def _plans(problem: Problem, wires: Wires, packing: Packing, unit_bps: int) -> I
             to_rows(moves),
             problem.root,
         )
-        plan = Plan(schedule, end_of(moves), bound_ps, notes)
+        plan = SynthesisPlan(schedule, end_of(moves), bound_ps, notes)
         problem.offer(plan)
         yield plan
 
 
-def _rates(wires: Wires, collective: Collective) -> dict[Pair, int]:
+def _rates(wires: RankNetwork, collective: Collective) -> dict[Pair, int]:
     """Return the rates that trees may take, by link away from the root."""
     down, up = wires.rates_bps, wires.mirrored.rates_bps
     if collective is Collective.BROADCAST:
@@ -110,7 +112,7 @@ def _rates(wires: Wires, collective: Collective) -> dict[Pair, int]:
     return {pair: min(rate, up[pair]) for pair, rate in down.items() if pair in up}
 
 
-def _units(packing: Packing) -> list[int]:
+def _units(packing: TreePacking) -> list[int]:
     """Return the share of each tree in the data, as a small whole number."""
     weights = list(packing.trees.values())
     common = gcd(*weights)
@@ -119,7 +121,9 @@ def _units(packing: Packing) -> list[int]:
     return [max(round(MOST_UNITS * weight / sum(weights)), 1) for weight in weights]
 
 
-def _moves(problem: Problem, wires: Wires, packing: Packing, chunks: list[int]) -> list[Timed]:
+def _moves(
+    problem: Problem, wires: RankNetwork, packing: TreePacking, chunks: list[int]
+) -> list[Timed]:
     """Return all transfers, each link taking what is ready in the order in which it is."""
     pipes = _Pipes(wires, -(-problem.size_bytes // sum(chunks)))
     shares = sorted(  # trees take turns
@@ -141,7 +145,7 @@ _Hop = tuple[Pair, int, Op]
 class _Pipes:
     """Chunks on trees, and the times at which they pass links."""
 
-    def __init__(self, wires: Wires, chunk_bytes: int) -> None:
+    def __init__(self, wires: RankNetwork, chunk_bytes: int) -> None:
         self._wires = wires
         self._port_ps = {
             pair: wires.time_ps(pair, chunk_bytes) - wires.delays_ps[pair] for pair in wires.ways

@@ -22,21 +22,27 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.collectives.synthesis.bounds import least_in_pieces_ps
-from ringleaf.collectives.synthesis.probing import Line, Probe, groupings, latencies, probe_of
-from ringleaf.collectives.synthesis.problem import Plan, Problem, Synthesiser
+from ringleaf.collectives.synthesis.probing import (
+    FittedTimes,
+    Probe,
+    groupings,
+    latencies,
+    probe_of,
+)
+from ringleaf.collectives.synthesis.problem import Problem, Synthesiser, SynthesisPlan
 from ringleaf.collectives.wires import Pair
 
 Groups = Sequence[Sequence[int]]
 
 
-def solve(problem: Problem) -> Plan:
+def solve(problem: Problem) -> SynthesisPlan:
     """Return the plan that the probed times say is quickest."""
     ranks, size = problem.ranks, problem.size_bytes
     if ranks == 1:
-        return Plan(Schedule(problem.collective, "plink", 1, 1, ()), 0, 0)
+        return SynthesisPlan(Schedule(problem.collective, "plink", 1, 1, ()), 0, 0)
     probe = probe_of(problem.wires)
-    ring = Line.measured(probe, [(rank, (rank + 1) % ranks) for rank in range(ranks)])
-    flat = Line.measured(probe, _within([range(ranks)]))
+    ring = FittedTimes.measured(probe, [(rank, (rank + 1) % ranks) for rank in range(ranks)])
+    flat = FittedTimes.measured(probe, _within([range(ranks)]))
     choices = [
         (2 * (ranks - 1) * ring.time_ps(size / ranks), "ring", ring_allreduce(ranks)),
         (2 * flat.time_ps(size / ranks), "flat", all_pairs_allreduce(ranks)),
@@ -48,7 +54,7 @@ def solve(problem: Problem) -> Plan:
     time_ps, name, schedule = min(choices, key=lambda choice: choice[0])
     made = Schedule(problem.collective, "plink", ranks, schedule.chunks, schedule.rows)
     bound_ps = least_in_pieces_ps(problem.wires, size, problem.collective)
-    return Plan(made, round(time_ps), bound_ps, (("choice", name),))
+    return SynthesisPlan(made, round(time_ps), bound_ps, (("choice", name),))
 
 
 def _show(group: Sequence[int]) -> str:
@@ -71,9 +77,9 @@ def _two_levels_ps(probe: Probe, groups: Groups, size: int) -> float:
         for group, after in zip(groups, [*groups[1:], groups[0]], strict=True)
         for place in range(most)
     ]
-    across = Line.measured(probe, list(dict.fromkeys(hops)))
+    across = FittedTimes.measured(probe, list(dict.fromkeys(hops)))
     inside = _within(groups)
-    inner_ps = Line.measured(probe, inside).time_ps(size / least) if inside else 0.0
+    inner_ps = FittedTimes.measured(probe, inside).time_ps(size / least) if inside else 0.0
     return 2 * inner_ps + 2 * (len(groups) - 1) * across.time_ps(size / (least * len(groups)))
 
 

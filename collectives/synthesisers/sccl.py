@@ -20,7 +20,7 @@ from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.synthesis.bounds import least_in_pieces_ps
-from ringleaf.collectives.synthesis.problem import Plan, Problem, Synthesiser
+from ringleaf.collectives.synthesis.problem import Problem, Synthesiser, SynthesisPlan
 from ringleaf.collectives.synthesis.steps import Answer, Instance, answer
 from ringleaf.collectives.synthesis.timed import (
     Timed,
@@ -30,7 +30,7 @@ from ringleaf.collectives.synthesis.timed import (
     to_rows,
 )
 from ringleaf.collectives.synthesis.unwound import unwound
-from ringleaf.collectives.wires import Pair, Wires
+from ringleaf.collectives.wires import Pair, RankNetwork
 from ringleaf.errors import ScheduleError
 from ringleaf.units import PS_PER_S
 
@@ -39,10 +39,10 @@ MOST_BITS = 40_000  # of a question to the solver
 MORE_STEPS, MORE_ROUNDS = 2, 3
 
 
-def solve(problem: Problem) -> Plan:
+def solve(problem: Problem) -> SynthesisPlan:
     """Return the plan of least cost that was found, on one or more networks."""
     if problem.ranks == 1:
-        return Plan(Schedule(problem.collective, "sccl", 1, 1, ()), 0, 0)
+        return SynthesisPlan(Schedule(problem.collective, "sccl", 1, 1, ()), 0, 0)
     networks = unwound(problem.wires, problem.seed)
     found = []
     for wires in networks:
@@ -58,7 +58,7 @@ def solve(problem: Problem) -> Plan:
     return min(found, key=lambda plan: plan.expected_ps)
 
 
-def _plan(problem: Problem, wires: Wires, limit_s: float) -> Plan | None:
+def _plan(problem: Problem, wires: RankNetwork, limit_s: float) -> SynthesisPlan | None:
     gathers = problem.collective is not Collective.REDUCE_SCATTER
     collects = problem.collective is not Collective.ALL_GATHER
     parts = [(wires.mirrored, True)] * collects + [(wires, False)] * gathers
@@ -81,11 +81,11 @@ def _plan(problem: Problem, wires: Wires, limit_s: float) -> Plan | None:
     schedule = Schedule(problem.collective, "sccl", problem.ranks, total, rows)
     expected_ps = sum(map(end_of, halves))
     named = (("steps, rounds, chunks", " and ".join(notes)),)
-    return Plan(schedule, expected_ps, bound_ps, named)
+    return SynthesisPlan(schedule, expected_ps, bound_ps, named)
 
 
 def _search(
-    wires: Wires, size_bytes: int, chunks: int | None, limit_s: float
+    wires: RankNetwork, size_bytes: int, chunks: int | None, limit_s: float
 ) -> tuple[Instance, Answer] | None:
     """Return the cheapest instance with an answer."""
     until = time.monotonic() + limit_s
@@ -134,7 +134,7 @@ def _distances(units: dict[Pair, int], start: int) -> dict[int, int]:
     return found
 
 
-def _timed(wires: Wires, found: Answer, size_bytes: int, instance: Instance) -> list[Timed]:
+def _timed(wires: RankNetwork, found: Answer, size_bytes: int, instance: Instance) -> list[Timed]:
     """Return the chunks with times: each step as long as its slowest link takes."""
     chunk_bytes = -(-size_bytes // (wires.ranks * instance.chunks))
     moves, now_ps = [], 0

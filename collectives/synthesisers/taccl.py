@@ -22,7 +22,7 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.synthesis.bounds import least_in_pieces_ps
 from ringleaf.collectives.synthesis.contiguity import scheduled
 from ringleaf.collectives.synthesis.ordering import ordered
-from ringleaf.collectives.synthesis.problem import Plan, Problem, Synthesiser
+from ringleaf.collectives.synthesis.problem import Problem, Synthesiser, SynthesisPlan
 from ringleaf.collectives.synthesis.routing import candidates, greedy_routes, route
 from ringleaf.collectives.synthesis.sketch import Sketch
 from ringleaf.collectives.synthesis.timed import (
@@ -32,7 +32,7 @@ from ringleaf.collectives.synthesis.timed import (
     one_after_the_other,
     to_rows,
 )
-from ringleaf.collectives.wires import Wires
+from ringleaf.collectives.wires import RankNetwork
 from ringleaf.errors import ScheduleError
 
 CHUNKS = (1, 2)
@@ -41,11 +41,11 @@ MOST_SENDS = 40_000  # chunks x links that they may take
 ROUTING = 0.7  # of the time, for the first stage
 
 
-def solve(problem: Problem) -> Plan:
+def solve(problem: Problem) -> SynthesisPlan:
     """Return the best plan found, for one number of chunks or several, on one or more networks."""
     ranks = problem.ranks
     if ranks == 1:
-        return Plan(Schedule(problem.collective, "taccl", 1, 1, ()), 0, 0)
+        return SynthesisPlan(Schedule(problem.collective, "taccl", 1, 1, ()), 0, 0)
     sketch = problem.sketch or Sketch()
     chunks = problem.chunks or sketch.chunks
     counts = [c for c in CHUNKS if problem.size_bytes // (ranks * c) >= LEAST_CHUNK_BYTES] or [1]
@@ -67,8 +67,8 @@ def solve(problem: Problem) -> Plan:
 
 
 def _plans(
-    problem: Problem, sketch: Sketch, wires: Wires, chunks: int, limit_s: float
-) -> list[Plan]:
+    problem: Problem, sketch: Sketch, wires: RankNetwork, chunks: int, limit_s: float
+) -> list[SynthesisPlan]:
     """Return a greedy plan, and the solver's, for a number of chunks on a network."""
     collects = problem.collective is not Collective.ALL_GATHER
     spreads = problem.collective is not Collective.REDUCE_SCATTER
@@ -94,7 +94,7 @@ def _plans(
 
 def _plan(
     problem: Problem, halves: list[list[Timed]], chunks: int, notes: tuple[tuple[str, str], ...]
-) -> Plan:
+) -> SynthesisPlan:
     rows = to_rows(halves[0], together=True)
     for half in halves[1:]:
         rows = one_after_the_other(rows, to_rows(half, together=True))
@@ -102,11 +102,11 @@ def _plan(
     schedule = Schedule(problem.collective, "taccl", problem.ranks, total, rows)
     bound_ps = least_in_pieces_ps(problem.wires, problem.size_bytes, problem.collective)
     told = (("chunks for each rank", str(chunks)), *notes)
-    return Plan(schedule, sum(map(end_of, halves)), bound_ps, told)
+    return SynthesisPlan(schedule, sum(map(end_of, halves)), bound_ps, told)
 
 
 def _gather(
-    problem: Problem, sketch: Sketch, wires: Wires, chunks: int, limit_s: float
+    problem: Problem, sketch: Sketch, wires: RankNetwork, chunks: int, limit_s: float
 ) -> tuple[list[Timed], tuple[tuple[str, str], ...]]:
     """Return an all-gather; greedily if there is no time."""
     chunk_bytes = -(-problem.size_bytes // (wires.ranks * chunks))

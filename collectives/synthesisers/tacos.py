@@ -19,7 +19,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.synthesis.bounds import gather_bound_ps, least_in_pieces_ps
 from ringleaf.collectives.synthesis.greedy import best_gather
-from ringleaf.collectives.synthesis.problem import MOST_CELLS, Plan, Problem, Synthesiser
+from ringleaf.collectives.synthesis.problem import MOST_CELLS, Problem, Synthesiser, SynthesisPlan
 from ringleaf.collectives.synthesis.timed import (
     Timed,
     backwards,
@@ -28,14 +28,14 @@ from ringleaf.collectives.synthesis.timed import (
     to_rows,
 )
 from ringleaf.collectives.synthesis.unwound import unwound
-from ringleaf.collectives.wires import Wires
+from ringleaf.collectives.wires import RankNetwork
 
 TRIES = 20
 CHUNKS = (1, 2, 4)
 LEAST_CHUNK_BYTES = 4096  # of those that are chosen here
 
 
-def solve(problem: Problem) -> Plan:
+def solve(problem: Problem) -> SynthesisPlan:
     """Return the best plan found, for one number of chunks or several, on one or more networks."""
     ranks = problem.ranks
     counts = [
@@ -56,11 +56,11 @@ def solve(problem: Problem) -> Plan:
     return min(plans, key=lambda plan: plan.expected_ps)
 
 
-def _solve(problem: Problem, wires: Wires, chunks: int, limit_s: float) -> Plan:
+def _solve(problem: Problem, wires: RankNetwork, chunks: int, limit_s: float) -> SynthesisPlan:
     collective, ranks = problem.collective, problem.ranks
     chunk_bytes = -(-problem.size_bytes // (ranks * chunks))
 
-    def gather(part: Wires, whole: Wires) -> tuple[list[Timed], int]:
+    def gather(part: RankNetwork, whole: RankNetwork) -> tuple[list[Timed], int]:
         """Return an all-gather, and the least time of any on the whole network."""
         moves = best_gather(
             part,
@@ -88,7 +88,7 @@ def _solve(problem: Problem, wires: Wires, chunks: int, limit_s: float) -> Plan:
         bound_ps = least_in_pieces_ps(problem.wires, problem.size_bytes, collective)
     rows = one_after_the_other(collecting, spreading)
     schedule = Schedule(collective, "tacos", ranks, ranks * chunks, rows)
-    return Plan(schedule, expected_ps, bound_ps, (("chunks for each rank", str(chunks)),))
+    return SynthesisPlan(schedule, expected_ps, bound_ps, (("chunks for each rank", str(chunks)),))
 
 
 SYNTHESISER = Synthesiser(

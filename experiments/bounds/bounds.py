@@ -29,13 +29,13 @@ from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.rows import AGGREGATE, Column, Columns
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.experiments.bounds.contention import Walk, busy_ps
+from ringleaf.experiments.bounds.contention import HostMessages, busy_ps
 from ringleaf.experiments.bounds.moves import least_times
 from ringleaf.experiments.bounds.turns import least_times as turned_times
 from ringleaf.ina.loads import Aggregation, Demand, least_demand
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.tensors import Array
-from ringleaf.topologies.ways import Flow, Loads, Way, Ways
+from ringleaf.topologies.ways import Loads, PlannedFlow, RouteLinks, TopologyRoutes
 from ringleaf.units import FOREVER_PS
 
 RC_OVERHEAD_BYTES = 58 + LINE_OVERHEAD_BYTES  # Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4
@@ -81,13 +81,13 @@ class Bounds:
         trees: int | None = None,
         cc: str = UNCONTROLLED,
     ) -> None:
-        self.ways = Ways(graph, ecmp=ecmp)
+        self.ways = TopologyRoutes(graph, ecmp=ecmp)
         self._mtu_bytes = mtu_bytes
         self._lanes = lanes
         self._servers = servers
         self._trees = trees
         self._overhead_bytes = overhead_bytes(cc)
-        self._alone_ps: dict[tuple[Way, int], int] = {}
+        self._alone_ps: dict[tuple[RouteLinks, int], int] = {}
         rates = [self.ways.access_bps(rank) for rank in range(len(self.ways.hosts))]
         self.fabric = AlphaBeta(
             rate_bps=max(rates), alpha_ps=self.ways.delay_ps, longest_ps=self.ways.longest_delay_ps
@@ -191,7 +191,7 @@ class Bounds:
         depth = least_times(rows, goes.astype(np.int64), schedule.places, schedule.chunks).begin_ps
         distinct, size_of = np.unique(sizes[goes], return_inverse=True)
         line_bytes = np.array([self.line_bytes(size) for size in distinct.tolist()], np.int64)
-        walk = Walk(
+        walk = HostMessages(
             rows.src[goes] % schedule.nodes, rows.dst[goes] % schedule.nodes, line_bytes[size_of]
         )
         shared_ps = min(
@@ -202,7 +202,7 @@ class Bounds:
         chain_ps = least_times(rows, delay, schedule.places, schedule.chunks).end_ps
         return max(self.least_ps(schedule, size_bytes, element_bytes), shared_ps + chain_ps)
 
-    def _delays(self, walk: Walk) -> Column:
+    def _delays(self, walk: HostMessages) -> Column:
         """Return the delay of each message's way."""
         hosts = len(self.ways.hosts)
         pairs, pair_of = np.unique(walk.src * hosts + walk.dst, return_inverse=True)
@@ -287,5 +287,7 @@ class Bounds:
         columns = (each[order] for each in (pairs, total, begin_ps, after_ps))
         flows = zip(*(column.tolist() for column in columns), strict=True)
         for dst, group in groupby(flows, lambda flow: flow[0] // hosts):
-            self.ways.add_flows(loads, dst, {pair % hosts: Flow(*flow) for pair, *flow in group})
+            self.ways.add_flows(
+                loads, dst, {pair % hosts: PlannedFlow(*flow) for pair, *flow in group}
+            )
         return loads

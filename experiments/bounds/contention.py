@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ringleaf.collectives.rows import Column
-from ringleaf.topologies.ways import Outlet, Ways
+from ringleaf.topologies.ways import Outlet, TopologyRoutes
 from ringleaf.units import PS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class HostMessages:
     """Messages between hosts: (messages,) source, destination and bytes on the line."""
 
     src: Column
@@ -24,7 +24,7 @@ class Walk:
     line_bytes: Column
 
 
-def busy_ps(ways: Ways, walk: Walk, step: Column) -> int:
+def busy_ps(ways: TopologyRoutes, walk: HostMessages, step: Column) -> int:
     """Return the sum over steps of the time that the step's busiest link takes.
 
     Args:

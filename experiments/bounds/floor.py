@@ -32,14 +32,14 @@ import numpy.typing as npt
 
 from ringleaf.collectives.schedule import Collective, chunk_ranges
 from ringleaf.topologies.graph import is_even
-from ringleaf.topologies.ways import Ways, least_ps
+from ringleaf.topologies.ways import TopologyRoutes, least_ps
 
 if TYPE_CHECKING:
     from ringleaf.tensors import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class NonZeroBytes:
     """The bytes that are not zero in each rank's tensor, and anywhere in all tensors together.
 
     Attributes:
@@ -54,12 +54,12 @@ class Held:
     blocks: npt.NDArray[np.int64] | None = field(default=None, compare=False)
 
     @staticmethod
-    def dense(ranks: int, size_bytes: int) -> Held:
+    def dense(ranks: int, size_bytes: int) -> NonZeroBytes:
         """Return the bytes of tensors without zeros."""
-        return Held((size_bytes,) * ranks, size_bytes)
+        return NonZeroBytes((size_bytes,) * ranks, size_bytes)
 
     @staticmethod
-    def of(tensors: Sequence[Array]) -> Held:
+    def of(tensors: Sequence[Array]) -> NonZeroBytes:
         """Return the bytes of the elements that are not zero."""
         filled = [np.asarray(tensor != 0) for tensor in tensors]
         item = tensors[0].itemsize
@@ -67,11 +67,11 @@ class Held:
         blocks = [np.diff(np.searchsorted(np.flatnonzero(each), edges)) for each in filled]
         anywhere = np.logical_or.reduce(filled)
         counts = tuple(int(each.sum()) * item for each in filled)
-        return Held(counts, int(anywhere.sum()) * item, item * np.array(blocks, np.int64))
+        return NonZeroBytes(counts, int(anywhere.sum()) * item, item * np.array(blocks, np.int64))
 
 
 @dataclass(frozen=True)
-class Task:
+class MovedData:
     """A collective, and the data that it has to move.
 
     Args:
@@ -86,7 +86,7 @@ class Task:
     collective: Collective
     elements: int
     element_bytes: int
-    held: Held
+    held: NonZeroBytes
     hosts_add: bool
     root: int = 0
 
@@ -192,17 +192,17 @@ class Floor:
         ranks: Number of its hosts, the first ones, that take part.
     """
 
-    def __init__(self, ways: Ways, ranks: int) -> None:
+    def __init__(self, ways: TopologyRoutes, ranks: int) -> None:
         self._ways = ways
         self._ranks = ranks
 
-    def least_ps(self, task: Task) -> int:
+    def least_ps(self, task: MovedData) -> int:
         """Return the largest of the bounds, in ps."""
         if self._ranks < 2 or not task.elements:
             return 0
         return max(self._ports_ps(task), self._cuts_ps(task), self._adders_ps(task))
 
-    def _ports_ps(self, task: Task) -> int:
+    def _ports_ps(self, task: MovedData) -> int:
         """Return the bound of single hosts' links, with the distance that their data has to go."""
         bounds_ps = []
         for rank in range(self._ranks):
@@ -213,7 +213,7 @@ class Floor:
             bounds_ps.append(near_ps + least_ps(entering, in_bps) if entering else 0)
         return max(bounds_ps)
 
-    def _reach(self, task: Task, rank: int) -> tuple[int, int]:
+    def _reach(self, task: MovedData, rank: int) -> tuple[int, int]:
         """Return the delays that a rank's last byte sent, and first byte received, must have.
 
         They are known for some ranks only; for others they are 0, which is a valid bound as well.
@@ -235,7 +235,7 @@ class Floor:
             case _:
                 return nearest_ps, source_ps
 
-    def _cuts_ps(self, task: Task) -> int:
+    def _cuts_ps(self, task: MovedData) -> int:
         """Return the bound of the data that crosses between two sides of the topology."""
         everyone = frozenset(range(self._ranks))
         return max(
@@ -247,7 +247,7 @@ class Floor:
             default=0,
         )
 
-    def _adders_ps(self, task: Task) -> int:
+    def _adders_ps(self, task: MovedData) -> int:
         """Return the bound of the addends and sums that come into hosts, if only hosts add."""
         if task.collective is not Collective.ALLREDUCE or not task.hosts_add:
             return 0

@@ -15,7 +15,7 @@ from ringleaf.collectives.rows import AGGREGATE, Column, Columns
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class MoveCells:
     """The chunks that each move reads, or those that it writes.
 
     Attributes:
@@ -27,7 +27,7 @@ class Cells:
     first: Column
 
     @classmethod
-    def of(cls, rows: Columns, node: Column, chunks: int) -> Cells:
+    def of(cls, rows: Columns, node: Column, chunks: int) -> MoveCells:
         """Return the cells of moves at one node each, and of aggregations at all their ranks."""
         counts = rows.stop - rows.start
         sums = np.flatnonzero(rows.op == AGGREGATE)
@@ -56,7 +56,7 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class LeastTimes:
     """The least times of moves.
 
     Attributes:
@@ -70,7 +70,7 @@ class Times:
     end_ps: int
 
 
-def least_times(rows: Columns, alone_ps: Column, nodes: int, chunks: int) -> Times:
+def least_times(rows: Columns, alone_ps: Column, nodes: int, chunks: int) -> LeastTimes:
     """Return the least times of moves, as if each had the network for itself.
 
     Args:
@@ -79,7 +79,7 @@ def least_times(rows: Columns, alone_ps: Column, nodes: int, chunks: int) -> Tim
         nodes: Number of ranks and servers.
         chunks: Number of chunks.
     """
-    reads, writes = Cells.of(rows, rows.src, chunks), Cells.of(rows, rows.dst, chunks)
+    reads, writes = MoveCells.of(rows, rows.src, chunks), MoveCells.of(rows, rows.dst, chunks)
     begin_ps, after_ps = np.zeros((2, len(rows)), np.int64)
     there_ps, left_ps = np.zeros((2, nodes * chunks), np.int64)
     steps = list(_steps(rows))
@@ -91,7 +91,7 @@ def least_times(rows: Columns, alone_ps: Column, nodes: int, chunks: int) -> Tim
         after_ps[start:stop] = writes.most(left_ps, start, stop)
         left = after_ps[start:stop] + alone_ps[start:stop]
         reads.raise_to(left_ps, left, start, stop)
-    return Times(begin_ps, after_ps, int(there_ps.max()))
+    return LeastTimes(begin_ps, after_ps, int(there_ps.max()))
 
 
 def _steps(rows: Columns) -> Iterator[tuple[int, int]]:

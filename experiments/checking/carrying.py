@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.experiments.checking.data import Inputs, Noise, fill_all
+from ringleaf.experiments.checking.data import Noise, RankInputs, fill_all
 from ringleaf.experiments.estimates.estimate import EACH_END, pays_to_lease
 from ringleaf.experiments.setup.network import Network
 from ringleaf.ina.registry import find_system
@@ -26,7 +26,7 @@ Tell = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarriedCollective:
     """A collective that has run.
 
     Attributes:
@@ -47,16 +47,16 @@ class Carried:
     error: float = 0.0
     how: str = ""
     leases: Leases | None = None
-    inputs: Inputs | None = None
+    inputs: RankInputs | None = None
 
 
 def carry(
     spec: CollectiveSpec,
     schedule: Schedule,
-    inputs: Inputs,
+    inputs: RankInputs,
     make: Callable[[], Network],
     tell: Tell | None,
-) -> Carried:
+) -> CarriedCollective:
     """Run a collective once; what repeats is skipped if that was asked for: steps, or elements.
 
     Args:
@@ -71,7 +71,7 @@ def carry(
         is_summed = schedule.groups and not inputs.is_kept
         skip = _carry_less if is_summed else _carry_ends
         found = skip(spec, schedule, inputs, make, tell)
-        if isinstance(found, Carried):
+        if isinstance(found, CarriedCollective):
             return found
         how = f"in full, as {found}"
     network = make()
@@ -79,12 +79,16 @@ def carry(
     if leased is not None:
         return replace(leased, how=how)
     arrays = _arrays(spec, network, schedule, inputs)
-    return Carried(network, arrays, network.run(schedule, arrays, tell), how=how)
+    return CarriedCollective(network, arrays, network.run(schedule, arrays, tell), how=how)
 
 
 def _lease(
-    spec: CollectiveSpec, network: Network, schedule: Schedule, inputs: Inputs, tell: Tell | None
-) -> Carried | None:
+    spec: CollectiveSpec,
+    network: Network,
+    schedule: Schedule,
+    inputs: RankInputs,
+    tell: Tell | None,
+) -> CarriedCollective | None:
     """Run a collective whose tensors are only in memory while they are needed, if that pays."""
     from ringleaf.networks.virtual import VirtualNetwork  # loads what simulates
 
@@ -95,11 +99,11 @@ def _lease(
         return None
     arrays = network.arrays(inputs.elements, inputs.dtype, schedule)
     outcome = network.run(schedule, arrays, tell, fill=inputs.fill)
-    return Carried(network, arrays, outcome, leases=network.leases)
+    return CarriedCollective(network, arrays, outcome, leases=network.leases)
 
 
 def _arrays(
-    spec: CollectiveSpec, network: Network, schedule: Schedule, inputs: Inputs
+    spec: CollectiveSpec, network: Network, schedule: Schedule, inputs: RankInputs
 ) -> list[Array]:
     arrays = network.arrays(inputs.elements, inputs.dtype, schedule)
     if spec.has_data:
@@ -110,10 +114,10 @@ def _arrays(
 def _carry_ends(
     spec: CollectiveSpec,
     schedule: Schedule,
-    inputs: Inputs,
+    inputs: RankInputs,
     make: Callable[[], Network],
     tell: Tell | None,
-) -> Carried | str:
+) -> CarriedCollective | str:
     """Simulate the first and the last steps; return why that can't be done, if so."""
     from ringleaf.networks import skipping  # loads what simulates
 
@@ -141,7 +145,7 @@ def _carry_ends(
         network.close()
         return found
     outcome, skip = found
-    return Carried(network, arrays, outcome, skip.steps / skip.of, skip.error, str(skip))
+    return CarriedCollective(network, arrays, outcome, skip.steps / skip.of, skip.error, str(skip))
 
 
 _LOSSES = "links lose packets"
@@ -166,10 +170,10 @@ def _packet_ps(spec: CollectiveSpec, network: VirtualNetwork) -> int:
 def _carry_less(
     spec: CollectiveSpec,
     schedule: Schedule,
-    inputs: Inputs,
+    inputs: RankInputs,
     make: Callable[[], Network],
     tell: Tell | None,
-) -> Carried | str:
+) -> CarriedCollective | str:
     """Have switches add up smaller tensors; return why that can't be done, if so."""
     from ringleaf.networks import stretching  # loads what simulates
 
@@ -178,7 +182,7 @@ def _carry_less(
     network = _virtual(make())
     if _loses(network):
         return _LOSSES
-    last: Carried | None = None
+    last: CarriedCollective | None = None
     hops = 0
 
     def tell_all(more: int) -> None:
@@ -194,7 +198,7 @@ def _carry_less(
         fewer = Noise(spec.seed, inputs.ranks, elements, inputs.dtype)
         arrays = _arrays(spec, network, schedule, fewer)
         outcome = network.run(schedule, arrays, tell_all)
-        last = Carried(network, arrays, outcome, inputs=fewer)
+        last = CarriedCollective(network, arrays, outcome, inputs=fewer)
         hops += outcome.packet_hops
         return outcome
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ringleaf.collectives.compress.compressor import Feedback
 from ringleaf.collectives.compress.registry import parse_compressor
-from ringleaf.collectives.compress.scaled import Scaled
+from ringleaf.collectives.compress.scaled import ScaledCompressor
 from ringleaf.tensors import Array
 
 
@@ -33,10 +33,10 @@ def agree(compressors: Sequence[object], arrays: Sequence[Array], seed: int) -> 
     """Have the ranks' compressors of one tensor know the largest of their scales."""
     scales = []
     for each, array in zip(compressors, arrays, strict=True):
-        if not isinstance(each, Scaled) or not each.shares:
+        if not isinstance(each, ScaledCompressor) or not each.shares:
             return
         each.prepare(seed)
         scales.append(each.scale(each.checked(array)))
     for each in compressors:
-        assert isinstance(each, Scaled)
+        assert isinstance(each, ScaledCompressor)
         each.agree(max(scales))

@@ -16,11 +16,11 @@ import numpy.typing as npt
 from numba import types
 
 from ringleaf.collectives.definition import EVERYONE, Demands
-from ringleaf.collectives.replay import Replay, add_items, fits
+from ringleaf.collectives.replay import ScheduleRows, add_items, fits
 from ringleaf.collectives.rounding import sum_growth
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.compiled import compiled, compiled_as
-from ringleaf.experiments.checking.data import Inputs
+from ringleaf.experiments.checking.data import RankInputs
 from ringleaf.experiments.checking.flat import Bits, Flat, Scattered, differ
 from ringleaf.experiments.checking.verdict import Bound, Tolerance
 from ringleaf.tensors import FLOAT32, INT32, Array, ElementType
@@ -44,7 +44,7 @@ _EVERYONE = EVERYONE
 def confirms(
     schedule: Schedule,
     wanted: Demands,
-    inputs: Inputs,
+    inputs: RankInputs,
     results: Sequence[Array],
     tolerance: Tolerance | None = None,
     leases: Leases | None = None,
@@ -87,7 +87,7 @@ def _held(results: Sequence[Array], leases: Leases | None) -> Flat | Scattered:
     return Flat(results) if leases is None else Scattered(leases.addresses, leases.edges)
 
 
-def _is_float(inputs: Inputs) -> bool:
+def _is_float(inputs: RankInputs) -> bool:
     return bool(inputs.dtype.kind == "f")
 
 
@@ -98,7 +98,7 @@ class _Check:
         self,
         schedule: Schedule,
         wanted: Demands,
-        inputs: Inputs,
+        inputs: RankInputs,
         results: Flat | Scattered,
         width: int,
     ) -> None:
@@ -108,7 +108,7 @@ class _Check:
         stops = (stop for _, stop in chunk_ranges(inputs.elements, wanted.shape[1]))
         self._edges = np.array([0, *stops])
         self._growth = sum_growth(inputs.ranks) if _is_float(inputs) else 0.0
-        self._replay = Replay(schedule, inputs.elements)
+        self._replay = ScheduleRows(schedule, inputs.elements)
         self._results = results
         self._width = width
 
@@ -155,7 +155,7 @@ class _SumCheck:
 
     def __init__(
         self,
-        inputs: Inputs,
+        inputs: RankInputs,
         results: Flat | Scattered,
         bound: Bound,
         width: int,
@@ -201,7 +201,7 @@ class _SumCheck:
 class _Room:
     """Memory for a piece of all nodes' values, and for sums of the ranks' inputs."""
 
-    def __init__(self, inputs: Inputs, replay: Replay, width: int) -> None:
+    def __init__(self, inputs: RankInputs, replay: ScheduleRows, width: int) -> None:
         item = inputs.dtype
         self.given = np.empty(inputs.ranks * width, item)
         self.values = np.empty(replay.nodes * width, item)

@@ -25,7 +25,7 @@ TYPES = {"float32": FLOAT32, "int32": INT32}
 _TOGETHER = 1 << 20  # elements that a thread writes at a time
 
 
-class Inputs(Protocol):
+class RankInputs(Protocol):
     """The ranks' tensors before a collective, of which parts can be had at any time."""
 
     @property
@@ -113,7 +113,7 @@ class Noise:
         return made
 
 
-def fill_all(inputs: Inputs, arrays: Sequence[Array]) -> None:
+def fill_all(inputs: RankInputs, arrays: Sequence[Array]) -> None:
     """Write the ranks' inputs to arrays, which may be where a network has its hosts' memory."""
     parts = [
         (rank, start, stop)
@@ -129,7 +129,7 @@ def fill_all(inputs: Inputs, arrays: Sequence[Array]) -> None:
         pass
 
 
-def whole(inputs: Inputs) -> list[Array]:
+def whole(inputs: RankInputs) -> list[Array]:
     """Return all ranks' inputs, for code that needs them whole."""
     return [inputs.part(rank, 0, inputs.elements) for rank in range(inputs.ranks)]
 

@@ -15,7 +15,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compress.program import Ask, Post
 from ringleaf.collectives.oracle import message_bytes
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.schedule import Columns, Op, Rows, Schedule
+from ringleaf.collectives.schedule import ChunkRows, Columns, Op, Schedule
 from ringleaf.experiments.checking.judge import Judge
 from ringleaf.experiments.checking.verdict import Tolerance, Verdict
 from ringleaf.experiments.setup.network import Network
@@ -37,7 +37,7 @@ ALGORITHM = {
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class CarriedExchange:
     """An exchange that a network has carried.
 
     Attributes:
@@ -87,7 +87,7 @@ class Exchanges:
         ranks: int,
         build: Callable[[str, int, int], Schedule],
         network: Callable[[str | None], Network],
-        note: Callable[[Exchange], None],
+        note: Callable[[CarriedExchange], None],
         *,
         allreduce: str = ALLREDUCE,
         lanes: int = 0,
@@ -119,7 +119,7 @@ class Exchanges:
         network = self._network(name if algorithm.in_network else None)
         arrays, outcome = _run(network, schedule, values)
         verdict = judge.judge(schedule, values, arrays, tolerance_of(algorithm, self._lanes))
-        self._note(Exchange(schedule, values, outcome, verdict, network.slots))
+        self._note(CarriedExchange(schedule, values, outcome, verdict, network.slots))
         return [array.copy() for array in arrays]
 
     def _post(self, messages: Sequence[Mapping[int, Array]]) -> list[Array | dict[int, Array]]:
@@ -137,7 +137,7 @@ class Exchanges:
         for chunk, (_, src, dst) in zip(chunks, pairs, strict=True):
             values[src][chunk, : sent[src][dst].size] = sent[src][dst]
         _, sources, targets = (np.array(column) for column in zip(*pairs, strict=True))
-        rows = Rows(Columns.transfers(0, sources, targets, np.array(chunks), Op.COPY))
+        rows = ChunkRows(Columns.transfers(0, sources, targets, np.array(chunks), Op.COPY))
         schedule = Schedule(
             Collective.ALL_TO_ALL, "post", ranks, len(distances), rows, codec=TRIMMED
         )
@@ -150,7 +150,7 @@ class Exchanges:
             wrong += int((got.view(np.uint32) != values[a][chunk].view(np.uint32)).sum())
             found[b][a] = got
         reason = f"{wrong} words of messages are not as they were sent" if wrong else ""
-        self._note(Exchange(schedule, flat, outcome, Verdict(wrong, reason), network.slots))
+        self._note(CarriedExchange(schedule, flat, outcome, Verdict(wrong, reason), network.slots))
         return found
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from ringleaf.collectives.definition import Demands, Faults, demands, find_faults
 from ringleaf.collectives.schedule import Collective, Schedule, chunk_ranges
 from ringleaf.experiments.checking.confirm import confirms
-from ringleaf.experiments.checking.data import Given, Inputs
+from ringleaf.experiments.checking.data import Given, RankInputs
 from ringleaf.experiments.checking.verdict import RIGHT, Tolerance, Verdict
 from ringleaf.tensors import Array, as_arrays
 
@@ -66,7 +66,7 @@ class Judge:
     def judge(
         self,
         schedule: Schedule,
-        inputs: Inputs | Sequence[torch.Tensor | Array],
+        inputs: RankInputs | Sequence[torch.Tensor | Array],
         results: Sequence[torch.Tensor | Array],
         tolerance: Tolerance | None = None,
         leases: Leases | None = None,

@@ -12,18 +12,18 @@ import numpy as np
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compress.program import drive
-from ringleaf.collectives.schedule import Columns, Rows, Schedule
+from ringleaf.collectives.schedule import ChunkRows, Columns, Schedule
 from ringleaf.collectives.sparse.registry import Method
-from ringleaf.experiments.checking.exchanges import Exchange, Exchanges
+from ringleaf.experiments.checking.exchanges import CarriedExchange, Exchanges
 from ringleaf.experiments.checking.verdict import Verdict
 from ringleaf.experiments.setup.network import Network
-from ringleaf.networks.in_turn import in_turn
 from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.successive_runs import in_turn
 from ringleaf.tensors import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DoneStep:
     """A step that is done.
 
     Attributes:
@@ -54,8 +54,8 @@ def carry_step(
     network: Network,
     *,
     build: Callable[[str, int, int], Schedule],
-    bound_ps: Callable[[Exchange], int],
-) -> Step:
+    bound_ps: Callable[[CarriedExchange], int],
+) -> DoneStep:
     """Carry a first step of all ranks over a network.
 
     Args:
@@ -70,9 +70,9 @@ def carry_step(
     Raises:
         ConfigError: If the method does not suit the number of ranks.
     """
-    ranks, done = len(values), list[Exchange]()
+    ranks, done = len(values), list[CarriedExchange]()
 
-    def note(each: Exchange) -> None:
+    def note(each: CarriedExchange) -> None:
         done.append(each)
         if each.verdict.wrong:
             raise _SpoiltError
@@ -87,7 +87,7 @@ def carry_step(
     outcome = in_turn(
         [each.outcome for each in done], [len(each.schedule.columns) for each in done]
     )
-    return Step(
+    return DoneStep(
         results,
         outcome,
         _verdict(method, values, results, done),
@@ -97,7 +97,10 @@ def carry_step(
 
 
 def _verdict(
-    method: Method, values: Sequence[Array], results: Sequence[Array], done: Sequence[Exchange]
+    method: Method,
+    values: Sequence[Array],
+    results: Sequence[Array],
+    done: Sequence[CarriedExchange],
 ) -> Verdict:
     last = done[-1].verdict
     if last.wrong:
@@ -112,5 +115,5 @@ def joined(name: str, schedules: Sequence[Schedule]) -> Schedule:
         parts.append(replace(each.columns, step=each.columns.step + first))
         first += each.steps
     chunks = max(each.chunks for each in schedules)
-    rows = Rows(Columns.joined(parts))
+    rows = ChunkRows(Columns.joined(parts))
     return Schedule(Collective.ALLREDUCE, name, schedules[0].ranks, chunks, rows)

@@ -16,7 +16,7 @@ from ringleaf.collectives.definition import EVERYONE, Demands, Faults
 from ringleaf.collectives.oracle import execute_chunks
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.collectives.slack import codec_slack, sum_error_bound, wrapped_or_exact_sum
-from ringleaf.experiments.checking.data import Inputs, whole
+from ringleaf.experiments.checking.data import RankInputs, whole
 from ringleaf.experiments.checking.verdict import Bound, Tolerance, Verdict
 from ringleaf.tensors import Array
 
@@ -41,7 +41,7 @@ def scrutinise(
     schedule: Schedule,
     wanted: Demands,
     faults: Faults,
-    inputs: Inputs,
+    inputs: RankInputs,
     results: Arrays,
     tolerance: Tolerance | None,
 ) -> Verdict:
@@ -90,7 +90,7 @@ def _by_schedule(schedule: Schedule, faults: Faults, elements: int) -> Iterator[
 def _by_values(
     schedule: Schedule,
     wanted: Demands,
-    inputs: Inputs,
+    inputs: RankInputs,
     results: Arrays,
     tolerance: Tolerance | None,
 ) -> Iterator[_Failure]:
@@ -103,7 +103,7 @@ def _by_values(
 
 def _wrong_sums(
     wanted: Demands,
-    inputs: Inputs,
+    inputs: RankInputs,
     results: Arrays,
     tolerance: Tolerance | None,
     slack: Array | None,
@@ -196,7 +196,7 @@ def _is_special(result: Array, exact: Array, given: Array) -> Array:
 
 
 def _wrong_copies(
-    wanted: Demands, inputs: Inputs, results: Arrays, slack: Array | None
+    wanted: Demands, inputs: RankInputs, results: Arrays, slack: Array | None
 ) -> Iterator[_Failure]:
     ranges = chunk_ranges(inputs.elements, wanted.shape[1])
     row, original = b"", np.empty(0)
@@ -217,7 +217,7 @@ def _wrong_copies(
             yield _Failure(rank, 0, mask, f"rank {rank}, element {at}: got {got}, must be {right}")
 
 
-def _by_replay(schedule: Schedule, inputs: Inputs, results: Arrays) -> Iterator[_Failure]:
+def _by_replay(schedule: Schedule, inputs: RankInputs, results: Arrays) -> Iterator[_Failure]:
     """Yield the elements that differ in any bit from the schedule's results for `inputs`."""
     for chunk in execute_chunks(schedule, inputs.elements, inputs.part):
         for rank, (value, result) in enumerate(zip(chunk.values, results, strict=True)):

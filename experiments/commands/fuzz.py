@@ -17,8 +17,8 @@ from ringleaf.experiments.walk.command import find_program, run_uncompiled
 from ringleaf.switches.bmv2.binaries import need_bmv2, need_v1model
 
 if TYPE_CHECKING:
-    from ringleaf.switches.fuzz.contest import Disagreement, Round
-    from ringleaf.switches.fuzz.course import Course
+    from ringleaf.switches.fuzz.contest import Disagreement, FuzzRound
+    from ringleaf.switches.fuzz.course import FuzzCourse
     from ringleaf.switches.program import Program
 
 Emit = Callable[[str], None]
@@ -122,7 +122,7 @@ def _fuzz(program: Program, options: FuzzOptions, emit: Emit) -> int:
     return FAILURE
 
 
-def _say_round(number: int, done: Round, emit: Emit) -> None:
+def _say_round(number: int, done: FuzzRound, emit: Emit) -> None:
     differs = ", different" if done.difference else ""
     emit(f"round {number}: {done.compared} packets compared, {done.sent} sent{differs}")
     if done.masked:
@@ -134,7 +134,7 @@ def _say_round(number: int, done: Round, emit: Emit) -> None:
         emit(f"#   not compared: {count}, {reason}, as does port {port}, {data.hex()}")
 
 
-def _say_course(course: Course, emit: Emit) -> None:
+def _say_course(course: FuzzCourse, emit: Emit) -> None:
     """Print how much of the program the packets have reached, and the points they have not."""
     from ringleaf.switches.fuzz.course import PLURALS
 
@@ -147,7 +147,7 @@ def _say_course(course: Course, emit: Emit) -> None:
 
 
 def _show(program: Program, found: Disagreement, options: FuzzOptions, emit: Emit) -> None:
-    from ringleaf.switches.fuzz.kept import as_stf
+    from ringleaf.switches.fuzz.stf_cases import as_stf
 
     text = as_stf(program, found)
     emit("")
@@ -174,10 +174,12 @@ def _show_packets(found: Disagreement) -> None:
     pair = _first_pair(found)
     if pair is None:
         return
-    sides = tuple(None if packet is None else compare.Packet(0, None, packet[1]) for packet in pair)
+    sides = tuple(
+        None if packet is None else compare.ComparedPacket(0, None, packet[1]) for packet in pair
+    )
     width = shutil.get_terminal_size((100, 24)).columns
     console = Console(width=max(width, 100), file=sys.stdout, highlight=False)
-    difference = compare.PacketDifference(compare.Kind.CHANGED, *sides)
+    difference = compare.PacketDifference(compare.Deviation.CHANGED, *sides)
     console.print(render(difference, width=max(width, 100)))
 
 

@@ -12,8 +12,8 @@ from ringleaf.errors import ConfigError, ScheduleError
 from ringleaf.experiments.runs.console import FAILURE, Debug, guard, say
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.grade.assignment import Assignment
-    from ringleaf.experiments.grade.marks import Mark
+    from ringleaf.experiments.grade.assignment import StudentAssignment
+    from ringleaf.experiments.grade.marks import CaseMark
 
 
 def register(app: typer.Typer) -> None:
@@ -52,7 +52,7 @@ def grade_command(
         raise typer.Exit(FAILURE)
 
 
-def _marks(wanted: Assignment, file: Path) -> list[Mark]:
+def _marks(wanted: StudentAssignment, file: Path) -> list[CaseMark]:
     """Run the cases; a student's file that can't be run at all has no points in any of them."""
     from ringleaf.experiments.grade import marks
     from ringleaf.experiments.grade.submission import take_in

@@ -23,7 +23,7 @@ from ringleaf.units import parse_fraction, parse_time
 if TYPE_CHECKING:
     import networkx as nx
 
-    from ringleaf.networks.mininet.fabric import Fabric
+    from ringleaf.networks.mininet.fabric import MininetFabric
 
 CLEAN = "clean"
 RATE = "100M"
@@ -112,13 +112,16 @@ def net_command(
     choose("mininet", "switch", switch, SWITCHES)
     check_machine(bmv2=switch == "bmv2", interactive=True)
     from ringleaf.networks.live.processes import ended_like_interrupts
-    from ringleaf.networks.mininet.fabric import Fabric, Settings  # may compile for half a minute
+    from ringleaf.networks.mininet.fabric import (  # may compile for half a minute
+        LiveSettings,
+        MininetFabric,
+    )
 
-    settings = Settings(switch=switch, scale=1, loss=lost, cpu_port=cpu_port, run_dir=out)
+    settings = LiveSettings(switch=switch, scale=1, loss=lost, cpu_port=cpu_port, run_dir=out)
     programs, entities = _programs(graph, program, control or "")
     with (
         ended_like_interrupts(),
-        Fabric(graph, settings, program=programs, entities=entities) as fabric,
+        MininetFabric(graph, settings, program=programs, entities=entities) as fabric,
     ):
         say(f"# {fabric.name}: {len(fabric.net.hosts)} hosts, {len(fabric.net.switches)} switches")
         say(f"# logs: {fabric.run_dir}; make shell SWITCH=s0 opens a switch")
@@ -163,7 +166,7 @@ def _rate(topo: str, rate: str | None, inject: str | None, hosts: int | None) ->
     return divide_ports(topo, link_rate(inject, "inject"), hosts=hosts)
 
 
-def talk(fabric: Fabric) -> None:
+def talk(fabric: MininetFabric) -> None:
     """Run Mininet's command line on the terminal, or on standard input."""
     from mininet.cli import CLI
     from mininet.log import setLogLevel

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.commands.doing import AsJson, DryRun, SpecFile, do
+from ringleaf.experiments.commands.run_commands import AsJson, DryRun, SpecFile, do
 from ringleaf.experiments.runs.console import Debug, guard
-from ringleaf.experiments.runs.machines import Scheduler
+from ringleaf.experiments.runs.machines import DaskScheduler
 from ringleaf.experiments.runs.request import kind_of, typed
 from ringleaf.experiments.runs.spec_file import Case, read_cases
 from ringleaf.experiments.spec.typed import with_options
@@ -79,10 +79,10 @@ def _scheduler(
     key: str | None,
     *,
     unencrypted: bool,
-) -> Scheduler | None:
+) -> DaskScheduler | None:
     """Return the scheduler that was named, checked."""
     if on is not None:
-        named = Scheduler(on, ca_file, cert, key, unencrypted)
+        named = DaskScheduler(on, ca_file, cert, key, unencrypted)
         named.check()
         return named
     if ca_file or cert or key or unencrypted:

@@ -17,8 +17,8 @@ from ringleaf.interrupts import ended_within
 from ringleaf.networks.mininet.state import runtime_dir
 from ringleaf.private import is_private_file
 from ringleaf.switches.program import Program
-from ringleaf.switches.server.device import Device
-from ringleaf.switches.server.server import Server, check_address
+from ringleaf.switches.server.device import SharedDevice
+from ringleaf.switches.server.server import P4RuntimeServer, check_address
 
 LONGEST_END_S = 1.5  # from a signal on
 
@@ -58,12 +58,12 @@ def serve(
     check_address(address, secret)
     with ended_within(LONGEST_END_S):
         numbers = range(first, first + count)
-        devices = [Device(number, ports=ports, cpu_port=cpu_port) for number in numbers]
+        devices = [SharedDevice(number, ports=ports, cpu_port=cpu_port) for number in numbers]
         program = _load(path, p4info, devices) if path else "no program yet"
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
-        with Server(devices, address, token=secret) as server:
+        with P4RuntimeServer(devices, address, token=secret) as server:
             ids = f"device {first}" if count == 1 else f"devices {first} to {numbers[-1]}"
             emit(f"P4Runtime at {server.address}, {ids}: {program}")
             stop.wait()
@@ -125,7 +125,7 @@ def read_token(path: Path) -> str:
     return text
 
 
-def _load(path: Path, p4info: Path | None, devices: list[Device]) -> str:
+def _load(path: Path, p4info: Path | None, devices: list[SharedDevice]) -> str:
     """Load a program on all devices and compile it, so that first packets need not wait."""
     program = Program.load(path, p4info)
     text = path.read_bytes()

@@ -23,7 +23,7 @@ from ringleaf.plausible import link_delay, link_rate
 from ringleaf.units import PS_PER_S, PS_PER_US, format_size, parse_size, parse_time
 
 if TYPE_CHECKING:
-    from ringleaf.collectives.synthesis.problem import Plan, Problem, Synthesiser
+    from ringleaf.collectives.synthesis.problem import Problem, Synthesiser, SynthesisPlan
 
 SHOW_EVERY_S = 0.5
 
@@ -117,7 +117,7 @@ def synth_command(
         raise typer.Exit(interrupts.status(interrupts.asked() or signal.SIGINT))
 
 
-def _search(member: Synthesiser, problem: Problem, *, fresh: bool) -> tuple[Plan, str]:
+def _search(member: Synthesiser, problem: Problem, *, fresh: bool) -> tuple[SynthesisPlan, str]:
     """Return a plan that is proved, and in words how it was come by."""
     from ringleaf.collectives.synthesis.search import find_kept, synthesise
     from ringleaf.collectives.verify import verify
@@ -125,9 +125,9 @@ def _search(member: Synthesiser, problem: Problem, *, fresh: bool) -> tuple[Plan
     kept = None if fresh else find_kept(member.name, problem)
     if kept is not None:
         return kept, "kept from an earlier search (--fresh searches again)"
-    best: list[Plan] = []
+    best: list[SynthesisPlan] = []
 
-    def found(plan: Plan) -> None:
+    def found(plan: SynthesisPlan) -> None:
         if not best or plan.expected_ps < best[-1].expected_ps:
             best.append(plan)
 
@@ -145,7 +145,7 @@ def _search(member: Synthesiser, problem: Problem, *, fresh: bool) -> tuple[Plan
 
 
 @contextmanager
-def _shown(line: Progress, limit_s: float, best: list[Plan]) -> Iterator[None]:
+def _shown(line: Progress, limit_s: float, best: list[SynthesisPlan]) -> Iterator[None]:
     """Show every now and then how long the search has taken, and the best time so far."""
     done, began_s = threading.Event(), time.monotonic()
 

@@ -29,7 +29,7 @@ MANY_BYTES = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ScheduleSize:
     """The size of a schedule.
 
     Attributes:
@@ -47,7 +47,7 @@ class Draft:
     scratch: float
 
 
-def draft(algorithm: Algorithm, ranks: int, size_bytes: int) -> Draft | None:
+def draft(algorithm: Algorithm, ranks: int, size_bytes: int) -> ScheduleSize | None:
     """Return the size of an algorithm's schedule; None if it can't be built without a topology.
 
     Args:
@@ -69,7 +69,7 @@ def draft(algorithm: Algorithm, ranks: int, size_bytes: int) -> Draft | None:
         return float(large * (large / max(small, 1)) ** doublings)
 
     # Chunks and messages of both are as large as those of all ranks, so bytes grow likewise.
-    return Draft(
+    return ScheduleSize(
         power(fewer.messages, more.messages),
         power(fewer.rows, more.rows),
         power(fewer.sent_bytes, more.sent_bytes),
@@ -79,7 +79,7 @@ def draft(algorithm: Algorithm, ranks: int, size_bytes: int) -> Draft | None:
 
 
 @lru_cache(maxsize=256)
-def _draft(algorithm: Algorithm, ranks: int, size_bytes: int) -> Draft | None:
+def _draft(algorithm: Algorithm, ranks: int, size_bytes: int) -> ScheduleSize | None:
     try:
         schedule = algorithm.build(ranks, size_bytes=size_bytes, hierarchy=(ranks,))
     except RingleafError:  # it wants to know the topology, or other numbers of ranks
@@ -87,7 +87,7 @@ def _draft(algorithm: Algorithm, ranks: int, size_bytes: int) -> Draft | None:
     rows = schedule.columns
     goes = (rows.op != AGGREGATE) & ~schedule.is_local(rows)
     chunk_bytes = size_bytes / schedule.chunks
-    return Draft(
+    return ScheduleSize(
         len(rows),
         len(schedule.rows),
         float((rows.stop - rows.start)[goes].sum()) * chunk_bytes,

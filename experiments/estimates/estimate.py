@@ -16,7 +16,7 @@ from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.cost import FEW_ROWS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.estimates.pace import ALL, PACKETS, SETUP, START, Paces, Sort
+from ringleaf.experiments.estimates.pace import ALL, PACKETS, SETUP, START, RunPaces, Sort
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import Costs
 from ringleaf.threads import count_cores
@@ -26,7 +26,7 @@ from ringleaf.units import format_size
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ringleaf.experiments.estimates.draft import Draft
+    from ringleaf.experiments.estimates.draft import ScheduleSize
     from ringleaf.experiments.spec.network import NetworkSpec
     from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 
@@ -102,7 +102,7 @@ SUMMED_SHARE = 10 / 256
 
 CODED = ("ssar-double", "ssar-split", "dsar-split")
 
-CONSTANT = Paces()
+CONSTANT = RunPaces()
 """The paces of the machine that constants were fitted to."""
 
 HOSTS_ADD = Costs(switch_bytes=SWITCH_BYTES, hops_per_s=HOPS_PER_S)
@@ -129,7 +129,7 @@ class Estimate:
         """The time of the row as it will run."""
         return self.setup_s + self.run_s
 
-    def paced(self, paces: Paces, sort: Sort) -> Estimate:
+    def paced(self, paces: RunPaces, sort: Sort) -> Estimate:
         """Return the estimate with the times of this machine, on as many threads."""
         return replace(
             self,
@@ -159,7 +159,7 @@ _CLOSED: dict[str, Callable[[int, int], int]] = {
 """Messages of large schedules by their ranks, and the logarithm of these, rounded up."""
 
 
-def draft(algorithm: Algorithm, ranks: int, size_bytes: int) -> Draft | None:
+def draft(algorithm: Algorithm, ranks: int, size_bytes: int) -> ScheduleSize | None:
     """Return the size of an algorithm's schedule; None if it can't be built without a topology."""
     from ringleaf.experiments.estimates import draft as drafts  # loads NumPy
 
@@ -384,7 +384,7 @@ class Need:
         return f"about {format_size(self.memory_bytes)} of memory{time}"
 
 
-def need(spec: CollectiveSpec, counts: Counts, distance: float, paces: Paces = CONSTANT) -> Need:
+def need(spec: CollectiveSpec, counts: Counts, distance: float, paces: RunPaces = CONSTANT) -> Need:
     """Return the most memory that any row takes, and the time of all rows at a machine's paces."""
     found = [
         estimate(spec, ALGORITHMS[name], counts, size_bytes, distance).paced(
@@ -405,13 +405,13 @@ def sort_of(spec: NetworkSpec, program: str = ALL) -> Sort:
     return Sort(type(spec).__name__.removesuffix("Spec").lower(), program, spec.net)
 
 
-def start_s(spec: NetworkSpec, paces: Paces = CONSTANT) -> float:
+def start_s(spec: NetworkSpec, paces: RunPaces = CONSTANT) -> float:
     """Return the time before the first row, and behind the last one."""
     torch_s = TORCH_S if loads_torch(spec) else 0.0
     return (START_S + DRAW_S + torch_s) * paces.factor(sort_of(spec), START)
 
 
-def note_start(paces: Paces, spec: NetworkSpec, taken_s: float) -> None:
+def note_start(paces: RunPaces, spec: NetworkSpec, taken_s: float) -> None:
     """Take note of the time of a run that its rows did not take."""
     paces.note(sort_of(spec), START, start_s(spec), IMPORTS_S + taken_s)
 

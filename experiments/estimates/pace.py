@@ -57,7 +57,7 @@ class Sort:
         return f"{self.kind} {self.program} {self.net} {part}"
 
 
-class Paces:
+class RunPaces:
     """The measures of the last runs, by sort and part."""
 
     def __init__(self, runs: Mapping[str, Iterable[Pair]] = {}) -> None:
@@ -103,13 +103,13 @@ class Paces:
             write_sealed(_path(), text.encode(), ABOUT)
 
 
-def read_paces() -> Paces:
+def read_paces() -> RunPaces:
     """Return what the last runs of this machine took; nothing, if there is no whole file."""
     with suppress(OSError, ConfigError):
         if (data := read_sealed(_path(), ABOUT)) is not None:
             with suppress(ValueError, TypeError, AttributeError):
-                return Paces(_checked(json.loads(data)))
-    return Paces()
+                return RunPaces(_checked(json.loads(data)))
+    return RunPaces()
 
 
 def _path() -> Path:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import ringleaf.networks.virtual.state as s
 from ringleaf.experiments.explain.findings import Arrow, Diagram
 from ringleaf.experiments.explain.log import FIRST, KIND, LAST, PacketLog
-from ringleaf.experiments.explain.path import Hop, line_ps
+from ringleaf.experiments.explain.path import PathHop, line_ps
 
 MOST_LANES = 48
 """The most lanes of a diagram; of more nodes, neighbours share one."""
@@ -47,7 +47,7 @@ class _Messages:
 
 
 def diagram(
-    log: PacketLog, names: Sequence[str], hops: Sequence[Hop], *, in_network: bool
+    log: PacketLog, names: Sequence[str], hops: Sequence[PathHop], *, in_network: bool
 ) -> Diagram:
     """Return the diagram of a run.
 

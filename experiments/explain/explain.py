@@ -14,7 +14,7 @@ from ringleaf.experiments.explain.arrows import diagram
 from ringleaf.experiments.explain.findings import OTHER, BoundParts, Explained
 from ringleaf.experiments.explain.log import IN_NETWORK, PacketLog
 from ringleaf.experiments.explain.parts import lost
-from ringleaf.experiments.explain.path import Path, Walk
+from ringleaf.experiments.explain.path import LogWalk, Path
 from ringleaf.experiments.spec.network import FIXED
 from ringleaf.networks.outcome import RunResult
 from ringleaf.topologies.delays import with_delays
@@ -22,7 +22,7 @@ from ringleaf.topologies.graph import directions, hosts, kind, switches, with_li
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ExplainedOptions:
     """The options of a run that its explanation depends on."""
 
     lanes: int
@@ -92,7 +92,7 @@ def explain(
     log: PacketLog,
     outcome: RunResult,
     bound: BoundParts,
-    settings: Settings,
+    settings: ExplainedOptions,
     *,
     algo: str,
     size_bytes: int,
@@ -132,7 +132,7 @@ def explain(
     )
 
 
-def _walk(graph: nx.Graph[str], log: PacketLog, settings: Settings) -> Walk:
+def _walk(graph: nx.Graph[str], log: PacketLog, settings: ExplainedOptions) -> LogWalk:
     best = _best(graph)
     nodes = [*switches(graph), *hosts(graph)]
     ends = log.ports[log.ports[:, s.PEER], s.NODE]
@@ -141,7 +141,7 @@ def _walk(graph: nx.Graph[str], log: PacketLog, settings: Settings) -> Walk:
     added = log.line[log.kind & IN_NETWORK > 0]
     longest = int(added.max()) if len(added) else 0
     headers = {0: overhead_bytes(settings.cc), IN_NETWORK: max(longest - 4 * settings.lanes, 0)}
-    return Walk(
+    return LogWalk(
         log,
         best_bps,
         overhead_ps=settings.overhead_ps,

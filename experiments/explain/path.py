@@ -37,7 +37,7 @@ from ringleaf.units import PS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class PathHop:
     """A packet of the path on one link; times in ps, nodes by number."""
 
     src: int
@@ -60,7 +60,7 @@ class Path:
     spent_ps: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
     headers_ps: int = 0
     behind_ps: int = 0
-    hops: list[Hop] = field(default_factory=list)
+    hops: list[PathHop] = field(default_factory=list)
 
     @property
     def time_ps(self) -> int:
@@ -74,7 +74,7 @@ def line_ps(line: npt.NDArray[np.int32], rate_bps: npt.NDArray[np.int64]) -> npt
     return found
 
 
-class Walk:
+class LogWalk:
     """A walk through a log, from the end of a run to its start.
 
     Args:
@@ -174,7 +174,7 @@ class Walk:
             self._spend(SWITCHES, 0 if log.is_host[node] else inward_ps)
         self._transmit(row, behind=False)
         ends = (int(log.ports[port, s.NODE]), int(log.ports[there, s.NODE]))
-        self.path.hops.append(Hop(*ends, int(log.time_ps[row]), now_ps))
+        self.path.hops.append(PathHop(*ends, int(log.time_ps[row]), now_ps))
         return row
 
     def _transmit(self, row: int, *, behind: bool) -> None:

@@ -46,7 +46,7 @@ _OTHERS = ("out", "pcap", "record", "explain")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CaseLimits:
     """What a case allows; None: anything."""
 
     time_ps: int | None = None
@@ -55,7 +55,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class AssignedCase:
     """One case.
 
     Attributes:
@@ -70,7 +70,7 @@ class Case:
     points: float
     options: Mapping[str, str]
     collective: Collective
-    limits: Limits
+    limits: CaseLimits
 
     def check(self, where: str) -> None:
         """Check the case's own options and topology, which no student has to answer for.
@@ -85,13 +85,13 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class StudentAssignment:
     """An assignment; `kind` is SCHEDULE or PROGRAM."""
 
     title: str
     kind: str
     seconds: float
-    cases: tuple[Case, ...]
+    cases: tuple[AssignedCase, ...]
 
     @property
     def points(self) -> float:
@@ -108,7 +108,7 @@ class Assignment:
             case.check(where)
 
 
-def read_assignment(path: Path) -> Assignment:
+def read_assignment(path: Path) -> StudentAssignment:
     """Return the assignment in a file.
 
     Raises:
@@ -132,10 +132,10 @@ def read_assignment(path: Path) -> Assignment:
     for name in names:
         if names.count(name) > 1:
             raise ConfigError(f"{where}: names of cases must differ, got {name!r} twice")
-    return Assignment(str(data.get("title", path.stem)), kind, seconds, cases)
+    return StudentAssignment(str(data.get("title", path.stem)), kind, seconds, cases)
 
 
-def _case(given: Any, where: str, kind: str, folder: Path) -> Case:
+def _case(given: Any, where: str, kind: str, folder: Path) -> AssignedCase:
     data = _mapping(given, where, _CASE_KEYS)
     name = str(data.get("name", "")).strip()
     if not name.isprintable() or not name:
@@ -147,7 +147,7 @@ def _case(given: Any, where: str, kind: str, folder: Path) -> Case:
     collective = str(data.get("collective", Collective.ALLREDUCE.value))
     known = [each.value for each in Collective]
     choose(where, "collective", collective, known)
-    return Case(
+    return AssignedCase(
         name,
         points,
         options,
@@ -181,13 +181,13 @@ def _options(given: Any, where: str, kind: str, folder: Path) -> dict[str, str]:
     return {"size": "64K", **found}
 
 
-def _limits(given: Any, where: str) -> Limits:
+def _limits(given: Any, where: str) -> CaseLimits:
     data = _mapping(given, where, LIMITS)
     steps = data.get("steps")
     if steps is not None and (not isinstance(steps, int) or steps < 0):
         raise ConfigError(f"{where}: steps must be a whole number >= 0, got {steps!r:.80}")
     time, size = data.get("time"), data.get("bytes")
-    return Limits(
+    return CaseLimits(
         None if time is None else parse_time(str(time), f"{where}: time"),
         steps,
         None if size is None else parse_size(str(size), f"{where}: bytes"),

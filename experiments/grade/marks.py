@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringleaf import junit
-from ringleaf.experiments.grade.assignment import Assignment, Case
-from ringleaf.experiments.grade.trial import Outcome
+from ringleaf.experiments.grade.assignment import AssignedCase, StudentAssignment
+from ringleaf.experiments.grade.trial import CaseOutcome
 from ringleaf.units import PS_PER_US, format_time
 
 PASSED = "passed"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class CaseMark:
     """A case's mark.
 
     Attributes:
@@ -26,7 +26,7 @@ class Mark:
         is_error: Whether it did not run at all.
     """
 
-    case: Case
+    case: AssignedCase
     verdict: str
     detail: str = ""
     seconds: float = 0.0
@@ -38,21 +38,23 @@ class Mark:
         return self.case.points if self.verdict == PASSED else 0.0
 
 
-def mark(case: Case, outcome: Outcome, steps: int | None) -> Mark:
+def mark(case: AssignedCase, outcome: CaseOutcome, steps: int | None) -> CaseMark:
     """Return a case's mark, given its outcome, and a schedule's steps."""
     if outcome.timed_out:
         detail = f"ended after {outcome.seconds:.1f} s"
-        return Mark(case, "took too long to run", detail, outcome.seconds, is_error=True)
+        return CaseMark(case, "took too long to run", detail, outcome.seconds, is_error=True)
     if outcome.problem:
-        return Mark(case, "did not run", outcome.problem, outcome.seconds, is_error=True)
+        return CaseMark(case, "did not run", outcome.problem, outcome.seconds, is_error=True)
     wrong = list(_complaints(case, outcome, steps))
     if not wrong:
-        return Mark(case, PASSED, f"time {_us(outcome.time_ps)}", outcome.seconds)
+        return CaseMark(case, PASSED, f"time {_us(outcome.time_ps)}", outcome.seconds)
     verdicts, details = zip(*wrong, strict=True)
-    return Mark(case, "; ".join(verdicts), "; ".join(details), outcome.seconds)
+    return CaseMark(case, "; ".join(verdicts), "; ".join(details), outcome.seconds)
 
 
-def _complaints(case: Case, outcome: Outcome, steps: int | None) -> Iterator[tuple[str, str]]:
+def _complaints(
+    case: AssignedCase, outcome: CaseOutcome, steps: int | None
+) -> Iterator[tuple[str, str]]:
     """Yield what is wrong: without figures, and with them."""
     limits, wanted = case.limits, case.collective.value
     if outcome.collective != wanted:
@@ -72,16 +74,18 @@ def _us(time_ps: int) -> str:
     return f"{time_ps / PS_PER_US:.2f} us" if time_ps else format_time(0)
 
 
-def unrun(assignment: Assignment, problem: str) -> list[Mark]:
+def unrun(assignment: StudentAssignment, problem: str) -> list[CaseMark]:
     """Return the marks of a file that can't be run at all.
 
     The problem is one of the file, and tells nothing of the cases, so students see it.
     """
     verdict = f"did not run: {problem}"
-    return [Mark(case, verdict, problem, is_error=True) for case in assignment.cases]
+    return [CaseMark(case, verdict, problem, is_error=True) for case in assignment.cases]
 
 
-def table(assignment: Assignment, marks: Sequence[Mark], *, reveal: bool) -> Iterator[str]:
+def table(
+    assignment: StudentAssignment, marks: Sequence[CaseMark], *, reveal: bool
+) -> Iterator[str]:
     """Yield the lines of the table; with `reveal`, options and figures of cases, too."""
     width = max(len(each.case.name) for each in marks)
     yield f"# {assignment.title}"
@@ -96,17 +100,20 @@ def table(assignment: Assignment, marks: Sequence[Mark], *, reveal: bool) -> Ite
     yield f"# {sum(each.points for each in marks):g} of {assignment.points:g} points"
 
 
-def write_junit(path: Path, assignment: Assignment, marks: Sequence[Mark], *, reveal: bool) -> None:
+def write_junit(
+    path: Path, assignment: StudentAssignment, marks: Sequence[CaseMark], *, reveal: bool
+) -> None:
     """Write the marks as JUnit XML, each case a test."""
     cases = [
-        junit.Case(each.case.name, _trouble(each, reveal=reveal), each.seconds) for each in marks
+        junit.JUnitCase(each.case.name, _trouble(each, reveal=reveal), each.seconds)
+        for each in marks
     ]
     seconds = sum(each.seconds for each in marks)
     suite = junit.Suite(assignment.title, assignment.title, cases, seconds)
     junit.write_junit(path, "ringleaf grade", [suite])
 
 
-def _trouble(each: Mark, *, reveal: bool) -> junit.Trouble | None:
+def _trouble(each: CaseMark, *, reveal: bool) -> junit.Trouble | None:
     if each.verdict == PASSED:
         return None
     text = each.detail if reveal else ""

@@ -16,7 +16,7 @@ from ringleaf.errors import RingleafError
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseOutcome:
     """What a case has come to.
 
     Attributes:
@@ -39,7 +39,7 @@ class Outcome:
     seconds: float = 0.0
 
 
-def attempt(options: Mapping[str, str], seconds: float) -> Outcome:
+def attempt(options: Mapping[str, str], seconds: float) -> CaseOutcome:
     """Run a case; it is ended, with all processes that it has started, when its time is over."""
     began = time.monotonic()
     process = subprocess.Popen(
@@ -52,7 +52,7 @@ def attempt(options: Mapping[str, str], seconds: float) -> Outcome:
     try:
         answer, _ = process.communicate(json.dumps(dict(options)).encode(), timeout=seconds)
     except subprocess.TimeoutExpired:
-        return Outcome(timed_out=True, seconds=time.monotonic() - began)
+        return CaseOutcome(timed_out=True, seconds=time.monotonic() - began)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -61,24 +61,24 @@ def attempt(options: Mapping[str, str], seconds: float) -> Outcome:
     try:
         told: dict[str, Any] = json.loads(answer)
     except ValueError:
-        return Outcome(problem=f"ended with code {process.returncode}", seconds=took_s)
-    return Outcome(**told | {"seconds": took_s})
+        return CaseOutcome(problem=f"ended with code {process.returncode}", seconds=took_s)
+    return CaseOutcome(**told | {"seconds": took_s})
 
 
-def run(options: Mapping[str, str]) -> Outcome:
+def run(options: Mapping[str, str]) -> CaseOutcome:
     """Run a case in this process."""
     from ringleaf.experiments.runs.checks import check
-    from ringleaf.experiments.runs.request import Request
+    from ringleaf.experiments.runs.request import RunRequest
     from ringleaf.experiments.setup.network import connect
-    from ringleaf.experiments.workloads.collective.experiment import Experiment
+    from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
     from ringleaf.experiments.workloads.collective.kind import KIND
 
     spec = KIND.resolve(options)
-    check(Request(KIND, spec, options), live=False)
-    experiment = Experiment(spec)
+    check(RunRequest(KIND, spec, options), live=False)
+    experiment = CollectiveExperiment(spec)
     (measured,) = experiment.run(connect)
     row = measured.row
-    return Outcome(
+    return CaseOutcome(
         experiment.collective.value, row.wrong or 0, row.time_ps, row.wire_bytes, row.reason
     )
 
@@ -89,9 +89,9 @@ def serve(source: IO[bytes], sink: IO[str]) -> None:
     try:
         found = run(options)
     except RingleafError as error:
-        found = Outcome(problem=str(error))
+        found = CaseOutcome(problem=str(error))
     except MemoryError:
-        found = Outcome(problem="needs more memory than there is")
+        found = CaseOutcome(problem="needs more memory than there is")
     json.dump(asdict(found), sink)
 
 

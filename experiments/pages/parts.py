@@ -9,7 +9,7 @@ from typing import Any
 
 from ringleaf.experiments.pages.document import figure
 from ringleaf.experiments.records.columns import Column
-from ringleaf.experiments.records.facts import Fact
+from ringleaf.experiments.records.facts import RunFact
 
 
 def with_micro(text: str) -> str:
@@ -17,7 +17,7 @@ def with_micro(text: str) -> str:
     return re.sub(r"(?<=\d )us\b", "µs", text)
 
 
-def facts_as_html(facts: Iterable[Fact]) -> Iterator[str]:
+def facts_as_html(facts: Iterable[RunFact]) -> Iterator[str]:
     """Yield facts as a list in HTML."""
     yield '<ul class="facts">'
     for each in facts:

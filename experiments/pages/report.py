@@ -14,7 +14,7 @@ from ringleaf.experiments.pages.parts import (
     with_micro,
 )
 from ringleaf.experiments.records import drops, link_use, pauses
-from ringleaf.experiments.records.facts import Fact
+from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.results import Results
 
 _NOT_OPTIONS = ("schema_version", "kind", "started", "git_commit", "machine", "given", "versions")
@@ -62,18 +62,18 @@ def _figures(svgs: Mapping[str, str], captions: Mapping[str, tuple[str, str]]) -
         yield "</div>"
 
 
-def _verdict(results: Results) -> Iterator[Fact]:
+def _verdict(results: Results) -> Iterator[RunFact]:
     """Yield what is known of the end, and of wrong values."""
     if not results.complete:
-        yield Fact("incomplete", "the run did not come to its end", "bad")
+        yield RunFact("incomplete", "the run did not come to its end", "bad")
     wrong = results.wrong
     if wrong is None:
-        yield Fact("not checked", "there was no data")
+        yield RunFact("not checked", "there was no data")
     elif wrong:
         said = next(results.reasons(), "of the values that were checked")
-        yield Fact(f"{wrong:,} wrong", said, "bad")
+        yield RunFact(f"{wrong:,} wrong", said, "bad")
     else:
-        yield Fact("0 wrong", "of all values, each checked", "good")
+        yield RunFact("0 wrong", "of all values, each checked", "good")
 
 
 def _links(results: Results) -> Iterator[str]:

@@ -29,7 +29,7 @@ from ringleaf.experiments.programs.words import check_form, numbers
 from ringleaf.switches.stf.commands import read_rates
 
 
-class Arrays:
+class LastWrites:
     """What is written last counts: P4Runtime's entities, by what they write."""
 
     def __init__(self, schema: P4Schema) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 from finsy import P4Schema
 
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.programs.arrays import Arrays
+from ringleaf.experiments.programs.arrays import LastWrites
 from ringleaf.experiments.programs.entries import Entries
-from ringleaf.experiments.programs.replicas import Replicas
+from ringleaf.experiments.programs.replicas import ReplicaSources
 
 _LOOKS = re.compile(
     r"help|show_\w+|\w+_dump(_\w+)?|table_info|table_num_entries|table_show_actions|pvs_get"
@@ -51,8 +51,8 @@ def read(text: str, where: str, schema: P4Schema) -> Sequence[Any]:
     Raises:
         ConfigError: If one is not understood; the message has its line.
     """
-    replicas = Replicas()
-    parts = replicas, Arrays(schema), Entries(schema)
+    replicas = ReplicaSources()
+    parts = replicas, LastWrites(schema), Entries(schema)
     known: dict[str, Command] = {}
     for part in parts:
         known |= part.commands()

@@ -15,7 +15,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.programs.words import numbers
 
 
-class Replicas:
+class ReplicaSources:
     def __init__(self) -> None:
         self._nodes: list[tuple[int, tuple[int, ...]] | None] = []  # rid, ports; None: destroyed
         self._groups: dict[int, list[int]] = {}  # group -> nodes

@@ -36,7 +36,7 @@ LIVE = "virtual, live"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class MemberFamily:
     """A kind of row.
 
     Args:
@@ -53,17 +53,17 @@ class Kind:
 
 
 KINDS = (
-    Kind("system", SYSTEMS, LIVE, "ringleaf run --algo {}"),
-    Kind("algorithm", ALGORITHMS, LIVE, "ringleaf run --algo {}"),
-    Kind("synthesiser", SYNTHESISERS, LIVE, "ringleaf run --algo {}"),
-    Kind("compressor", COMPRESSORS, LIVE, "ringleaf run --compress {}"),
-    Kind("sparse allreduce", SPARSE, LIVE, "ringleaf run --algo {}:1%"),
-    Kind("controller", CONTROLLERS, LIVE, "ringleaf run --cc {}"),
-    Kind("allocator", ALLOCATORS, LIVE, "ringleaf run --spec JOBS.yaml --memory {}"),
-    Kind("scheduler", SCHEDULERS, LIVE, "ringleaf run --spec JOBS.yaml --order {}"),
-    Kind("offload", OFFLOADS, LIVE, "ringleaf nic {}"),
-    Kind("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),
-    Kind("machine", MACHINES, LIVE, "ringleaf run --topo fattree,node={}"),
+    MemberFamily("system", SYSTEMS, LIVE, "ringleaf run --algo {}"),
+    MemberFamily("algorithm", ALGORITHMS, LIVE, "ringleaf run --algo {}"),
+    MemberFamily("synthesiser", SYNTHESISERS, LIVE, "ringleaf run --algo {}"),
+    MemberFamily("compressor", COMPRESSORS, LIVE, "ringleaf run --compress {}"),
+    MemberFamily("sparse allreduce", SPARSE, LIVE, "ringleaf run --algo {}:1%"),
+    MemberFamily("controller", CONTROLLERS, LIVE, "ringleaf run --cc {}"),
+    MemberFamily("allocator", ALLOCATORS, LIVE, "ringleaf run --spec JOBS.yaml --memory {}"),
+    MemberFamily("scheduler", SCHEDULERS, LIVE, "ringleaf run --spec JOBS.yaml --order {}"),
+    MemberFamily("offload", OFFLOADS, LIVE, "ringleaf nic {}"),
+    MemberFamily("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),
+    MemberFamily("machine", MACHINES, LIVE, "ringleaf run --topo fattree,node={}"),
 )
 
 
@@ -84,7 +84,7 @@ FAMILIES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class PublishedShape:
     """A published shape that was looked for.
 
     Args:
@@ -110,7 +110,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MemberRow:
     """One member of a family: what it is, where it runs, and what is known of it.
 
     It has shapes, or the reason for which none was looked for.
@@ -122,7 +122,7 @@ class Row:
     source: str  # empty: the member's description names none
     runs: str
     command: str
-    shapes: tuple[Shape, ...]
+    shapes: tuple[PublishedShape, ...]
     why_none: str
 
 
@@ -134,14 +134,16 @@ def reasons() -> Mapping[str, str]:
 
 
 @cache
-def shapes() -> tuple[Shape, ...]:
+def shapes() -> tuple[PublishedShape, ...]:
     """Return the shapes that were looked for."""
     plain: list[dict[str, Any]] = read_yaml(SHAPES, "shapes")
     lists = ("rows", "figures")
-    return tuple(Shape(**each | {name: tuple(each[name]) for name in lists}) for each in plain)
+    return tuple(
+        PublishedShape(**each | {name: tuple(each[name]) for name in lists}) for each in plain
+    )
 
 
-def rows(kinds: tuple[str, ...] = ()) -> Iterator[Row]:
+def rows(kinds: tuple[str, ...] = ()) -> Iterator[MemberRow]:
     """Yield all rows of these kinds, or of all kinds."""
     for kind in KINDS:
         if kinds and kind.name not in kinds:
@@ -149,7 +151,7 @@ def rows(kinds: tuple[str, ...] = ()) -> Iterator[Row]:
         for name in kind.members.shipped():
             member = kind.members[name]
             text = _description(kind.members, name, member)
-            yield Row(
+            yield MemberRow(
                 kind.name,
                 name,
                 _title(member, text),
@@ -161,7 +163,7 @@ def rows(kinds: tuple[str, ...] = ()) -> Iterator[Row]:
             )
 
 
-def plugin_rows(kinds: tuple[str, ...] = ()) -> Iterator[Row]:
+def plugin_rows(kinds: tuple[str, ...] = ()) -> Iterator[MemberRow]:
     """Yield a row for each entry point of an installed package: its family, and what is wrong."""
     if kinds and "plugin" not in kinds:
         return
@@ -176,7 +178,7 @@ def plugin_rows(kinds: tuple[str, ...] = ()) -> Iterator[Row]:
             about = f"{about}; fails: {error}"
         command = kind.command.format(plugin.name) if kind else ""
         runs = kind.runs if kind else ""
-        yield Row("plugin", plugin.name, about, plugin.package, runs, command, (), "")
+        yield MemberRow("plugin", plugin.name, about, plugin.package, runs, command, (), "")
 
 
 def _description(members: Registry[Any], name: str, member: Any) -> str:

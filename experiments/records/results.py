@@ -19,7 +19,7 @@ from ringleaf.experiments.records import drops, link_use
 from ringleaf.experiments.records.columns import Column
 from ringleaf.experiments.records.config import SCHEMA_VERSION, write_json
 from ringleaf.experiments.records.drops import Key
-from ringleaf.experiments.records.facts import Fact
+from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.folder import ROWS, SUMMARY, RunFolder, write_text
 from ringleaf.experiments.records.link_use import LinkUse
 from ringleaf.experiments.records.pauses import Counted
@@ -104,7 +104,7 @@ class Results(ABC):
         """Yield why values are wrong."""
         yield from filter(None, (getattr(row, "reason", "") for row in self.rows))
 
-    def facts(self) -> Iterator[Fact]:
+    def facts(self) -> Iterator[RunFact]:
         """Yield the facts at the page's top, after those on what is wrong."""
         yield from ()
 

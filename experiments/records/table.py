@@ -12,7 +12,7 @@ from ringleaf.experiments.records.columns import Column
 from ringleaf.experiments.records.results import Results
 
 
-class Table:
+class RunTable:
     """The lines of a run's table, made as it goes.
 
     Args:

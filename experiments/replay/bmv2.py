@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from ringleaf.errors import ConfigError
-from ringleaf.networks.replay.compare import Check, Sent
+from ringleaf.networks.replay.compare import Check, SentBatch
 from ringleaf.networks.traces.entries import load_schema, read_entries
-from ringleaf.networks.traces.trace import PORT, Trace
+from ringleaf.networks.traces.trace import PORT, PacketTrace
 from ringleaf.switches.bmv2.binaries import need_bmv2, need_v1model
 from ringleaf.switches.bmv2.process import Bmv2
 from ringleaf.switches.json.program import load_source
@@ -22,7 +22,7 @@ WINDOW = 64
 
 
 def replay_on_bmv2(
-    trace: Trace,
+    trace: PacketTrace,
     program: Path,
     p4info: Path | None,
     checks: Sequence[Check],
@@ -57,7 +57,7 @@ def replay_on_bmv2(
 
 
 def _send(
-    trace: Trace, switch: Bmv2, checks: Sequence[Check], progress: Callable[[int], None]
+    trace: PacketTrace, switch: Bmv2, checks: Sequence[Check], progress: Callable[[int], None]
 ) -> None:
     taken = [0] * len(trace.inputs)
     for start in range(0, len(trace.arrivals), BATCH):
@@ -74,6 +74,6 @@ def _send(
         progress(start + len(packets))
 
 
-def _sent(data: bytes) -> Sent:
+def _sent(data: bytes) -> SentBatch:
     starts, sizes = np.zeros(1, np.int64), np.array([len(data)], np.int64)
-    return Sent(np.frombuffer(bytearray(data), np.uint8), starts, sizes, None)
+    return SentBatch(np.frombuffer(bytearray(data), np.uint8), starts, sizes, None)

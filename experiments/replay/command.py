@@ -17,12 +17,12 @@ from ringleaf.experiments.replay.bmv2 import WINDOW, replay_on_bmv2
 from ringleaf.experiments.replay.junit import TraceResult, write_junit
 from ringleaf.experiments.replay.masks import parse_masks
 from ringleaf.experiments.replay.show import describe, render
-from ringleaf.networks.replay.compare import Check, Rules, Window, make_check
+from ringleaf.networks.replay.compare import Check, ComparisonRules, ReorderWindow, make_check
 from ringleaf.networks.replay.replayer import Replayer, load_program
-from ringleaf.networks.replay.sinks import Comparison, Outputs
+from ringleaf.networks.replay.sinks import Outputs, PortComparison
 from ringleaf.networks.traces.checksums import changed_files, write_checksums
 from ringleaf.networks.traces.manifest import ARRIVALS, Manifest
-from ringleaf.networks.traces.trace import Trace, open_trace
+from ringleaf.networks.traces.trace import PacketTrace, open_trace
 from ringleaf.switches.program import Program
 from ringleaf.units import PS_PER_NS, is_whole, parse_time
 
@@ -75,32 +75,32 @@ def replay(folders: Sequence[Path], request: ReplayRequest, emit: Emit) -> int:
     return BAD_INPUT if bad else DIFFERENT if different else EQUAL
 
 
-def _rules(request: ReplayRequest, manifest: Manifest | None) -> Rules:
+def _rules(request: ReplayRequest, manifest: Manifest | None) -> ComparisonRules:
     """Return the rules of comparison: those of the command line, or else of the manifest."""
     masks = [*request.masks, *(manifest.mask if manifest else ())]
     text = request.window or (manifest.window if manifest else None)
     anywhere = request.ignore_order or (manifest is not None and manifest.ignore_order)
-    window = parse_window(text) if text else Window() if anywhere else None
+    window = parse_window(text) if text else ReorderWindow() if anywhere else None
     if request.switch == "bmv2":
         if request.times or (window is not None and window.time_ns is not None):
             raise ConfigError("replay: BMv2 has no times to compare, got --times or --window TIME")
-        window = window or Window(packets=WINDOW)
+        window = window or ReorderWindow(packets=WINDOW)
     if request.times and window is not None:
         raise ConfigError(
             "replay: --times needs packets in order, got a window; --window 1us limits times"
         )
-    return Rules(parse_masks(masks), window, request.times)
+    return ComparisonRules(parse_masks(masks), window, request.times)
 
 
-def parse_window(text: str) -> Window:
+def parse_window(text: str) -> ReorderWindow:
     """Return the window of a text: `16` packets, or a time like `10us`.
 
     Raises:
         ConfigError: If it is neither.
     """
     if is_whole(text):
-        return Window(packets=int(text))
-    return Window(time_ns=parse_time(text, "window") // PS_PER_NS)
+        return ReorderWindow(packets=int(text))
+    return ReorderWindow(time_ns=parse_time(text, "window") // PS_PER_NS)
 
 
 def _replay_one(
@@ -163,7 +163,7 @@ def _check_files(folder: Path, request: ReplayRequest) -> list[str]:
     return [f"changed since the recording: {name}" for name in changed if name not in packets]
 
 
-def make_checks(trace: Trace, rules: Rules) -> list[Check]:
+def make_checks(trace: PacketTrace, rules: ComparisonRules) -> list[Check]:
     pairs = zip(trace.inputs, trace.expected, strict=True)
     return [
         make_check(number, 0 if sent is None else len(sent), expected, rules)
@@ -172,14 +172,14 @@ def make_checks(trace: Trace, rules: Rules) -> list[Check]:
 
 
 def _run(
-    trace: Trace, checks: Sequence[Check], program: Program | None, request: ReplayRequest
+    trace: PacketTrace, checks: Sequence[Check], program: Program | None, request: ReplayRequest
 ) -> str:
     """Replay a trace, on another program than its own if one is given; return the speed."""
     if request.switch == "embedded":
         replayer = Replayer(trace, program or load_program(trace.manifest))
         started = time.perf_counter()
         with _progress(trace) as progress:
-            replayer.run([Comparison(checks, trace.origin_ns)], progress)
+            replayer.run([PortComparison(checks, trace.origin_ns)], progress)
     else:
         started = time.perf_counter()
         with _progress(trace) as progress:
@@ -194,16 +194,16 @@ def _run(
     return f"{_count(trace)}, {sent} out, {_speed(trace, started)}"
 
 
-def _count(trace: Trace) -> str:
+def _count(trace: PacketTrace) -> str:
     return f"{len(trace.arrivals)} packets in"
 
 
-def _speed(trace: Trace, started: float) -> str:
+def _speed(trace: PacketTrace, started: float) -> str:
     per_s = len(trace.arrivals) / max(time.perf_counter() - started, 1e-9)
     return f"{per_s:.3g} packets/s" if per_s < 1000 else f"{per_s / 1000:,.0f} k packets/s"
 
 
-def _update(trace: Trace) -> str:
+def _update(trace: PacketTrace) -> str:
     """Write the packets that the switch sends now as the expected ones."""
     folder = trace.manifest.folder
     fresh = folder / "out.new"
@@ -243,7 +243,7 @@ def _time(difference: object) -> tuple[int, int]:
 
 
 @contextmanager
-def _progress(trace: Trace) -> Iterator[Progress]:
+def _progress(trace: PacketTrace) -> Iterator[Progress]:
     """Yield a function to call with the number of packets done; on a terminal, a bar shows it."""
     if not sys.stderr.isatty():
         yield lambda done: None

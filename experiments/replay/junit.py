@@ -31,10 +31,10 @@ def write_junit(path: Path, results: Sequence[TraceResult]) -> None:
     junit.write_junit(path, "ringleaf replay", suites)
 
 
-def _cases(result: TraceResult) -> list[junit.Case]:
+def _cases(result: TraceResult) -> list[junit.JUnitCase]:
     if result.error is not None:
-        return [junit.Case("trace", junit.Trouble("error", result.error))]
-    return [junit.Case(f"port {port.port}", _trouble(port)) for port in result.ports]
+        return [junit.JUnitCase("trace", junit.Trouble("error", result.error))]
+    return [junit.JUnitCase(f"port {port.port}", _trouble(port)) for port in result.ports]
 
 
 def _trouble(port: PortResult) -> junit.Trouble | None:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ringleaf.experiments.replay.dissect import FieldView, dissect
-from ringleaf.networks.replay.compare import Kind, Packet, PacketDifference, PortResult
+from ringleaf.networks.replay.compare import ComparedPacket, Deviation, PacketDifference, PortResult
 
 DIFFERS = "bold red"
 SAME = "dim"
@@ -28,7 +28,7 @@ def describe(result: PortResult) -> str:
     assert packet is not None
     numbers = f"{result.expected} expected, {result.got} sent"
     where = f"port {result.port}: packet {packet.number + 1} {_kind(first)}{_at(packet)}"
-    if first.kind is Kind.CHANGED and first.expected and first.got:
+    if first.kind is Deviation.CHANGED and first.expected and first.got:
         names = changed_fields(first.expected, first.got)
         if names:
             where += f": {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}"
@@ -36,17 +36,17 @@ def describe(result: PortResult) -> str:
 
 
 def _kind(first: PacketDifference) -> str:
-    if first.kind is Kind.LATE and first.expected and first.got:
+    if first.kind is Deviation.LATE and first.expected and first.got:
         late_ns = (first.got.time_ns or 0) - (first.expected.time_ns or 0)
         return f"is {abs(late_ns)} ns {'late' if late_ns > 0 else 'early'}"
     return first.kind.value
 
 
-def _at(packet: Packet) -> str:
+def _at(packet: ComparedPacket) -> str:
     return "" if packet.time_ns is None else f" (at {packet.time_ns} ns)"
 
 
-def changed_fields(expected: Packet, got: Packet) -> list[str]:
+def changed_fields(expected: ComparedPacket, got: ComparedPacket) -> list[str]:
     """Return the names of the fields that differ."""
     return [
         name
@@ -85,11 +85,11 @@ def render(difference: PacketDifference, *, width: int) -> RenderableType:
     )
 
 
-def _title(what: str, packet: Packet) -> str:
+def _title(what: str, packet: ComparedPacket) -> str:
     return f"{what}, {len(packet.data)} bytes"
 
 
-def _one(packet: Packet) -> Table:
+def _one(packet: ComparedPacket) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("field", style="cyan", no_wrap=True)
     table.add_column("value", overflow="fold")
@@ -98,7 +98,7 @@ def _one(packet: Packet) -> Table:
     return table
 
 
-def _both(left: Packet, right: Packet, titles: tuple[str, str]) -> Table:
+def _both(left: ComparedPacket, right: ComparedPacket, titles: tuple[str, str]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("", width=1)
     table.add_column("field", style="cyan", no_wrap=True)

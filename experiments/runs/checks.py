@@ -13,7 +13,7 @@ from ringleaf.experiments.estimates.machine import free_bytes
 from ringleaf.experiments.programs.names import ALL, P4_SUFFIX, is_path, read_paths
 from ringleaf.experiments.records.folder import check_out
 from ringleaf.experiments.runs.kind import WorkloadKind
-from ringleaf.experiments.runs.request import Request
+from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.network import SOLVED, VIRTUAL, NetworkSpec
 from ringleaf.extras import require
@@ -38,7 +38,7 @@ FEW_LINKS = 10_000
 """Detours and injection rates are checked at once in a topology of at most this many links."""
 
 
-def check(request: Request, *, live: bool = True) -> None:
+def check(request: RunRequest, *, live: bool = True) -> None:
     """Check that an experiment can be run here; if `live`, on a network of its own.
 
     Raises:

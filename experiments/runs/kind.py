@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ringleaf.experiments.estimates.estimate import Need
-    from ringleaf.experiments.estimates.pace import Paces
+    from ringleaf.experiments.estimates.pace import RunPaces
     from ringleaf.experiments.records.columns import Column
     from ringleaf.experiments.records.folder import RunFolder
     from ringleaf.experiments.records.results import Results
@@ -72,7 +72,7 @@ class Experiment(ABC, Generic[SpecT]):
     """
 
     spec: SpecT
-    paces: Paces | None = None
+    paces: RunPaces | None = None
     taken_s: float = 0.0
     watched: bool = True
 

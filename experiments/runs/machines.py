@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.experiments.runs.apart import Leavings, run_apart
+from ringleaf.experiments.runs.isolated_run import Leavings, run_apart
 from ringleaf.extras import require
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _FILES = {"tls-ca-file": "tls_ca_file", "tls-cert": "tls_client_cert", "tls-key"
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduler:
+class DaskScheduler:
     """A Dask scheduler, and how it and this process know each other.
 
     Files that are not named are those of Dask's own configuration.
@@ -125,7 +125,7 @@ def _check_file(name: str, path: str | None) -> None:
 
 
 def run_there(
-    cases: Mapping[str, Mapping[str, Any]], scheduler: Scheduler
+    cases: Mapping[str, Mapping[str, Any]], scheduler: DaskScheduler
 ) -> Iterator[tuple[str, Leavings]]:
     """Perform runs by a scheduler's workers, and yield each one's name and output as it ends.
 
@@ -152,7 +152,7 @@ def run_there(
 
 
 @contextmanager
-def _client(scheduler: Scheduler) -> Iterator[Client]:
+def _client(scheduler: DaskScheduler) -> Iterator[Client]:
     """Yield a connection to a scheduler."""
     from distributed import Client
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ringleaf.experiments.records.folder import check_own
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.drawer import drawer
-from ringleaf.experiments.runs.request import Request, resolve
+from ringleaf.experiments.runs.request import RunRequest, resolve
 from ringleaf.experiments.runs.spec_file import Case
 from ringleaf.experiments.spec.network import VIRTUAL
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ringleaf.experiments.runs.session import Emit
 
 
-def requests_of(cases: Sequence[Case], where: str = "") -> list[Request]:
+def requests_of(cases: Sequence[Case], where: str = "") -> list[RunRequest]:
     """Return runs that can be done here, given their options.
 
     Raises:
@@ -32,7 +32,7 @@ def requests_of(cases: Sequence[Case], where: str = "") -> list[Request]:
     return found
 
 
-def perform_one(request: Request, emit: Emit, **own: Any) -> Results:
+def perform_one(request: RunRequest, emit: Emit, **own: Any) -> Results:
     """Perform one run, which has been checked; figures are drawn by a process beside it.
 
     A live run has all cores for itself, and draws when it is done.

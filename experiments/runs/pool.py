@@ -25,7 +25,7 @@ from typing import Any, Self, cast
 
 from ringleaf import plugins
 from ringleaf.errors import BackendError, RingleafError
-from ringleaf.experiments.runs.apart import Leavings, run_apart
+from ringleaf.experiments.runs.isolated_run import Leavings, run_apart
 from ringleaf.networks.live.processes import die_with_parent
 from ringleaf.threads import ONE_THREAD
 
@@ -37,7 +37,7 @@ MOST_DEATHS = 3
 Cases = Mapping[str, Mapping[str, Any]]
 
 
-class Worker:
+class PoolWorker:
     """A process that does runs, from the sweep's side.
 
     It has a session of its own, so Ctrl-C interrupts only the sweep, which ends it.
@@ -93,8 +93,8 @@ class Pool:
     def __init__(self, processes: int) -> None:
         self._processes = processes
         self._deaths: Counter[str] = Counter()
-        self._idle: list[Worker] = []
-        self._busy: dict[Connection, tuple[Worker, str]] = {}
+        self._idle: list[PoolWorker] = []
+        self._busy: dict[Connection, tuple[PoolWorker, str]] = {}
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="ringleaf-")
@@ -139,10 +139,10 @@ class Pool:
                     raise answer
                 yield name, answer
 
-    def _hire(self) -> Worker:
-        return Worker(Path(self._folder.name))
+    def _hire(self) -> PoolWorker:
+        return PoolWorker(Path(self._folder.name))
 
-    def _bury(self, worker: Worker, name: str) -> None:
+    def _bury(self, worker: PoolWorker, name: str) -> None:
         """Replace a worker that has died of a run, perhaps."""
         how = worker.end()
         self._deaths[name] += 1

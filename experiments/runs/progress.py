@@ -22,7 +22,7 @@ Clock = Callable[[], float]
 
 
 @dataclass
-class Row:
+class RowEstimate:
     """The estimate of a row, and what is known of it.
 
     Args:
@@ -63,7 +63,7 @@ class Progress:
         self._total = total
         self._write = write
         self._clock = clock
-        self._row: Row | None = None
+        self._row: RowEstimate | None = None
         self._over: list[tuple[float, float]] = []  # estimated and real seconds of rows
         self._drawn_s = float("-inf")
 
@@ -73,7 +73,7 @@ class Progress:
 
     def begin(self, label: str, setup_s: float = 0.0, packets_s: float = 0.0) -> None:
         """Begin a row, whose times are estimates; 0: nobody knows."""
-        self._row = Row(label, setup_s, packets_s, self._clock())
+        self._row = RowEstimate(label, setup_s, packets_s, self._clock())
         self.draw()
 
     def tell(self, share: float, detail: str = "") -> None:

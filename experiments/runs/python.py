@@ -36,10 +36,10 @@ from ringleaf.experiments.records.folder import PLAN, REPORT, ROWS, SUMMARY
 from ringleaf.experiments.runs import session, sweep_files
 from ringleaf.experiments.runs import sweep as sweeps
 from ringleaf.experiments.runs.checks import check
-from ringleaf.experiments.runs.machines import Scheduler
+from ringleaf.experiments.runs.machines import DaskScheduler
 from ringleaf.experiments.runs.request import kind_named, resolve
 from ringleaf.experiments.runs.spec_file import Case, expand, swept
-from ringleaf.experiments.runs.workers import Crew
+from ringleaf.experiments.runs.workers import RunProcesses
 from ringleaf.experiments.spec.kinds import DTYPES
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.tensors import Array
@@ -240,8 +240,8 @@ def sweep(
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
     """
-    scheduler = Scheduler(on, tls_ca_file, tls_cert, tls_key, unencrypted) if on else None
-    crew = Crew(parallel, scheduler)
+    scheduler = DaskScheduler(on, tls_ca_file, tls_cert, tls_key, unencrypted) if on else None
+    crew = RunProcesses(parallel, scheduler)
     cases = _cases(options, here=crew.is_alone)
     if not swept(cases):
         raise ConfigError(

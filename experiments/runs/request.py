@@ -15,7 +15,7 @@ from ringleaf.experiments.spec.options import Option, options_of
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RunRequest:
     """A run that is asked for.
 
     Attributes:
@@ -29,7 +29,7 @@ class Request:
     given: Mapping[str, Any]
 
 
-def resolve(given: Mapping[str, Any], where: str = "") -> Request:
+def resolve(given: Mapping[str, Any], where: str = "") -> RunRequest:
     """Check the options of a run of any kind, and fill in the rest.
 
     Args:
@@ -42,7 +42,7 @@ def resolve(given: Mapping[str, Any], where: str = "") -> Request:
     kind = kind_of(given)
     if kind is usual():
         _refuse_others(given, where)
-    return Request(kind, kind.resolve(given, where), given)
+    return RunRequest(kind, kind.resolve(given, where), given)
 
 
 def _refuse_others(given: Mapping[str, Any], where: str) -> None:

@@ -16,19 +16,19 @@ from ringleaf.experiments.records.columns import letters
 from ringleaf.experiments.records.config import ASIDE, versions, write_config, write_log
 from ringleaf.experiments.records.folder import REPORT, SPEC, RunFolder, write_text
 from ringleaf.experiments.records.results import Results, keep_timeline, write_rows
-from ringleaf.experiments.records.table import Table
+from ringleaf.experiments.records.table import RunTable
 from ringleaf.experiments.records.topology_copy import keep_topology
 from ringleaf.experiments.runs import loading
 from ringleaf.experiments.runs.drawer import Drawer
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress, progress
-from ringleaf.experiments.runs.request import Request
+from ringleaf.experiments.runs.request import RunRequest
 
 Emit = Callable[[str], None]
 
 
 def run(
-    request: Request, *, emit: Emit, drawn: bool = True, beside: Drawer | None = None, **own: Any
+    request: RunRequest, *, emit: Emit, drawn: bool = True, beside: Drawer | None = None, **own: Any
 ) -> Results:
     """Run what is asked for, and has been checked; write all results to the run directory.
 
@@ -61,7 +61,7 @@ def run(
     return results
 
 
-def _begin(request: Request, experiment: Experiment[Any], folder: RunFolder) -> None:
+def _begin(request: RunRequest, experiment: Experiment[Any], folder: RunFolder) -> None:
     """Write what was asked for."""
     keep_topology(request.spec.topo, folder)
     about = {"kind": request.kind.name, "versions": versions()} | experiment.plain()
@@ -72,7 +72,7 @@ def _begin(request: Request, experiment: Experiment[Any], folder: RunFolder) -> 
 
 
 def _measure(
-    request: Request,
+    request: RunRequest,
     experiment: Experiment[Any],
     folder: RunFolder,
     emit: Emit,
@@ -82,7 +82,7 @@ def _measure(
 ) -> None:
     """Measure all, and write, print and draw what was measured."""
     results = experiment.results
-    table = Table(results, letters(wide=experiment.spec.wide))
+    table = RunTable(results, letters(wide=experiment.spec.wide))
     for line in table.head(experiment.need):
         emit(line)
     with progress(experiment.expected_s) as shown:
@@ -116,7 +116,7 @@ def _measure(
 
 
 def _draw(
-    request: Request, folder: RunFolder, shown: Progress, emit: Emit, beside: Drawer | None
+    request: RunRequest, folder: RunFolder, shown: Progress, emit: Emit, beside: Drawer | None
 ) -> None:
     """Draw figures and the report by the process beside this one, or here."""
     shown.stage("drawing figures and the report")

@@ -35,11 +35,11 @@ from ringleaf.experiments.records.topology_copy import has_changed
 from ringleaf.experiments.runs import session
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.progress import Progress, progress
-from ringleaf.experiments.runs.request import Request, resolve
+from ringleaf.experiments.runs.request import RunRequest, resolve
 from ringleaf.experiments.runs.session import Emit
 from ringleaf.experiments.runs.spec_file import Case, swept
 from ringleaf.experiments.runs.sweep_files import FILE, columns_of, draw, rows_of, write
-from ringleaf.experiments.runs.workers import ALONE, Crew, run_all
+from ringleaf.experiments.runs.workers import ALONE, RunProcesses, run_all
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import folder_name
 
@@ -47,7 +47,7 @@ ALL = (PLAN, FILE, REPORT)
 
 
 def run(
-    cases: Sequence[Case], *, name: str, emit: Emit, crew: Crew = ALONE, where: str = ""
+    cases: Sequence[Case], *, name: str, emit: Emit, crew: RunProcesses = ALONE, where: str = ""
 ) -> bool:
     """Perform all runs, and write their joint results; return whether all values were right.
 
@@ -81,10 +81,10 @@ def run(
 
 def _run(
     given: Mapping[str, Case],
-    requests: Mapping[str, Request],
+    requests: Mapping[str, RunRequest],
     names: Sequence[str],
     emit: Emit,
-    crew: Crew,
+    crew: RunProcesses,
     folder: RunFolder,
 ) -> bool:
     out, first = folder.path, next(iter(given.values()))
@@ -128,7 +128,7 @@ def _place(case: Case, names: Sequence[str]) -> str:
     return folder_name("-".join(f"{name}={case[name]}" for name in told))
 
 
-def _checked(cases: Mapping[str, Case], crew: Crew, where: str) -> dict[str, Request]:
+def _checked(cases: Mapping[str, Case], crew: RunProcesses, where: str) -> dict[str, RunRequest]:
     """Return all cases as requests, checked before the first run."""
     found = {}
     for place, case in cases.items():
@@ -144,7 +144,7 @@ def _checked(cases: Mapping[str, Case], crew: Crew, where: str) -> dict[str, Req
     return found
 
 
-def _run_here(requests: Mapping[str, Request], emit: Emit) -> Generator[str]:
+def _run_here(requests: Mapping[str, RunRequest], emit: Emit) -> Generator[str]:
     for place, request in requests.items():
         emit(f"# {place}")
         session.run(request, emit=emit, drawn=False)
@@ -152,7 +152,7 @@ def _run_here(requests: Mapping[str, Request], emit: Emit) -> Generator[str]:
 
 
 def _run_apart(
-    cases: Mapping[str, Case], emit: Emit, crew: Crew, shown: Progress
+    cases: Mapping[str, Case], emit: Emit, crew: RunProcesses, shown: Progress
 ) -> Generator[str]:
     """Perform runs on other processes; yield each run's lines together when it has ended."""
     if crew.scheduler is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from ringleaf.experiments.pages.document import document
 from ringleaf.experiments.pages.parts import facts_as_html, figures_as_html, table_as_html
 from ringleaf.experiments.records.columns import Column
-from ringleaf.experiments.records.facts import Fact
+from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.runs.kind import WorkloadKind
 
 Line = Mapping[str, object]
@@ -53,10 +53,10 @@ def render(
     return document(name if name.lower().startswith("sweep") else f"Sweep {name}", parts)
 
 
-def _verdict(lines: Sequence[Line]) -> Fact:
+def _verdict(lines: Sequence[Line]) -> RunFact:
     known = [int(str(line["wrong"])) for line in lines if line["wrong"] is not None]
     if not known:
-        return Fact("Not checked", "messages had sizes only")
+        return RunFact("Not checked", "messages had sizes only")
     wrong = sum(known)
     checked = "values of all runs" if len(known) == len(lines) else "values of the runs with data"
-    return Fact(f"{wrong:,} wrong", checked, "bad" if wrong else "good")
+    return RunFact(f"{wrong:,} wrong", checked, "bad" if wrong else "good")

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ringleaf.experiments.runs.apart import Leavings
-from ringleaf.experiments.runs.machines import Scheduler, check_dask, run_there
+from ringleaf.experiments.runs.isolated_run import Leavings
+from ringleaf.experiments.runs.machines import DaskScheduler, check_dask, run_there
 from ringleaf.experiments.runs.pool import run_here
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class RunProcesses:
     """The processes that do the runs.
 
     Args:
@@ -29,7 +29,7 @@ class Crew:
     """
 
     processes: int = 1
-    scheduler: Scheduler | None = None
+    scheduler: DaskScheduler | None = None
 
     def __post_init__(self) -> None:
         if self.scheduler is not None:
@@ -42,10 +42,12 @@ class Crew:
         return self.processes == 1 and self.scheduler is None
 
 
-ALONE = Crew()
+ALONE = RunProcesses()
 
 
-def run_all(cases: Mapping[str, Mapping[str, Any]], crew: Crew) -> Iterator[tuple[str, Leavings]]:
+def run_all(
+    cases: Mapping[str, Mapping[str, Any]], crew: RunProcesses
+) -> Iterator[tuple[str, Leavings]]:
     """Perform runs on a crew, and yield each one's name and output as it ends.
 
     Raises:

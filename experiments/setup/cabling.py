@@ -7,10 +7,10 @@ from functools import cached_property
 
 import networkx as nx
 
-from ringleaf.collectives.wires import Wire, Wires
+from ringleaf.collectives.wires import RankNetwork, Wire
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.graph import index, neighbors
-from ringleaf.topologies.ways import Ways
+from ringleaf.topologies.ways import TopologyRoutes
 
 MOST_HOSTS = 512  # ways between all pairs are followed
 
@@ -30,16 +30,16 @@ class Cabling:
     def __init__(self, graph: nx.Graph[str], members: Sequence[str] | None = None) -> None:
         self._graph, self._members = graph, members
 
-    def __call__(self) -> Wires:
+    def __call__(self) -> RankNetwork:
         """Return the wires; the same ones each time."""
         return self.wires
 
     @cached_property
-    def _ways(self) -> Ways:
-        return Ways(self._graph)
+    def _ways(self) -> TopologyRoutes:
+        return TopologyRoutes(self._graph)
 
     @cached_property
-    def wires(self) -> Wires:
+    def wires(self) -> RankNetwork:
         """The wires between all ranks' hosts.
 
         Raises:
@@ -68,7 +68,7 @@ class Cabling:
                 through[src, dst] = tuple(index(node) for node, _ in hops[1:])
         wires = [Wire(ways.links[hop].rate_bps, ways.hop_ps(*hop)) for hop in numbers]
         sites = tuple(index(ways.access[host]) for host in at)
-        return Wires(ranks, tuple(wires), found, sites, through)
+        return RankNetwork(ranks, tuple(wires), found, sites, through)
 
     @cached_property
     def _relays(self) -> set[str]:

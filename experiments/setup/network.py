@@ -61,7 +61,7 @@ class Network(Protocol):
     def close(self) -> None: ...
 
 
-class Connect(Protocol):
+class MakeNetwork(Protocol):
     """A function that makes a network; see `connect`."""
 
     def __call__(
@@ -237,7 +237,7 @@ def connect(
 @contextmanager
 def connecting(
     spec: CollectiveSpec, graph: nx.Graph[str], *, watched: bool = True
-) -> Iterator[Connect]:
+) -> Iterator[MakeNetwork]:
     """Yield a function that makes the networks of an experiment.
 
     A simulated one is watched for a timeline if `watched`. A live one stays up until the end, its

@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Algorithm
-from ringleaf.collectives.embedding import Embedding
+from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.rank_order import reordered
 from ringleaf.experiments.spec.kinds import GIVEN, SHUFFLED, TOPOLOGY
 from ringleaf.topologies.rank_order import host_cycles, host_grid
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
 
 
-def embedding_of(graph: nx.Graph[str], ranks: int) -> Embedding:
+def embedding_of(graph: nx.Graph[str], ranks: int) -> GridEmbedding:
     """Return the cycles and grid of a topology, whose first hosts are the ranks."""
     sizes, order = host_grid(graph, ranks)
     is_torus = bool(sizes) and graph.graph["routing"] == "dimension_order"
-    return Embedding(host_cycles(graph, ranks), sizes, order, is_torus)
+    return GridEmbedding(host_cycles(graph, ranks), sizes, order, is_torus)
 
 
 def placed(
     build: Callable[[int], Schedule],
     algorithm: Algorithm,
     rank_order: str,
-    embedding: Embedding,
+    embedding: GridEmbedding,
     *,
     ranks: int,
     seed: int,

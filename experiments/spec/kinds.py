@@ -44,7 +44,7 @@ _NO = ("no", "false", "0", "off")
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class ValueReader:
     """The reader of a kind of value, as typed or from a file.
 
     Args:
@@ -138,22 +138,26 @@ def parse_yes(where: str, text: str) -> bool:
     return choose(where, "answer", text.lower(), (*_YES, *_NO)) in _YES
 
 
-def whole(least: int, most: int | None = None, *, empty: bool = False) -> Text:
+def whole(least: int, most: int | None = None, *, empty: bool = False) -> ValueReader:
     """Return the reader of a whole number within limits."""
     limits = {"minimum": least} | ({} if most is None else {"maximum": most})
     shape = {"anyOf": [{"type": "integer", **limits}, {"type": "string"}]}
-    return Text(lambda text, where: whole_number(where, text, least, most), shape, empty=empty)
+    return ValueReader(
+        lambda text, where: whole_number(where, text, least, most), shape, empty=empty
+    )
 
 
-def one_of(what: str, names: Collection[str], *, shown: bool = True, empty: bool = False) -> Text:
+def one_of(
+    what: str, names: Collection[str], *, shown: bool = True, empty: bool = False
+) -> ValueReader:
     """Return the reader of one of these names; editors complete them if they are `shown`."""
     shape: dict[str, Any] = {"type": "string"}
     if shown:
         shape["enum"] = list(names)
-    return Text(lambda text, where: choose(where, what, text, names), shape, empty=empty)
+    return ValueReader(lambda text, where: choose(where, what, text, names), shape, empty=empty)
 
 
-def one_with_number(what: str, names: Collection[str], counted: str, most: int) -> Text:
+def one_with_number(what: str, names: Collection[str], counted: str, most: int) -> ValueReader:
     """Return the reader of one of these names; `counted` may have a number: `name:4`."""
 
     def parse(text: str, where: str) -> str:
@@ -163,17 +167,19 @@ def one_with_number(what: str, names: Collection[str], counted: str, most: int) 
             whole_number(f"{where}: {counted}", number, 1, most)
         return text
 
-    return Text(parse, {"type": "string", "examples": [*names, f"{counted}:4"]})
+    return ValueReader(parse, {"type": "string", "examples": [*names, f"{counted}:4"]})
 
 
-def one_number_of(numbers: Collection[int]) -> Text:
+def one_number_of(numbers: Collection[int]) -> ValueReader:
     """Return the reader of one of these numbers."""
     texts = [str(number) for number in numbers]
     shape = {"enum": [*numbers, *texts]}
-    return Text(lambda text, where: int(choose(where, "value", text, texts)), shape)
+    return ValueReader(lambda text, where: int(choose(where, "value", text, texts)), shape)
 
 
-def several_of(what: str, names: Collection[str], *, shown: bool = True, files: str = "") -> Text:
+def several_of(
+    what: str, names: Collection[str], *, shown: bool = True, files: str = ""
+) -> ValueReader:
     """Return the reader of names separated by commas: each once, in order.
 
     Args:
@@ -185,7 +191,9 @@ def several_of(what: str, names: Collection[str], *, shown: bool = True, files: 
     shape: dict[str, Any] = {"type": "string"}
     if shown:
         shape["examples"] = list(names)
-    return Text(lambda text, where: several(where, what, text, names, files), shape, listed=True)
+    return ValueReader(
+        lambda text, where: several(where, what, text, names, files), shape, listed=True
+    )
 
 
 def several(
@@ -214,12 +222,12 @@ def _names(text: str) -> list[str]:
     return found
 
 
-def _whole_numbers(least: int) -> Text:
+def _whole_numbers(least: int) -> ValueReader:
     def parse(text: str, where: str) -> tuple[int, ...]:
         parts = text.split(",") if text else []
         return tuple(whole_number(where, part.strip(), least) for part in parts)
 
-    return Text(parse, listed=True)
+    return ValueReader(parse, listed=True)
 
 
 def _some_time(text: str, where: str) -> int:
@@ -262,14 +270,14 @@ def _ways(text: str, where: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(way.split("-")) for way in ways)
 
 
-def checked(check: Callable[[str, str], object], example: str = "") -> Text:
+def checked(check: Callable[[str, str], object], example: str = "") -> ValueReader:
     """Return the reader of a text that is kept as it is, if it passes a check."""
 
     def parse(text: str, where: str) -> str:
         check(text, where)
         return text
 
-    return Text(parse, _example(example) if example else {"type": list(SCALAR)})
+    return ValueReader(parse, _example(example) if example else {"type": list(SCALAR)})
 
 
 def _example(text: str) -> dict[str, Any]:
@@ -277,25 +285,27 @@ def _example(text: str) -> dict[str, Any]:
 
 
 Topology = Annotated[str, checked(lambda text, where: parse_topology(text), "fattree,k=8")]
-Rate = Annotated[int, Text(link_rate, _example("100G"))]  # bit/s
-AnyRate = Annotated[int | None, Text(link_rate, _example("100G"), empty=True)]
-Time = Annotated[int, Text(parse_time, _example("500ns"))]  # ps
-Delay = Annotated[int, Text(link_delay, _example("500ns"))]  # ps
-SomeTime = Annotated[int, Text(_some_time, _example("30s"))]  # ps, above 0
-AnySize = Annotated[int | None, Text(parse_size, _example("64K"), empty=True)]  # bytes
-AnyRoom = Annotated[int | None, Text(room, _example("4MiB"), empty=True)]  # bytes
-Probability = Annotated[float, Text(parse_fraction, _example("0.1%"))]  # [0, 1)
-Share = Annotated[float, Text(_share, _example("50%"))]  # [0, 1]
-Factor = Annotated[float, Text(_factor, {"type": "number", "minimum": 0, "maximum": 1e6})]
+Rate = Annotated[int, ValueReader(link_rate, _example("100G"))]  # bit/s
+AnyRate = Annotated[int | None, ValueReader(link_rate, _example("100G"), empty=True)]
+Time = Annotated[int, ValueReader(parse_time, _example("500ns"))]  # ps
+Delay = Annotated[int, ValueReader(link_delay, _example("500ns"))]  # ps
+SomeTime = Annotated[int, ValueReader(_some_time, _example("30s"))]  # ps, above 0
+AnySize = Annotated[int | None, ValueReader(parse_size, _example("64K"), empty=True)]  # bytes
+AnyRoom = Annotated[int | None, ValueReader(room, _example("4MiB"), empty=True)]  # bytes
+Probability = Annotated[float, ValueReader(parse_fraction, _example("0.1%"))]  # [0, 1)
+Share = Annotated[float, ValueReader(_share, _example("50%"))]  # [0, 1]
+Factor = Annotated[float, ValueReader(_factor, {"type": "number", "minimum": 0, "maximum": 1e6})]
 AnyFactor = Annotated[
-    float | None, Text(_factor, {"type": "number", "minimum": 0, "maximum": 1e6}, empty=True)
+    float | None, ValueReader(_factor, {"type": "number", "minimum": 0, "maximum": 1e6}, empty=True)
 ]
-Yes = Annotated[bool, Text(lambda text, where: parse_yes(where, text))]
+Yes = Annotated[bool, ValueReader(lambda text, where: parse_yes(where, text))]
 Scheduler = Annotated[str, checked(parse_scheduler, "drr")]
-AnyMarking = Annotated[Marking | None, Text(parse_marking, _example("65"), empty=True)]
-AnyPausing = Annotated[Pausing | None, Text(_pausing, _example("64K:48K"), empty=True)]
-Ways = Annotated[tuple[tuple[str, ...], ...], Text(_ways, _example("h3-s1-h8"), listed=True)]
-AnyColumn = Annotated[float | None, Text(parse_column, _example("3.3in"), empty=True)]  # inches
-AnyPath = Annotated[Path | None, Text(lambda text, where: Path(text), empty=True)]
+AnyMarking = Annotated[Marking | None, ValueReader(parse_marking, _example("65"), empty=True)]
+AnyPausing = Annotated[Pausing | None, ValueReader(_pausing, _example("64K:48K"), empty=True)]
+Ways = Annotated[tuple[tuple[str, ...], ...], ValueReader(_ways, _example("h3-s1-h8"), listed=True)]
+AnyColumn = Annotated[
+    float | None, ValueReader(parse_column, _example("3.3in"), empty=True)
+]  # inches
+AnyPath = Annotated[Path | None, ValueReader(lambda text, where: Path(text), empty=True)]
 AnyCount = Annotated[int | None, whole(1, empty=True)]
 Counts = Annotated[tuple[int, ...], _whole_numbers(1)]

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.programs.names import check_control, check_programs, is_path
 from ringleaf.experiments.spec import kinds
-from ringleaf.experiments.spec.kinds import Text, label, option
+from ringleaf.experiments.spec.kinds import ValueReader, label, option
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.systems import MOST_TREES
 from ringleaf.ina.window_registry import WINDOWS
@@ -241,13 +241,13 @@ class NetworkSpec(Checked):
         "Discipline of each port's 8 queues: strict, wrr or drr; weights: drr:1,1,1,1,2,2,4,4",
         flags="--scheduler",
     )
-    program: Annotated[str, Text(_program)] = option(
+    program: Annotated[str, ValueReader(_program)] = option(
         "forward",
         "P4 program of switches that do not aggregate: forward, or tensorexpress (queues by job); "
         "or your own of all switches: my.p4, my.json; or of some: s0=my.p4,s3=other.json",
         flags="--program",
     )
-    control: Annotated[str, Text(check_control)] = option(
+    control: Annotated[str, ValueReader(check_control)] = option(
         "",
         "Entries of your program's tables: a file of Python, P4Runtime text, JSON or commands, or "
         "a folder with one for each switch; default: routes, as for forward.p4",

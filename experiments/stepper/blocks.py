@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.stepper.story import Cell
+from ringleaf.experiments.stepper.story import TensorCell
 from ringleaf.tensors import Array
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class SparseBlocks:
     """The numbers of one such system, and those of the run beside.
 
     Attributes:
@@ -41,7 +41,7 @@ class Blocks:
     draw: Callable[[int, int, int], list[Array]]
     beside: Callable[[int, int], list[Array]]
     who: Callable[[Sequence[int], int], tuple[int, ...]]
-    cell: Callable[[Sequence[int], Sequence[int], int], Cell | None]
+    cell: Callable[[Sequence[int], Sequence[int], int], TensorCell | None]
     is_exact: bool
 
     def ranges(self, elements: int) -> list[tuple[int, int]]:

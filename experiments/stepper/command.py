@@ -97,7 +97,7 @@ def step_command(
     )
     check_request(request)  # report errors before all else is loaded
     from ringleaf.experiments.stepper.plain import lines
-    from ringleaf.experiments.stepper.telling import tell
+    from ringleaf.experiments.stepper.story_maker import tell
 
     on_screen = html is None and not plain and sys.stdout.isatty()
     if on_screen:

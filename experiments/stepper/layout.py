@@ -29,7 +29,7 @@ TURNED_HEIGHT = 32.0
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PictureLayout:
     """The nodes' centres and boxes, and the links that are arcs because nodes lie in their way."""
 
     at: dict[str, Point]
@@ -39,7 +39,7 @@ class Layout:
     arcs: frozenset[frozenset[str]]
 
 
-def lay_out(graph: nx.Graph[str]) -> Layout:
+def lay_out(graph: nx.Graph[str]) -> PictureLayout:
     """Place hosts around a single switch; otherwise follow the topology's own drawing, if any."""
     graph = placed(graph)
     members, nodes = hosts(graph), switches(graph)
@@ -116,7 +116,9 @@ def _place(graph: nx.Graph[str], node: str, scale: Point) -> Point:
     return (x * scale[0], -y * scale[1])  # a page's y goes down
 
 
-def _fit(at: dict[str, Point], sizes: dict[str, Point], arcs: frozenset[frozenset[str]]) -> Layout:
+def _fit(
+    at: dict[str, Point], sizes: dict[str, Point], arcs: frozenset[frozenset[str]]
+) -> PictureLayout:
     left = min(x for x, _ in at.values())
     top = min(y for _, y in at.values())
     margin = MARGIN if not arcs else 1.6 * MARGIN
@@ -127,4 +129,4 @@ def _fit(at: dict[str, Point], sizes: dict[str, Point], arcs: frozenset[frozense
     width = max(x for x, _ in moved.values()) + margin
     height = max(y for _, y in moved.values()) + margin
     rounded = {node: (round(w, 1), round(h, 1)) for node, (w, h) in sizes.items()}
-    return Layout(moved, rounded, round(width, 1), round(height, 1), arcs)
+    return PictureLayout(moved, rounded, round(width, 1), round(height, 1), arcs)

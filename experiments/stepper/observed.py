@@ -19,8 +19,8 @@ import numpy as np
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.experiments.stepper.blocks import Blocks
-from ringleaf.ina.reading import Fact, Readable
+from ringleaf.experiments.stepper.blocks import SparseBlocks
+from ringleaf.ina.reading import EntryFact, SystemReader
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.networks.virtual.watch import Sight
@@ -35,20 +35,22 @@ FEWEST_LANES = 4  # registers numbered alike that are taken for lanes, not for s
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class RegisterEntry:
     """One index of a switch's registers: scalars by the last part of their name, and lanes."""
 
     scalars: Mapping[str, int]
     lanes: tuple[int, ...]
-    facts: tuple[Fact, ...]
+    facts: tuple[EntryFact, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Instant:
     """The packets that came and left at a time, and the state after that."""
 
     sights: tuple[Sight, ...]
-    held: Mapping[str, Mapping[int, Held]]  # by switch and index; of the switches at the packets
+    held: Mapping[
+        str, Mapping[int, RegisterEntry]
+    ]  # by switch and index; of the switches at the packets
     counted: Mapping[str, Mapping[str, int]]  # by switch: packets of each counter's rows
     tensors: tuple[tuple[int, ...], ...]  # by rank
 
@@ -57,10 +59,10 @@ class Event:
 class Observed:
     """One run with the real numbers, and its twins with tracers, one for each window."""
 
-    events: tuple[Event, ...]
-    traced: tuple[tuple[Event, ...], ...]
-    readable: Readable | None
-    blocks: Blocks | None = None  # of a system whose numbers have few values
+    events: tuple[Instant, ...]
+    traced: tuple[tuple[Instant, ...], ...]
+    readable: SystemReader | None
+    blocks: SparseBlocks | None = None  # of a system whose numbers have few values
     ranks: int = 0
 
     def who(self, values: Sequence[int]) -> tuple[int, ...]:
@@ -100,7 +102,7 @@ def observe(
     schedule: Schedule,
     inputs: Sequence[Array],
     seed: int,
-    blocks: Blocks | None = None,
+    blocks: SparseBlocks | None = None,
 ) -> Observed:
     """Run the schedule on whole numbers (int32), or on those of `blocks`, with tracers too.
 
@@ -123,10 +125,10 @@ def observe(
     return Observed(events, tuple(traced), _readable(options))
 
 
-def _readable(options: NetworkOptions) -> Readable | None:
+def _readable(options: NetworkOptions) -> SystemReader | None:
     """Return the object that explains the registers and packets of a network's system, if any."""
     reader = options.system.reader() if options.system is not None else None
-    return reader if isinstance(reader, Readable) else None
+    return reader if isinstance(reader, SystemReader) else None
 
 
 def _tracers(inputs: Sequence[Array], window: int) -> list[Array]:
@@ -142,13 +144,13 @@ def _run(
     schedule: Schedule,
     inputs: Sequence[Array],
     seed: int,
-) -> tuple[Event, ...]:
+) -> tuple[Instant, ...]:
     network = VirtualNetwork(graph, options, seed=seed)
     arrays = network.arrays(inputs[0].size, inputs[0].dtype, schedule)
     for array, given in zip(arrays, inputs, strict=True):
         array[:] = given
     readers = {name: _Reader(graph, switch, options) for name, switch in network.switches.items()}
-    events: list[Event] = []
+    events: list[Instant] = []
 
     def see(seen: Sequence[Sight]) -> None:
         sights = [
@@ -156,7 +158,7 @@ def _run(
         ]
         here = sorted({sight.place.node for sight in sights} & readers.keys())
         events.append(
-            Event(
+            Instant(
                 tuple(sights),
                 {name: readers[name].held() for name in here},
                 {name: readers[name].counted() for name in here},
@@ -196,7 +198,7 @@ class _Reader:
             name: counter.size for name, counter in switch.program.source.counters.items()
         }
 
-    def held(self) -> dict[int, Held]:
+    def held(self) -> dict[int, RegisterEntry]:
         """Return the registers that are not zero, by index."""
         cells = {name: self._switch.read_registers(name) for name in self._scalars + self._lanes}
         indices = sorted({index for found in cells.values() for index in found})
@@ -215,7 +217,7 @@ class _Reader:
             return self._readable.read_counter(counter, row)
         return f"{counter}[{row}]"
 
-    def _held(self, cells: Mapping[str, Mapping[int, int]], index: int) -> Held:
+    def _held(self, cells: Mapping[str, Mapping[int, int]], index: int) -> RegisterEntry:
         scalars = {_last(name): cells[name].get(index, 0) for name in self._scalars}
         lanes = tuple(
             _signed(cells[name].get(index, 0), self._widths[name]) for name in self._lanes
@@ -223,9 +225,9 @@ class _Reader:
         if self._readable is not None:
             facts = tuple(self._readable.read_entry(self._graph, self._switch, index, scalars))
         else:
-            facts = tuple(Fact(name, str(value)) for name, value in scalars.items())
-            facts = (Fact("index", str(index)), *facts)
-        return Held(scalars, lanes, facts)
+            facts = tuple(EntryFact(name, str(value)) for name, value in scalars.items())
+            facts = (EntryFact("index", str(index)), *facts)
+        return RegisterEntry(scalars, lanes, facts)
 
 
 def split_lanes(names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -6,22 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 
-from ringleaf.experiments.stepper.observed import Event, Held, Observed
+from ringleaf.experiments.stepper.observed import Instant, Observed, RegisterEntry
 from ringleaf.experiments.stepper.story import (
-    Action,
     BufferChange,
     Buffers,
-    Cell,
-    Entry,
     EntryChange,
     Frame,
+    FrameAction,
+    StateEntry,
+    TensorCell,
     show_who,
 )
 from ringleaf.networks.virtual.watch import Sight
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PacketStory:
     """A run as a story: its cells, first state and frames."""
 
     cells: tuple[str, ...]
@@ -29,10 +29,10 @@ class Told:
     frames: tuple[Frame, ...]
 
 
-def packet_frames(observed: Observed, inputs: Sequence[Sequence[int]]) -> Told:
+def packet_frames(observed: Observed, inputs: Sequence[Sequence[int]]) -> PacketStory:
     """Return the story of a run, packet by packet."""
     teller = _Teller(observed, [tuple(tensor) for tensor in inputs])
-    return Told(teller.names, teller.first, tuple(teller.frames()))
+    return PacketStory(teller.names, teller.first, tuple(teller.frames()))
 
 
 class _Teller:
@@ -42,11 +42,11 @@ class _Teller:
         self._ranges = observed.ranges(len(inputs[0]))
         self.names = tuple(_name(start, stop) for start, stop in self._ranges)
         self.first: Buffers = tuple(
-            tuple(Cell((rank,), tensor[start:stop]) for start, stop in self._ranges)
+            tuple(TensorCell((rank,), tensor[start:stop]) for start, stop in self._ranges)
             for rank, tensor in enumerate(inputs)
         )
         self._buffers = [list(cells) for cells in self.first]
-        self._entries: dict[str, dict[int, Entry]] = {}
+        self._entries: dict[str, dict[int, StateEntry]] = {}
         self._counted: dict[str, dict[str, int]] = {}
 
     def frames(self) -> Iterator[Frame]:
@@ -77,7 +77,7 @@ class _Teller:
         near, far = sight.place.node, sight.place.peer
         return Frame(
             0,
-            Action.LOST,
+            FrameAction.LOST,
             f"{near} → {far}: {packet} is lost",
             f"The link loses it; {far} knows nothing of it.",
             _label(packet),
@@ -87,7 +87,7 @@ class _Teller:
             time_ps=sight.time_ps,
         )
 
-    def _arrival(self, number: int, place: int, event: Event) -> Frame:
+    def _arrival(self, number: int, place: int, event: Instant) -> Frame:
         sight = event.sights[place]
         near, far = sight.place.peer, sight.place.node
         packet = self._describe(sight.data)
@@ -97,7 +97,7 @@ class _Teller:
         text = self._at_switch(far, event, entries) if at_switch else self._at_host(event, buffers)
         return Frame(
             0,
-            Action.UP if at_switch else Action.DOWN,
+            FrameAction.UP if at_switch else FrameAction.DOWN,
             f"{near} → {far}: {packet}",
             text,
             _label(packet),
@@ -109,7 +109,7 @@ class _Teller:
             sight.time_ps,
         )
 
-    def _entry_changes(self, number: int, event: Event) -> Iterator[EntryChange]:
+    def _entry_changes(self, number: int, event: Instant) -> Iterator[EntryChange]:
         for switch, held in event.held.items():
             known = self._entries.setdefault(switch, {})
             for index in sorted(held.keys() | known.keys()):
@@ -122,23 +122,23 @@ class _Teller:
                     else:
                         known[index] = after
 
-    def _entry(self, number: int, switch: str, index: int, held: Held) -> Entry:
+    def _entry(self, number: int, switch: str, index: int, held: RegisterEntry) -> StateEntry:
         if not held.lanes:
-            return Entry(held.facts, None)
+            return StateEntry(held.facts, None)
         blocks = self._observed.blocks
         if blocks is not None:
             beside = self._observed.traced[0][number].held[switch][index].lanes
-            return Entry(held.facts, blocks.cell(held.lanes, beside, self._ranks))
+            return StateEntry(held.facts, blocks.cell(held.lanes, beside, self._ranks))
         twins = [twin[number].held[switch].get(index) for twin in self._observed.traced]
         who = self._observed.who([twin.lanes[0] if twin else 0 for twin in twins])
-        return Entry(held.facts, Cell(who, held.lanes))
+        return StateEntry(held.facts, TensorCell(who, held.lanes))
 
-    def _buffer_changes(self, number: int, event: Event) -> Iterator[BufferChange]:
+    def _buffer_changes(self, number: int, event: Instant) -> Iterator[BufferChange]:
         for rank, tensor in enumerate(event.tensors):
             for cell, (start, stop) in enumerate(self._ranges):
                 before = self._buffers[rank][cell]
                 who = self._observed.who_in(number, rank, start)
-                after = Cell(who, tensor[start:stop])
+                after = TensorCell(who, tensor[start:stop])
                 if before != after:
                     self._buffers[rank][cell] = after
                     yield BufferChange(rank, cell, before, after)
@@ -147,7 +147,7 @@ class _Teller:
         readable = self._observed.readable
         return (readable.read_packet(data) if readable else "") or _dissect(data)
 
-    def _carried(self, number: int, place: int, sight: Sight) -> Cell | None:
+    def _carried(self, number: int, place: int, sight: Sight) -> TensorCell | None:
         readable = self._observed.readable
         numbers = readable.read_values(sight.data) if readable else ()
         if not numbers:
@@ -155,9 +155,9 @@ class _Teller:
         twins = [twin[number].sights[place].data for twin in self._observed.traced]
         assert readable is not None
         who = self._observed.who([readable.read_values(twin)[0] for twin in twins])
-        return Cell(who, tuple(numbers))
+        return TensorCell(who, tuple(numbers))
 
-    def _at_switch(self, switch: str, event: Event, entries: tuple[EntryChange, ...]) -> str:
+    def _at_switch(self, switch: str, event: Instant, entries: tuple[EntryChange, ...]) -> str:
         sent = [sight for sight in event.sights if sight.sent]
         said = "".join(f", counted as {name!r}" for name in self._newly_counted(switch, event))
         if sent:
@@ -177,12 +177,12 @@ class _Teller:
         verb = "adds it" if any(_grows(change) for change in entries) else "keeps it"
         return f"{switch} {verb}{waits}{said}."
 
-    def _newly_counted(self, switch: str, event: Event) -> list[str]:
+    def _newly_counted(self, switch: str, event: Instant) -> list[str]:
         before = self._counted.get(switch, {})
         self._counted[switch] = dict(event.counted[switch])
         return [n for n, count in event.counted[switch].items() if count > before.get(n, 0)]
 
-    def _at_host(self, event: Event, buffers: tuple[BufferChange, ...]) -> str:
+    def _at_host(self, event: Instant, buffers: tuple[BufferChange, ...]) -> str:
         parts = [
             f"Rank {change.rank} now has {show_who(change.after.who, self._ranks)} "
             f"in {self.names[change.cell]}."

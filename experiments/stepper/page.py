@@ -14,11 +14,11 @@ from ringleaf.experiments.pages.data import for_script
 from ringleaf.experiments.stepper.layout import ARC, lay_out
 from ringleaf.experiments.stepper.plain import link_lines, step_line
 from ringleaf.experiments.stepper.story import (
-    Action,
-    Cell,
-    Entry,
     Frame,
+    FrameAction,
+    StateEntry,
     Story,
+    TensorCell,
     show_who,
 )
 from ringleaf.shipped import PAGE
@@ -162,7 +162,7 @@ class _Data:
             "names": story.cells,
             "first": [[self._cell(cell) for cell in cells] for cells in story.first],
             "goals": [[self._goal(goal) for goal in goals] for goals in story.goals],
-            "actions": [action.value for action in Action],
+            "actions": [action.value for action in FrameAction],
             "frames": [self._frame(frame) for frame in story.frames],
             "starts": story.starts,
             "map": self._map(),
@@ -182,16 +182,16 @@ class _Data:
     def _goal(self, goal: tuple[int, ...] | None) -> int:
         return -1 if goal is None else self._name(goal)
 
-    def _cell(self, cell: Cell | None) -> int:
+    def _cell(self, cell: TensorCell | None) -> int:
         return -1 if cell is None else self._cells.number(cell)
 
-    def _entry(self, entry: Entry | None) -> int:
+    def _entry(self, entry: StateEntry | None) -> int:
         if entry is None:
             return -1
         self._cell(entry.total)
         return self._entries.number(entry)
 
-    def _facts(self, entry: Entry) -> list[Any]:
+    def _facts(self, entry: StateEntry) -> list[Any]:
         facts = [[fact.name, fact.text, fact.bits] for fact in entry.facts]
         return [facts, self._cell(entry.total)]
 
@@ -203,7 +203,7 @@ class _Data:
     def _frame(self, frame: Frame) -> list[Any]:
         time = "" if frame.time_ps is None else format_time(frame.time_ps)
         return [
-            list(Action).index(frame.action),
+            list(FrameAction).index(frame.action),
             self._text(frame.title),
             self._text(frame.text),
             self._text(frame.label),

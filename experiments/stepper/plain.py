@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ringleaf.experiments.stepper.story import (
-    Cell,
     Cursor,
-    Entry,
     Frame,
-    Load,
+    LinkLoad,
+    StateEntry,
     Story,
+    TensorCell,
     show_who,
 )
 from ringleaf.topologies.graph import natural
@@ -66,7 +66,7 @@ def link_lines(story: Story, step: int, most: int = 3) -> list[str]:
     return [f"busiest of {links}: {shown}{more} with {messages}, {top.size_bytes} bytes"]
 
 
-def busiest(loads: dict[tuple[str, str], Load]) -> list[tuple[tuple[str, str], Load]]:
+def busiest(loads: dict[tuple[str, str], LinkLoad]) -> list[tuple[tuple[str, str], LinkLoad]]:
     """Return loads, the largest first, then by name."""
     return sorted(
         loads.items(),
@@ -102,7 +102,7 @@ def _changes(cursor: Cursor, frame: Frame) -> Iterator[str]:
         yield f"     {entry.switch}: {show_entry(story, entry.after)}"
 
 
-def show_cell(story: Story, cell: Cell) -> str:
+def show_cell(story: Story, cell: TensorCell) -> str:
     """Return a cell as text: `Σ{0,1} = 3 5`."""
     return f"{show_who(cell.who, story.ranks)} = {show_numbers(cell.numbers)}"
 
@@ -113,7 +113,7 @@ def show_numbers(numbers: Sequence[int], most: int = MOST_NUMBERS) -> str:
     return f"{shown} ..." if len(numbers) > most else shown
 
 
-def show_entry(story: Story, entry: Entry | None) -> str:
+def show_entry(story: Story, entry: StateEntry | None) -> str:
     """Return an entry as text.
 
     `slot 0, version 1, block 2, bitmap 0011 (h0 h1), holds sum: Σ{0,1} = 3 5`.

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 import networkx as nx
 
-from ringleaf.ina.reading import Fact
+from ringleaf.ina.reading import EntryFact
 
 SHORTENED = 5
 """The least number of ranks that are written as runs."""
@@ -24,7 +24,7 @@ Way = tuple[str, str]
 """One direction of a link: from, to."""
 
 
-class Action(Enum):
+class FrameAction(Enum):
     """The kind of event in a frame."""
 
     REDUCE = "reduce"  # the receiver adds the incoming data to its own
@@ -35,7 +35,7 @@ class Action(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TensorCell:
     """A range of one tensor: the ranks whose contributions are added up in it, and the sums."""
 
     who: tuple[int, ...]  # ranks, sorted; one that was added twice is there twice
@@ -43,11 +43,11 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StateEntry:
     """One entry of a switch's registers, in the state that its program has left."""
 
-    facts: tuple[Fact, ...]
-    total: Cell | None  # its lanes' contents; None if the program has no lanes
+    facts: tuple[EntryFact, ...]
+    total: TensorCell | None  # its lanes' contents; None if the program has no lanes
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class BufferChange:
 
     rank: int
     cell: int
-    before: Cell
-    after: Cell
+    before: TensorCell
+    after: TensorCell
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class EntryChange:
 
     switch: str
     index: int
-    before: Entry | None
-    after: Entry | None
+    before: StateEntry | None
+    after: StateEntry | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +75,13 @@ class Frame:
     """One message, or one packet on one link. Frames of a step are concurrent."""
 
     step: int
-    action: Action
+    action: FrameAction
     title: str
     text: str
     label: str  # a word or two for the data that moves
     path: tuple[str, ...]  # nodes, from the sender to the receiver
     size_bytes: int
-    carries: Cell | None
+    carries: TensorCell | None
     buffers: tuple[BufferChange, ...] = ()
     entries: tuple[EntryChange, ...] = ()
     time_ps: int | None = None  # in virtual time, if packets were really sent
@@ -93,14 +93,14 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LinkLoad:
     """The load of one direction of a link."""
 
     messages: int
     size_bytes: int
 
 
-Buffers = tuple[tuple[Cell, ...], ...]
+Buffers = tuple[tuple[TensorCell, ...], ...]
 """Cells by rank; servers come after the ranks."""
 Goals = tuple[tuple[tuple[int, ...] | None, ...], ...]
 """By rank and cell: the ranks whose contributions must be there in the end; None: any."""
@@ -151,13 +151,13 @@ class Story:
         return (0, *firsts, len(self.frames)) if self.frames else (0,)
 
     @cached_property
-    def loads(self) -> tuple[dict[Way, Load], ...]:
+    def loads(self) -> tuple[dict[Way, LinkLoad], ...]:
         """The load of each direction of each link that carries anything, by step."""
-        loads: list[dict[Way, Load]] = [{} for _ in range(self.steps)]
+        loads: list[dict[Way, LinkLoad]] = [{} for _ in range(self.steps)]
         for frame in self.frames:
             for way in frame.ways:
-                known = loads[frame.step].get(way, Load(0, 0))
-                loads[frame.step][way] = Load(
+                known = loads[frame.step].get(way, LinkLoad(0, 0))
+                loads[frame.step][way] = LinkLoad(
                     known.messages + 1, known.size_bytes + frame.size_bytes
                 )
         return tuple(loads)
@@ -187,7 +187,7 @@ class Cursor:
         self.story = story
         self.position = 0
         self.buffers = [list(cells) for cells in story.first]
-        self.entries: dict[tuple[str, int], Entry] = {}
+        self.entries: dict[tuple[str, int], StateEntry] = {}
         self.carried: Counter[Way] = Counter()
         self._totals: dict[tuple[tuple[int, ...], int], tuple[int, ...]] = {}
 
@@ -254,7 +254,7 @@ class Cursor:
         for way in frame.ways:
             self.carried[way] -= frame.size_bytes
 
-    def _set_entry(self, change: EntryChange, entry: Entry | None) -> None:
+    def _set_entry(self, change: EntryChange, entry: StateEntry | None) -> None:
         if entry is None:
             self.entries.pop((change.switch, change.index), None)
         else:

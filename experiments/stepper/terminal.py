@@ -16,15 +16,15 @@ from textual.widgets import Footer, Static
 
 from ringleaf.experiments.stepper.plain import busiest, outcome, show_numbers, step_line
 from ringleaf.experiments.stepper.story import (
-    Action,
-    Cell,
     Cursor,
-    Entry,
     Frame,
+    FrameAction,
+    StateEntry,
     Story,
+    TensorCell,
     show_who,
 )
-from ringleaf.ina.reading import Fact
+from ringleaf.ina.reading import EntryFact
 from ringleaf.topologies.graph import natural
 
 PACE_S = 1.2
@@ -150,7 +150,7 @@ class Stepper(App[None]):
         shown = self.story.frames[self._from : self.cursor.position]
         card = self.query_one("#card", Static)
         card.update(card_text(self.cursor, shown, playing=self.playing))
-        card.set_class(any(frame.action is Action.LOST for frame in shown), "lost")
+        card.set_class(any(frame.action is FrameAction.LOST for frame in shown), "lost")
         table = buffers_table(self.cursor, shown, self._detail())
         self.query_one("#table", Static).update(table)
         self._reveal(shown)
@@ -264,7 +264,7 @@ def _shares_table(cursor: Cursor, changed: set[tuple[int, int]]) -> Table:
 
 
 def cell_text(
-    story: Story, cell: Cell, detail: Detail, *, done: bool = False, between: str = "\n"
+    story: Story, cell: TensorCell, detail: Detail, *, done: bool = False, between: str = "\n"
 ) -> Text:
     """Return the text of a cell: `■■·■ Σ{0,1,3}` and `3 5` below, or a part of it."""
     tick = ("✓", "bold green") if done else ""
@@ -323,14 +323,14 @@ def entries_table(cursor: Cursor, shown: tuple[Frame, ...]) -> Table:
     return table
 
 
-def _columns(entries: Iterable[Entry]) -> list[str]:
+def _columns(entries: Iterable[StateEntry]) -> list[str]:
     first = next(iter(entries), None)
     if first is None:
         return []
     return [fact.name for fact in first.facts] + ["values"] * (first.total is not None)
 
 
-def _fact_text(fact: Fact) -> Text:
+def _fact_text(fact: EntryFact) -> Text:
     if not fact.bits:
         return Text(fact.text)
     parts = [Text(name if on else "·" * len(name)) for name, on in fact.bits]

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ringleaf.experiments.stepper.blocks import Blocks, repeat
-from ringleaf.experiments.stepper.story import Cell
+from ringleaf.experiments.stepper.blocks import SparseBlocks, repeat
+from ringleaf.experiments.stepper.story import TensorCell
 from ringleaf.ina.tern.wire import ELEMENTS, PLANE_BYTES
 from ringleaf.mersenne import Mersenne
 from ringleaf.tensors import FLOAT32, Array
@@ -45,7 +45,7 @@ def counts(planes: Sequence[int]) -> list[int]:
     ]
 
 
-def cell(planes: Sequence[int], beside: Sequence[int], ranks: int) -> Cell:
+def cell(planes: Sequence[int], beside: Sequence[int], ranks: int) -> TensorCell:
     """Return a switch's sum, given the planes of its counts, and those of the run beside.
 
     Behind the last element of a short block all counts are 0. Of its own, none is.
@@ -53,10 +53,10 @@ def cell(planes: Sequence[int], beside: Sequence[int], ranks: int) -> Cell:
     marked = counts(beside)
     added = marked[ranks]
     numbers = [count - added for count, mark in zip(counts(planes), marked, strict=True) if mark]
-    return Cell(who([mark - added for mark in marked], ranks), tuple(numbers))
+    return TensorCell(who([mark - added for mark in marked], ranks), tuple(numbers))
 
 
-TERNS = Blocks(
+TERNS = SparseBlocks(
     "ternary sums",
     ELEMENTS,
     least=lambda ranks: ranks + 1,

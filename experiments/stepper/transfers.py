@@ -23,11 +23,11 @@ from ringleaf.collectives.schedule import (
 )
 from ringleaf.collectives.verify import contributions
 from ringleaf.experiments.stepper.story import (
-    Action,
     BufferChange,
     Buffers,
-    Cell,
     Frame,
+    FrameAction,
+    TensorCell,
     members,
     name_place,
     show_who,
@@ -40,18 +40,18 @@ from ringleaf.topologies.routing import dealt, path, routes
 class _Done:
     """The cell that a row brought, and the cells that it left on the ranks that it wrote."""
 
-    brought: Cell
-    left: dict[int, Cell]
+    brought: TensorCell
+    left: dict[int, TensorCell]
 
 
 def first_buffers(schedule: Schedule, inputs: Sequence[Array]) -> Buffers:
     """Return each node's cells at the start, chunk by chunk; servers have zeros."""
     ranges = chunk_ranges(inputs[0].size, schedule.chunks)
     ranks = tuple(
-        tuple(Cell((rank,), tuple(array[a:b].tolist())) for a, b in ranges)
+        tuple(TensorCell((rank,), tuple(array[a:b].tolist())) for a, b in ranges)
         for rank, array in enumerate(inputs)
     )
-    server = tuple(Cell((), (0,) * (b - a)) for a, b in ranges)
+    server = tuple(TensorCell((), (0,) * (b - a)) for a, b in ranges)
     return ranks + (server,) * (schedule.places - schedule.ranks)
 
 
@@ -97,8 +97,11 @@ def _execute(schedule: Schedule, inputs: Sequence[Array]) -> dict[int, _Done]:
             held = proved[number].held
             written = row.ranks if isinstance(row, Aggregate) else (row.dst,)
             done[number] = _Done(
-                Cell(members(proved[number].brought), tuple(value.tolist())),
-                {rank: Cell(members(held[rank]), tuple(values[rank].tolist())) for rank in written},
+                TensorCell(members(proved[number].brought), tuple(value.tolist())),
+                {
+                    rank: TensorCell(members(held[rank]), tuple(values[rank].tolist()))
+                    for rank in written
+                },
             )
     return done
 
@@ -141,11 +144,11 @@ def _frame(
     brings = show_who(rows[0].brought.who, schedule.ranks) if carries else "what it has of them"
     numbers = tuple(number for each in rows for number in each.brought.numbers)
     if carries is not None:
-        carries = Cell(carries.who, numbers)
+        carries = TensorCell(carries.who, numbers)
     if isinstance(message, Aggregate):
         return Frame(
             message.step,
-            Action.COPY,
+            FrameAction.COPY,
             f"the network adds up {chunks} of {len(message.ranks)} ranks",
             f"Each of them gets {brings}.",
             chunks,
@@ -158,7 +161,7 @@ def _frame(
     left = _left(schedule, message, changes)
     return Frame(
         message.step,
-        Action.REDUCE if adds else Action.COPY,
+        FrameAction.REDUCE if adds else FrameAction.COPY,
         _told(schedule, message, chunks),
         f"It brings {brings}. {left}",
         chunks,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ringleaf.experiments.stepper.blocks import Blocks, repeat
+from ringleaf.experiments.stepper.blocks import SparseBlocks, repeat
 from ringleaf.ina.vote.wire import SIGNS
 from ringleaf.mersenne import Mersenne
 from ringleaf.tensors import FLOAT32, Array
@@ -43,7 +43,7 @@ def who(values: Sequence[int], ranks: int) -> tuple[int, ...]:
     return tuple(rank for rank in range(ranks) if values[2 * rank] != values[2 * rank + 1])
 
 
-VOTES = Blocks(
+VOTES = SparseBlocks(
     "votes",
     SIGNS,
     least=lambda ranks: 2 * ranks,

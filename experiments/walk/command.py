@@ -48,7 +48,7 @@ def run(options: TraceOptions, emit: Callable[[str], None]) -> None:
         read_packet(options.packet)
     run_uncompiled()
     from ringleaf.experiments.walk.page import render
-    from ringleaf.experiments.walk.text import Text
+    from ringleaf.experiments.walk.text import WalkText
     from ringleaf.switches.walk import walk
     from ringleaf.switches.walk.records import as_record
 
@@ -61,7 +61,7 @@ def run(options: TraceOptions, emit: Callable[[str], None]) -> None:
         emit(json.dumps(as_record(seen), indent=2))
         return
     emit(f"# {seen.program}: {story}")
-    text = Text(_columns(), _colours(options.plain))
+    text = WalkText(_columns(), _colours(options.plain))
     for line in text.lines(seen):
         emit(line)
     if options.html is not None:

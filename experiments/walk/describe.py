@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 from ringleaf.switches.engine.layout import AGAIN_PORT, ROUND_PORT
 from ringleaf.switches.walk import steps
 from ringleaf.switches.walk.formats import show
-from ringleaf.switches.walk.steps import Copy, Step, Value, Walk, Write
+from ringleaf.switches.walk.steps import Copy, PacketWalk, Step, StepWrite, WalkValue
 
 FEW = 4  # values of a run of lanes that are shown
 LONGEST_LIST = 16  # fields that are shown one by one
 
-T = TypeVar("T", Value, Write)
+T = TypeVar("T", WalkValue, StepWrite)
 
 _NUMBERED = re.compile(r"(.*?)(\d+)((?:\[\d+\])?)")
 
@@ -46,7 +46,7 @@ class Said:
     tone: str = ""  # good, bad or nothing
 
 
-def say(walk: Walk, step: Step) -> Said:
+def say(walk: PacketWalk, step: Step) -> Said:
     kind, title, *more = _WORDS[type(step)](step)
     looked_at = more[0] if more else ()
     tone = more[1] if len(more) > 1 else ""
@@ -68,7 +68,7 @@ def _extracted(step: steps.Extracted) -> Words:
     return "extract", f"{step.header}: {where}", _values(step.fields, True)
 
 
-def _selected(step: steps.Selected) -> Words:
+def _selected(step: steps.StateSelected) -> Words:
     return "select", f"next state: {step.target}", _values(step.keys)
 
 
@@ -138,7 +138,7 @@ def _truncated(step: steps.Truncated) -> Words:
     return "cut", f"truncated: {step.size_bytes} bytes of headers are left"
 
 
-def _sent(step: steps.Sent) -> Words:
+def _sent(step: steps.PacketLeaves) -> Words:
     changed = _plural(len(step.changed), "byte")
     title = f"{len(step.data)} bytes out on port {step.port}, {changed} changed"
     return "packet", title, (), "good"
@@ -162,7 +162,7 @@ _WORDS: dict[type[Step], Callable[[Any], Words]] = {
     steps.Received: _received,
     steps.StateEntered: _entered,
     steps.Extracted: _extracted,
-    steps.Selected: _selected,
+    steps.StateSelected: _selected,
     steps.ParserFailed: _failed,
     steps.StatesSkipped: _skipped,
     steps.ChecksumVerified: _verified,
@@ -177,7 +177,7 @@ _WORDS: dict[type[Step], Callable[[Any], Words]] = {
     steps.EgressDropped: _dropped,
     steps.Deparsed: _deparsed,
     steps.Truncated: _truncated,
-    steps.Sent: _sent,
+    steps.PacketLeaves: _sent,
 }
 
 
@@ -190,9 +190,9 @@ def _copy(copy: Copy) -> str:
     return f"{copy.kind} to port {copy.port}{rid}" + ("" if copy.has_port else ": no such port")
 
 
-def _source(walk: Walk, step: Step) -> str:
+def _source(walk: PacketWalk, step: Step) -> str:
     """Return the line of P4, except for steps whose line says no more than their title."""
-    if isinstance(step, steps.StateEntered | steps.Selected | steps.LookedUp | steps.Deparsed):
+    if isinstance(step, steps.StateEntered | steps.StateSelected | steps.LookedUp | steps.Deparsed):
         return ""
     if step.place is None or step.place.file not in walk.sources:
         return ""
@@ -200,7 +200,7 @@ def _source(walk: Walk, step: Step) -> str:
     return lines[step.place.line - 1].strip() if step.place.line <= len(lines) else ""
 
 
-def _values(values: Sequence[Value], cut: bool = False) -> Iterator[ShownField]:
+def _values(values: Sequence[WalkValue], cut: bool = False) -> Iterator[ShownField]:
     """Yield a row per value; where there are many, runs of numbered names share one."""
     for run in _runs(values) if cut and len(values) > LONGEST_LIST else ([v] for v in values):
         if len(run) == 1:
@@ -209,7 +209,7 @@ def _values(values: Sequence[Value], cut: bool = False) -> Iterator[ShownField]:
             yield ShownField(_range(run), "", _some([value.value for value in run]), False)
 
 
-def _writes(writes: Sequence[Write]) -> Iterator[ShownField]:
+def _writes(writes: Sequence[StepWrite]) -> Iterator[ShownField]:
     for run in _runs(writes):
         if len(run) == 1:
             write = run[0]
@@ -235,7 +235,7 @@ def _runs(items: Iterable[T]) -> list[list[T]]:
     return [part for run in runs for part in ([run] if len(run) > FEW else [[i] for i in run])]
 
 
-def _range(run: Sequence[Value | Write]) -> str:
+def _range(run: Sequence[WalkValue | StepWrite]) -> str:
     first, last = _NUMBERED.fullmatch(run[0].name), _NUMBERED.fullmatch(run[-1].name)
     assert first is not None
     assert last is not None
@@ -248,7 +248,7 @@ def _some(values: list[int]) -> str:
     return f"{text}, ..." if len(values) > FEW else text
 
 
-def _shown(value: Value) -> str:
+def _shown(value: WalkValue) -> str:
     return show(value.value, value.width, value.name)
 
 

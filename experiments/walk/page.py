@@ -15,7 +15,7 @@ from ringleaf.experiments.walk.highlight import highlight
 from ringleaf.shipped import PAGE
 from ringleaf.switches.walk import steps
 from ringleaf.switches.walk.formats import show
-from ringleaf.switches.walk.steps import Step, Walk
+from ringleaf.switches.walk.steps import PacketWalk, Step
 
 _STAGES: dict[type[Step], str] = {
     steps.Received: "Parser and ingress",
@@ -31,7 +31,7 @@ _BUTTONS = (
 )
 
 
-def render(walk: Walk, story: str) -> str:
+def render(walk: PacketWalk, story: str) -> str:
     """Return the page; `story` is a phrase on the point of the walk."""
     title = f"One packet through {walk.program}"
     said = [say(walk, step) for step in walk.steps]
@@ -79,7 +79,7 @@ def _player(count: int) -> str:
     )
 
 
-def _steps(walk: Walk, said: list[Said]) -> Iterator[str]:
+def _steps(walk: PacketWalk, said: list[Said]) -> Iterator[str]:
     files = {file: number for number, file in enumerate(walk.sources)}
     for number, (step, words) in enumerate(zip(walk.steps, said, strict=True)):
         stage = _STAGES.get(type(step))
@@ -91,8 +91,8 @@ def _steps(walk: Walk, said: list[Said]) -> Iterator[str]:
             yield _place(step.place, files)
         yield from _rows("Looked at", words.looked_at)
         yield from _rows("Wrote", words.wrote)
-        if isinstance(step, steps.Received | steps.Sent):
-            changed = set(step.changed) if isinstance(step, steps.Sent) else set()
+        if isinstance(step, steps.Received | steps.PacketLeaves):
+            changed = set(step.changed) if isinstance(step, steps.PacketLeaves) else set()
             cells = (_cell(byte, i in changed) for i, byte in enumerate(step.data))
             yield f'<p class="hex">{" ".join(cells)}</p>'
         yield "</li>"
@@ -124,7 +124,7 @@ def _cell(byte: int, changed: bool) -> str:
     return f"<mark>{byte:02x}</mark>" if changed else f"{byte:02x}"
 
 
-def _sources(walk: Walk) -> Iterator[str]:
+def _sources(walk: PacketWalk) -> Iterator[str]:
     if not walk.sources:
         yield '<p class="soft">The P4 source is not at hand.</p>'
     for number, (file, lines) in enumerate(walk.sources.items()):
@@ -134,7 +134,7 @@ def _sources(walk: Walk) -> Iterator[str]:
         yield "</pre>"
 
 
-def _data(walk: Walk) -> dict[str, Any]:
+def _data(walk: PacketWalk) -> dict[str, Any]:
     files = list(walk.sources)
     return {"files": files, "steps": [_record(step, files) for step in walk.steps]}
 
@@ -151,7 +151,7 @@ def _record(step: Step, files: list[str]) -> dict[str, Any]:
             record["range"] = [step.offset_bytes, step.offset_bytes + step.size_bytes]
         case steps.Received():
             record |= {"data": step.data.hex(), "begin": "ingress"}
-        case steps.Sent():
+        case steps.PacketLeaves():
             record |= {"data": step.data.hex(), "changed": step.changed}
         case steps.EgressStarted():
             record["begin"] = "egress"

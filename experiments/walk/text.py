@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ringleaf.experiments.walk.describe import Said, ShownField, say
 from ringleaf.switches.walk import steps
-from ringleaf.switches.walk.steps import SourceLine, Step, Walk
+from ringleaf.switches.walk.steps import PacketWalk, SourceLine, Step
 
 BYTES_PER_LINE = 16
 KIND_COLUMNS = 8
@@ -21,14 +21,14 @@ _OPENINGS: dict[type[Step], str] = {
 }
 
 
-class Text:
+class WalkText:
     """A renderer of walks for a terminal of a given width, with or without colours."""
 
     def __init__(self, columns: int, colours: bool) -> None:
         self._columns = columns
         self._colours = colours
 
-    def lines(self, walk: Walk) -> Iterator[str]:
+    def lines(self, walk: PacketWalk) -> Iterator[str]:
         for step in walk.steps:
             opening = _OPENINGS.get(type(step))
             if opening is not None:
@@ -50,7 +50,7 @@ class Text:
             yield from self._row(row, indent, min(widest, self._columns // 2))
         if isinstance(step, steps.Received):
             yield from self._bytes(step.data, frozenset())
-        elif isinstance(step, steps.Sent):
+        elif isinstance(step, steps.PacketLeaves):
             yield from self._bytes(step.data, frozenset(step.changed))
 
     def _headline(self, said: Said, place: SourceLine | None) -> Iterator[str]:

@@ -57,7 +57,7 @@ MOST_DECAYS = 1 << 14  # after which nothing is left of alpha
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class CardParameters:
     """The parameters of a card; rates in bits per second."""
 
     gain: float  # g
@@ -69,7 +69,7 @@ class Numbers:
     clamp: bool  # whether each cut sets the target
 
 
-def nic_controller(name: str, numbers: Numbers, marking: Marking) -> Controller:
+def nic_controller(name: str, numbers: CardParameters, marking: Marking) -> Controller:
     """Return DCQCN with these numbers."""
     return Controller(
         name,
@@ -80,7 +80,7 @@ def nic_controller(name: str, numbers: Numbers, marking: Marking) -> Controller:
     )
 
 
-def _beginning(numbers: Numbers) -> Callable[[Words], None]:
+def _beginning(numbers: CardParameters) -> Callable[[Words], None]:
     def begin(block: Words) -> None:
         block[CURRENT_BPS] = block[TARGET_BPS] = block[LINE_BPS]
         block[CUT_DUE_PS] = block[RAISE_PS] = FOREVER_PS

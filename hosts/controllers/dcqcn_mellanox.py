@@ -5,10 +5,10 @@ configuration's for lines of 100 Gbit/s, 400 kB, 1,600 kB and 0.2 with packets o
 of 4 KiB.
 """
 
-from ringleaf.hosts.congestion.dcqcn_nic import Numbers, nic_controller
+from ringleaf.hosts.congestion.dcqcn_nic import CardParameters, nic_controller
 from ringleaf.marking import Marking
 
-NUMBERS = Numbers(1 / 16, 55, 1500, 5, 5_000_000, 50_000_000, clamp=False)
+NUMBERS = CardParameters(1 / 16, 55, 1500, 5, 5_000_000, 50_000_000, clamp=False)
 MARKING = Marking(98, 391, 0.8)
 
 CONTROLLER = nic_controller("dcqcn-mellanox", NUMBERS, MARKING)

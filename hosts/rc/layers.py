@@ -92,7 +92,7 @@ class AETH(Packet):
         return Telemetry if len(payload) > ICRC_BYTES else ICRC
 
 
-class Hop(Packet):
+class HopTelemetry(Packet):
     """A switch's telemetry about the port that the packet left by."""
 
     name = "hop"
@@ -114,7 +114,7 @@ class Telemetry(Packet):
     fields_desc = [  # noqa: RUF012
         ByteField("hops", 0),
         ByteField("reserved", 0),
-        PacketListField("hop", [], Hop, count_from=lambda _: MOST_HOPS),
+        PacketListField("hop", [], HopTelemetry, count_from=lambda _: MOST_HOPS),
     ]
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:

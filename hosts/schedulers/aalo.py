@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
 from ringleaf.hosts.scheduling.interface import LEVELS, Release, Situation, Standing
 from ringleaf.hosts.scheduling.ranking import PARTITION_BYTES
 
@@ -30,7 +30,7 @@ def queue(job: Standing) -> int:
     return found
 
 
-class Aalo(Fifo):
+class Aalo(FifoScheduler):
     """The Aalo scheduler."""
 
     name = "aalo"

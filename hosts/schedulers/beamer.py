@@ -8,12 +8,12 @@ a stage is a job's iteration; those of its coflows that are not ready yet count,
 
 from __future__ import annotations
 
-from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
 from ringleaf.hosts.scheduling.interface import Release, Situation
 from ringleaf.hosts.scheduling.ranking import PARTITION_BYTES, by_rank
 
 
-class Beamer(Fifo):
+class Beamer(FifoScheduler):
     """The Beamer scheduler."""
 
     name = "beamer"

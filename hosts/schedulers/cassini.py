@@ -20,7 +20,7 @@ from math import lcm
 
 import numpy as np
 
-from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
 from ringleaf.hosts.scheduling.circle import ANGLES, best_rotations, demand, turns
 from ringleaf.hosts.scheduling.hooks import Prospect
 
@@ -93,7 +93,7 @@ def shifts(jobs: Mapping[int, Prospect]) -> dict[int, int]:
     return found
 
 
-class Cassini(Fifo):
+class Cassini(FifoScheduler):
     """The CASSINI scheduler."""
 
     name = "cassini"

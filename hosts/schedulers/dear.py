@@ -13,7 +13,7 @@ from __future__ import annotations
 from ringleaf.hosts.scheduling.hooks import CollectivePs
 from ringleaf.hosts.scheduling.interface import Release, Situation
 from ringleaf.hosts.training.model import Model
-from ringleaf.hosts.training.pieces import Piece, group
+from ringleaf.hosts.training.pieces import GradientPiece, group
 
 LAYERS = 4
 
@@ -27,7 +27,7 @@ class Dear:
     reorders = True
     splits = True
 
-    def cut(self, model: Model, collective_ps: CollectivePs) -> list[Piece]:
+    def cut(self, model: Model, collective_ps: CollectivePs) -> list[GradientPiece]:
         """Return pieces of `LAYERS` layers each, the front group's with what is left."""
         layers = [i for i in reversed(range(len(model.layers))) if model.layers[i].elements]
         return group(model, [layers[i : i + LAYERS] for i in range(0, len(layers), LAYERS)])

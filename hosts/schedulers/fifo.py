@@ -9,7 +9,7 @@ from __future__ import annotations
 from ringleaf.hosts.scheduling.interface import Release, Situation
 
 
-class Fifo:
+class FifoScheduler:
     """The first-in, first-out scheduler."""
 
     name = "fifo"
@@ -28,4 +28,4 @@ class Fifo:
         return released
 
 
-SCHEDULER = Fifo()
+SCHEDULER = FifoScheduler()

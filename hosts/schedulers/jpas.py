@@ -11,7 +11,7 @@ still learns is our choice: the paper fits accuracy curves, and nothing here has
 
 from __future__ import annotations
 
-from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
 from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
 from ringleaf.hosts.scheduling.ranking import by_rank
 
@@ -22,7 +22,7 @@ def stage(job: Standing) -> tuple[float, float]:
     return progress, -job.weight
 
 
-class Jpas(Fifo):
+class Jpas(FifoScheduler):
     """The JPAS scheduler."""
 
     name = "jpas"

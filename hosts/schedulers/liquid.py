@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from ringleaf.hosts.schedulers.fifo import Fifo
-from ringleaf.hosts.scheduling.grouping import Packing
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
+from ringleaf.hosts.scheduling.grouping import GroupSizes
 from ringleaf.hosts.scheduling.hooks import Candidate, Place
 
 SEED = 1
@@ -28,7 +28,7 @@ def bandwidth(job: Candidate) -> float:
     return job.size_bytes / max(job.period_ps, 1)
 
 
-class Liquid(Fifo):
+class Liquid(FifoScheduler):
     """The Liquid scheduler."""
 
     name = "liquid"
@@ -41,7 +41,7 @@ class Liquid(Fifo):
             free.setdefault(switch, []).append(host)
         racks = list(free.values())
         needs = [len(job.hosts) for job in jobs]
-        packing = Packing(needs, [bandwidth(job) for job in jobs], [len(rack) for rack in racks])
+        packing = GroupSizes(needs, [bandwidth(job) for job in jobs], [len(rack) for rack in racks])
         groups = packing.search(Random(SEED))
         found = {
             job: Place(_take([rack], needs[job]))

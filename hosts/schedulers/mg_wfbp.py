@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
 from ringleaf.hosts.scheduling.hooks import CollectivePs
 from ringleaf.hosts.training.model import DTYPE_BYTES, Model
-from ringleaf.hosts.training.pieces import Piece, group
+from ringleaf.hosts.training.pieces import GradientPiece, group
 
 
 def groups(
@@ -62,13 +62,13 @@ def end(
     return time
 
 
-class MgWfbp(Fifo):
+class MgWfbp(FifoScheduler):
     """The MG-WFBP scheduler."""
 
     name = "mg-wfbp"
     title = "MG-WFBP"
 
-    def cut(self, model: Model, collective_ps: CollectivePs) -> list[Piece]:
+    def cut(self, model: Model, collective_ps: CollectivePs) -> list[GradientPiece]:
         """Return the model's merged gradients."""
         item = DTYPE_BYTES[model.dtype]
         backward = list(reversed(range(len(model.layers))))

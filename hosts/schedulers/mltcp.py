@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
 from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
 
 SLOPE = 1.75
@@ -25,7 +25,7 @@ def gain(job: Standing) -> float:
     return SLOPE * (1 - job.left_bytes / job.size_bytes) + INTERCEPT
 
 
-class Mltcp(Fifo):
+class Mltcp(FifoScheduler):
     """The MLTCP scheduler."""
 
     name = "mltcp"

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import log2
 
-from ringleaf.collectives.compress.share import Share
-from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.collectives.compress.share import Density
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
 from ringleaf.hosts.scheduling.hooks import CollectivePs
 from ringleaf.hosts.training.model import Model
-from ringleaf.hosts.training.pieces import Piece, group
-from ringleaf.hosts.training.steps import Step, backward_steps
+from ringleaf.hosts.training.pieces import GradientPiece, group
+from ringleaf.hosts.training.steps import BackwardStep, backward_steps
 
 DENSITY = 0.01
 SELECT_PS = 10
@@ -69,20 +69,20 @@ def select_ps(elements: int) -> int:
     return round(SELECT_PS * elements * log2(max(elements, 1)))
 
 
-class OmgsSgd(Fifo):
+class OmgsSgd(FifoScheduler):
     """The OMGS-SGD scheduler."""
 
     name = "omgs-sgd"
     title = "OMGS-SGD"
     compress = f"topk:{DENSITY}"
 
-    def cut(self, model: Model, collective_ps: CollectivePs) -> list[Piece]:
+    def cut(self, model: Model, collective_ps: CollectivePs) -> list[GradientPiece]:
         """Return the model's merged gradients."""
         start_up = collective_ps(PAIR_BYTES)
         per_pair = (collective_ps(PAIR_BYTES << 20) - start_up) / (1 << 20)
 
         def gather(elements: int) -> float:
-            return start_up + per_pair * Share(DENSITY).of(elements)
+            return start_up + per_pair * Density(DENSITY).of(elements)
 
         layers, backward, passed = [], [], 0
         for step in backward_steps(model):
@@ -95,12 +95,12 @@ class OmgsSgd(Fifo):
         found = groups(backward, sizes, select_ps, gather)
         return group(model, [[layers[place] for place in part] for part in found])
 
-    def steps(self, model: Model, collective_ps: CollectivePs) -> list[Step]:
+    def steps(self, model: Model, collective_ps: CollectivePs) -> list[BackwardStep]:
         """Return an ordinary backward pass; a group's last step selects from its elements."""
         pieces = self.cut(model, collective_ps)
         extra = {piece.front: select_ps(piece.elements) for piece in pieces}
         return [
-            Step(step.layer, step.time_ps + extra.get(step.layer, 0))
+            BackwardStep(step.layer, step.time_ps + extra.get(step.layer, 0))
             for step in backward_steps(model)
         ]
 

@@ -13,40 +13,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
 from ringleaf.hosts.scheduling.forecast import foresee
 from ringleaf.hosts.scheduling.hooks import CollectivePs
 from ringleaf.hosts.training.model import Model
 from ringleaf.hosts.training.pieces import cut
-from ringleaf.hosts.training.steps import Step
+from ringleaf.hosts.training.steps import BackwardStep
 
 TRIES = 8
 """Values of k that are tried, besides 0."""
 
 
-def reverse_first(model: Model, count: int) -> list[Step]:
+def reverse_first(model: Model, count: int) -> list[BackwardStep]:
     """Return the steps of a backward pass whose first `count` layers have their dW last."""
     return list(_reverse_first(model, count))
 
 
-def _reverse_first(model: Model, count: int) -> Iterator[Step]:
+def _reverse_first(model: Model, count: int) -> Iterator[BackwardStep]:
     for number in reversed(range(len(model.layers))):
         layer = model.layers[number]
         if number >= count:
-            yield Step(number, layer.backward_ps)
+            yield BackwardStep(number, layer.backward_ps)
         else:
-            yield Step(number, layer.backward_ps - layer.dw_ps, completes=False)
+            yield BackwardStep(number, layer.backward_ps - layer.dw_ps, completes=False)
     for number in range(count):
-        yield Step(number, model.layers[number].dw_ps)
+        yield BackwardStep(number, model.layers[number].dw_ps)
 
 
-class OutOfOrder(Fifo):
+class OutOfOrder(FifoScheduler):
     """The scheduler of out-of-order back-propagation."""
 
     name = "ooo-backprop"
     title = "out-of-order backprop"
 
-    def steps(self, model: Model, collective_ps: CollectivePs) -> Sequence[Step]:
+    def steps(self, model: Model, collective_ps: CollectivePs) -> Sequence[BackwardStep]:
         """Return the steps of the best k that was tried."""
         pieces, layers = cut(model), len(model.layers)
         tried = sorted({layers * part // TRIES for part in range(TRIES + 1)})

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
 from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
 from ringleaf.hosts.scheduling.ranking import PARTITION_BYTES, by_rank, loads, sending
 from ringleaf.hosts.scheduling.simplex import maximise
@@ -54,7 +54,7 @@ def order(jobs: Mapping[int, Standing]) -> list[int]:
     return sorted(jobs, key=lambda job: (-round(found[job], 9), -weight(jobs[job]), job))
 
 
-class Parrot(Fifo):
+class Parrot(FifoScheduler):
     """The Parrot scheduler."""
 
     name = "parrot"

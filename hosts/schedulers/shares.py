@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
 from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
 
 LEAST = 1000
@@ -25,7 +25,7 @@ def share_bps(job: int, jobs: Mapping[int, Standing]) -> int:
     return max(int(own.link_bps * share), own.link_bps // LEAST)
 
 
-class Shares(Fifo):
+class Shares(FifoScheduler):
     """The scheduler of weighted shares."""
 
     name = "shares"

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
 from ringleaf.hosts.scheduling.interface import Release, Situation
 from ringleaf.hosts.scheduling.ranking import PARTITION_BYTES, by_rank
 
@@ -42,7 +42,7 @@ def order(demands: Mapping[int, Demand], weights: Mapping[int, float]) -> list[i
     return found[::-1]
 
 
-class Sincronia(Fifo):
+class Sincronia(FifoScheduler):
     """The Sincronia scheduler."""
 
     name = "sincronia"

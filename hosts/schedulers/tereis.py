@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
 from ringleaf.hosts.scheduling.hooks import Candidate, Place
 
 
@@ -44,7 +44,7 @@ def guests(jobs: Sequence[Candidate]) -> dict[int, int]:
     return found
 
 
-class Tereis(Fifo):
+class Tereis(FifoScheduler):
     """The Tereis scheduler."""
 
     name = "tereis"

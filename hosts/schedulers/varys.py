@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ringleaf.hosts.schedulers.fifo import Fifo
+from ringleaf.hosts.schedulers.fifo import FifoScheduler
 from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
 from ringleaf.hosts.scheduling.ranking import PARTITION_BYTES, by_rank, own_speed, rate_bps, sending
 
@@ -22,7 +22,7 @@ def bottleneck_ps(job: Standing) -> float:
     return job.left_bytes * job.bottleneck_ps
 
 
-class Varys(Fifo):
+class Varys(FifoScheduler):
     """The Varys scheduler."""
 
     name = "varys"

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from ringleaf.hosts.scheduling.hooks import CollectivePs
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import DTYPE_BYTES, Model
-from ringleaf.hosts.training.pieces import Piece
-from ringleaf.hosts.training.steps import Step
+from ringleaf.hosts.training.pieces import GradientPiece
+from ringleaf.hosts.training.steps import BackwardStep
 from ringleaf.units import FOREVER_PS
 
 ITERATIONS = 4
@@ -27,14 +27,14 @@ class Forecast:
 
 def foresee(
     model: Model,
-    pieces: list[Piece],
+    pieces: list[GradientPiece],
     collective_ps: CollectivePs,
-    steps: Sequence[Step] | None = None,
+    steps: Sequence[BackwardStep] | None = None,
 ) -> Forecast:
     """Play a job whose pieces are reduced one after the other, as they become ready."""
     job = TrainingJob(model, pieces, iterations=ITERATIONS, steps=steps)
     item = DTYPE_BYTES[model.dtype]
-    queue: deque[Piece] = deque()
+    queue: deque[GradientPiece] = deque()
     end_ps, busy = FOREVER_PS, list[tuple[int, int]]()
     while not job.done:
         now_ps = min(job.next_ps(), end_ps)

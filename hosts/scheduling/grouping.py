@@ -20,7 +20,7 @@ Groups = tuple[frozenset[int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Packing:
+class GroupSizes:
     """The sizes of jobs and of switches.
 
     Attributes:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from ringleaf.hosts.training.model import Model
-from ringleaf.hosts.training.pieces import Piece
-from ringleaf.hosts.training.steps import Step
+from ringleaf.hosts.training.pieces import GradientPiece
+from ringleaf.hosts.training.steps import BackwardStep
 
 CollectivePs = Callable[[int], int]
 """Foretells the time of a job's collective of so many bytes, alone on the network."""
@@ -23,7 +23,7 @@ CollectivePs = Callable[[int], int]
 class Cuts(Protocol):
     """A scheduler that decides how a gradient is cut, which includes what is merged."""
 
-    def cut(self, model: Model, collective_ps: CollectivePs) -> list[Piece]:
+    def cut(self, model: Model, collective_ps: CollectivePs) -> list[GradientPiece]:
         """Return the pieces of a model's gradient, in the order in which they become ready."""
 
 
@@ -31,7 +31,7 @@ class Cuts(Protocol):
 class OrdersSteps(Protocol):
     """A scheduler that decides in which order a backward pass computes."""
 
-    def steps(self, model: Model, collective_ps: CollectivePs) -> Sequence[Step]:
+    def steps(self, model: Model, collective_ps: CollectivePs) -> Sequence[BackwardStep]:
         """Return the steps of each backward pass; every layer's gradient is made by one of them."""
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ringleaf.hosts.training.pieces import Piece
+from ringleaf.hosts.training.pieces import GradientPiece
 from ringleaf.units import FOREVER_PS
 
 LEVELS = 8
@@ -21,7 +21,7 @@ class Item:
     """A piece of a job that is ready, or under way."""
 
     job: int
-    piece: Piece
+    piece: GradientPiece
     size_bytes: int
     ready_ps: int  # when it became ready
     gathers: bool = False  # its sums lie on one rank each, and are to be copied to all (`Splits`)

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from ringleaf.hosts.training.accelerator import Accelerator
 from ringleaf.hosts.training.jitter import Jitter
 from ringleaf.hosts.training.model import Model
-from ringleaf.hosts.training.pieces import Piece
-from ringleaf.hosts.training.steps import Step, backward_steps, made_by
+from ringleaf.hosts.training.pieces import GradientPiece
+from ringleaf.hosts.training.steps import BackwardStep, backward_steps, made_by
 from ringleaf.units import FOREVER_PS
 
 
 @dataclass(slots=True)
-class Iteration:
+class JobIteration:
     """The measured times of one iteration, in picoseconds."""
 
     start_ps: int
@@ -45,11 +45,11 @@ class TrainingJob:
     def __init__(
         self,
         model: Model,
-        pieces: list[Piece],
+        pieces: list[GradientPiece],
         *,
         iterations: int | None,
         start_ps: int = 0,
-        steps: Sequence[Step] | None = None,
+        steps: Sequence[BackwardStep] | None = None,
         jitter: Jitter | None = None,
     ) -> None:
         self.model = model
@@ -57,7 +57,7 @@ class TrainingJob:
         self.pieces = pieces
         self.iterations = iterations
         self.start_ps = start_ps
-        self.history: list[Iteration] = []
+        self.history: list[JobIteration] = []
         self._lacking = [0] * len(model.layers)  # pieces not reduced yet, by layer
         self._pieces_left = 0
         self.steps = backward_steps(model) if steps is None else list(steps)
@@ -66,7 +66,7 @@ class TrainingJob:
         self._step = -1  # of the backward pass; -1: forward
         self.left_elements = 0  # of the iteration's gradient that is under way, or to come
         self.reducing = -1  # the iteration whose gradients are under way, or were last
-        self._ready: list[Piece] = []
+        self._ready: list[GradientPiece] = []
         self._waiting_since_ps = -1
         self._layer = -1
         self._next_ps = start_ps
@@ -109,7 +109,7 @@ class TrainingJob:
         """Return the end of the present computation; `FOREVER_PS` while waiting for others."""
         return self._next_ps
 
-    def take_ready(self) -> list[Piece]:
+    def take_ready(self) -> list[GradientPiece]:
         """Return the pieces that have become ready, each once."""
         ready, self._ready = self._ready, []
         return ready
@@ -132,7 +132,7 @@ class TrainingJob:
         self.history[-1].starts_ps.append(now_ps)
         self._next_ps = now_ps + self._time_ps
 
-    def reduced(self, piece: Piece, now_ps: int) -> None:
+    def reduced(self, piece: GradientPiece, now_ps: int) -> None:
         """Note that all ranks have a piece's sum."""
         for layer in piece.layers:
             self._lacking[layer] -= 1
@@ -149,7 +149,7 @@ class TrainingJob:
             iteration.end_ps = now_ps
 
     def _start_iteration(self, now_ps: int) -> None:
-        self.history.append(Iteration(now_ps))
+        self.history.append(JobIteration(now_ps))
         self._layer = 0
         self._want_forward(now_ps)
 
@@ -203,7 +203,9 @@ class TrainingJob:
         self._next_ps = FOREVER_PS if last else now_ps
 
 
-def _until_made(steps: Sequence[Step], made: Sequence[Sequence[Piece]]) -> list[int]:
+def _until_made(
+    steps: Sequence[BackwardStep], made: Sequence[Sequence[GradientPiece]]
+) -> list[int]:
     """Return, by step, the time from its end until the next piece is complete."""
     found = [FOREVER_PS] * len(steps)
     for place in reversed(range(len(steps))):

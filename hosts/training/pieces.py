@@ -10,7 +10,7 @@ from ringleaf.hosts.training.model import DTYPE_BYTES, Model
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class GradientPiece:
     """A range of the model's gradient, reduced by one collective.
 
     Gradients lie in a model's buffer as backward passes make them: the last layer's first.
@@ -31,7 +31,9 @@ class Piece:
         return min(self.layers)
 
 
-def cut(model: Model, *, fuse_bytes: int = 0, partition_bytes: int | None = None) -> list[Piece]:
+def cut(
+    model: Model, *, fuse_bytes: int = 0, partition_bytes: int | None = None
+) -> list[GradientPiece]:
     """Cut a model's gradient into pieces, in the order in which they become ready.
 
     Args:
@@ -42,7 +44,7 @@ def cut(model: Model, *, fuse_bytes: int = 0, partition_bytes: int | None = None
             (ByteScheduler, P3); None: nothing is cut.
     """
     item = DTYPE_BYTES[model.dtype]
-    pieces: list[Piece] = []
+    pieces: list[GradientPiece] = []
     for bucket in _buckets(model, fuse_bytes // item):
         start, stop = bucket[0][1], bucket[-1][2]
         most = stop - start if partition_bytes is None else max(partition_bytes // item, 1)
@@ -50,22 +52,22 @@ def cut(model: Model, *, fuse_bytes: int = 0, partition_bytes: int | None = None
         edges = [start + (stop - start) * part // parts for part in range(parts + 1)]
         for a, b in pairwise(edges):
             layers = tuple(layer for layer, first, end in bucket if first < b and a < end)
-            pieces.append(Piece(len(pieces), a, b, layers))
+            pieces.append(GradientPiece(len(pieces), a, b, layers))
     return pieces
 
 
-def group(model: Model, groups: Sequence[Sequence[int]]) -> list[Piece]:
+def group(model: Model, groups: Sequence[Sequence[int]]) -> list[GradientPiece]:
     """Return a piece for each group of layers; together they are all layers that have a gradient.
 
     Args:
         model: The model.
         groups: Layers that are next to each other, from the back to the front.
     """
-    pieces: list[Piece] = []
+    pieces: list[GradientPiece] = []
     at = 0
     for layers in groups:
         stop = at + sum(model.layers[layer].elements for layer in layers)
-        pieces.append(Piece(len(pieces), at, stop, tuple(layers)))
+        pieces.append(GradientPiece(len(pieces), at, stop, tuple(layers)))
         at = stop
     assert at == model.elements
     return pieces

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.hosts.workload.flow_sizes import DISTRIBUTIONS, Distribution
-from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork, check_ranks
+from ringleaf.hosts.workload.graph import Graph, NodeKind, RankWork, WorkNode, check_ranks
 
 LABEL = "flow"
 """The kind of traffic that flows are, in tables."""
@@ -22,7 +22,7 @@ RANDOM = "random"
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class TimedFlow:
     """A message of `size_bytes` from one rank to another, from `start_ps` on."""
 
     source: int
@@ -41,7 +41,7 @@ class FlowFile:
         notes: Lines on parts of the file that are not used.
     """
 
-    flows: Sequence[Flow]
+    flows: Sequence[TimedFlow]
     ranks: int | None = None
     notes: tuple[str, ...] = ()
 
@@ -124,7 +124,7 @@ AT_RANDOM = (RANDOM, *DISTRIBUTIONS)
 """The patterns whose flows start at random times, and may be given by a load."""
 
 
-def make_flows(traffic: Traffic) -> list[Flow]:
+def make_flows(traffic: Traffic) -> list[TimedFlow]:
     """Return the flows of a pattern; the same for the same sizes and seed.
 
     Raises:
@@ -145,13 +145,13 @@ def make_flows(traffic: Traffic) -> list[Flow]:
     for (source, target), size in zip(pairs, sizes, strict=True):
         if traffic.pattern in AT_RANDOM:
             start_ps += round(rng.expovariate(1) * traffic.interval_ps)
-        flows.append(Flow(source, target, size, start_ps))
+        flows.append(TimedFlow(source, target, size, start_ps))
     return flows
 
 
 def graph_of(
     name: str,
-    flows: Sequence[Flow],
+    flows: Sequence[TimedFlow],
     *,
     ranks: int | None = None,
     notes: tuple[str, ...] = (),
@@ -167,23 +167,23 @@ def graph_of(
         in_turn: Whether a rank's n-th message waits for the one before it that it receives.
     """
     ranks = ranks or 1 + max(max(flow.source, flow.target) for flow in flows)
-    nodes: list[list[Node]] = [[] for _ in range(ranks)]
+    nodes: list[list[WorkNode]] = [[] for _ in range(ranks)]
     received: list[list[int]] = [[] for _ in range(ranks)]
     sent = [0] * ranks
 
-    def add(rank: int, kind: Kind, **more: object) -> int:
+    def add(rank: int, kind: NodeKind, **more: object) -> int:
         number = len(nodes[rank])
-        nodes[rank].append(Node(number, kind, **more))  # type: ignore[arg-type]
+        nodes[rank].append(WorkNode(number, kind, **more))  # type: ignore[arg-type]
         return number
 
     for tag, flow in enumerate(flows):
         after: tuple[int, ...] = ()
         if flow.start_ps:
-            after = (add(flow.source, Kind.COMPUTE, duration_ps=flow.start_ps, stream=tag + 1),)
+            after = (add(flow.source, NodeKind.COMPUTE, duration_ps=flow.start_ps, stream=tag + 1),)
         if in_turn and sent[flow.source]:
             after += (received[flow.source][sent[flow.source] - 1],)
         sent[flow.source] += 1
         about = {"size_bytes": flow.size_bytes, "tag": tag, "label": LABEL}
-        add(flow.source, Kind.SEND, peer=flow.target, after=after, **about)
-        received[flow.target].append(add(flow.target, Kind.RECEIVE, peer=flow.source, **about))
+        add(flow.source, NodeKind.SEND, peer=flow.target, after=after, **about)
+        received[flow.target].append(add(flow.target, NodeKind.RECEIVE, peer=flow.source, **about))
     return Graph(name, tuple(RankWork(tuple(each)) for each in nodes), notes=notes)

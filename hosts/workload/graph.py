@@ -19,7 +19,7 @@ MOST_RANKS = 4096
 LONGEST_NAME = 60  # of a node, in messages
 
 
-class Kind(Enum):
+class NodeKind(Enum):
     """The work of a node."""
 
     COMPUTE = "compute"
@@ -28,7 +28,7 @@ class Kind(Enum):
     RECEIVE = "receive"
 
 
-class Call(Enum):
+class CalledCollective(Enum):
     """A collective that a group is called for."""
 
     ALLREDUCE = "allreduce"
@@ -42,11 +42,16 @@ class Call(Enum):
     BARRIER = "barrier"
 
 
-ROOTED = (Call.REDUCE, Call.BROADCAST, Call.GATHER, Call.SCATTER)
+ROOTED = (
+    CalledCollective.REDUCE,
+    CalledCollective.BROADCAST,
+    CalledCollective.GATHER,
+    CalledCollective.SCATTER,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class WorkNode:
     """One piece of a rank's work.
 
     Attributes:
@@ -69,11 +74,11 @@ class Node:
     """
 
     id: int
-    kind: Kind
+    kind: NodeKind
     name: str = ""
     duration_ps: int = 0
     size_bytes: int = 0
-    call: Call | None = None
+    call: CalledCollective | None = None
     group: int = -1
     root: int = 0
     peer: int = -1
@@ -88,7 +93,7 @@ class Node:
 class RankWork:
     """The nodes of one rank, in program order."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[WorkNode, ...]
     source: str = ""  # the file that they come from, for messages
 
 
@@ -109,26 +114,26 @@ class Graph:
     groups: tuple[CallGroup, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def place(self, rank: int, node: Node) -> str:
+    def place(self, rank: int, node: WorkNode) -> str:
         """Return where a node is, for messages: file, rank and node."""
         source = self.ranks[rank].source
         where = f"{source}: " if source else ""
         name = f" {node.name[:LONGEST_NAME]!r}" if node.name else ""
         return f"{where}rank {rank}, node {node.id}{name}"
 
-    def label_of(self, node: Node) -> str:
+    def label_of(self, node: WorkNode) -> str:
         """Return the traffic that a communicating node belongs to: `tp`, `p2p` or a group's name.
 
         Groups whose names differ only by the number at the end, like `tp0` and `tp1`, are alike.
         """
         if node.label:
             return node.label
-        if node.kind is not Kind.COLLECTIVE:
+        if node.kind is not NodeKind.COLLECTIVE:
             return "p2p"
         name = self.groups[node.group].name
         return name.rstrip("0123456789") or "group"
 
-    def nodes(self) -> Iterator[tuple[int, Node]]:
+    def nodes(self) -> Iterator[tuple[int, WorkNode]]:
         """Yield each rank's number with each of its nodes."""
         for rank, work in enumerate(self.ranks):
             for node in work.nodes:

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ringleaf.hosts.training.job import Iteration, TrainingJob
+from ringleaf.hosts.training.job import JobIteration, TrainingJob
 from ringleaf.hosts.training.model import DTYPE_BYTES, Model
-from ringleaf.hosts.training.pieces import Piece
-from ringleaf.hosts.training.steps import Step, backward_steps, made_by
-from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, Kind, Node, RankWork
-from ringleaf.hosts.workload.replay import Times
+from ringleaf.hosts.training.pieces import GradientPiece
+from ringleaf.hosts.training.steps import BackwardStep, backward_steps, made_by
+from ringleaf.hosts.workload.graph import (
+    CalledCollective,
+    CallGroup,
+    Graph,
+    NodeKind,
+    RankWork,
+    WorkNode,
+)
+from ringleaf.hosts.workload.replay import NodeTimes
 from ringleaf.units import FOREVER_PS
 
 GROUP = "dp"
@@ -17,12 +24,12 @@ GROUP = "dp"
 
 def graph_of_job(
     model: Model,
-    pieces: Sequence[Piece],
+    pieces: Sequence[GradientPiece],
     *,
     ranks: int,
     iterations: int,
     start_ps: int = 0,
-    steps: Sequence[Step] | None = None,
+    steps: Sequence[BackwardStep] | None = None,
 ) -> Graph:
     """Return the graph of a job, in which all ranks have the same nodes.
 
@@ -39,10 +46,10 @@ def graph_of_job(
     """
     steps = backward_steps(model) if steps is None else steps
     made = made_by(steps, pieces)
-    nodes: list[Node] = []
+    nodes: list[WorkNode] = []
 
     def compute(name: str, time_ps: int, after: Sequence[int]) -> int:
-        nodes.append(Node(len(nodes), Kind.COMPUTE, name, time_ps, after=tuple(after)))
+        nodes.append(WorkNode(len(nodes), NodeKind.COMPUTE, name, time_ps, after=tuple(after)))
         return len(nodes) - 1
 
     item = DTYPE_BYTES[model.dtype]
@@ -60,12 +67,12 @@ def graph_of_job(
                 for part in piece.layers:
                     reduced.setdefault(part, []).append(len(nodes))
                 nodes.append(
-                    Node(
+                    WorkNode(
                         len(nodes),
-                        Kind.COLLECTIVE,
+                        NodeKind.COLLECTIVE,
                         f"gradient {number + 1} {piece.number}",
                         size_bytes=piece.elements * item,
-                        call=Call.ALLREDUCE,
+                        call=CalledCollective.ALLREDUCE,
                         group=0,
                         after=tuple(last),
                     )
@@ -78,31 +85,31 @@ Reduced = Mapping[tuple[int, int], tuple[int, int, int]]
 """By iteration, from 0, and number of a piece: when it was ready, started and ended."""
 
 
-def times_of_job(job: TrainingJob, reduced: Reduced) -> list[Times]:
+def times_of_job(job: TrainingJob, reduced: Reduced) -> list[NodeTimes]:
     """Return the times of the nodes that `graph_of_job` has for a job's complete iterations."""
-    found = [Times(0, 0, job.start_ps)] if job.start_ps else []
+    found = [NodeTimes(0, 0, job.start_ps)] if job.start_ps else []
     for number, iteration in enumerate(complete(job)):
         found += _iteration(job, number, iteration, reduced)
     return found
 
 
-def complete(job: TrainingJob) -> list[Iteration]:
+def complete(job: TrainingJob) -> list[JobIteration]:
     """Return the iterations of a job that are over."""
     return [each for each in job.history if each.end_ps < FOREVER_PS]
 
 
 def _iteration(
-    job: TrainingJob, number: int, iteration: Iteration, reduced: Reduced
-) -> list[Times]:
+    job: TrainingJob, number: int, iteration: JobIteration, reduced: Reduced
+) -> list[NodeTimes]:
     found = []
     now_ps = iteration.start_ps
     layers, starts = job.model.layers, iteration.starts_ps
     for layer, wait_ps, start_ps in zip(layers, iteration.waits_ps, starts, strict=False):
         ready_ps, now_ps = now_ps + wait_ps, start_ps + layer.forward_ps
-        found.append(Times(ready_ps, start_ps, now_ps))
+        found.append(NodeTimes(ready_ps, start_ps, now_ps))
     made = made_by(job.steps, job.pieces)
     for step, done, start_ps in zip(job.steps, made, starts[len(layers) :], strict=True):
         ready_ps, now_ps = now_ps, start_ps + step.time_ps
-        found.append(Times(ready_ps, start_ps, now_ps))
-        found += [Times(*reduced[number, piece.number]) for piece in done]
+        found.append(NodeTimes(ready_ps, start_ps, now_ps))
+        found += [NodeTimes(*reduced[number, piece.number]) for piece in done]
     return found

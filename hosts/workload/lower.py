@@ -8,17 +8,20 @@ from dataclasses import replace
 from ringleaf.collectives.rows import AGGREGATE
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork
-from ringleaf.hosts.workload.matched import Matched, Meeting
+from ringleaf.hosts.workload.graph import Graph, NodeKind, RankWork, WorkNode
+from ringleaf.hosts.workload.matched import Matched, MatchedWork
 
 JOIN_STREAM = 255
 """The stream of the computations that stand for the end of a collective, and take no time."""
 
-ScheduleFor = Callable[[Meeting, int], Schedule]
+ScheduleFor = Callable[[MatchedWork, int], Schedule]
 
 
 def lower(
-    matched: Matched, elements_of: Callable[[Meeting], int], schedule_for: ScheduleFor, item: int
+    matched: Matched,
+    elements_of: Callable[[MatchedWork], int],
+    schedule_for: ScheduleFor,
+    item: int,
 ) -> Graph:
     """Return a graph of computations and messages only.
 
@@ -56,7 +59,9 @@ class _Lowering:
         ranks = matched.graph.ranks
         self._nodes = [{node.id: node for node in work.nodes} for work in ranks]
         self._next = [max(nodes, default=-1) + 1 for nodes in self._nodes]
-        self._new: list[dict[int, list[Node]]] = [{} for _ in ranks]  # by the collective's number
+        self._new: list[dict[int, list[WorkNode]]] = [
+            {} for _ in ranks
+        ]  # by the collective's number
         self._tag = max((node.tag for _, node in matched.graph.nodes()), default=0) + 1
 
     def replace(self, number: int, schedule: Schedule, elements: int, item: int) -> None:
@@ -90,22 +95,22 @@ class _Lowering:
                 continue
             needs = {wrote[src, chunk] for chunk in range(start, stop) if (src, chunk) in wrote}
             ends = meeting.ranks[src], meeting.ranks[dst]
-            self._add(ends[0], calls[src], Kind.SEND, ends[1], size, number, sorted(needs))
-            came = self._add(ends[1], calls[dst], Kind.RECEIVE, ends[0], size, number, ())
+            self._add(ends[0], calls[src], NodeKind.SEND, ends[1], size, number, sorted(needs))
+            came = self._add(ends[1], calls[dst], NodeKind.RECEIVE, ends[0], size, number, ())
             writing |= {(dst, chunk): came for chunk in range(start, stop)}
 
     def _add(
         self,
         rank: int,
-        call: Node,
-        kind: Kind,
+        call: WorkNode,
+        kind: NodeKind,
         peer: int,
         size: int,
         number: int,
         after: Sequence[int],
     ) -> int:
         label = self._matched.meetings[number].label
-        node = Node(
+        node = WorkNode(
             self._next[rank],
             kind,
             call.name,
@@ -129,10 +134,10 @@ class _Lowering:
         )
         return Graph(graph.name, ranks)
 
-    def _work(self, rank: int, work: RankWork) -> list[Node]:
-        found: list[Node] = []
+    def _work(self, rank: int, work: RankWork) -> list[WorkNode]:
+        found: list[WorkNode] = []
         for node in work.nodes:
-            if node.kind is not Kind.COLLECTIVE:
+            if node.kind is not NodeKind.COLLECTIVE:
                 found.append(node)
                 continue
             messages = self._new[rank].get(node.id, [])
@@ -140,7 +145,7 @@ class _Lowering:
             joined = (*node.after, *(each.id for each in messages))
             found.append(
                 replace(
-                    Node(node.id, Kind.COMPUTE, node.name, stream=JOIN_STREAM),
+                    WorkNode(node.id, NodeKind.COMPUTE, node.name, stream=JOIN_STREAM),
                     after=tuple(dict.fromkeys(joined)),
                     begun=node.begun,
                 )

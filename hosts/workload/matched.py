@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ringleaf.hosts.workload.graph import Call, Graph
+from ringleaf.hosts.workload.graph import CalledCollective, Graph
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class MatchedWork:
     """A collective, or a message from the first of two ranks to the second.
 
     Attributes:
@@ -23,7 +23,7 @@ class Meeting:
         is_eager: Whether it is a message that leaves before its receiver has reached it.
     """
 
-    call: Call | None
+    call: CalledCollective | None
     ranks: tuple[int, ...]
     places: tuple[int, ...]
     size_bytes: int
@@ -56,7 +56,7 @@ class Matched:
     """
 
     graph: Graph
-    meetings: tuple[Meeting, ...]
+    meetings: tuple[MatchedWork, ...]
     meeting_of: tuple[tuple[int, ...], ...]
     after: Places
     begun: Places

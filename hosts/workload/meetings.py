@@ -14,8 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.workload.graph import ROOTED, Call, Graph, Kind, Node
-from ringleaf.hosts.workload.matched import Matched, Meeting
+from ringleaf.hosts.workload.graph import ROOTED, CalledCollective, Graph, NodeKind, WorkNode
+from ringleaf.hosts.workload.matched import Matched, MatchedWork
 from ringleaf.hosts.workload.order import check_order
 
 MOST_BYTES = 1 << 36
@@ -94,16 +94,18 @@ def _check_nodes(graph: Graph) -> None:
                 f"{graph.place(rank, node)}: must have 0 to {MOST_BYTES} bytes, got "
                 f"{node.size_bytes}"
             )
-        if node.kind is Kind.COLLECTIVE:
+        if node.kind is NodeKind.COLLECTIVE:
             _check_call(graph, rank, node, members)
-        elif node.kind is not Kind.COMPUTE and (not 0 <= node.peer < count or node.peer == rank):
+        elif node.kind is not NodeKind.COMPUTE and (
+            not 0 <= node.peer < count or node.peer == rank
+        ):
             raise ConfigError(
                 f"{graph.place(rank, node)}: its peer must be another of {count} ranks, "
                 f"got {node.peer}"
             )
 
 
-def _check_call(graph: Graph, rank: int, node: Node, members: Sequence[frozenset[int]]) -> None:
+def _check_call(graph: Graph, rank: int, node: WorkNode, members: Sequence[frozenset[int]]) -> None:
     where = graph.place(rank, node)
     if node.call is None or not 0 <= node.group < len(members):
         raise ConfigError(f"{where}: must have a collective and a group, got group {node.group}")
@@ -114,12 +116,12 @@ def _check_call(graph: Graph, rank: int, node: Node, members: Sequence[frozenset
         raise ConfigError(f"{where}: its root must be in group {name!r}, got rank {node.root}")
 
 
-def _collectives(graph: Graph) -> Iterator[Meeting]:
+def _collectives(graph: Graph) -> Iterator[MatchedWork]:
     """Yield the collectives of all groups, in the order of calls."""
     calls: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for rank, work in enumerate(graph.ranks):
         for place, node in enumerate(work.nodes):
-            if node.kind is Kind.COLLECTIVE:
+            if node.kind is NodeKind.COLLECTIVE:
                 calls[node.group, rank].append(place)
     for number, group in enumerate(graph.groups):
         counts = [len(calls[number, rank]) for rank in group.ranks]
@@ -129,7 +131,7 @@ def _collectives(graph: Graph) -> Iterator[Meeting]:
             _refuse_count(graph, number, counts, calls)
 
 
-def _collective(graph: Graph, ranks: tuple[int, ...], places: Sequence[int]) -> Meeting:
+def _collective(graph: Graph, ranks: tuple[int, ...], places: Sequence[int]) -> MatchedWork:
     """Return the meeting of one call of each rank, which must be alike."""
     nodes = [graph.ranks[rank].nodes[place] for rank, place in zip(ranks, places, strict=True)]
     first = nodes[0]
@@ -143,7 +145,7 @@ def _collective(graph: Graph, ranks: tuple[int, ...], places: Sequence[int]) -> 
                 f"{graph.place(ranks[0], first)}, got {_said(node)}"
             )
     root = ranks.index(first.root) if first.call in ROOTED else 0
-    return Meeting(
+    return MatchedWork(
         first.call,
         ranks,
         tuple(places),
@@ -155,11 +157,11 @@ def _collective(graph: Graph, ranks: tuple[int, ...], places: Sequence[int]) -> 
     )
 
 
-def _called(node: Node) -> tuple[Call | None, int, int]:
+def _called(node: WorkNode) -> tuple[CalledCollective | None, int, int]:
     return node.call, node.size_bytes, node.root if node.call in ROOTED else 0
 
 
-def _said(node: Node) -> str:
+def _said(node: WorkNode) -> str:
     assert node.call is not None
     root = f" with root {node.root}" if node.call in ROOTED else ""
     return f"{node.call.value} of {node.size_bytes} bytes{root}"
@@ -187,14 +189,14 @@ def _of_file(graph: Graph, rank: int) -> str:
     return f" ({source})" if source else ""
 
 
-def _messages(graph: Graph, eager_bytes: int) -> Iterator[Meeting]:
+def _messages(graph: Graph, eager_bytes: int) -> Iterator[MatchedWork]:
     """Yield all messages: by sender, receiver and tag, in program order."""
     ends: dict[tuple[int, int, int], tuple[list[int], list[int]]] = {}
     for rank, work in enumerate(graph.ranks):
         for place, node in enumerate(work.nodes):
-            if node.kind is Kind.SEND:
+            if node.kind is NodeKind.SEND:
                 ends.setdefault((rank, node.peer, node.tag), ([], []))[0].append(place)
-            elif node.kind is Kind.RECEIVE:
+            elif node.kind is NodeKind.RECEIVE:
                 ends.setdefault((node.peer, rank, node.tag), ([], []))[1].append(place)
     for (source, target, tag), (sends, receives) in ends.items():
         for places in zip(sends, receives, strict=False):
@@ -212,7 +214,7 @@ def _messages(graph: Graph, eager_bytes: int) -> Iterator[Meeting]:
 
 def _message(
     graph: Graph, ranks: tuple[int, int], places: tuple[int, int], eager_bytes: int
-) -> Meeting:
+) -> MatchedWork:
     send, receive = (
         graph.ranks[rank].nodes[place] for rank, place in zip(ranks, places, strict=True)
     )
@@ -224,7 +226,7 @@ def _message(
     label = graph.label_of(send)
     size = send.size_bytes
     is_eager = size <= eager_bytes
-    return Meeting(None, ranks, places, size, label=label, name=send.name, is_eager=is_eager)
+    return MatchedWork(None, ranks, places, size, label=label, name=send.name, is_eager=is_eager)
 
 
 def _few(ranks: Sequence[int]) -> str:

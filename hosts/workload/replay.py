@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from ringleaf.hosts.workload.graph import Node
+from ringleaf.hosts.workload.graph import WorkNode
 from ringleaf.hosts.workload.matched import Matched
 from ringleaf.units import FOREVER_PS
 
@@ -21,7 +21,7 @@ NOT_YET = -1
 
 
 @dataclass(slots=True)
-class Times:
+class NodeTimes:
     """Times of one node, in picoseconds; `NOT_YET` until they are known."""
 
     ready_ps: int = NOT_YET  # all that it depends on has ended
@@ -29,7 +29,7 @@ class Times:
     end_ps: int = NOT_YET
 
 
-class Replay:
+class WorkReplay:
     """The clocks of all ranks.
 
     After every call: start the meetings of `take_ready`, call `finish` when they have ended (and
@@ -39,7 +39,7 @@ class Replay:
     def __init__(self, matched: Matched) -> None:
         self.matched = matched
         ranks = matched.graph.ranks
-        self.times = [[Times() for _ in work.nodes] for work in ranks]
+        self.times = [[NodeTimes() for _ in work.nodes] for work in ranks]
         self.left = sum(len(work.nodes) for work in ranks)
         """The nodes that have not ended."""
         self.over_ps = [NOT_YET] * len(matched.meetings)
@@ -135,7 +135,7 @@ class Replay:
         pairs = list(zip(meeting.ranks, meeting.places, strict=True))
         return pairs[:1] if meeting.is_eager else pairs
 
-    def _node(self, rank: int, place: int) -> Node:
+    def _node(self, rank: int, place: int) -> WorkNode:
         return self.matched.graph.ranks[rank].nodes[place]
 
     def _arrive(self, rank: int, place: int, now_ps: int) -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from ringleaf.collectives.algorithm import Look
 from ringleaf.ina.atp.system import Atp
 from ringleaf.ina.systems import LANES
-from ringleaf.shipped import Target
+from ringleaf.shipped import BuiltProgram
 
 
 class A2tp(Atp):
@@ -32,8 +32,8 @@ class A2tp(Atp):
     title = "A2TP"
     look = Look("#087808", "$T$")
     builds = (
-        *(Target(f"a2tp-{lanes}", "a2tp.p4", (f"-DLANES={lanes}",)) for lanes in LANES),
-        Target("a2tp-switchml-64", "a2tp.p4", ("-DLANES=64", "-DSWITCHML")),
+        *(BuiltProgram(f"a2tp-{lanes}", "a2tp.p4", (f"-DLANES={lanes}",)) for lanes in LANES),
+        BuiltProgram("a2tp-switchml-64", "a2tp.p4", ("-DLANES=64", "-DSWITCHML")),
     )
     joint = {  # noqa: RUF012 - a constant, as the base class says
         frozenset({"a2tp-64", "switchml-64"}): "a2tp-switchml-64",

@@ -24,7 +24,7 @@ from ringleaf.ina.atp.control import (
 from ringleaf.ina.atp.ledger import make_server
 from ringleaf.ina.atp.moving import AggregatorMover
 from ringleaf.ina.atp.roster import make_roster
-from ringleaf.ina.atp.state import TENSORS, Address, make_worker
+from ringleaf.ina.atp.state import TENSORS, AtpAddress, make_worker
 from ringleaf.ina.atp.wire import VALUES_AT
 from ringleaf.ina.congestion import Window
 from ringleaf.ina.holdings import Holding, entry_bps
@@ -161,7 +161,7 @@ def make_agents(
 ) -> list[HostAgent]:
     """Return a job's workers, in their order, then its parameter servers."""
     workers, servers = (
-        [Address(mac(graph, host, 1), ipv4(graph, host)) for host in names]
+        [AtpAddress(mac(graph, host, 1), ipv4(graph, host)) for host in names]
         for names in (job.workers, job.servers)
     )
     rosters = [make_roster(graph, job.workers, host, job.bits) for host in job.servers]

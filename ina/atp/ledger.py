@@ -22,7 +22,7 @@ from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.hosts.fifo import FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo
 from ringleaf.ina.atp.limits import MAX_WORKERS
 from ringleaf.ina.atp.roster import Roster
-from ringleaf.ina.atp.state import Address
+from ringleaf.ina.atp.state import AtpAddress
 from ringleaf.ina.atp.wire import (
     HEADER_BYTES,
     JOB_AT,
@@ -93,7 +93,7 @@ RACK_SHIFT = 6
 BIT_MASK = (1 << RACK_SHIFT) - 1
 
 
-class Server(NamedTuple):
+class ParameterServer(NamedTuple):
     """One parameter server; two-dimensional arrays are flat."""
 
     state: Words  # (OWN_WORDS,)
@@ -122,8 +122,8 @@ def make_server(
     ring: int,
     job: int,
     number: int,
-    own: Address,
-    workers: Sequence[Address],
+    own: AtpAddress,
+    workers: Sequence[AtpAddress],
     roster: Roster,
     positions: int,
     aggregators: int,
@@ -191,7 +191,7 @@ def make_server(
     ]
     words[proposals_at : proposals_at + aggregators] = shuffled(job, number, aggregators)
     group_ipv4 = group_address(job, number)
-    group = Address(group_mac(group_ipv4), group_ipv4)
+    group = AtpAddress(group_mac(group_ipv4), group_ipv4)
     for target, address in enumerate([group, *workers]):
         head = store.arena.bytes[templates_at + VALUES_AT * target :][:VALUES_AT]
         macs, addresses = (own.mac, address.mac), (own.ipv4, address.ipv4)
@@ -203,12 +203,12 @@ def make_server(
 
 
 @inline
-def open_server(arena: Arena, at: int) -> Server:
+def open_server(arena: Arena, at: int) -> ParameterServer:
     words = arena.words
     own = at + AGENT_WORDS
     entries, lanes, answers = words[own + ENTRIES], words[own + LANES], own + ANSWERS
     racks = words[own + RACKS]
-    return Server(
+    return ParameterServer(
         window(words, own, OWN_WORDS),
         window(words, words[own + ROWS_AT], entries * ENTRY_WORDS),
         window(words, words[own + ARRIVED_AT], entries * racks),

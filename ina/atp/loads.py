@@ -12,7 +12,7 @@ from ringleaf.ina.atp.roster import Roster, make_roster
 from ringleaf.ina.atp.wire import VALUES_AT
 from ringleaf.ina.loads import Aggregation, Demand, Tree, blocks_of, frame_bytes
 from ringleaf.topologies.graph import neighbors
-from ringleaf.topologies.ways import Loads, Outlet, Pass, Ways
+from ringleaf.topologies.ways import Loads, Outlet, Pass, TopologyRoutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class _Share:
     children: dict[str, list[str]]  # of the tree that delivers results
 
 
-def demand(ways: Ways, what: Aggregation) -> Demand:
+def demand(ways: TopologyRoutes, what: Aggregation) -> Demand:
     """Return ATP's demand.
 
     Gradients go to parameter servers, added up by two switches at most, but for those of workers
@@ -40,7 +40,7 @@ def demand(ways: Ways, what: Aggregation) -> Demand:
     return Demand(chain_ps, loads)
 
 
-def _shares(ways: Ways, what: Aggregation, servers: Sequence[int]) -> list[_Share]:
+def _shares(ways: TopologyRoutes, what: Aggregation, servers: Sequence[int]) -> list[_Share]:
     """Return the configuration that the control plane gives switches, by server."""
     members, helpers = (
         tuple(ways.hosts[i] for i in numbers) for numbers in (what.members, servers)
@@ -57,7 +57,7 @@ def _shares(ways: Ways, what: Aggregation, servers: Sequence[int]) -> list[_Shar
 
 
 def _to_server(
-    ways: Ways,
+    ways: TopologyRoutes,
     what: Aggregation,
     server: int,
     share: _Share,
@@ -95,7 +95,7 @@ class _Group:
 
 
 def _groups(
-    ways: Ways, what: Aggregation, server: int, share: _Share, packet_bytes: int
+    ways: TopologyRoutes, what: Aggregation, server: int, share: _Share, packet_bytes: int
 ) -> list[_Group]:
     """Group workers by the switch that adds before the server's own does; others are alone."""
     last = ways.access[server]

@@ -27,7 +27,7 @@ from ringleaf.ina.atp.wire import (
     VALUES_AT,
 )
 from ringleaf.ina.occupancy import JOB_SHIFT, words
-from ringleaf.ina.reading import Fact, rows_of
+from ringleaf.ina.reading import EntryFact, rows_of
 from ringleaf.switches.control.plane import ControlPlane
 from ringleaf.topologies.graph import hosts
 
@@ -53,7 +53,7 @@ OUTCOMES = (
 
 def read_entry(
     graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
-) -> list[Fact]:
+) -> list[EntryFact]:
     """Return an entry's aggregator, block and workers in the sum, and whether it is free."""
     job, block = divmod(cells["holders"], 1 << SEQUENCE_BITS)
     names = hosts(graph)  # worker w is rank w's host
@@ -66,16 +66,16 @@ def read_entry(
     if arrived and arrived == complete:
         state = "complete"
     facts = [
-        Fact("aggregator", str(index)),
-        Fact("block", str(block)),
-        Fact(
+        EntryFact("aggregator", str(index)),
+        EntryFact("block", str(block)),
+        EntryFact(
             "bitmap",
             f"{arrived:0{len(waited)}b}",
             tuple((names[bit], bool(arrived >> bit & 1)) for bit in waited),
         ),
-        Fact("holds", state),
+        EntryFact("holds", state),
     ]
-    return [Fact("job", str(job)), *facts] if job != 1 else facts
+    return [EntryFact("job", str(job)), *facts] if job != 1 else facts
 
 
 def occupied(switch: ControlPlane) -> npt.NDArray[np.int64]:

@@ -23,7 +23,7 @@ OF_JOB = 0
 """The rack of bits that are of the job."""
 
 
-class Place(NamedTuple):
+class WorkerPlace(NamedTuple):
     """The bit of a worker, and the rack that it belongs to: `OF_JOB`, or from 1."""
 
     rack: int
@@ -58,7 +58,7 @@ class Roster:
         alone: Number of workers that only the server adds up.
     """
 
-    places: tuple[Place, ...]
+    places: tuple[WorkerPlace, ...]
     complete: tuple[int, ...]
     adders: dict[str, Adder]
     alone: int = 0
@@ -76,7 +76,7 @@ def flat_roster(racks: dict[str, list[int]], last: str, workers: int) -> Roster:
     for switch, members in (racks | {last: list(range(workers))}).items():
         bits = sum(1 << number for number in members)
         adders[switch] = Adder(tuple(members), OF_JOB, bits, bits)
-    places = tuple(Place(OF_JOB, number) for number in range(workers))
+    places = tuple(WorkerPlace(OF_JOB, number) for number in range(workers))
     return Roster(places, (_bits(workers),), _of_several(adders))
 
 
@@ -93,16 +93,18 @@ def racks_roster(racks: dict[str, list[int]], last: str, workers: int, bits: int
     alone = own[room - 1 :] if len(own) > room else []
     single += own[: len(own) - len(alone)]
 
-    places: dict[int, Place] = {}
+    places: dict[int, WorkerPlace] = {}
     complete, adders = [0], {}
     for rack, (switch, members) in enumerate(large.items(), start=1):
-        places |= {number: Place(rack, bit) for bit, number in enumerate(members)}
+        places |= {number: WorkerPlace(rack, bit) for bit, number in enumerate(members)}
         complete.append(_bits(len(members)))
         adders[switch] = Adder(tuple(members), rack, complete[rack], 1 << (rack - 1))
     if alone:
-        places |= {number: Place(len(complete), bit) for bit, number in enumerate(alone)}
+        places |= {number: WorkerPlace(len(complete), bit) for bit, number in enumerate(alone)}
         complete.append(_bits(len(alone)))
-    places |= {number: Place(OF_JOB, bit) for bit, number in enumerate(single, len(complete) - 1)}
+    places |= {
+        number: WorkerPlace(OF_JOB, bit) for bit, number in enumerate(single, len(complete) - 1)
+    }
     complete[OF_JOB] = _bits(len(complete) - 1 + len(single))
     added = complete[OF_JOB] & ~(1 << (len(large)) if alone else 0)
     adders[last] = Adder(tuple(sorted(set(range(workers)) - set(alone))), OF_JOB, added, added)

@@ -11,7 +11,7 @@ from ringleaf.ethernet import group_mac
 from ringleaf.headers import ECN_CAPABLE
 from ringleaf.ina.atp import wire
 from ringleaf.ina.atp.control import AtpJob, EntitiesOf, entities, first_aggregators
-from ringleaf.ina.samples import Example, Packet, Round, drawn_values, star, told_values
+from ringleaf.ina.samples import Example, Packet, SampleRound, drawn_values, star, told_values
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.frames import host_frame, switch_mac
 from ringleaf.topologies.graph import attachment, hosts, port
@@ -45,7 +45,7 @@ def example(lanes: int, entities_of: EntitiesOf = entities) -> Example:
     )
 
 
-def blocks_round(lanes: int, entities_of: EntitiesOf = entities) -> Round:
+def blocks_round(lanes: int, entities_of: EntitiesOf = entities) -> SampleRound:
     """Return two windows of blocks from 8 workers of the server's rack, and their results.
 
     Eight gradients go on as one sum, and one result goes to eight workers.
@@ -54,7 +54,7 @@ def blocks_round(lanes: int, entities_of: EntitiesOf = entities) -> Round:
     workers = tuple(hosts(graph))
     rack = attachment(graph, workers[-1])
     job = AtpJob(_JOB, workers, workers[-1:], aggregators=2 * _WINDOW, window=_WINDOW, lanes=lanes)
-    return Round(
+    return SampleRound(
         graph,
         rack,
         list(entities_of(graph, job)[rack]),

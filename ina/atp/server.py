@@ -60,7 +60,7 @@ from ringleaf.ina.atp.ledger import (
     TARGET_SHIFT,
     TEMPLATES_AT,
     WORKERS,
-    Server,
+    ParameterServer,
     open_server,
 )
 from ringleaf.ina.atp.scaling import (
@@ -118,14 +118,14 @@ ALL = 0
 
 
 @inline
-def answer(server: Server, entry: int, kind: int, target: int) -> None:
+def answer(server: ParameterServer, entry: int, kind: int, target: int) -> None:
     """Queue a parameter; if there is no room, a worker that lacks it will ask again."""
     if server.answers.state[FIFO_COUNT] < server.answers.state[FIFO_ROOM]:
         fifo_push(server.answers, entry | kind << KIND_SHIFT | target << TARGET_SHIFT)
 
 
 @inline
-def is_ours(server: Server, head: Bytes, size: int) -> bool:
+def is_ours(server: ParameterServer, head: Bytes, size: int) -> bool:
     """Return whether a packet is a whole gradient for this server."""
     state = server.state
     return bool(
@@ -140,7 +140,7 @@ def is_ours(server: Server, head: Bytes, size: int) -> bool:
 
 
 @inline
-def begin_block(server: Server, entry: int, head: Bytes) -> None:
+def begin_block(server: ParameterServer, entry: int, head: Bytes) -> None:
     row = entry * ENTRY_WORDS
     rows = server.rows
     for i in range(ENTRY_WORDS):
@@ -156,7 +156,7 @@ def begin_block(server: Server, entry: int, head: Bytes) -> None:
 
 
 @inline
-def find_entry(server: Server, head: Bytes) -> int:
+def find_entry(server: ParameterServer, head: Bytes) -> int:
     """Return the entry of a gradient's block; -1 if the block is older than those that are kept."""
     sequence = get_sequence(head)
     entry = sequence & (server.state[ENTRIES] - 1)
@@ -170,7 +170,7 @@ def find_entry(server: Server, head: Bytes) -> int:
 
 
 @inline
-def sum_raw(server: Server, entry: int) -> None:
+def sum_raw(server: ParameterServer, entry: int) -> None:
     """Give up the block's sum, and ask all workers for their values as they are."""
     server.rows[entry * ENTRY_WORDS + IS_RAW] = 1
     empty_sum(server, entry)
@@ -178,7 +178,7 @@ def sum_raw(server: Server, entry: int) -> None:
 
 
 @inline
-def add_lanes(server: Server, entry: int, rack: int, workers: int) -> None:
+def add_lanes(server: ParameterServer, entry: int, rack: int, workers: int) -> None:
     """Add the scratch lanes, or put them in the sum's place, so that no worker counts twice."""
     row = entry * ENTRY_WORDS
     rows, lanes = server.rows, server.state[LANES]
@@ -196,7 +196,7 @@ def add_lanes(server: Server, entry: int, rack: int, workers: int) -> None:
 
 
 @inline
-def add_gradient(server: Server, entry: int, head: Bytes) -> None:
+def add_gradient(server: ParameterServer, entry: int, head: Bytes) -> None:
     """Take a gradient of a block that has no result yet."""
     row = entry * ENTRY_WORDS
     rows = server.rows
@@ -222,7 +222,7 @@ def add_gradient(server: Server, entry: int, head: Bytes) -> None:
 
 
 @inline
-def request_lost(server: Server, entry: int, sender: int) -> None:
+def request_lost(server: ParameterServer, entry: int, sender: int) -> None:
     """Ask a worker that has probed, or sent again, for its values if they have not come.
 
     No packet overtakes another on the way from a worker, and a probe brings along the aggregators'
@@ -238,7 +238,7 @@ def request_lost(server: Server, entry: int, sender: int) -> None:
 
 
 @inline
-def finish_block(arena: Arena, server: Server, entry: int, now_ps: int) -> None:
+def finish_block(arena: Arena, server: ParameterServer, entry: int, now_ps: int) -> None:
     """Write the result, propose another aggregator if this one was taken, and answer all."""
     row = entry * ENTRY_WORDS
     state, rows = server.state, server.rows
@@ -288,7 +288,9 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 
 
 @inline
-def make_parameter(arena: Arena, server: Server, entry: int, kind: int, target: int) -> int:
+def make_parameter(
+    arena: Arena, server: ParameterServer, entry: int, kind: int, target: int
+) -> int:
     row = entry * ENTRY_WORDS
     state, rows = server.state, server.rows
     lanes = state[LANES] if kind == RESULT else 0

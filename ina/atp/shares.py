@@ -36,7 +36,7 @@ from ringleaf.ina.atp.state import (
     TIMELY,
     WANTED,
     WINDOW,
-    Worker,
+    AtpWorker,
 )
 from ringleaf.ina.atp.wire import (
     CONGESTED,
@@ -56,7 +56,7 @@ LATE_MARK = 4
 
 
 @inline
-def allow(worker: Worker) -> None:
+def allow(worker: AtpWorker) -> None:
     """Decide on the blocks that the window has come to allow."""
     state = worker.state
     while state[LIMIT] < state[BASE] + state[ALLOWED]:
@@ -66,7 +66,7 @@ def allow(worker: Worker) -> None:
 
 
 @inline
-def note_marks(worker: Worker, position: int, head: Bytes) -> None:
+def note_marks(worker: AtpWorker, position: int, head: Bytes) -> None:
     """Note the marks of a block's result, of which those on its way here are this worker's own."""
     marks = 0
     if head[MESSAGE_AT] & CONGESTED:
@@ -81,7 +81,7 @@ def note_marks(worker: Worker, position: int, head: Bytes) -> None:
 
 
 @inline
-def write_echoes(worker: Worker, head: Bytes) -> None:
+def write_echoes(worker: AtpWorker, head: Bytes) -> None:
     """Mark a gradient as this worker's last results were."""
     state = worker.state
     if state[IS_LATE]:
@@ -93,7 +93,7 @@ def write_echoes(worker: Worker, head: Bytes) -> None:
 
 
 @inline
-def advance(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
+def advance(arena: Arena, at: int, worker: AtpWorker, now_ps: int) -> None:
     """Move the window's base past all blocks that have their results, and end rounds."""
     state, rows = worker.state, worker.rows
     while state[BASE] < state[NEXT]:

@@ -12,7 +12,7 @@ from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.ina import congestion
 from ringleaf.ina.atp.limits import MAX_WORKERS
-from ringleaf.ina.atp.roster import Place
+from ringleaf.ina.atp.roster import WorkerPlace
 from ringleaf.ina.atp.wire import (
     GRADIENT,
     HEADER_BYTES,
@@ -32,7 +32,7 @@ from ringleaf.ina.atp.wire import (
 )
 from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
 from ringleaf.ina.job_numbers import check_job
-from ringleaf.ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
+from ringleaf.ina.tensors import TENSORS_WORDS, TensorQueue, make_tensors, open_tensors
 from ringleaf.views import window as view
 
 # The worker's words. Sequence numbers are whole here, and modulo 2^32 on the wire.
@@ -78,17 +78,17 @@ POSITION_WORDS = 6
 ANSWERED = -1
 
 
-class Worker(NamedTuple):
+class AtpWorker(NamedTuple):
     """One worker; two-dimensional arrays are flat."""
 
     state: Words  # (OWN_WORDS,)
     rows: Words  # (window, POSITION_WORDS)
     flight: Flight  # slots are positions, ways are servers
-    tensors: Tensors
+    tensors: TensorQueue
     scratch: Lanes  # (lanes,)
 
 
-class Address(NamedTuple):
+class AtpAddress(NamedTuple):
     """The addresses of a host's port."""
 
     mac: int
@@ -102,9 +102,9 @@ def make_worker(
     ring: int,
     job: int,
     number: int,
-    own: Address,
-    servers: Sequence[Address],
-    places: Sequence[Place],
+    own: AtpAddress,
+    servers: Sequence[AtpAddress],
+    places: Sequence[WorkerPlace],
     aggregators: Sequence[int],
     lanes: int,
     min_timeout_ps: int,
@@ -189,10 +189,10 @@ def make_worker(
 
 
 @inline
-def open_worker(arena: Arena, at: int) -> Worker:
+def open_worker(arena: Arena, at: int) -> AtpWorker:
     words = arena.words
     own = at + AGENT_WORDS
-    return Worker(
+    return AtpWorker(
         view(words, own, OWN_WORDS),
         view(words, words[own + ROWS_AT], words[own + WINDOW] * POSITION_WORDS),
         open_flight(arena, own + FLIGHT),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
 from ringleaf.ina.systems import LANES, Costs, FolderSystem
-from ringleaf.shipped import Target
+from ringleaf.shipped import BuiltProgram
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +30,7 @@ class Atp(FolderSystem):
     costs = Costs(switch_bytes=6 << 20, hops_per_s=4e5, packets=0.9)
     has_windows = True
     builds = tuple(
-        Target(f"{name}-{lanes}", "atp.p4", (f"-DLANES={lanes}", *options))
+        BuiltProgram(f"{name}-{lanes}", "atp.p4", (f"-DLANES={lanes}", *options))
         for name, options in (("atp", ()), ("atp-switchml", ("-DSWITCHML",)))
         for lanes in LANES
     )

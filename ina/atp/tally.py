@@ -9,7 +9,7 @@ from ringleaf.ina.atp.ledger import (
     RACK_SHIFT,
     RACKS,
     TOUCHED,
-    Server,
+    ParameterServer,
 )
 from ringleaf.ina.atp.roster import OF_JOB
 
@@ -19,7 +19,7 @@ JOINS = 2
 
 
 @inline
-def empty_sum(server: Server, entry: int) -> None:
+def empty_sum(server: ParameterServer, entry: int) -> None:
     """Note that nothing is in the sum."""
     racks = server.state[RACKS]
     server.rows[entry * ENTRY_WORDS + TOUCHED] = 0
@@ -28,13 +28,13 @@ def empty_sum(server: Server, entry: int) -> None:
 
 
 @inline
-def has_all(server: Server, entry: int) -> bool:
+def has_all(server: ParameterServer, entry: int) -> bool:
     """Return whether the values of all workers are in the sum."""
     return bool(server.arrived[entry * server.state[RACKS]] == server.complete[OF_JOB])
 
 
 @inline
-def has_worker(server: Server, entry: int, worker: int) -> bool:
+def has_worker(server: ParameterServer, entry: int, worker: int) -> bool:
     """Return whether a worker's values are in the sum."""
     rack, bit = server.places[worker] >> RACK_SHIFT, server.places[worker] & BIT_MASK
     row = entry * server.state[RACKS]
@@ -44,7 +44,7 @@ def has_worker(server: Server, entry: int, worker: int) -> bool:
 
 
 @inline
-def note_probe(server: Server, entry: int, worker: int) -> bool:
+def note_probe(server: ParameterServer, entry: int, worker: int) -> bool:
     """Note that a worker has probed, and return whether it had before."""
     rack, bit = server.places[worker] >> RACK_SHIFT, server.places[worker] & BIT_MASK
     at = entry * server.state[RACKS] + rack
@@ -54,7 +54,7 @@ def note_probe(server: Server, entry: int, worker: int) -> bool:
 
 
 @inline
-def admit(server: Server, entry: int, rack: int, workers: int) -> int:
+def admit(server: ParameterServer, entry: int, rack: int, workers: int) -> int:
     """Note that a packet's values are in the sum; return how they come there.
 
     They join it if it has none of these workers, and begin it anew if it is empty, or has only some

@@ -22,7 +22,7 @@ from ringleaf.ina.atp.state import (
     SEQUENCE,
     TENSOR,
     WINDOW,
-    Worker,
+    AtpWorker,
 )
 from ringleaf.ina.atp.wire import NO_PROPOSAL
 from ringleaf.ina.congestion import ON_ROUND, tell_window
@@ -31,7 +31,7 @@ from ringleaf.ina.tensors import BLOCKS, FIRST, tensor_row
 
 
 @inline
-def tensor_of_next(worker: Worker) -> int:
+def tensor_of_next(worker: AtpWorker) -> int:
     """Return the row of the tensor that holds the next block to send; there must be one."""
     state, rows = worker.state, worker.tensors.rows
     row = tensor_row(state[CURRENT])
@@ -42,7 +42,7 @@ def tensor_of_next(worker: Worker) -> int:
 
 
 @inline
-def send_more(worker: Worker) -> None:
+def send_more(worker: AtpWorker) -> None:
     """Queue the blocks that the window has room for."""
     state = worker.state
     while state[NEXT] < min(state[END], state[BASE] + state[ALLOWED]):
@@ -57,7 +57,7 @@ def send_more(worker: Worker) -> None:
 
 
 @inline
-def end_round(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
+def end_round(arena: Arena, at: int, worker: AtpWorker, now_ps: int) -> None:
     """Have the window changed, once per round trip."""
     state = worker.state
     if state[BASE] < state[ROUND_END]:
@@ -68,7 +68,7 @@ def end_round(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
 
 
 @inline
-def settle(worker: Worker, position: int, proposal: int) -> None:
+def settle(worker: AtpWorker, position: int, proposal: int) -> None:
     """Note that a block has its result."""
     rows = worker.rows
     row = position * POSITION_WORDS
@@ -78,7 +78,7 @@ def settle(worker: Worker, position: int, proposal: int) -> None:
 
 
 @inline
-def move_base(worker: Worker) -> None:
+def move_base(worker: AtpWorker) -> None:
     """Move the window's base past all blocks that have their results."""
     state, rows = worker.state, worker.rows
     while state[BASE] < state[NEXT]:

@@ -54,7 +54,7 @@ from ringleaf.ina.atp.state import (
     TEMPLATES_AT,
     TENSOR,
     WINDOW,
-    Worker,
+    AtpWorker,
     open_worker,
 )
 from ringleaf.ina.atp.window import end_round, move_base, send_more, settle
@@ -130,7 +130,7 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
 
 
 @inline
-def elements_before(worker: Worker, position: int) -> int:
+def elements_before(worker: AtpWorker, position: int) -> int:
     """Return how many elements of its tensor lie before a position's block."""
     row = position * POSITION_WORDS
     first = worker.tensors.rows[worker.rows[row + TENSOR] + FIRST]
@@ -138,14 +138,14 @@ def elements_before(worker: Worker, position: int) -> int:
 
 
 @inline
-def elements_of(worker: Worker, position: int) -> int:
+def elements_of(worker: AtpWorker, position: int) -> int:
     """Return how many elements a position's block has; fewer than lanes if it is the last one."""
     count = worker.tensors.rows[worker.rows[position * POSITION_WORDS + TENSOR] + COUNT]
     return min(worker.state[LANES], count - elements_before(worker, position))
 
 
 @inline
-def write_lanes(arena: Arena, worker: Worker, position: int, lanes: Bytes) -> None:
+def write_lanes(arena: Arena, worker: AtpWorker, position: int, lanes: Bytes) -> None:
     """Write a position's block into a packet, with zeros behind its end; note if it must go raw."""
     row = position * POSITION_WORDS
     tensor, tensors = worker.rows[row + TENSOR], worker.tensors.rows
@@ -168,7 +168,7 @@ def write_lanes(arena: Arena, worker: Worker, position: int, lanes: Bytes) -> No
 
 
 @inline
-def make_gradient(arena: Arena, worker: Worker, position: int, priority: int) -> int:
+def make_gradient(arena: Arena, worker: AtpWorker, position: int, priority: int) -> int:
     """Return the packet of a position's block; without values if it is a probe."""
     state = worker.state
     row = position * POSITION_WORDS
@@ -226,7 +226,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 
 
 @inline
-def awaited_position(worker: Worker, head: Bytes, size: int) -> int:
+def awaited_position(worker: AtpWorker, head: Bytes, size: int) -> int:
     """Return the position that waits for a packet; -1 if none does, as for a duplicate."""
     state = worker.state
     kind = head[MESSAGE_AT] >> 4
@@ -243,7 +243,7 @@ def awaited_position(worker: Worker, head: Bytes, size: int) -> int:
 
 
 @inline
-def send_raw(worker: Worker, position: int, now_ps: int) -> None:
+def send_raw(worker: AtpWorker, position: int, now_ps: int) -> None:
     """Send a block as it is: its sum has overflowed, or another worker's values do not fit."""
     row = position * POSITION_WORDS
     if not worker.rows[row + IS_RAW]:
@@ -252,7 +252,7 @@ def send_raw(worker: Worker, position: int, now_ps: int) -> None:
 
 
 @inline
-def keep_values(arena: Arena, worker: Worker, position: int, head: Bytes) -> None:
+def keep_values(arena: Arena, worker: AtpWorker, position: int, head: Bytes) -> None:
     """Write a position's sums to the tensor's target."""
     tensor, rows = worker.rows[position * POSITION_WORDS + TENSOR], worker.tensors.rows
     start, count = 4 * elements_before(worker, position), elements_of(worker, position)
@@ -264,7 +264,7 @@ def keep_values(arena: Arena, worker: Worker, position: int, head: Bytes) -> Non
 
 @inline
 def take_result(
-    arena: Arena, at: int, worker: Worker, position: int, head: Bytes, now_ps: int
+    arena: Arena, at: int, worker: AtpWorker, position: int, head: Bytes, now_ps: int
 ) -> None:
     """Keep a result's values, and draw conclusions about other packets."""
     state = worker.state

@@ -22,7 +22,7 @@ from __future__ import annotations
 from ringleaf.collectives.algorithm import Look
 from ringleaf.ina.atp.system import Atp
 from ringleaf.ina.systems import LANES
-from ringleaf.shipped import Target
+from ringleaf.shipped import BuiltProgram
 
 
 class Esa(Atp):
@@ -34,8 +34,8 @@ class Esa(Atp):
     title = "ESA"
     look = Look("#984838", "$E$")
     builds = (
-        *(Target(f"esa-{lanes}", "esa.p4", (f"-DLANES={lanes}",)) for lanes in LANES),
-        Target("esa-switchml-64", "esa.p4", ("-DLANES=64", "-DSWITCHML")),
+        *(BuiltProgram(f"esa-{lanes}", "esa.p4", (f"-DLANES={lanes}",)) for lanes in LANES),
+        BuiltProgram("esa-switchml-64", "esa.p4", ("-DLANES=64", "-DSWITCHML")),
     )
     joint = {  # noqa: RUF012 - a constant, as the base class says
         frozenset({"esa-64", "switchml-64"}): "esa-switchml-64",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from ringleaf.ina.loads import Aggregation, Demand, Tree, blocks_of, frame_bytes
 from ringleaf.ina.netreduce.wire import OVERHEAD_BYTES
 from ringleaf.topologies.trees import aggregation_tree
-from ringleaf.topologies.ways import Loads, Ways
+from ringleaf.topologies.ways import Loads, TopologyRoutes
 
 
-def demand(ways: Ways, what: Aggregation) -> Demand:
+def demand(ways: TopologyRoutes, what: Aggregation) -> Demand:
     """Return NetReduce's demand: each packet goes up and down each edge of the tree once."""
     members = [ways.hosts[rank] for rank in what.members]
     tree = aggregation_tree(ways.graph, members)

@@ -11,7 +11,7 @@ from ringleaf.headers import ECN_CAPABLE
 from ringleaf.hosts.rc.wire import DEFAULT_PARTITION, ICRC_BYTES, PSN_AT, SEND_MIDDLE
 from ringleaf.ina.netreduce.control import WIRE_QP, Connection, entities
 from ringleaf.ina.netreduce.wire import LANES, udp_port
-from ringleaf.ina.samples import Example, Packet, Round, drawn_values, star, told_values
+from ringleaf.ina.samples import Example, Packet, SampleRound, drawn_values, star, told_values
 from ringleaf.ina.switchml.control import SwitchmlJob
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.frames import host_frame
@@ -58,14 +58,14 @@ def _example(lanes: int) -> Example:
     )
 
 
-def _round(lanes: int) -> Round:
+def _round(lanes: int) -> SampleRound:
     """Return two rounds of all slots, as 8 workers send them."""
     graph = star(8)
     root = attachment(graph, hosts(graph)[0])
     ring = _ring(graph)
     job = SwitchmlJob(_JOB, _SLOTS, lanes=lanes)
     values = drawn_values(len(ring), lanes)
-    return Round(
+    return SampleRound(
         graph,
         root,
         entities(graph, aggregation_tree(graph, hosts(graph)), job, ring)[root],

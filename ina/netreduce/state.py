@@ -16,7 +16,7 @@ from ringleaf.hosts.agent import AGENT_WORDS, make_agent, make_ring
 from ringleaf.hosts.rc.state import QP_WORDS, QPS_AT, TEMPLATE_AT
 from ringleaf.hosts.rc.wire import HEAD_BYTES
 from ringleaf.ina.netreduce.wire import udp_port
-from ringleaf.ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
+from ringleaf.ina.tensors import TENSORS_WORDS, TensorQueue, make_tensors, open_tensors
 from ringleaf.views import window
 
 # The worker's words.
@@ -44,10 +44,10 @@ CREDITS = 4
 MESSAGE_WORDS = 3
 
 
-class Worker(NamedTuple):
+class NetReduceWorker(NamedTuple):
     state: Words  # (OWN_WORDS,)
     messages: Words  # (CREDITS, MESSAGE_WORDS), flat
-    tensors: Tensors
+    tensors: TensorQueue
 
 
 def make_worker(
@@ -117,9 +117,9 @@ def join_ring(store: Store, job: int, ends: list[rc.QpEnd]) -> None:
 
 
 @inline
-def open_worker(arena: Arena, at: int) -> Worker:
+def open_worker(arena: Arena, at: int) -> NetReduceWorker:
     own = at + AGENT_WORDS
-    return Worker(
+    return NetReduceWorker(
         window(arena.words, own, OWN_WORDS),
         window(arena.words, arena.words[own + MESSAGES], CREDITS * MESSAGE_WORDS),
         open_tensors(arena, own + TENSORS),

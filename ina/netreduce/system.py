@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
 from ringleaf.ina.systems import LANES, Costs, FolderSystem
-from ringleaf.shipped import Target
+from ringleaf.shipped import BuiltProgram
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,7 +41,9 @@ class NetReduce(FolderSystem):
     look = Look("#207040", ".")
     costs = Costs(switch_bytes=4 << 20, hops_per_s=4.5e5, packets=1.6)
     builds = tuple(
-        Target(f"netreduce-{lanes}", "netreduce.p4", (f"-DLANES={lanes}", "--Wdisable=unused"))
+        BuiltProgram(
+            f"netreduce-{lanes}", "netreduce.p4", (f"-DLANES={lanes}", "--Wdisable=unused")
+        )
         for lanes in LANES
     )
     last_comers = ("Ether.src", "Ether.dst", "IP.src", "IP.dst", "IP.chksum", "UDP.sport")

@@ -47,7 +47,7 @@ from ringleaf.ina.netreduce.state import (
     REPORTS,
     SENDS_AT,
     SENT,
-    Worker,
+    NetReduceWorker,
     open_worker,
 )
 from ringleaf.ina.netreduce.values import read_floats, write_floats
@@ -71,7 +71,7 @@ MOST_UNANSWERED = 2
 
 
 @inline
-def has_next(worker: Worker) -> bool:
+def has_next(worker: NetReduceWorker) -> bool:
     """Return whether there is an element to send, and go on to its tensor."""
     state, tensors = worker.state, worker.tensors
     while state[CURRENT] < tensors.state[TENSORS_POSTED]:
@@ -83,12 +83,14 @@ def has_next(worker: Worker) -> bool:
 
 
 @inline
-def buffer_bytes(worker: Worker) -> int:
+def buffer_bytes(worker: NetReduceWorker) -> int:
     return int(4 * worker.state[PACKETS] * worker.state[LANES])
 
 
 @inline
-def fill(arena: Arena, worker: Worker, tensor: int, first: int, count: int, buffer: int) -> int:
+def fill(
+    arena: Arena, worker: NetReduceWorker, tensor: int, first: int, count: int, buffer: int
+) -> int:
     """Write elements to a buffer, with zeros to the end of the last packet; return the bytes."""
     lanes, rows = worker.state[LANES], worker.tensors.rows
     size = 4 * ((count + lanes - 1) // lanes * lanes)
@@ -104,7 +106,7 @@ def fill(arena: Arena, worker: Worker, tensor: int, first: int, count: int, buff
 
 
 @inline
-def post_messages(arena: Arena, worker: Worker, now_ps: int) -> None:
+def post_messages(arena: Arena, worker: NetReduceWorker, now_ps: int) -> None:
     """Send messages as long as there are credits."""
     state = worker.state
     while state[POSTED] < min(state[SENT], state[RECEIVED]) + CREDITS and has_next(worker):
@@ -125,7 +127,7 @@ def post_messages(arena: Arena, worker: Worker, now_ps: int) -> None:
 
 
 @inline
-def keep_sums(arena: Arena, at: int, worker: Worker, place: int, now_ps: int) -> None:
+def keep_sums(arena: Arena, at: int, worker: NetReduceWorker, place: int, now_ps: int) -> None:
     """Write a message's sums to its tensor's target."""
     rows = worker.tensors.rows
     tensor = worker.messages[place * MESSAGE_WORDS]
@@ -155,7 +157,7 @@ def keep_timeout(words: Words, block: int) -> None:
 
 
 @inline
-def follow(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
+def follow(arena: Arena, at: int, worker: NetReduceWorker, now_ps: int) -> None:
     """Take the rc agent's reports, send what they allow, and show the NIC the rc agent's words."""
     words, state = arena.words, worker.state
     ring = state[REPORTS]

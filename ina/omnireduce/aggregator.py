@@ -39,7 +39,7 @@ from ringleaf.ina.omnireduce.ledger import (
     TEMPLATES_AT,
     WAITS,
     WORKERS,
-    Aggregator,
+    OmniReduceAggregator,
     open_aggregator,
 )
 from ringleaf.ina.omnireduce.state import TEMPLATE_BYTES
@@ -65,7 +65,7 @@ from ringleaf.packets import Packet, allocate_packet, open_packet
 
 
 @inline
-def answer(aggregator: Aggregator, slot: int, worker: int) -> None:
+def answer(aggregator: OmniReduceAggregator, slot: int, worker: int) -> None:
     """Queue the last complete round's result for a worker, once."""
     place = slot * aggregator.state[WORKERS] + worker
     if not aggregator.parts[place * PART_WORDS + WAITS]:
@@ -74,14 +74,14 @@ def answer(aggregator: Aggregator, slot: int, worker: int) -> None:
 
 
 @inline
-def sums_at(aggregator: Aggregator, slot: int) -> int:
+def sums_at(aggregator: OmniReduceAggregator, slot: int) -> int:
     """Return the address of the blocks of the slot's result."""
     state = aggregator.state
     return int(state[SUMS_AT] + slot * state[COLUMNS] * BLOCK_BYTES)
 
 
 @inline
-def is_ours(aggregator: Aggregator, view: Packet) -> bool:
+def is_ours(aggregator: OmniReduceAggregator, view: Packet) -> bool:
     """Return whether a packet is a whole update for this aggregator."""
     state = aggregator.state
     head = view.head
@@ -100,7 +100,9 @@ def is_ours(aggregator: Aggregator, view: Packet) -> bool:
 
 
 @inline
-def keep_update(arena: Arena, aggregator: Aggregator, slot: int, worker: int, view: Packet) -> None:
+def keep_update(
+    arena: Arena, aggregator: OmniReduceAggregator, slot: int, worker: int, view: Packet
+) -> None:
     """Keep a worker's update for the round that is under way."""
     state, rows = aggregator.state, aggregator.rows
     row = slot * ROW_WORDS
@@ -121,7 +123,7 @@ def keep_update(arena: Arena, aggregator: Aggregator, slot: int, worker: int, vi
 
 
 @inline
-def givers(aggregator: Aggregator, slot: int, column: int) -> int:
+def givers(aggregator: OmniReduceAggregator, slot: int, column: int) -> int:
     """Return how many workers have a block in this column."""
     state = aggregator.state
     count = 0
@@ -133,7 +135,7 @@ def givers(aggregator: Aggregator, slot: int, column: int) -> int:
 
 @inline
 def sum_column(
-    arena: Arena, aggregator: Aggregator, slot: int, column: int, target: int, dtype: int
+    arena: Arena, aggregator: OmniReduceAggregator, slot: int, column: int, target: int, dtype: int
 ) -> None:
     """Add up the column's blocks, worker after worker.
 
@@ -157,7 +159,7 @@ def sum_column(
 
 
 @inline
-def complete_round(arena: Arena, aggregator: Aggregator, slot: int, head: Bytes) -> None:
+def complete_round(arena: Arena, aggregator: OmniReduceAggregator, slot: int, head: Bytes) -> None:
     """Make the result of a round whose updates are all there, and queue it for all workers."""
     state, rows = aggregator.state, aggregator.rows
     row = slot * ROW_WORDS
@@ -201,7 +203,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 
 
 @inline
-def make_result(arena: Arena, aggregator: Aggregator, slot: int, worker: int) -> int:
+def make_result(arena: Arena, aggregator: OmniReduceAggregator, slot: int, worker: int) -> int:
     """Return a worker's copy of the last complete round's result, as a packet."""
     state = aggregator.state
     columns = state[COLUMNS]

@@ -13,7 +13,7 @@ from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.omnireduce import aggregator, worker
 from ringleaf.ina.omnireduce.ledger import make_aggregator
-from ringleaf.ina.omnireduce.state import TENSORS, Address, check_lanes, make_worker
+from ringleaf.ina.omnireduce.state import TENSORS, OmniReduceAddress, check_lanes, make_worker
 from ringleaf.ina.omnireduce.wire import BLOCK, MAX_SLOTS, values_at
 from ringleaf.ina.systems import JobRequest
 from ringleaf.topologies.addresses import ipv4, mac
@@ -95,7 +95,7 @@ def make_agents(
 ) -> list[HostAgent]:
     """Return a job's workers, in their order, then its aggregators."""
     workers, aggregators = (
-        [Address(mac(graph, host, 1), ipv4(graph, host)) for host in names]
+        [OmniReduceAddress(mac(graph, host, 1), ipv4(graph, host)) for host in names]
         for names in (members, places)
     )
     agents = []

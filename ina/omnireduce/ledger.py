@@ -12,7 +12,7 @@ from ringleaf.headers import put16, write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.hosts.fifo import FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo, open_fifo
 from ringleaf.ina.job_numbers import check_job
-from ringleaf.ina.omnireduce.state import TEMPLATE_BYTES, Address, check_lanes
+from ringleaf.ina.omnireduce.state import TEMPLATE_BYTES, OmniReduceAddress, check_lanes
 from ringleaf.ina.omnireduce.wire import (
     BLOCK_BYTES,
     COLUMNS_AT,
@@ -57,7 +57,7 @@ WAITS = 2  # 1: its result is in the fifo
 PART_WORDS = 4
 
 
-class Aggregator(NamedTuple):
+class OmniReduceAggregator(NamedTuple):
     """One aggregator; two-dimensional arrays are flat."""
 
     state: Words  # (OWN_WORDS,)
@@ -79,8 +79,8 @@ def make_aggregator(
     job: int,
     number: int,
     aggregators: int,
-    own: Address,
-    workers: Sequence[Address],
+    own: OmniReduceAddress,
+    workers: Sequence[OmniReduceAddress],
     slots: int,
     lanes: int,
     first_round: int = 0,
@@ -137,11 +137,11 @@ def make_aggregator(
 
 
 @inline
-def open_aggregator(arena: Arena, at: int) -> Aggregator:
+def open_aggregator(arena: Arena, at: int) -> OmniReduceAggregator:
     words = arena.words
     own = at + AGENT_WORDS
     slots, workers = words[own + SLOTS], words[own + WORKERS]
-    return Aggregator(
+    return OmniReduceAggregator(
         window(words, own, OWN_WORDS),
         window(words, words[own + ROWS_AT], slots * ROW_WORDS),
         window(words, words[own + PARTS_AT], slots * workers * PART_WORDS),

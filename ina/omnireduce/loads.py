@@ -10,10 +10,10 @@ import numpy.typing as npt
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.ina.loads import Aggregation, Demand
 from ringleaf.ina.omnireduce.wire import BLOCK, BLOCK_BYTES, values_at
-from ringleaf.topologies.ways import Flow, Loads, Ways
+from ringleaf.topologies.ways import Loads, PlannedFlow, TopologyRoutes
 
 
-def demand(ways: Ways, what: Aggregation) -> Demand:
+def demand(ways: TopologyRoutes, what: Aggregation) -> Demand:
     """Return OmniReduce's demand: workers send blocks to aggregators, and get all sums.
 
     A slot has a packet from and to each worker in every round, whether it holds blocks or not.
@@ -23,7 +23,7 @@ def demand(ways: Ways, what: Aggregation) -> Demand:
     places = what.servers or what.members
     dealt = _dealt(what, columns, len(places))
     loads, chain_ps = Loads(ways.links), 0
-    results: dict[int, dict[int, Flow]] = {}
+    results: dict[int, dict[int, PlannedFlow]] = {}
     for number, place in enumerate(places):
         rounds = dealt.rounds[number]
         if not rounds:
@@ -33,19 +33,19 @@ def demand(ways: Ways, what: Aggregation) -> Demand:
         up_ps, down_ps = max(there_ps.values()), max(back_ps.values())
         chain_ps = max(chain_ps, up_ps + down_ps)
         updates = {
-            rank: Flow(rounds * head_bytes + blocks * BLOCK_BYTES, 0, down_ps)
+            rank: PlannedFlow(rounds * head_bytes + blocks * BLOCK_BYTES, 0, down_ps)
             for rank, blocks in zip(what.members, dealt.given[number], strict=True)
         }
         ways.add_flows(loads, place, updates)
         size_bytes = rounds * head_bytes + dealt.summed[number] * BLOCK_BYTES
         for rank in what.members:
-            results.setdefault(rank, {})[place] = Flow(size_bytes, up_ps, 0)
+            results.setdefault(rank, {})[place] = PlannedFlow(size_bytes, up_ps, 0)
     for rank, flows in results.items():
         ways.add_flows(loads, rank, flows)
     return Demand(chain_ps, loads)
 
 
-def _transit_ps(ways: Ways, src: int, dst: int, packet_bytes: int) -> int:
+def _transit_ps(ways: TopologyRoutes, src: int, dst: int, packet_bytes: int) -> int:
     return ways.way(src, dst).alone_ps(packet_bytes, packet_bytes, packet_bytes)
 
 

@@ -25,7 +25,7 @@ from ringleaf.ina.omnireduce.wire import (
     values_at,
     worker_port,
 )
-from ringleaf.ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
+from ringleaf.ina.tensors import TENSORS_WORDS, TensorQueue, make_tensors, open_tensors
 from ringleaf.views import window
 
 # The worker's words.
@@ -54,16 +54,16 @@ ROW_WORDS = NEXTS + MAX_COLUMNS
 TEMPLATE_BYTES = 128
 
 
-class Worker(NamedTuple):
+class OmniReduceWorker(NamedTuple):
     """One worker; two-dimensional arrays are flat."""
 
     state: Words  # (OWN_WORDS,)
     rows: Words  # (slots, ROW_WORDS)
     flight: Flight
-    tensors: Tensors
+    tensors: TensorQueue
 
 
-class Address(NamedTuple):
+class OmniReduceAddress(NamedTuple):
     """The addresses of a host's port."""
 
     mac: int
@@ -91,8 +91,8 @@ def make_worker(
     ring: int,
     job: int,
     rank: int,
-    own: Address,
-    aggregators: Sequence[Address],
+    own: OmniReduceAddress,
+    aggregators: Sequence[OmniReduceAddress],
     slots: int,
     lanes: int,
     min_timeout_ps: int,
@@ -146,10 +146,10 @@ def make_worker(
 
 
 @inline
-def open_worker(arena: Arena, at: int) -> Worker:
+def open_worker(arena: Arena, at: int) -> OmniReduceWorker:
     words = arena.words
     own = at + AGENT_WORDS
-    return Worker(
+    return OmniReduceWorker(
         window(words, own, OWN_WORDS),
         window(words, words[own + ROWS_AT], words[own + SLOTS] * ROW_WORDS),
         open_flight(arena, own + FLIGHT),

@@ -71,7 +71,7 @@ from ringleaf.ina.omnireduce.state import (
     TEMPLATE_BYTES,
     TEMPLATES_AT,
     TENSOR,
-    Worker,
+    OmniReduceWorker,
     open_worker,
 )
 from ringleaf.ina.omnireduce.values import bytes_from, clear, copy_values, is_zero
@@ -118,13 +118,13 @@ from ringleaf.packets import (
 
 
 @inline
-def row_of(worker: Worker, slot: int) -> int:
+def row_of(worker: OmniReduceWorker, slot: int) -> int:
     """Return the row of the slot's tensor."""
     return int(tensor_row(worker.rows[slot * ROW_WORDS + TENSOR]))
 
 
 @inline
-def block_of(worker: Worker, slot: int, column: int, position: int) -> int:
+def block_of(worker: OmniReduceWorker, slot: int, column: int, position: int) -> int:
     """Return the number of the block at a position, whether the tensor has so many or not."""
     state = worker.state
     place = (slot - worker.tensors.rows[row_of(worker, slot) + FIRST]) % state[SLOTS]
@@ -132,14 +132,16 @@ def block_of(worker: Worker, slot: int, column: int, position: int) -> int:
 
 
 @inline
-def block_range(worker: Worker, slot: int, column: int, position: int) -> tuple[int, int]:
+def block_range(worker: OmniReduceWorker, slot: int, column: int, position: int) -> tuple[int, int]:
     """Return the bytes from the start of the slot's tensor to a block, and to the block's end."""
     first = block_of(worker, slot, column, position) * BLOCK
     return 4 * first, 4 * min(first + BLOCK, worker.tensors.rows[row_of(worker, slot) + COUNT])
 
 
 @inline
-def next_position(arena: Arena, worker: Worker, slot: int, column: int, position: int) -> int:
+def next_position(
+    arena: Arena, worker: OmniReduceWorker, slot: int, column: int, position: int
+) -> int:
     """Return the column's first position from this one on whose block is not zero, or NONE."""
     rows, tensor = worker.tensors.rows, row_of(worker, slot)
     source = rows[tensor + SOURCE_AT]
@@ -153,7 +155,7 @@ def next_position(arena: Arena, worker: Worker, slot: int, column: int, position
 
 @inline
 def stage_block(
-    arena: Arena, worker: Worker, slot: int, column: int, position: int, target: int
+    arena: Arena, worker: OmniReduceWorker, slot: int, column: int, position: int, target: int
 ) -> None:
     """Copy a block to the memory that the packet refers to, with zeros behind its end."""
     start, end = block_range(worker, slot, column, position)
@@ -163,7 +165,7 @@ def stage_block(
 
 
 @inline
-def begin_round(arena: Arena, worker: Worker, slot: int) -> None:
+def begin_round(arena: Arena, worker: OmniReduceWorker, slot: int) -> None:
     """Gather the worker's blocks at the slot's positions, and queue them for sending."""
     row = slot * ROW_WORDS
     rows = worker.rows
@@ -182,7 +184,7 @@ def begin_round(arena: Arena, worker: Worker, slot: int) -> None:
 
 
 @inline
-def begin_slot(arena: Arena, worker: Worker, slot: int) -> None:
+def begin_slot(arena: Arena, worker: OmniReduceWorker, slot: int) -> None:
     """Put the slot's columns at the start of its tensor."""
     row, blocks = slot * ROW_WORDS, worker.tensors.rows[row_of(worker, slot) + BLOCKS]
     rows = worker.rows
@@ -195,7 +197,7 @@ def begin_slot(arena: Arena, worker: Worker, slot: int) -> None:
 
 
 @inline
-def next_tensor(arena: Arena, worker: Worker, slot: int) -> None:
+def next_tensor(arena: Arena, worker: OmniReduceWorker, slot: int) -> None:
     """Let an idle slot begin with the next tensor that has a block for it, if there is one."""
     row, tensors = slot * ROW_WORDS, worker.tensors
     while not worker.rows[row + IS_BUSY] and worker.rows[row + TENSOR] < tensors.state[POSTED]:
@@ -227,7 +229,7 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
 
 
 @inline
-def make_update(arena: Arena, worker: Worker, slot: int) -> int:
+def make_update(arena: Arena, worker: OmniReduceWorker, slot: int) -> int:
     """Return the packet of the slot's round."""
     state = worker.state
     row = slot * ROW_WORDS
@@ -283,7 +285,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 
 
 @inline
-def is_awaited(worker: Worker, view: Packet) -> bool:
+def is_awaited(worker: OmniReduceWorker, view: Packet) -> bool:
     """Return whether a packet is the result of a round that is under way, and whole."""
     state = worker.state
     head = view.head
@@ -304,7 +306,7 @@ def is_awaited(worker: Worker, view: Packet) -> bool:
 
 
 @inline
-def take_sums(arena: Arena, worker: Worker, slot: int, view: Packet) -> bool:
+def take_sums(arena: Arena, worker: OmniReduceWorker, slot: int, view: Packet) -> bool:
     """Write the sums that a result holds; return whether it names further positions."""
     row = slot * ROW_WORDS
     rows, columns = worker.rows, worker.state[COLUMNS]
@@ -324,7 +326,7 @@ def take_sums(arena: Arena, worker: Worker, slot: int, view: Packet) -> bool:
 
 @inline
 def take_result(
-    arena: Arena, at: int, worker: Worker, slot: int, view: Packet, now_ps: int
+    arena: Arena, at: int, worker: OmniReduceWorker, slot: int, view: Packet, now_ps: int
 ) -> None:
     """Take a round's sums, and go on with the tensor, or with the next one."""
     row, tensor = slot * ROW_WORDS, row_of(worker, slot)

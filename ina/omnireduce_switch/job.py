@@ -8,10 +8,10 @@ import ringleaf.ina.omnireduce_switch.worker as worker
 from ringleaf.arena import Store
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.omnireduce_switch.wire import FIRST_UDP_PORT, HEADER_BYTES
-from ringleaf.ina.switchml.job import Kind, join_as
+from ringleaf.ina.switchml.job import SwitchMLVariant, join_as
 from ringleaf.ina.systems import JobRequest
 
-KIND = Kind(
+KIND = SwitchMLVariant(
     "omnireduce-switch",
     worker,
     worker.begin_tensor,

@@ -10,12 +10,12 @@ import numpy.typing as npt
 from ringleaf.ina.loads import Aggregation, Demand, Tree, blocks_of, frame_bytes
 from ringleaf.ina.omnireduce_switch.wire import VALUES_AT
 from ringleaf.topologies.trees import aggregation_tree
-from ringleaf.topologies.ways import Loads, Ways
+from ringleaf.topologies.ways import Loads, TopologyRoutes
 
 Mask = npt.NDArray[np.bool_]
 
 
-def demand(ways: Ways, what: Aggregation) -> Demand:
+def demand(ways: TopologyRoutes, what: Aggregation) -> Demand:
     """Return its demand: blocks go up from those who have them, and sums go down to all.
 
     Each edge of the tree has a packet per round, with values or without: one round for each block

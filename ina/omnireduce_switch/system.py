@@ -24,7 +24,7 @@ from __future__ import annotations
 from ringleaf.collectives.algorithm import Look
 from ringleaf.ina.switchml.system import SwitchML
 from ringleaf.ina.systems import LANES, program_for
-from ringleaf.shipped import Target
+from ringleaf.shipped import BuiltProgram
 
 
 class OmniReduceSwitch(SwitchML):
@@ -35,7 +35,8 @@ class OmniReduceSwitch(SwitchML):
     title = "OmniReduce in switches"
     look = Look("#b80888", "$0$")
     builds = tuple(
-        Target(f"omnireduce-{lanes}", "omnireduce.p4", (f"-DLANES={lanes}",)) for lanes in LANES
+        BuiltProgram(f"omnireduce-{lanes}", "omnireduce.p4", (f"-DLANES={lanes}",))
+        for lanes in LANES
     )
     layers = "ringleaf.ina.omnireduce_switch.layers"
     leases = False  # a worker looks for zeros first

@@ -44,7 +44,7 @@ from ringleaf.ina.switchml.state import (
     TEMPLATE_BYTES,
     TEMPLATES_AT,
     TENSOR,
-    Worker,
+    SwitchMLWorker,
     open_worker,
 )
 from ringleaf.ina.switchml.updates import (
@@ -90,13 +90,13 @@ def make_extras(store: Store, at: int) -> None:
 
 
 @inline
-def extras_of(worker: Worker, slot: int) -> int:
+def extras_of(worker: SwitchMLWorker, slot: int) -> int:
     """Return the offset in arena.words of the slot's words."""
     return int(worker.state[EXTRAS_AT] + slot * EXTRA_WORDS)
 
 
 @inline
-def next_block(arena: Arena, worker: Worker, slot: int, position: int) -> int:
+def next_block(arena: Arena, worker: SwitchMLWorker, slot: int, position: int) -> int:
     """Return the slot's first block from this one on that is not zero, or NONE."""
     rows, tensor = worker.tensors.rows, row_of(worker, slot)
     source = rows[tensor + SOURCE_AT]
@@ -109,7 +109,7 @@ def next_block(arena: Arena, worker: Worker, slot: int, position: int) -> int:
 
 
 @inline
-def next_tensor(arena: Arena, worker: Worker, slot: int) -> None:
+def next_tensor(arena: Arena, worker: SwitchMLWorker, slot: int) -> None:
     """Let an idle slot begin with the next tensor that has a block for it, if there is one."""
     position = first_block(worker, slot)
     if position != IDLE:
@@ -135,7 +135,7 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
 
 
 @inline
-def next_exponent(arena: Arena, worker: Worker, slot: int, position: int) -> int:
+def next_exponent(arena: Arena, worker: SwitchMLWorker, slot: int, position: int) -> int:
     """Return the largest exponent in the slot's block at `position`; 0 for NONE and integers."""
     rows, tensor = worker.tensors.rows, row_of(worker, slot)
     if rows[tensor + DTYPE] != FLOAT32 or position == NONE:
@@ -146,7 +146,7 @@ def next_exponent(arena: Arena, worker: Worker, slot: int, position: int) -> int
 
 
 @inline
-def make_update(arena: Arena, worker: Worker, slot: int) -> int:
+def make_update(arena: Arena, worker: SwitchMLWorker, slot: int) -> int:
     """Return the packet of the slot's round."""
     state, extras = worker.state, extras_of(worker, slot)
     packet = allocate_packet(arena)
@@ -179,7 +179,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 
 
 @inline
-def is_next(worker: Worker, slot: int, position: int) -> bool:
+def is_next(worker: SwitchMLWorker, slot: int, position: int) -> bool:
     """Return whether a slot can go on with this block: it is one of its tensor's, or NONE."""
     before = worker.slots[slot * SLOT_WORDS + POSITION]
     blocks = worker.tensors.rows[row_of(worker, slot) + BLOCKS]
@@ -188,7 +188,9 @@ def is_next(worker: Worker, slot: int, position: int) -> bool:
 
 
 @inline
-def take_result(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
+def take_result(
+    arena: Arena, at: int, worker: SwitchMLWorker, slot: int, head: Bytes, now_ps: int
+) -> None:
     """Keep a result's values, and go on with the block that it names, or with the next tensor."""
     row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
     extras = extras_of(worker, slot)

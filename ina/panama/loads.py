@@ -6,10 +6,10 @@ from ringleaf.ina.loads import Aggregation, Demand, blocks_of
 from ringleaf.ina.switchml.loads import add_tree
 from ringleaf.ina.systems import MOST_TREES
 from ringleaf.topologies.trees import aggregation_trees
-from ringleaf.topologies.ways import Loads, Ways
+from ringleaf.topologies.ways import Loads, TopologyRoutes
 
 
-def demand(ways: Ways, what: Aggregation) -> Demand:
+def demand(ways: TopologyRoutes, what: Aggregation) -> Demand:
     """Return PANAMA's demand: each block goes up and down each edge of its tree once.
 
     Blocks are dealt to trees in turn, the first one to the first tree.

@@ -41,7 +41,7 @@ from ringleaf.ina.switchml.state import (
     SLOTS,
     TENSOR,
     TREES,
-    Worker,
+    SwitchMLWorker,
 )
 from ringleaf.ina.switchml.wire import VALUES_AT
 from ringleaf.units import FOREVER_PS
@@ -63,7 +63,7 @@ LATEST = FOREVER_PS  # a place in the stream behind all blocks
 TENSOR_SHIFT = 40  # blocks of one tensor are fewer than 2 to this, and tensors than 2 to the rest
 
 
-class Paces(NamedTuple):
+class WorkerWindows(NamedTuple):
     """A worker's windows; two-dimensional arrays are flat."""
 
     at: int  # offset of the trees' words in arena.words
@@ -85,14 +85,16 @@ def make_paces(store: Store, at: int, chosen: Window) -> None:
 
 
 @inline
-def open_paces(arena: Arena, worker: Worker) -> Paces:
+def open_paces(arena: Arena, worker: SwitchMLWorker) -> WorkerWindows:
     state = worker.state
     at, size = state[EXTRAS_AT], state[TREES] * TREE_WORDS
-    return Paces(at, window(arena.words, at, size), window(arena.words, at + size, state[SLOTS]))
+    return WorkerWindows(
+        at, window(arena.words, at, size), window(arena.words, at + size, state[SLOTS])
+    )
 
 
 @inline
-def place_of(worker: Worker, slot: int) -> int:
+def place_of(worker: SwitchMLWorker, slot: int) -> int:
     """Return the place of a slot's block in the stream of tensors; LATEST if it has none."""
     row = slot * SLOT_WORDS
     position = worker.slots[row + POSITION]
@@ -102,7 +104,7 @@ def place_of(worker: Worker, slot: int) -> int:
 
 
 @inline
-def earliest(worker: Worker, paces: Paces, tree: int, state: int) -> int:
+def earliest(worker: SwitchMLWorker, paces: WorkerWindows, tree: int, state: int) -> int:
     """Return a tree's slot in a state whose block is the earliest; -1 if there is none."""
     found, place = -1, LATEST
     for slot in range(tree, worker.state[SLOTS], worker.state[TREES]):
@@ -112,7 +114,7 @@ def earliest(worker: Worker, paces: Paces, tree: int, state: int) -> int:
 
 
 @inline
-def has_room(worker: Worker, paces: Paces, tree: int, slot: int) -> bool:
+def has_room(worker: SwitchMLWorker, paces: WorkerWindows, tree: int, slot: int) -> bool:
     """Return whether a slot, the earliest that waits, may go."""
     row = tree * TREE_WORDS
     if paces.trees[row + IN_FLIGHT] < paces.trees[row + WINDOW]:
@@ -122,7 +124,7 @@ def has_room(worker: Worker, paces: Paces, tree: int, slot: int) -> bool:
 
 
 @inline
-def admit(worker: Worker, paces: Paces, tree: int) -> None:
+def admit(worker: SwitchMLWorker, paces: WorkerWindows, tree: int) -> None:
     """Queue the slots of a tree that it has room for."""
     row = tree * TREE_WORDS
     while paces.trees[row + HELD] > 0:
@@ -136,7 +138,7 @@ def admit(worker: Worker, paces: Paces, tree: int) -> None:
 
 
 @inline
-def hold(worker: Worker, paces: Paces, slot: int) -> None:
+def hold(worker: SwitchMLWorker, paces: WorkerWindows, slot: int) -> None:
     """Have a slot's new packet wait for room."""
     tree = slot % worker.state[TREES]
     row, place = tree * TREE_WORDS, place_of(worker, slot)
@@ -150,7 +152,7 @@ def hold(worker: Worker, paces: Paces, slot: int) -> None:
 
 @inline
 def note_result(
-    arena: Arena, worker: Worker, paces: Paces, slot: int, marked: bool, now_ps: int
+    arena: Arena, worker: SwitchMLWorker, paces: WorkerWindows, slot: int, marked: bool, now_ps: int
 ) -> None:
     """Count a slot's result, and have the window changed if a round trip is over."""
     row = slot % worker.state[TREES] * TREE_WORDS

@@ -21,7 +21,7 @@ from __future__ import annotations
 from ringleaf.collectives.algorithm import Look
 from ringleaf.ina.switchml.system import SwitchML
 from ringleaf.ina.systems import LANES
-from ringleaf.shipped import Target
+from ringleaf.shipped import BuiltProgram
 
 
 class Panama(SwitchML):
@@ -33,7 +33,9 @@ class Panama(SwitchML):
     title = "PANAMA"
     look = Look("#f020a0", "4")
     has_windows = True
-    builds = tuple(Target(f"panama-{lanes}", "panama.p4", (f"-DLANES={lanes}",)) for lanes in LANES)
+    builds = tuple(
+        BuiltProgram(f"panama-{lanes}", "panama.p4", (f"-DLANES={lanes}",)) for lanes in LANES
+    )
     moves = False
     deals_on = True
 

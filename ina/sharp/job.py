@@ -18,7 +18,7 @@ from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.netreduce.values import check_range
 from ringleaf.ina.omnireduce import job as by_hosts
 from ringleaf.ina.sharp.trees import streaming
-from ringleaf.ina.switchml.job import Kind, join_as
+from ringleaf.ina.switchml.job import SwitchMLVariant, join_as
 from ringleaf.ina.systems import JobRequest
 from ringleaf.tensors import ElementType
 
@@ -125,7 +125,9 @@ def join(
     """
     jobs = [*request.earlier, (request.number, request.members)]
     *_, may = streaming(graph, jobs, per_port=generation.per_port, most=generation.streams)
-    kind = Kind(generation.name, worker, worker.begin_tensor, fraction_bits=FRACTION_BITS)
+    kind = SwitchMLVariant(
+        generation.name, worker, worker.begin_tensor, fraction_bits=FRACTION_BITS
+    )
     few = replace(request, slots=min(request.slots or LEAST_TRANSACTIONS, LEAST_TRANSACTIONS))
     tree = join_as(kind, graph, store, request if may else few)
     tree = replace(

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from ringleaf.ina.loads import Aggregation, Demand
 from ringleaf.ina.switchml import loads
-from ringleaf.topologies.ways import Ways
+from ringleaf.topologies.ways import TopologyRoutes
 
 
-def demand(ways: Ways, what: Aggregation) -> Demand:
+def demand(ways: TopologyRoutes, what: Aggregation) -> Demand:
     """Return SHARP's demand: SwitchML's, without a round for exponents."""
     return loads.demand(ways, replace(what, is_float=False))

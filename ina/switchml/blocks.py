@@ -22,7 +22,7 @@ from ringleaf.ina.switchml.state import (
     SLOTS,
     TENSOR,
     TREES,
-    Worker,
+    SwitchMLWorker,
 )
 from ringleaf.ina.switchml.wire import (
     BLOCK_MASK,
@@ -41,7 +41,7 @@ from ringleaf.ina.tensors import (
 
 
 @inline
-def begin_round(worker: Worker, slot: int, position: int, exponent: int) -> None:
+def begin_round(worker: SwitchMLWorker, slot: int, position: int, exponent: int) -> None:
     """Queue the slot's packet for `position`, a block of this largest exponent."""
     row = slot * SLOT_WORDS
     worker.slots[row + POSITION] = position
@@ -50,25 +50,25 @@ def begin_round(worker: Worker, slot: int, position: int, exponent: int) -> None
 
 
 @inline
-def block_number(worker: Worker, slot: int) -> int:
+def block_number(worker: SwitchMLWorker, slot: int) -> int:
     """Return the number on the wire of the block that the slot has in flight."""
     return (worker.slots[slot * SLOT_WORDS + ROUND] * worker.state[SLOTS] + slot) & BLOCK_MASK
 
 
 @inline
-def tree_of(worker: Worker, slot: int) -> int:
+def tree_of(worker: SwitchMLWorker, slot: int) -> int:
     """Return the tree that a slot's packets take."""
     return int(slot % worker.state[TREES])
 
 
 @inline
-def row_of(worker: Worker, slot: int) -> int:
+def row_of(worker: SwitchMLWorker, slot: int) -> int:
     """Return the row of the slot's tensor."""
     return int(tensor_row(worker.slots[slot * SLOT_WORDS + TENSOR]))
 
 
 @inline
-def next_tensor(worker: Worker, slot: int) -> None:
+def next_tensor(worker: SwitchMLWorker, slot: int) -> None:
     """Let an idle slot begin with the next tensor that has a block for it, if there is one."""
     position = first_block(worker, slot)
     if position != IDLE:
@@ -79,7 +79,7 @@ def next_tensor(worker: Worker, slot: int) -> None:
 
 
 @inline
-def first_block(worker: Worker, slot: int) -> int:
+def first_block(worker: SwitchMLWorker, slot: int) -> int:
     """Let an idle slot go on to the next tensor with a block for it; return that, or IDLE."""
     tensors, row = worker.tensors, slot * SLOT_WORDS
     worker.slots[row + POSITION] = IDLE
@@ -93,7 +93,7 @@ def first_block(worker: Worker, slot: int) -> int:
 
 
 @inline
-def deal_blocks(worker: Worker, row: int) -> int:
+def deal_blocks(worker: SwitchMLWorker, row: int) -> int:
     """Deal a new tensor's blocks to slots; return the slot of the first. `end_dealing` follows."""
     state = worker.state
     blocks = (worker.tensors.rows[row + COUNT] + state[ELEMENTS] - 1) // state[ELEMENTS]
@@ -105,7 +105,7 @@ def deal_blocks(worker: Worker, row: int) -> int:
 
 
 @inline
-def end_dealing(arena: Arena, at: int, worker: Worker, row: int, now_ps: int) -> None:
+def end_dealing(arena: Arena, at: int, worker: SwitchMLWorker, row: int, now_ps: int) -> None:
     """Take note that idle slots have begun with a new tensor; an empty one is done at once."""
     worker.flight.state[OUT_OF_TURN] = 0
     end_tensor(arena, at, worker.tensors, row, now_ps)
@@ -113,12 +113,12 @@ def end_dealing(arena: Arena, at: int, worker: Worker, row: int, now_ps: int) ->
 
 
 @inline
-def block_start(worker: Worker, position: int) -> int:
+def block_start(worker: SwitchMLWorker, position: int) -> int:
     """Return the bytes from the start of a tensor to a block."""
     return 4 * position * worker.state[ELEMENTS]
 
 
 @inline
-def block_end(worker: Worker, tensor: int, position: int) -> int:
+def block_end(worker: SwitchMLWorker, tensor: int, position: int) -> int:
     """Return the bytes from the start of a tensor to a block's end; the last may be shorter."""
     return 4 * min((position + 1) * worker.state[ELEMENTS], worker.tensors.rows[tensor + COUNT])

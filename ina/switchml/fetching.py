@@ -20,7 +20,7 @@ from ringleaf.ina.switchml.state import (
     POSITION,
     SLOT_WORDS,
     SLOTS,
-    Worker,
+    SwitchMLWorker,
     open_worker,
 )
 from ringleaf.ina.switchml.wire import MAX_SLOTS, POOL_INDEX_AT, VALUES_AT
@@ -50,7 +50,7 @@ def fetch_for_result(arena: Arena, at: int, packet: int) -> None:
 
 
 @inline
-def fetch_next(arena: Arena, worker: Worker) -> None:
+def fetch_next(arena: Arena, worker: SwitchMLWorker) -> None:
     """Fetch the slot that sends next, its block, and the one whose exponent goes with it."""
     if has_waiting(worker.flight):
         slot = fifo_first(worker.flight.fifo)
@@ -60,14 +60,14 @@ def fetch_next(arena: Arena, worker: Worker) -> None:
 
 
 @inline
-def fetch_blocks(arena: Arena, worker: Worker, tensor: int, position: int) -> None:
+def fetch_blocks(arena: Arena, worker: SwitchMLWorker, tensor: int, position: int) -> None:
     """Fetch the block that a slot sends, and the one after it, whose exponent goes with it."""
     fetch_block(arena, worker, tensor, position)
     fetch_block(arena, worker, tensor, position + worker.state[SLOTS])
 
 
 @inline
-def fetch_slot(worker: Worker, slot: int) -> None:
+def fetch_slot(worker: SwitchMLWorker, slot: int) -> None:
     """Fetch a slot's row, and its row of the flight, which is longer than a cache line."""
     row = slot * FLIGHT_SLOT_WORDS
     prefetch(worker.flight.slots, row)
@@ -76,7 +76,7 @@ def fetch_slot(worker: Worker, slot: int) -> None:
 
 
 @inline
-def fetch_block(arena: Arena, worker: Worker, tensor: int, position: int) -> None:
+def fetch_block(arena: Arena, worker: SwitchMLWorker, tensor: int, position: int) -> None:
     """Fetch a tensor's block, if it has one at this position, and memory for it."""
     if position < 0 or position >= worker.tensors.rows[tensor + BLOCKS]:
         return

@@ -28,7 +28,7 @@ from ringleaf.units import serialize_ps
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SwitchMLVariant:
     """The parts in which systems made from SwitchML differ.
 
     Args:
@@ -61,7 +61,7 @@ class Kind:
     extend: Callable[[Store, int], None] = lambda _store, _at: None
 
 
-SWITCHML = Kind("switchml", worker, worker.begin_tensor)
+SWITCHML = SwitchMLVariant("switchml", worker, worker.begin_tensor)
 
 
 def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
@@ -73,7 +73,9 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
     return join_as(SWITCHML, graph, store, request)
 
 
-def join_as(kind: Kind, graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
+def join_as(
+    kind: SwitchMLVariant, graph: nx.Graph[str], store: Store, request: JobRequest
+) -> WorkersJob:
     """Make a job of a system made from SwitchML, as `join` does.
 
     Raises:

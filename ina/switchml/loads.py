@@ -5,10 +5,10 @@ from __future__ import annotations
 from ringleaf.ina.loads import Aggregation, Demand, Tree, blocks_of, frame_bytes
 from ringleaf.ina.switchml.wire import VALUES_AT
 from ringleaf.topologies.trees import AggregationTree, aggregation_tree
-from ringleaf.topologies.ways import Loads, Ways
+from ringleaf.topologies.ways import Loads, TopologyRoutes
 
 
-def demand(ways: Ways, what: Aggregation) -> Demand:
+def demand(ways: TopologyRoutes, what: Aggregation) -> Demand:
     """Return SwitchML's demand: each block goes up and down each edge of the tree once."""
     members = [ways.hosts[rank] for rank in what.members]
     tree = aggregation_tree(ways.graph, members)
@@ -17,7 +17,7 @@ def demand(ways: Ways, what: Aggregation) -> Demand:
 
 
 def add_tree(
-    ways: Ways, what: Aggregation, tree: AggregationTree, blocks: int, loads: Loads
+    ways: TopologyRoutes, what: Aggregation, tree: AggregationTree, blocks: int, loads: Loads
 ) -> int:
     """Add the loads of so many blocks of an aggregation in a tree; return a block's least time.
 

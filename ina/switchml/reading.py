@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ringleaf.headers import UDP_DST_AT
 from ringleaf.ina.occupancy import JOB_SHIFT, words
-from ringleaf.ina.reading import Fact, rows_of
+from ringleaf.ina.reading import EntryFact, rows_of
 from ringleaf.ina.switchml.wire import (
     BLOCK_AT,
     FIRST_UDP_PORT,
@@ -34,7 +34,7 @@ EVENTS = ("stranger", "malformed", "stale", "waiting", "answered", "sent again")
 
 def read_entry(
     graph: nx.Graph[str], switch: ControlPlane, index: int, cells: Mapping[str, int]
-) -> list[Fact]:
+) -> list[EntryFact]:
     """Return an entry's slot, version, block, children, and whether it is a sum or the result.
 
     Where a job has several trees, a member's third key is the tree.
@@ -54,18 +54,18 @@ def read_entry(
     if state == "sum" and children and bitmap == children[0].arguments["children"]:
         state = "complete"  # and on its way to the parent
     facts = [
-        Fact("slot", str((index - base) // 2)),
-        Fact("version", str((index - base) % 2)),
-        Fact("block", str(block)),
-        *([Fact("tree", str(tree))] if trees > 1 else []),
-        Fact(
+        EntryFact("slot", str((index - base) // 2)),
+        EntryFact("version", str((index - base) % 2)),
+        EntryFact("block", str(block)),
+        *([EntryFact("tree", str(tree))] if trees > 1 else []),
+        EntryFact(
             "bitmap",
             f"{bitmap:0{len(bits)}b}",
             tuple((bits[bit], bool(bitmap & bit)) for bit in sorted(bits)),
         ),
-        Fact("holds", state),
+        EntryFact("holds", state),
     ]
-    return [Fact("job", str(job)), *facts] if job != 1 else facts
+    return [EntryFact("job", str(job)), *facts] if job != 1 else facts
 
 
 def occupied(switch: ControlPlane) -> npt.NDArray[np.int64]:

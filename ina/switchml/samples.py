@@ -11,7 +11,7 @@ import networkx as nx
 
 from ringleaf.ethernet import group_mac
 from ringleaf.headers import ECN_CAPABLE
-from ringleaf.ina.samples import Example, Packet, Round, drawn_values, star, told_values
+from ringleaf.ina.samples import Example, Packet, SampleRound, drawn_values, star, told_values
 from ringleaf.ina.switchml import wire
 from ringleaf.ina.switchml.control import SwitchmlJob, entities
 from ringleaf.ina.systems import LANES
@@ -55,12 +55,12 @@ def example(
 
 def slots_round(
     lanes: int, entries: Entries, *, udp_port: int = _UDP_PORT, tail: bytes = b""
-) -> Round:
+) -> SampleRound:
     """Return two rounds of all slots, as 8 workers send them; `tail` as for `example`."""
     graph = star(8)
     root = attachment(graph, hosts(graph)[0])
     job = SwitchmlJob(_JOB, _SLOTS, lanes=lanes)
-    return Round(
+    return SampleRound(
         graph,
         root,
         list(entries(graph, aggregation_tree(graph, hosts(graph)), job)[root]),

@@ -27,7 +27,7 @@ from ringleaf.ina.switchml.wire import (
     group_address,
 )
 from ringleaf.ina.systems import MOST_TREES
-from ringleaf.ina.tensors import TENSORS_WORDS, Tensors, make_tensors, open_tensors
+from ringleaf.ina.tensors import TENSORS_WORDS, TensorQueue, make_tensors, open_tensors
 from ringleaf.units import FOREVER_PS
 from ringleaf.views import window
 
@@ -58,13 +58,13 @@ IDLE = FOREVER_PS  # a position behind all blocks
 TEMPLATE_BYTES = 64
 
 
-class Worker(NamedTuple):
+class SwitchMLWorker(NamedTuple):
     """One worker; two-dimensional arrays are flat."""
 
     state: Words  # (OWN_WORDS,)
     slots: Words  # (slots, SLOT_WORDS)
     flight: Flight
-    tensors: Tensors
+    tensors: TensorQueue
 
 
 def make_worker(
@@ -160,10 +160,10 @@ def _write_template(
 
 
 @inline
-def open_worker(arena: Arena, at: int) -> Worker:
+def open_worker(arena: Arena, at: int) -> SwitchMLWorker:
     words = arena.words
     own = at + AGENT_WORDS
-    return Worker(
+    return SwitchMLWorker(
         window(words, own, OWN_WORDS),
         window(words, words[own + SLOTS_AT], words[own + SLOTS] * SLOT_WORDS),
         open_flight(arena, own + FLIGHT),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
 from ringleaf.ina.systems import LANES, Costs, FolderSystem
-from ringleaf.shipped import Target
+from ringleaf.shipped import BuiltProgram
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,7 @@ class SwitchML(FolderSystem):
     look = Look("#d62f5c", "P")
     costs = Costs(switch_bytes=4 << 20, hops_per_s=5.5e5, packets=1.3)
     builds = tuple(
-        Target(f"switchml-{lanes}", "switchml.p4", (f"-DLANES={lanes}",)) for lanes in LANES
+        BuiltProgram(f"switchml-{lanes}", "switchml.p4", (f"-DLANES={lanes}",)) for lanes in LANES
     )
     last_comers = ("Ether.src", "IP.src", "IP.chksum")
     layers = "ringleaf.ina.switchml.layers"

@@ -47,7 +47,7 @@ from ringleaf.ina.switchml.state import (
     SLOTS,
     TEMPLATE_BYTES,
     TEMPLATES_AT,
-    Worker,
+    SwitchMLWorker,
 )
 from ringleaf.ina.switchml.wire import (
     BLOCK_AT,
@@ -74,7 +74,7 @@ from ringleaf.views import window
 
 
 @inline
-def own_exponent(arena: Arena, worker: Worker, tensor: int, position: int) -> int:
+def own_exponent(arena: Arena, worker: SwitchMLWorker, tensor: int, position: int) -> int:
     """Return the exponent of this worker's block at `position`; 0 where there is none."""
     rows = worker.tensors.rows
     if worker.state[FIXED] != 0:
@@ -87,7 +87,7 @@ def own_exponent(arena: Arena, worker: Worker, tensor: int, position: int) -> in
 
 
 @inline
-def write_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
+def write_lanes(arena: Arena, worker: SwitchMLWorker, slot: int, lanes: Bytes) -> None:
     """Write the slot's block into a packet, with zeros behind its end."""
     state = worker.state
     row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
@@ -109,7 +109,7 @@ def write_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
 
 
 @inline
-def read_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
+def read_lanes(arena: Arena, worker: SwitchMLWorker, slot: int, lanes: Bytes) -> None:
     """Write the result of the slot's block to the tensor's target."""
     state = worker.state
     row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
@@ -129,7 +129,7 @@ def read_lanes(arena: Arena, worker: Worker, slot: int, lanes: Bytes) -> None:
 
 
 @inline
-def write_head(arena: Arena, worker: Worker, slot: int, head: Bytes, template: int) -> None:
+def write_head(arena: Arena, worker: SwitchMLWorker, slot: int, head: Bytes, template: int) -> None:
     """Write the head of a slot's update, as far as all systems made from SwitchML have it."""
     version = worker.slots[slot * SLOT_WORDS + ROUND] & 1
     priority = worker.tensors.rows[row_of(worker, slot) + PRIORITY]
@@ -142,7 +142,7 @@ def write_head(arena: Arena, worker: Worker, slot: int, head: Bytes, template: i
 
 
 @inline
-def make_update(arena: Arena, worker: Worker, slot: int) -> int:
+def make_update(arena: Arena, worker: SwitchMLWorker, slot: int) -> int:
     """Return the packet of the slot's round."""
     state = worker.state
     tensor, position = row_of(worker, slot), worker.slots[slot * SLOT_WORDS + POSITION]
@@ -162,7 +162,7 @@ def make_update(arena: Arena, worker: Worker, slot: int) -> int:
 
 
 @inline
-def awaited_slot(worker: Worker, head: Bytes, size: int) -> int:
+def awaited_slot(worker: SwitchMLWorker, head: Bytes, size: int) -> int:
     """Return the slot that awaits a packet, the whole result of its round; -1 if none does.
 
     None awaits a duplicate: the switches also answer retransmissions.

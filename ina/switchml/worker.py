@@ -49,7 +49,7 @@ from ringleaf.ina.switchml.state import (
     SLOT_WORDS,
     SLOTS,
     TENSOR,
-    Worker,
+    SwitchMLWorker,
     open_worker,
 )
 from ringleaf.ina.switchml.updates import (
@@ -84,7 +84,7 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
 
 
 @inline
-def send_slot(arena: Arena, at: int, worker: Worker, slot: int, now_ps: int) -> int:
+def send_slot(arena: Arena, at: int, worker: SwitchMLWorker, slot: int, now_ps: int) -> int:
     """Return the slot's packet; -1 if its result came before the retransmission was sent."""
     if worker.slots[slot * SLOT_WORDS + POSITION] == IDLE:
         return -1
@@ -94,7 +94,7 @@ def send_slot(arena: Arena, at: int, worker: Worker, slot: int, now_ps: int) -> 
 
 
 @inline
-def note_sending(arena: Arena, at: int, worker: Worker, slot: int, now_ps: int) -> None:
+def note_sending(arena: Arena, at: int, worker: SwitchMLWorker, slot: int, now_ps: int) -> None:
     """Count a packet of the slot as on the line, and set the timer."""
     if worker.flight.slots[slot * FLIGHT_SLOT_WORDS + ATTEMPTS] > 0:
         arena.words[at + RETRANSMISSIONS] += 1
@@ -116,7 +116,9 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 
 
 @inline
-def take_result(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
+def take_result(
+    arena: Arena, at: int, worker: SwitchMLWorker, slot: int, head: Bytes, now_ps: int
+) -> None:
     """Keep a result's values, and let the slot send its next block, if any."""
     if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:
         read_lanes(arena, worker, slot, head[VALUES_AT : VALUES_AT + 4 * worker.state[LANES]])
@@ -124,7 +126,9 @@ def take_result(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, n
 
 
 @inline
-def move_on(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
+def move_on(
+    arena: Arena, at: int, worker: SwitchMLWorker, slot: int, head: Bytes, now_ps: int
+) -> None:
     """Let a slot that has its result's values send its next block, if any."""
     state, tensors = worker.state, worker.tensors
     row, tensor = slot * SLOT_WORDS, row_of(worker, slot)
@@ -141,7 +145,9 @@ def move_on(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_p
 
 
 @inline
-def take_answer(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, now_ps: int) -> None:
+def take_answer(
+    arena: Arena, at: int, worker: SwitchMLWorker, slot: int, head: Bytes, now_ps: int
+) -> None:
     """Take the result that a slot awaits, and draw conclusions about other packets."""
     note_arrival(arena, at, worker, slot, now_ps)
     take_result(arena, at, worker, slot, head, now_ps)
@@ -149,7 +155,7 @@ def take_answer(arena: Arena, at: int, worker: Worker, slot: int, head: Bytes, n
 
 
 @inline
-def note_arrival(arena: Arena, at: int, worker: Worker, slot: int, now_ps: int) -> None:
+def note_arrival(arena: Arena, at: int, worker: SwitchMLWorker, slot: int, now_ps: int) -> None:
     """Draw conclusions from the arrival of the result that a slot awaits."""
     arena.words[at + PROGRESS] += 1
     unlink_slot(worker.flight, slot)
@@ -160,7 +166,7 @@ def note_arrival(arena: Arena, at: int, worker: Worker, slot: int, now_ps: int) 
 
 
 @inline
-def end_answer(arena: Arena, at: int, worker: Worker, now_ps: int) -> None:
+def end_answer(arena: Arena, at: int, worker: SwitchMLWorker, now_ps: int) -> None:
     """Queue packets that must be lost by now, after a result was taken."""
     queue_passed(worker.flight, now_ps)
     arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)

@@ -12,7 +12,7 @@ import ringleaf.ina.tern.worker as worker
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.ina.jobs import WorkersJob
-from ringleaf.ina.switchml.job import Kind, join_as
+from ringleaf.ina.switchml.job import SwitchMLVariant, join_as
 from ringleaf.ina.systems import JobRequest
 from ringleaf.ina.tern.wire import (
     ELEMENTS,
@@ -24,7 +24,7 @@ from ringleaf.ina.tern.wire import (
 )
 from ringleaf.tensors import Array
 
-KIND = Kind(
+KIND = SwitchMLVariant(
     "tern",
     worker,
     worker.begin_tensor,

@@ -7,7 +7,7 @@ from functools import partial
 
 from ringleaf.ina.switchml.control import entities
 from ringleaf.ina.tern.wire import FIRST_UDP_PORT, PLANE_BYTES, WORDS
-from ringleaf.ina.vote.samples import Bits, example, measured
+from ringleaf.ina.vote.samples import VoteSamples, example, measured
 
 _ONE = struct.pack(">f", 1.0)
 
@@ -18,7 +18,7 @@ def _values(number: int) -> bytes:
     return _ONE + bytes([0xFF ^ ones]) * PLANE_BYTES + bytes([ones]) * PLANE_BYTES
 
 
-BITS = Bits(WORDS, FIRST_UDP_PORT, _values, entities, "ternary elements")
+BITS = VoteSamples(WORDS, FIRST_UDP_PORT, _values, entities, "ternary elements")
 
 EXAMPLES = {"tern": partial(example, BITS)}
 ROUNDS = {"tern": partial(measured, BITS)}

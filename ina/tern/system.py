@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
 from ringleaf.ina.switchml.system import SwitchML
-from ringleaf.shipped import Target
+from ringleaf.shipped import BuiltProgram
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +39,7 @@ class Tern(SwitchML):
     home = "ringleaf.ina.tern"
     title = "ternary sums in switches"
     look = Look("#0060e6", "$3$")
-    builds = (Target("tern", "tern.p4"),)
+    builds = (BuiltProgram("tern", "tern.p4"),)
     layers = ""
     compress = "terngrad"
     moves = False

@@ -21,7 +21,7 @@ from ringleaf.ina.switchml.state import (
     SLOT_WORDS,
     TEMPLATE_BYTES,
     TEMPLATES_AT,
-    Worker,
+    SwitchMLWorker,
     open_worker,
 )
 from ringleaf.ina.switchml.updates import (
@@ -61,7 +61,7 @@ def make_extras(store: Store, at: int, workers: int) -> None:
 
 
 @inline
-def block_size(worker: Worker, slot: int) -> tuple[int, int]:
+def block_size(worker: SwitchMLWorker, slot: int) -> tuple[int, int]:
     """Return a slot's block: its first byte in the tensor, and the number of bytes."""
     tensor, position = row_of(worker, slot), worker.slots[slot * SLOT_WORDS + POSITION]
     start = block_start(worker, position)
@@ -69,7 +69,7 @@ def block_size(worker: Worker, slot: int) -> tuple[int, int]:
 
 
 @inline
-def make_update(arena: Arena, worker: Worker, slot: int) -> int:
+def make_update(arena: Arena, worker: SwitchMLWorker, slot: int) -> int:
     """Return the packet of the slot's round."""
     packet = allocate_packet(arena)
     view = open_packet(arena, packet)

@@ -11,13 +11,13 @@ import ringleaf.ina.switchml.worker as worker
 from ringleaf.arena import Arena, Store
 from ringleaf.errors import ConfigError
 from ringleaf.ina.jobs import WorkersJob
-from ringleaf.ina.switchml.job import Kind, join_as
+from ringleaf.ina.switchml.job import SwitchMLVariant, join_as
 from ringleaf.ina.systems import JobRequest
 from ringleaf.ina.vote.control import entities
 from ringleaf.ina.vote.wire import FIRST_UDP_PORT, PLANES, SIGNS, WORDS
 from ringleaf.tensors import ElementType
 
-KIND = Kind(
+KIND = SwitchMLVariant(
     "vote",
     worker,
     worker.begin_tensor,

@@ -8,7 +8,7 @@ from ringleaf.ina.loads import Aggregation, Demand, Tree, frame_bytes
 from ringleaf.ina.switchml.wire import VALUES_AT
 from ringleaf.ina.vote.wire import PLANES, SIGNS, WORDS
 from ringleaf.topologies.trees import aggregation_tree
-from ringleaf.topologies.ways import Loads, Ways
+from ringleaf.topologies.ways import Loads, TopologyRoutes
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class Form:
 FORM = Form(SIGNS, VALUES_AT, up_words=WORDS, sum_words=PLANES * WORDS, down_words=WORDS)
 
 
-def demand(ways: Ways, what: Aggregation) -> Demand:
+def demand(ways: TopologyRoutes, what: Aggregation) -> Demand:
     """Return the demand: signs from hosts and to all, and counts between switches."""
     return demand_of(FORM, ways, what)
 
 
-def demand_of(form: Form, ways: Ways, what: Aggregation) -> Demand:
+def demand_of(form: Form, ways: TopologyRoutes, what: Aggregation) -> Demand:
     """Return the demand of a system with packets of this form."""
     members = [ways.hosts[rank] for rank in what.members]
     tree = aggregation_tree(ways.graph, members)

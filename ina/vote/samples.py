@@ -11,7 +11,7 @@ import networkx as nx
 
 from ringleaf.ethernet import group_mac
 from ringleaf.headers import ECN_CAPABLE
-from ringleaf.ina.samples import Example, Packet, Round, star
+from ringleaf.ina.samples import Example, Packet, SampleRound, star
 from ringleaf.ina.switchml import samples
 from ringleaf.ina.switchml.control import SwitchmlJob
 from ringleaf.ina.switchml.wire import BLOCK_AT, VERSION_SHIFT, group_address
@@ -27,7 +27,7 @@ _TO = group_mac(group_address(_JOB)), group_address(_JOB)
 
 
 @dataclass(frozen=True, slots=True)
-class Bits:
+class VoteSamples:
     """The packets of a system.
 
     Args:
@@ -45,7 +45,7 @@ class Bits:
     what: str
 
 
-def _packets(bits: Bits, graph: nx.Graph[str], blocks: int) -> list[Packet]:
+def _packets(bits: VoteSamples, graph: nx.Graph[str], blocks: int) -> list[Packet]:
     """Return all hosts' packets for so many blocks."""
     root = attachment(graph, hosts(graph)[0])
     found = []
@@ -62,13 +62,13 @@ def _packets(bits: Bits, graph: nx.Graph[str], blocks: int) -> list[Packet]:
     return found
 
 
-def _told(bits: Bits, graph: nx.Graph[str]) -> list[object]:
+def _told(bits: VoteSamples, graph: nx.Graph[str]) -> list[object]:
     root = attachment(graph, hosts(graph)[0])
     job = SwitchmlJob(_JOB, _SLOTS, lanes=bits.words)
     return list(bits.entities(graph, aggregation_tree(graph, hosts(graph)), job)[root])
 
 
-def example(bits: Bits) -> Example:
+def example(bits: VoteSamples) -> Example:
     """Return the last of three workers' packets, which completes the count."""
     graph = star(3)
     root = attachment(graph, hosts(graph)[0])
@@ -76,11 +76,11 @@ def example(bits: Bits) -> Example:
     return Example(graph, root, _told(bits, graph), _packets(bits, graph, 1), story)
 
 
-def measured(bits: Bits) -> Round:
+def measured(bits: VoteSamples) -> SampleRound:
     """Return two windows of blocks from 8 workers."""
     graph = star(8)
     root = attachment(graph, hosts(graph)[0])
-    return Round(
+    return SampleRound(
         graph,
         root,
         _told(bits, graph),
@@ -95,7 +95,7 @@ def _signs(number: int) -> bytes:
     return bytes([1 << number]) * (SIGNS // 8)
 
 
-BITS = Bits(WORDS, FIRST_UDP_PORT, _signs, entities, "votes")
+BITS = VoteSamples(WORDS, FIRST_UDP_PORT, _signs, entities, "votes")
 
 EXAMPLES = {"vote": partial(example, BITS)}
 ROUNDS = {"vote": partial(measured, BITS)}

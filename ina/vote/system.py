@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
 from ringleaf.ina.switchml.system import SwitchML
-from ringleaf.shipped import Target
+from ringleaf.shipped import BuiltProgram
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,7 @@ class Vote(SwitchML):
     home = "ringleaf.ina.vote"
     title = "majority vote in switches"
     look = Look("#58641c", "$V$")
-    builds = (Target("vote", "vote.p4"),)
+    builds = (BuiltProgram("vote", "vote.p4"),)
     layers = ""
     compress = "signsgd"
     leases = False  # values are checked before any is sent

@@ -9,22 +9,24 @@ from typing import Protocol
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.hosts.scheduling.hooks import CollectivePs
 from ringleaf.hosts.training.job import TrainingJob
-from ringleaf.hosts.training.pieces import Piece
+from ringleaf.hosts.training.pieces import GradientPiece
 from ringleaf.tensors import Array, ElementType
 
 
 class Ledger(Protocol):
     """A source of gradients, which also checks their sums."""
 
-    def fill(self, job: int, piece: Piece, tensors: Sequence[Array]) -> None:
+    def fill(self, job: int, piece: GradientPiece, tensors: Sequence[Array]) -> None:
         """Write each rank's contribution."""
 
-    def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
+    def check(
+        self, job: int, piece: GradientPiece, schedule: Schedule, tensors: Sequence[Array]
+    ) -> None:
         """Check each rank's result."""
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class JobAssignment:
     """A job, and the way its group reduces gradients.
 
     Args:

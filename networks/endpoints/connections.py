@@ -13,7 +13,7 @@ from ringleaf.arena import Store
 from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts import rc
 from ringleaf.hosts.congestion.registry import find_controller
-from ringleaf.hosts.plan import Stream
+from ringleaf.hosts.plan import PeerMessages
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.addresses import ipv4, mac
@@ -27,7 +27,7 @@ FRAME_OVERHEAD_BYTES = rc.PACKET_OVERHEAD_BYTES + LINE_OVERHEAD_BYTES
 MAX_WINDOW = 1 << 14
 
 
-class Flow(NamedTuple):
+class ChannelFlow(NamedTuple):
     """A stream of one group and channel.
 
     Collectives of one group that run at the same time are on channels of their own, so their
@@ -36,7 +36,7 @@ class Flow(NamedTuple):
 
     group: int  # its place among the network's groups
     channel: int
-    stream: Stream
+    stream: PeerMessages
 
 
 class Connections:
@@ -58,12 +58,12 @@ class Connections:
         self._graph = graph
         self._hosts = hosts(graph)
         self._nodes = [[index(host) for host in group.nodes] for group in groups]
-        self._qps: list[dict[Flow, int]] = [{} for _ in self._hosts]  # by host
+        self._qps: list[dict[ChannelFlow, int]] = [{} for _ in self._hosts]  # by host
         self._controller = find_controller(options.congestion)
         self._rtt_ps = rtt_ps
         self._mtu, self._fixed_window = options.mtu, options.window
         self._routes = routes(graph)
-        self._flows: list[list[Flow]] = [[] for _ in self._hosts]  # by host, then QP
+        self._flows: list[list[ChannelFlow]] = [[] for _ in self._hosts]  # by host, then QP
         self._partitions = [
             rc.FULL_MEMBER | group.number if len(groups) > 1 else rc.DEFAULT_PARTITION
             for group in groups
@@ -145,11 +145,11 @@ class Connections:
         ends = self._hosts[host], self._hosts[peer]
         return len(path(self._graph, *ends, table=self._routes)) - 2
 
-    def qp(self, host: int, flow: Flow) -> int:
+    def qp(self, host: int, flow: ChannelFlow) -> int:
         """Return the queue pair of a host that carries a flow, both ways."""
         return self._qps[host][flow]
 
-    def flow(self, host: int, qp: int) -> Flow:
+    def flow(self, host: int, qp: int) -> ChannelFlow:
         return self._flows[host][qp]
 
     def prioritise(
@@ -180,7 +180,7 @@ class Connections:
                     rc.set_gain(self._store.arena, self.agents[host], number, gain)
 
     def pace(
-        self, group: int, channel: int, node: int, streams: Sequence[Stream], rate_bps: int
+        self, group: int, channel: int, node: int, streams: Sequence[PeerMessages], rate_bps: int
     ) -> None:
         """Set the rate at which a node sends on streams of a channel together; 0: any rate."""
         host = self._nodes[group][node]
@@ -188,7 +188,7 @@ class Connections:
         if paced := self._paced.pop((group, channel, host), []):  # maybe of other streams
             rc.set_rate(arena, at, paced, 0)
         if streams and rate_bps:
-            numbers = [self._qps[host][Flow(group, channel, stream)] for stream in streams]
+            numbers = [self._qps[host][ChannelFlow(group, channel, stream)] for stream in streams]
             rc.set_rate(arena, at, numbers, rate_bps)
             self._paced[group, channel, host] = numbers
 
@@ -196,7 +196,7 @@ class Connections:
         self,
         group: int,
         channel: int,
-        streams: Iterable[tuple[int, Stream]],
+        streams: Iterable[tuple[int, PeerMessages]],
         *,
         eager: bool = False,
     ) -> None:
@@ -208,12 +208,12 @@ class Connections:
             streams: Nodes, and streams as they see them.
             eager: Whether messages leave without credit, and it is reported when they have left.
         """
-        new: list[tuple[int, Flow, int, Flow]] = []
+        new: list[tuple[int, ChannelFlow, int, ChannelFlow]] = []
         for node, stream in streams:
             host, peer = self._nodes[group][node], self._nodes[group][stream.peer]
-            flow = Flow(group, channel, stream)
+            flow = ChannelFlow(group, channel, stream)
             if flow not in self._qps[host]:
-                back = Flow(group, channel, stream._replace(peer=node))
+                back = ChannelFlow(group, channel, stream._replace(peer=node))
                 for end, which in ((host, flow), (peer, back)):
                     self._qps[end][which] = len(self._flows[end])
                     self._flows[end].append(which)
@@ -226,7 +226,7 @@ class Connections:
             for host, flow, peer, _ in new:
                 self._control(host, self._qps[host][flow], peer)
 
-    def _end(self, host: int, flow: Flow, peer: int, back: Flow) -> rc.QpEnd:
+    def _end(self, host: int, flow: ChannelFlow, peer: int, back: ChannelFlow) -> rc.QpEnd:
         """Return a host's end of a connection."""
         number = self._qps[host][flow]
         return rc.QpEnd(

@@ -11,7 +11,7 @@ protocols", IEEE Transactions on Computers, 1990).
 from __future__ import annotations
 
 from ringleaf.hosts.scheduling.interface import Scheduler
-from ringleaf.ina.systems import Aggregator
+from ringleaf.ina.systems import JobAggregator
 
 PARTITION_WINDOWS = 4
 """Windows in a partition: in the first, SwitchML carries no values, but asks for exponents."""
@@ -20,7 +20,7 @@ CREDIT_PARTITIONS = 2
 """Partitions ahead: the next must be there before the last packets of one have their results."""
 
 
-def partition_bytes(aggregator: Aggregator | None, scheduler: Scheduler) -> int | None:
+def partition_bytes(aggregator: JobAggregator | None, scheduler: Scheduler) -> int | None:
     """Return the size of a job's partitions for its aggregation and a scheduler; None: no cuts."""
     wanted = scheduler.partition_bytes
     if aggregator is None or not scheduler.reorders:
@@ -29,7 +29,7 @@ def partition_bytes(aggregator: Aggregator | None, scheduler: Scheduler) -> int 
     return own if wanted is None else min(own, wanted)
 
 
-def credit_bytes(aggregator: Aggregator | None) -> int | None:
+def credit_bytes(aggregator: JobAggregator | None) -> int | None:
     """Return the most bytes under way, unless a single tensor has more; None: no limit."""
     if aggregator is None:
         return None

@@ -9,9 +9,9 @@ from itertools import count
 from typing import NamedTuple
 
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.hosts.workload.matched import Matched, Meeting
+from ringleaf.hosts.workload.matched import Matched, MatchedWork
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.kit import Course, Kit
+from ringleaf.networks.endpoints.kit import Kit, SchedulePlan
 from ringleaf.tensors import Array, ElementType
 
 MOST_ABREAST = 128
@@ -24,7 +24,7 @@ Key = tuple[object, ...]
 """All that the schedule of a meeting depends on."""
 
 
-class Team(NamedTuple):
+class RankTeam(NamedTuple):
     """Ranks that meet again and again."""
 
     group: int  # of the graph; -1: the second of two ranks receives from the first
@@ -48,21 +48,21 @@ class Score:
     """
 
     matched: Matched
-    elements_of: Callable[[Meeting], int]
-    schedule_for: Callable[[Meeting, int], Schedule]
+    elements_of: Callable[[MatchedWork], int]
+    schedule_for: Callable[[MatchedWork, int], Schedule]
     dtype: ElementType
     queue_pairs: int = 1
     until_acked: bool = False
 
 
-def find_teams(matched: Matched) -> list[Team]:
+def find_teams(matched: Matched) -> list[RankTeam]:
     """Return the teams of all meetings; a network needs a group for each, in this order."""
     return list(dict.fromkeys(team_of(each) for each in matched.meetings if not each.is_alone))
 
 
-def team_of(meeting: Meeting) -> Team:
+def team_of(meeting: MatchedWork) -> RankTeam:
     """Return the team of a meeting."""
-    return Team(meeting.group, meeting.ranks)
+    return RankTeam(meeting.group, meeting.ranks)
 
 
 @dataclass(slots=True)
@@ -82,7 +82,10 @@ class Desk:
 
 
 def make_desks(
-    endpoints: Endpoints, score: Score, teams: Sequence[Team], meetings: Sequence[tuple[Key, int]]
+    endpoints: Endpoints,
+    score: Score,
+    teams: Sequence[RankTeam],
+    meetings: Sequence[tuple[Key, int]],
 ) -> list[Desk]:
     """Make the queue pairs and the memory of all meetings; alike ones share schedules.
 
@@ -121,7 +124,7 @@ def make_desks(
 class _Needs:
     """The meetings of a team: their courses by key, and each one's key and elements."""
 
-    courses: dict[Key, Course] = field(default_factory=dict)
+    courses: dict[Key, SchedulePlan] = field(default_factory=dict)
     pieces: list[tuple[Key, int]] = field(default_factory=list)
 
     def bytes_of(self, key: Key, dtype: ElementType) -> int:
@@ -129,16 +132,16 @@ class _Needs:
 
 
 def _survey(
-    score: Score, teams: Sequence[Team], meetings: Sequence[tuple[Key, int]]
-) -> dict[Team, _Needs]:
+    score: Score, teams: Sequence[RankTeam], meetings: Sequence[tuple[Key, int]]
+) -> dict[RankTeam, _Needs]:
     """Return what each team needs, in their order."""
-    known: dict[Key, Course] = {}
+    known: dict[Key, SchedulePlan] = {}
     found = {team: _Needs() for team in teams}
     for meeting, (key, elements) in zip(score.matched.meetings, meetings, strict=True):
         if meeting.is_alone:
             continue
         if key not in known:
-            known[key] = Course.of(score.schedule_for(meeting, elements), elements)
+            known[key] = SchedulePlan.of(score.schedule_for(meeting, elements), elements)
         needs = found[team_of(meeting)]
         needs.courses[key] = known[key]
         needs.pieces.append((key, elements))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from ringleaf.hosts.executor.build import Executors
-from ringleaf.networks.endpoints.operation import Combine, Operation
+from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine
 
 
 class Director(Protocol):
@@ -14,7 +14,7 @@ class Director(Protocol):
     def start(self, now_ps: int) -> None:
         """Begin, as the network is ready."""
 
-    def take_operations(self) -> list[Operation]:
+    def take_operations(self) -> list[CollectiveOperation]:
         """Return the operations that are to start now; each is returned once."""
 
     def next_ps(self) -> int:
@@ -23,17 +23,17 @@ class Director(Protocol):
     def reach(self, now_ps: int) -> None:
         """Take note that the time that it asked for has come."""
 
-    def finish(self, operation: Operation, now_ps: int) -> None:
+    def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
         """Take note that an operation is done on all nodes, since its `end_ps`.
 
         The network says so at the end of a window of time, which is no longer than a link's delay.
         """
 
 
-class Stage(Protocol):
+class DirectorStage(Protocol):
     """What a director may have done at once, by the host that it has just heard of."""
 
-    def begin(self, operation: Operation, node: int, now_ps: int) -> None:
+    def begin(self, operation: CollectiveOperation, node: int, now_ps: int) -> None:
         """Start a node of an operation; the network asks for the operation before the others."""
 
     def alarm(self, host: int, at_ps: int) -> None:
@@ -51,7 +51,7 @@ class Reacts(Protocol):
     events: int
     """The most alarms, and messages begun at once, that there may be at a time."""
 
-    def join(self, stage: Stage) -> None:
+    def join(self, stage: DirectorStage) -> None:
         """Take note of who carries out what it decides at once; before the start."""
 
     def ring(self, host: int, now_ps: int) -> bool:

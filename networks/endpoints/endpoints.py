@@ -19,11 +19,11 @@ from ringleaf.hosts.plan import Plans, plans
 from ringleaf.hosts.staging import Staging, lay_out
 from ringleaf.ina.allocation import OWN
 from ringleaf.ina.holdings import Holding, Mover, Updates
-from ringleaf.ina.systems import FORWARD, Aggregator, JobRequest, Share
-from ringleaf.networks.endpoints.connections import Connections, Flow
+from ringleaf.ina.systems import FORWARD, JobAggregator, JobRequest, ResourceShare
+from ringleaf.networks.endpoints.connections import ChannelFlow, Connections
 from ringleaf.networks.endpoints.leases import Fill
-from ringleaf.networks.endpoints.memory import Memory, aligned
-from ringleaf.networks.endpoints.operation import Combine, Operation, add
+from ringleaf.networks.endpoints.memory import RegisteredMemory, aligned
+from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine, add
 from ringleaf.networks.endpoints.segments import SegmentLeases, is_one_sum, room_bytes
 from ringleaf.networks.groups import Group, check_groups
 from ringleaf.networks.options import NetworkOptions
@@ -76,7 +76,7 @@ class Endpoints:
             for group, aggregator in self.aggregators.items()
             for agent in aggregator.agents
         }
-        self.memory = Memory(store)
+        self.memory = RegisteredMemory(store)
         self._node_of = [
             {index(host): node for node, host in enumerate(group.nodes)} for group in groups
         ]
@@ -161,7 +161,9 @@ class Endpoints:
         return [self.memory.take(elements, dtype) for _ in self.groups[group].hosts]
 
     @contextmanager
-    def operation(self, schedule: Schedule, tensors: Sequence[Array]) -> Iterator[Operation]:
+    def operation(
+        self, schedule: Schedule, tensors: Sequence[Array]
+    ) -> Iterator[CollectiveOperation]:
         """Connect the first group's nodes, and yield an operation for one start.
 
         Args:
@@ -251,7 +253,7 @@ class Endpoints:
         )
         agents = [self.connections.agents[host] for host in members]
         numbers = [
-            self.connections.qp(members[node], Flow(group, channel, stream))
+            self.connections.qp(members[node], ChannelFlow(group, channel, stream))
             for node, stream in parts.ends
         ]
         made.connect(agents, numbers)
@@ -271,7 +273,7 @@ class Endpoints:
         gain: float = 1.0,
         marks: bool = True,
         combine: Combine = add,
-    ) -> Operation:
+    ) -> CollectiveOperation:
         """Return a collective that a network can start, once.
 
         Args:
@@ -317,14 +319,14 @@ class Endpoints:
         gain: float = 1.0,
         marks: bool = True,
         combine: Combine = add,
-    ) -> Operation:
+    ) -> CollectiveOperation:
         """Return an operation of so many ranks that another process has made; as `operate`.
 
         Servers' tensors stay as they are: the other process has set them to zero.
         """
         assert all(tensor.size == executors.plans.elements for tensor in tensors)
         executors.prepare([self.memory.address(tensor) for tensor in tensors], staging)
-        return Operation(
+        return CollectiveOperation(
             self._store,
             self.memory,
             executors,
@@ -405,9 +407,9 @@ class Endpoints:
 
     def _join(
         self, graph: nx.Graph[str], store: Store, options: NetworkOptions, rtt_ps: int
-    ) -> dict[int, Aggregator]:
+    ) -> dict[int, JobAggregator]:
         """Return the aggregators, by group; those of one program share the switches' memory."""
-        joined: dict[int, Aggregator] = {}
+        joined: dict[int, JobAggregator] = {}
         moves = options.allocator != OWN
         sharers = self._sharers(options)
         for place, group in enumerate(self.groups):
@@ -419,7 +421,7 @@ class Endpoints:
                 number=group.number,
                 members=group.hosts,
                 servers=group.servers,
-                share=Share(alike.index(place), len(alike), options.switch_entries, moving),
+                share=ResourceShare(alike.index(place), len(alike), options.switch_entries, moving),
                 ring=self.ring,
                 lanes=options.lanes,
                 slots=options.slots,

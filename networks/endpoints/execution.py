@@ -18,7 +18,7 @@ from ringleaf.hosts.plan import SEND
 from ringleaf.networks.endpoints import driver as d
 from ringleaf.networks.endpoints.director import Reacts
 from ringleaf.networks.endpoints.journal import Journal
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.operation import CollectiveOperation
 
 if TYPE_CHECKING:
     from ringleaf.networks.endpoints.endpoints import Endpoints
@@ -50,7 +50,7 @@ class Execution:
     ) -> None:
         self._endpoints = endpoints
         self._store = store
-        self._active: dict[int, Operation] = {}  # by its blocks
+        self._active: dict[int, CollectiveOperation] = {}  # by its blocks
         self._overhead_ps = overhead_ps
         self._alarms: Callback | None = None
         self._reserve = 0  # events for what directors start at once
@@ -66,7 +66,7 @@ class Execution:
         self.set_wake(wake)
 
     @property
-    def operations(self) -> list[Operation]:
+    def operations(self) -> list[CollectiveOperation]:
         """The operations under way, each once."""
         return list({id(each): each for each in self._active.values()}.values())
 
@@ -129,7 +129,7 @@ class Execution:
                 "error ended; make a new network"
             )
 
-    def start(self, operation: Operation, now_ps: int) -> None:
+    def start(self, operation: CollectiveOperation, now_ps: int) -> None:
         """Start an operation's executors; the driver's next `dispatch` posts their requests."""
         executors = operation.executors
         assert all(self._active.get(at) in (None, operation) for at in executors.blocks)
@@ -152,14 +152,14 @@ class Execution:
         if not operation.left:
             self._forget(operation)
 
-    def begin(self, operation: Operation, node: int, now_ps: int) -> None:
+    def begin(self, operation: CollectiveOperation, node: int, now_ps: int) -> None:
         """Start one node of an operation, while its region's events are handled."""
         executors = operation.executors
         self._active |= dict.fromkeys(executors.blocks, operation)
         driver = self.drivers[executors.region(node)]
         d.drive(self._store.arena, driver, executors.executor(node), now_ps)
 
-    def _forget(self, operation: Operation) -> None:
+    def _forget(self, operation: CollectiveOperation) -> None:
         for block in operation.executors.blocks:
             del self._active[block]
 
@@ -167,7 +167,7 @@ class Execution:
         """Have the first driver take reports and post requests; return why it pauses, or 0."""
         return int(d.drive(self._store.arena, self.drivers[0], d.DISPATCH, 0))
 
-    def take_done(self) -> list[Operation]:
+    def take_done(self) -> list[CollectiveOperation]:
         """Return the operations that have been done since the last call.
 
         Raises:

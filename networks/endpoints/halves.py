@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ringleaf.collectives.rows import COPY, REDUCE, Rows
+from ringleaf.collectives.rows import COPY, REDUCE, ChunkRows
 from ringleaf.collectives.schedule import Collective, Schedule
 
 
@@ -36,4 +36,4 @@ def halves(schedule: Schedule) -> tuple[Schedule, Schedule] | None:
     if not len(first) or not len(second):
         return None
     second = replace(second, step=second.step - int(second.step.min()))
-    return replace(schedule, rows=Rows(first)), replace(schedule, rows=Rows(second))
+    return replace(schedule, rows=ChunkRows(first)), replace(schedule, rows=ChunkRows(second))

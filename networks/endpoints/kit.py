@@ -11,22 +11,22 @@ from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import Plans, plans
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.memory import aligned
-from ringleaf.networks.endpoints.operation import Combine, Operation, add
-from ringleaf.networks.endpoints.stock import Stock
+from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine, add
+from ringleaf.networks.endpoints.piece_memory import Stock
 from ringleaf.tensors import Array, ElementType
 
 Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class SchedulePlan:
     """A schedule for tensors of one size, cut into its nodes' parts; groups may share it."""
 
     schedule: Schedule
     plans: Plans
 
     @classmethod
-    def of(cls, schedule: Schedule, elements: int) -> Course:
+    def of(cls, schedule: Schedule, elements: int) -> SchedulePlan:
         """Return the course of a schedule for so many elements."""
         return cls(schedule, plans(schedule, elements))
 
@@ -59,7 +59,7 @@ class Kit(Generic[Key]):
         self,
         endpoints: Endpoints,
         group: int,
-        courses: Mapping[Key, Course],
+        courses: Mapping[Key, SchedulePlan],
         pieces: Iterable[int],
         dtype: ElementType,
         *,
@@ -122,7 +122,7 @@ class Kit(Generic[Key]):
         rate_bps: int = 0,
         gain: float = 1.0,
         marks: bool = True,
-    ) -> Operation:
+    ) -> CollectiveOperation:
         """Return a collective that the network can start, on a channel that is free.
 
         Args:

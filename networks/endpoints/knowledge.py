@@ -13,7 +13,7 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.hosts.scheduling.forecast import foresee
 from ringleaf.hosts.scheduling.hooks import Prospect
 from ringleaf.hosts.scheduling.interface import Standing
-from ringleaf.networks.endpoints.assignment import Assignment
+from ringleaf.networks.endpoints.assignment import JobAssignment
 from ringleaf.networks.groups import Group
 from ringleaf.topologies.graph import attachment, link
 from ringleaf.topologies.loads import link_loads
@@ -25,14 +25,14 @@ LinkPs = dict[tuple[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class GroupSurroundings:
     """A group's place in the network."""
 
     link_bps: int  # of its hosts' slowest line
     rivals: frozenset[int]  # groups whose packets may share a link's direction with its own
 
 
-def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[Surroundings]:
+def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[GroupSurroundings]:
     """Return the places of groups, in their order.
 
     All routes that switches may choose from count, so two groups that are rivals need not meet,
@@ -44,7 +44,7 @@ def places(graph: nx.Graph[str], groups: Sequence[Group]) -> list[Surroundings]:
         for group in groups
     ]
     return [
-        Surroundings(
+        GroupSurroundings(
             min(link(graph, node, attachment(graph, node)).rate_bps for node in group.nodes),
             frozenset(i for i, other in enumerate(ways) if i != number and other & ways[number]),
         )
@@ -90,7 +90,7 @@ def busy_links(
     return {each: 8 * PS_PER_S * load / link(graph, *each).rate_bps for each, load in loads.items()}
 
 
-def prospect(each: Assignment, link_ps: LinkPs) -> Prospect:
+def prospect(each: JobAssignment, link_ps: LinkPs) -> Prospect:
     """Return what a job will do if it is alone."""
     job = each.job
 
@@ -102,7 +102,7 @@ def prospect(each: Assignment, link_ps: LinkPs) -> Prospect:
 
 
 def first_standing(
-    each: Assignment, group: Group, place: Surroundings, *, in_order: bool, link_ps: LinkPs
+    each: JobAssignment, group: Group, place: GroupSurroundings, *, in_order: bool, link_ps: LinkPs
 ) -> Standing:
     """Return the facts about a job before its first iteration."""
     lines = (time_ps for ends, time_ps in link_ps.items() if not set(ends).isdisjoint(group.nodes))

@@ -14,11 +14,11 @@ PAGE_BYTES = 4096
 
 
 def aligned(size_bytes: int) -> int:
-    """Return the memory that `Memory` takes for `size_bytes`: whole pages, and at least one."""
+    """Return the memory that `RegisteredMemory` takes for `size_bytes`: whole pages, and at least one."""
     return -(-max(size_bytes, 1) // PAGE_BYTES) * PAGE_BYTES
 
 
-class Memory:
+class RegisteredMemory:
     """Registered memory: hands out arrays that network interfaces can read and write by address.
 
     Memory moves when it must grow; arrays that were given out before are no longer in it then.

@@ -16,16 +16,16 @@ from ringleaf.hosts.executor import walk
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import RECEIVE, SEND
 from ringleaf.networks.endpoints.leases import ChunkLeases
-from ringleaf.networks.endpoints.memory import Memory
+from ringleaf.networks.endpoints.memory import RegisteredMemory
 from ringleaf.networks.endpoints.segments import SegmentLeases
 from ringleaf.tensors import Array, use_one_thread
 
 if TYPE_CHECKING:
-    from ringleaf.ina.systems import Aggregator
+    from ringleaf.ina.systems import JobAggregator
 
 _BYTES = np.dtype(np.uint8)
 
-Hear = Callable[["Operation", int, bool, int], bool]
+Hear = Callable[["CollectiveOperation", int, bool, int], bool]
 """A function that is told at once of an operation's node: whether only its message has left, but it
 has not done its part yet; and the time. It returns whether there is more to start."""
 
@@ -39,7 +39,7 @@ def add(target: Array, source: Array) -> None:
         target += source
 
 
-class Operation:
+class CollectiveOperation:
     """A collective that can be started once.
 
     Args:
@@ -62,12 +62,12 @@ class Operation:
     def __init__(
         self,
         store: Store,
-        memory: Memory,
+        memory: RegisteredMemory,
         executors: Executors,
         tensors: Sequence[Array],
         *,
         staging: Sequence[int] = (),
-        aggregator: Aggregator | None = None,
+        aggregator: JobAggregator | None = None,
         group: int,
         channel: int,
         ranks: int,

@@ -17,14 +17,14 @@ from ringleaf.hosts.scheduling.interface import (
     Standing,
 )
 from ringleaf.hosts.training.accelerator import Accelerator
-from ringleaf.hosts.training.pieces import Piece
+from ringleaf.hosts.training.pieces import GradientPiece
 from ringleaf.ina.allocation import ALLOCATORS, OWN, Claim
-from ringleaf.networks.endpoints.assignment import Assignment, Ledger
+from ringleaf.networks.endpoints.assignment import JobAssignment, Ledger
 from ringleaf.networks.endpoints.credit import credit_bytes
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.halves import halves
 from ringleaf.networks.endpoints.keeper import Keeper
-from ringleaf.networks.endpoints.kit import Course, Kit
+from ringleaf.networks.endpoints.kit import Kit, SchedulePlan
 from ringleaf.networks.endpoints.knowledge import (
     busy_links,
     first_standing,
@@ -32,7 +32,7 @@ from ringleaf.networks.endpoints.knowledge import (
     prospect,
     sharing,
 )
-from ringleaf.networks.endpoints.operation import Combine, Operation
+from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine
 from ringleaf.tensors import Array
 from ringleaf.units import FOREVER_PS
 
@@ -71,12 +71,12 @@ class _Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class PieceTimes:
     """The times at which a piece was ready, started and reduced, in picoseconds."""
 
     job: int
     iteration: int
-    piece: Piece
+    piece: GradientPiece
     priority: int
     ready_ps: int
     start_ps: int
@@ -99,7 +99,7 @@ class TrainingDirector:
     def __init__(
         self,
         endpoints: Endpoints,
-        assignments: Sequence[Assignment],
+        assignments: Sequence[JobAssignment],
         scheduler: Scheduler,
         ledger: Ledger,
         tell: Tell = lambda share, done, wanted: None,
@@ -118,7 +118,7 @@ class TrainingDirector:
         self._busy_ps = [0] * len(assignments)  # with collectives under way, by job
         self._busy_from_ps = [0] * len(assignments)
         self._collectives = [0] * len(assignments)  # that are over, by job
-        self.stretches: list[Stretch] = []
+        self.stretches: list[PieceTimes] = []
         self.moves = [0] * len(assignments)  # changes of their parts of switches' memory, by job
         self._movers = endpoints.movers()
         self._keeper = None
@@ -169,7 +169,7 @@ class TrainingDirector:
             first.reach(first.next_ps())
         self._collect()
 
-    def finish(self, operation: Operation, now_ps: int) -> None:
+    def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
         self._now_ps = now_ps
         self._changed = True
         started = self._started.pop((operation.group, operation.channel))
@@ -181,7 +181,7 @@ class TrainingDirector:
         )  # hosts compute from then on, whenever the coordinator hears of it
         times = item.ready_ps, started.start_ps, end_ps
         about = item.job, job.reducing, item.piece, release.priority
-        self.stretches.append(Stretch(*about, *times, item.gathers))
+        self.stretches.append(PieceTimes(*about, *times, item.gathers))
         self._collectives[item.job] += 1
         if not ready.channels:
             self._busy_ps[item.job] += end_ps - self._busy_from_ps[item.job]
@@ -203,7 +203,7 @@ class TrainingDirector:
             self._reduced += item.piece.elements
             self._say_how_far()
 
-    def take_operations(self) -> list[Operation]:
+    def take_operations(self) -> list[CollectiveOperation]:
         if not self._changed or self._over:
             return []
         situation = Situation(
@@ -301,7 +301,7 @@ class TrainingDirector:
             layer=job.reached_layer,
         )
 
-    def _launch(self, release: Release) -> Operation:
+    def _launch(self, release: Release) -> CollectiveOperation:
         item = release.item
         number, piece = item.job, item.piece
         ready = self._ready[number]
@@ -344,16 +344,16 @@ class TrainingDirector:
             each.kit.settle()
         return found
 
-    def _make_ready(self, number: int, each: Assignment) -> _Ready:
+    def _make_ready(self, number: int, each: JobAssignment) -> _Ready:
         schedules = {size: each.schedule_for(size) for size in _sizes(each)}
         parts = {}
         if isinstance(self._scheduler, Splits):
             parts = {size: halves(schedule) for size, schedule in schedules.items()}
-        courses: dict[Key, Course] = {}
+        courses: dict[Key, SchedulePlan] = {}
         split = bool(parts) and None not in parts.values()
         for size, schedule in schedules.items():
             for gathers, part in enumerate((parts[size] or ()) if split else (schedule,)):
-                courses[size, bool(gathers)] = Course.of(part, size)
+                courses[size, bool(gathers)] = SchedulePlan.of(part, size)
         pieces = [piece.elements for piece in each.job.pieces]
         kept = len(pieces) if split else None
         kit = Kit(self.endpoints, number, courses, pieces, each.dtype, channels=CHANNELS, kept=kept)
@@ -361,5 +361,5 @@ class TrainingDirector:
         return _Ready(kit, credit, schedules, split)
 
 
-def _sizes(each: Assignment) -> set[int]:
+def _sizes(each: JobAssignment) -> set[int]:
     return {piece.elements for piece in each.job.pieces}

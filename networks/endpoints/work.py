@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.hosts.executor.build import Executors
-from ringleaf.hosts.workload.replay import Replay
+from ringleaf.hosts.workload.replay import WorkReplay
 from ringleaf.networks.endpoints.desks import (
     Desk,
     Key,
@@ -19,9 +19,9 @@ from ringleaf.networks.endpoints.desks import (
     make_desks,
     team_of,
 )
-from ringleaf.networks.endpoints.director import Stage
+from ringleaf.networks.endpoints.director import DirectorStage
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.operation import Combine, Operation
+from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine
 from ringleaf.tensors import Array
 from ringleaf.topologies.graph import index
 
@@ -64,7 +64,7 @@ class WorkDirector:
         ledger: MeetingLedger,
         tell: Tell = lambda share, done, wanted: None,
     ) -> None:
-        self.replay = Replay(score.matched)
+        self.replay = WorkReplay(score.matched)
         self._ledger = ledger
         self._until_acked = score.until_acked
         self._tell = tell
@@ -85,9 +85,11 @@ class WorkDirector:
             for rank, host in zip(team.ranks, endpoints.groups[place].hosts, strict=True)
         }
         self._rank_of = {host: rank for rank, host in self._host_of.items()}
-        self._stage: Stage | None = None
+        self._stage: DirectorStage | None = None
         self._lock = Lock()  # for threads that hear of their hosts at the same time
-        self._begun: list[tuple[int, int, Operation]] = []  # by their senders; time and group
+        self._begun: list[
+            tuple[int, int, CollectiveOperation]
+        ] = []  # by their senders; time and group
         self._later: list[tuple[int, int]] = []  # arrival and number of meetings that may begin
         streams = {(rank, node.stream) for rank, node in score.matched.graph.nodes()}
         channels = sum(len(channels_of(desk.free.values())) for desk in self._desks)
@@ -109,7 +111,7 @@ class WorkDirector:
         self.replay.reach(now_ps)
         self._collect()
 
-    def finish(self, operation: Operation, now_ps: int) -> None:
+    def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
         self._now_ps = now_ps
         desk = self._desks[operation.group]
         number, tensors = desk.under_way.pop(operation.channel)
@@ -126,7 +128,7 @@ class WorkDirector:
         self._collect()
         self._tell(self._done_elements / self._total, self._done, len(self._meetings))
 
-    def take_operations(self) -> list[Operation]:
+    def take_operations(self) -> list[CollectiveOperation]:
         self._collect()
         changed, self._changed = self._changed, {}
         launched = [operation for _, _, operation in sorted(self._begun, key=itemgetter(0, 1))]
@@ -166,7 +168,7 @@ class WorkDirector:
         meeting = self._meetings[number]
         return self.replay.arrival_ps(number), meeting.ranks[0], meeting.places[0]
 
-    def _launch(self, desk: Desk, number: int, now_ps: int) -> Operation:
+    def _launch(self, desk: Desk, number: int, now_ps: int) -> CollectiveOperation:
         key, elements = self._key(number), self._elements[number]
         channel, taken = desk.free[key].pop(), desk.kit.stock.take(elements)
         desk.under_way[channel] = number, taken
@@ -184,7 +186,7 @@ class WorkDirector:
 
     # What happens at once, on one host.
 
-    def join(self, stage: Stage) -> None:
+    def join(self, stage: DirectorStage) -> None:
         if not self._reacts:
             return
         for team, place in self._place.items():
@@ -208,7 +210,7 @@ class WorkDirector:
         with self._lock:
             return self._go_on(self._rank_of[host], now_ps)
 
-    def _hear(self, operation: Operation, node: int, has_left: bool, now_ps: int) -> bool:
+    def _hear(self, operation: CollectiveOperation, node: int, has_left: bool, now_ps: int) -> bool:
         """Take note that a message has left, or is over for its sender (0) or receiver (1)."""
         with self._lock:
             self._now_ps = max(self._now_ps, now_ps)

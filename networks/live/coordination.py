@@ -24,8 +24,8 @@ from ringleaf.networks.endpoints.director import Director
 from ringleaf.networks.endpoints.endpoints import Door, Endpoints
 from ringleaf.networks.live.coordinator import Coordinator, Lateness
 from ringleaf.networks.live.led_host import await_the_end
-from ringleaf.networks.live.members import Member, listen, say
-from ringleaf.networks.live.orders import Done, Left
+from ringleaf.networks.live.members import HostProcess, listen, say
+from ringleaf.networks.live.orders import Left, PartDone
 from ringleaf.networks.live.processes import hurry
 from ringleaf.networks.live.stalls import stalled
 from ringleaf.topologies.graph import index
@@ -107,7 +107,7 @@ class _Remote:
 
 
 def be_coordinator(
-    task: CoordinatorTask, hosts: Sequence[Member], result: int, control: socket.socket
+    task: CoordinatorTask, hosts: Sequence[HostProcess], result: int, control: socket.socket
 ) -> None:
     """Be the coordinator in this process, which was forked for it.
 
@@ -134,7 +134,7 @@ class Coordination:
     def __init__(
         self,
         task: CoordinatorTask,
-        hosts: Sequence[Member],
+        hosts: Sequence[HostProcess],
         overseer: Overseer,
         *,
         halts: bool = False,
@@ -201,7 +201,7 @@ class Coordination:
             left = Left(**said["left"]).earlier(stood_ps)
             self._coordinator.hear_left(number, left, self._now_ps)
         else:
-            done = Done(**said["done"]).earlier(stood_ps)
+            done = PartDone(**said["done"]).earlier(stood_ps)
             self._coordinator.hear(number, done, self._now_ps)
 
     @property

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from ringleaf.ina.holdings import Holding
 from ringleaf.networks.endpoints.director import Director
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.operation import Operation
-from ringleaf.networks.live.orders import Begin, Done, Left, Move, Order, Raise
+from ringleaf.networks.endpoints.operation import CollectiveOperation
+from ringleaf.networks.live.orders import Begin, Left, Move, Order, PartDone, Raise
 from ringleaf.topologies.graph import index
 from ringleaf.units import FOREVER_PS
 
@@ -39,7 +39,7 @@ class Lateness:
 
 @dataclass(slots=True)
 class _UnderWay:
-    operation: Operation
+    operation: CollectiveOperation
     begin_ps: int
     left: dict[int, int] = field(default_factory=dict)  # hosts that are not done -> node
 
@@ -83,7 +83,7 @@ class Coordinator:
         self._director.reach(now_ps)
         self._decide(now_ps)
 
-    def hear(self, host: int, done: Done, now_ps: int) -> None:
+    def hear(self, host: int, done: PartDone, now_ps: int) -> None:
         """Take note that a host has done its part of an operation."""
         self.was_idle = False
         place = done.group, done.channel

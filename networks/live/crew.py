@@ -10,12 +10,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from ringleaf.errors import BackendError
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.live.host_process import CollectiveHost, HostTask, be_host
-from ringleaf.networks.live.members import Member, Members, death, hear, say
+from ringleaf.networks.live.members import HostProcess, Members, death, hear, say
 from ringleaf.networks.live.processor import Stopwatch
 from ringleaf.networks.live.stalls import stalled
-from ringleaf.networks.live.surroundings import Surroundings
+from ringleaf.networks.live.surroundings import CrewSurroundings
 
 START_AFTER_NS = 20_000_000  # time for every host to hear when to start
 READY_S = 60.0
@@ -23,7 +23,7 @@ EXPLAIN_S = 5.0  # time in which a host that is not dead can say what it waits f
 LOOK_S = 1.0  # how often to see whether there is progress
 
 
-class Crew:
+class HostCrew:
     """The processes of all hosts; use it as a context manager, for one `run`.
 
     Args:
@@ -31,11 +31,11 @@ class Crew:
         task: What all hosts' processes share.
     """
 
-    def __init__(self, around: Surroundings, task: HostTask) -> None:
+    def __init__(self, around: CrewSurroundings, task: HostTask) -> None:
         self._around = around
         self._task = task
         self._forked = Members()
-        self._members: list[Member] = []
+        self._members: list[HostProcess] = []
         self._poll = select.poll()
 
     def __enter__(self) -> Self:
@@ -51,7 +51,7 @@ class Crew:
         self._forked.__exit__(kind, error, traceback)
 
     def run(
-        self, operation: Operation, stopwatch: Stopwatch
+        self, operation: CollectiveOperation, stopwatch: Stopwatch
     ) -> tuple[list[int], list[dict[str, Any]]]:
         """Run a collective; return the times of the hosts' results, and their counters.
 
@@ -77,7 +77,7 @@ class Crew:
         counters = self._gather("counters", READY_S)
         return finish, counters
 
-    def _fork(self, operation: Operation) -> None:
+    def _fork(self, operation: CollectiveOperation) -> None:
         for number, place in enumerate(self._around.places):
             make = partial(CollectiveHost, place, number, self._task, operation)
             member = self._forked.fork(place.name, "agent", partial(be_host, place, make))

@@ -27,7 +27,7 @@ from ringleaf.networks.live.engine import CPU_PORT
 from ringleaf.networks.live.fleet import Fleet, parse_line
 from ringleaf.networks.live.processes import hurry
 from ringleaf.switches.server.limits import FLEET_LIMITS
-from ringleaf.switches.server.server import Server
+from ringleaf.switches.server.server import P4RuntimeServer
 
 LONGEST_END_S = 1.5  # from a signal on
 
@@ -35,7 +35,7 @@ LONGEST_END_S = 1.5  # from a signal on
 class Commands:
     """The commands of a daemon, a public method each."""
 
-    def __init__(self, fleet: Fleet, server: Server) -> None:
+    def __init__(self, fleet: Fleet, server: P4RuntimeServer) -> None:
         self._fleet = fleet
         self._server = server
 
@@ -122,7 +122,7 @@ def serve(control: Path, address: str, *, seed: int, cpu_port: int) -> None:
         socket_file.unlink(missing_ok=True)
     with (
         ended_within(LONGEST_END_S),
-        Server([], address, poll_s=None, limits=FLEET_LIMITS) as server,
+        P4RuntimeServer([], address, poll_s=None, limits=FLEET_LIMITS) as server,
         _ControlServer(control, Commands(fleet, server)) as commands,
     ):
         threading.Thread(target=commands.serve_forever, daemon=True).start()

@@ -55,7 +55,7 @@ class LinkEnd:
 
 
 @dataclass(slots=True)
-class Node:
+class LiveNode:
     """A host with one line, or a switch with one per port; a switch without program is mute."""
 
     name: str
@@ -91,7 +91,7 @@ class Engine:
         self._caller = caller
         self.at = self.live = -1
 
-    def build(self, nodes: Sequence[Node], *, bypass: bool = True) -> None:
+    def build(self, nodes: Sequence[LiveNode], *, bypass: bool = True) -> None:
         """Open the nodes' interfaces and lay them out; packets on their way are lost.
 
         Args:
@@ -208,7 +208,9 @@ class Engine:
             self._sockets.close()
             self._sockets = None
 
-    def _fill(self, nodes: Sequence[Node], lines: Sequence[LinkEnd], queues: Sequence[int]) -> None:
+    def _fill(
+        self, nodes: Sequence[LiveNode], lines: Sequence[LinkEnd], queues: Sequence[int]
+    ) -> None:
         net = self.network()
         net.state[s.BIN_PS] = BIN_PS
         words, first_agent, number = self.store.arena.words, 0, 0

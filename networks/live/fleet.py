@@ -10,14 +10,14 @@ from typing import Any
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError, RingleafError
-from ringleaf.networks.live.engine import CPU_PORT, Engine, LinkEnd, Node
+from ringleaf.networks.live.engine import CPU_PORT, Engine, LinkEnd, LiveNode
 from ringleaf.networks.live.record import LiveRecorder
 from ringleaf.networks.live.turns import Turns
 from ringleaf.networks.virtual.loop import CAPTURED
 from ringleaf.packets import empty_pool, make_pool, widen_pool
 from ringleaf.switches.engine.queues import DROPPED, PEAK_BYTES
 from ringleaf.switches.program import Program
-from ringleaf.switches.server.device import Device
+from ringleaf.switches.server.device import SharedDevice
 from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_MS
 
@@ -29,8 +29,8 @@ IDLE_EVERY = 10  # turns
 
 @dataclass(slots=True)
 class _Member:
-    device: Device
-    node: Node
+    device: SharedDevice
+    node: LiveNode
 
 
 class Fleet:
@@ -57,10 +57,10 @@ class Fleet:
         self.turns = Turns(self._engine.ask)
 
     @property
-    def devices(self) -> list[Device]:
+    def devices(self) -> list[SharedDevice]:
         return [member.device for member in self._members.values()]
 
-    def add(self, name: str, number: int, lines: Sequence[LinkEnd]) -> Device:
+    def add(self, name: str, number: int, lines: Sequence[LinkEnd]) -> SharedDevice:
         """Add a switch without a program; its ports are its lines, from 1.
 
         Raises:
@@ -69,7 +69,7 @@ class Fleet:
         """
         return self.add_all([(name, number, lines)])[0]
 
-    def add_all(self, switches: Sequence[tuple[str, int, Sequence[LinkEnd]]]) -> list[Device]:
+    def add_all(self, switches: Sequence[tuple[str, int, Sequence[LinkEnd]]]) -> list[SharedDevice]:
         """Add several switches as `add` does, or none, if one can't be added."""
         with self.turns:
             before = dict(self._members)
@@ -82,7 +82,7 @@ class Fleet:
                 raise
             return devices
 
-    def _new_member(self, name: str, number: int, lines: Sequence[LinkEnd]) -> Device:
+    def _new_member(self, name: str, number: int, lines: Sequence[LinkEnd]) -> SharedDevice:
         taken = {member.device.number for member in self._members.values()}
         if name in self._members or number in taken:
             raise ConfigError(f"switch {name}: name or device id is taken, got {number}")
@@ -91,7 +91,7 @@ class Fleet:
                 f"switch {name}: CPU port must be greater than its {len(lines)} ports', "
                 f"got {self._cpu_port}"
             )
-        device = Device(
+        device = SharedDevice(
             number,
             ports=len(lines),
             clock=lambda: self._engine.now_ps,
@@ -102,7 +102,7 @@ class Fleet:
             cpu_port=self._cpu_port,
             inject=lambda data: self._engine.inject(list(self._members).index(name), data),
         )
-        self._members[name] = _Member(device, Node(name, lines, cpu_port=self._cpu_port))
+        self._members[name] = _Member(device, LiveNode(name, lines, cpu_port=self._cpu_port))
         return device
 
     def remove(self, name: str) -> int:

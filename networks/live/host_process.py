@@ -28,8 +28,8 @@ from ringleaf.errors import BackendError
 from ringleaf.hosts.agent import PROGRESS, REFUSALS, RETRANSMISSIONS
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.execution import Execution, Wake
-from ringleaf.networks.endpoints.operation import Operation
-from ringleaf.networks.live.engine import Engine, LinkEnd, Node
+from ringleaf.networks.endpoints.operation import CollectiveOperation
+from ringleaf.networks.live.engine import Engine, LinkEnd, LiveNode
 from ringleaf.networks.live.members import MESSAGE_BYTES, say
 from ringleaf.networks.live.processes import hurry
 from ringleaf.networks.virtual.room import make_room
@@ -130,7 +130,7 @@ class Host:
             seed=task.seed + number,
             caller=control.fileno(),
         )
-        self.engine.build([Node(place.name, [place.line], agents=agents)])
+        self.engine.build([LiveNode(place.name, [place.line], agents=agents)])
         self.execution = Execution(task.endpoints, task.store, wake=wake, networks=[self.engine.at])
 
     @property
@@ -148,7 +148,7 @@ class Host:
         while self.execution.dispatch():
             make_room(self.task.store, self.engine.at)
 
-    def waits(self, operations: Iterable[Operation]) -> str:
+    def waits(self, operations: Iterable[CollectiveOperation]) -> str:
         """Return, for people, what the host waits for in these operations."""
         groups = self.task.endpoints.groups
         parts = [
@@ -195,7 +195,7 @@ class CollectiveHost(Host):
         place: LivePlace,
         number: int,
         task: HostTask,
-        operation: Operation,
+        operation: CollectiveOperation,
         control: socket.socket,
     ) -> None:
         super().__init__(place, number, task, control, wake=loop.hold)

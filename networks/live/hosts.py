@@ -17,11 +17,11 @@ from ringleaf.live_limits import check_live, check_pausing
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.groups import Group, whole
-from ringleaf.networks.live.crew import Crew
+from ringleaf.networks.live.crew import HostCrew
 from ringleaf.networks.live.host_process import HostTask
 from ringleaf.networks.live.led_crew import LedCrew
 from ringleaf.networks.live.processor import Clock, Stopwatch
-from ringleaf.networks.live.surroundings import Surroundings
+from ringleaf.networks.live.surroundings import CrewSurroundings
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.packets import OUTBOX_ROWS, make_pool
 from ringleaf.tensors import FLOAT32, Array, ElementType, as_arrays
@@ -111,7 +111,7 @@ class LiveHosts(GivesTensors):
         self,
         schedule: Schedule,
         tensors: Sequence[torch.Tensor | Array],
-        around: Surroundings,
+        around: CrewSurroundings,
         switches_s: Clock = lambda: 0.0,
     ) -> LiveOutcome:
         """Run a collective on the ranks' tensors, in place.
@@ -128,17 +128,17 @@ class LiveHosts(GivesTensors):
         """
         with (
             self.endpoints.operation(schedule, as_arrays(tensors)) as operation,
-            Crew(around, self._task(around)) as crew,
+            HostCrew(around, self._task(around)) as crew,
         ):
             stopwatch = Stopwatch(switches_s)
             finish_ps, counters = crew.run(operation, stopwatch)
             members = [index(host) for host in self.groups[0].hosts]
             return LiveOutcome([finish_ps[each] for each in members], counters, stopwatch)
 
-    def led_crew(self, around: Surroundings) -> LedCrew:
+    def led_crew(self, around: CrewSurroundings) -> LedCrew:
         """Return a crew that a director leads, made for `endpoints`."""
         return LedCrew(around, self._task(around))
 
-    def _task(self, around: Surroundings) -> HostTask:
+    def _task(self, around: CrewSurroundings) -> HostTask:
         progress = np.frombuffer(mmap.mmap(-1, 8 * len(around.places)), np.int64)
         return HostTask(self.endpoints, self.store, progress, self._seed)

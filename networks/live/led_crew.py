@@ -19,9 +19,9 @@ from ringleaf.networks.live.coordination import (
 )
 from ringleaf.networks.live.host_process import HostTask, be_host
 from ringleaf.networks.live.led_host import LedHost
-from ringleaf.networks.live.members import Member, Members, death, listen
+from ringleaf.networks.live.members import HostProcess, Members, death, listen
 from ringleaf.networks.live.processor import Stopwatch
-from ringleaf.networks.live.surroundings import Surroundings
+from ringleaf.networks.live.surroundings import CrewSurroundings
 
 
 class LedCrew:
@@ -32,7 +32,7 @@ class LedCrew:
         task: What all hosts' processes share.
     """
 
-    def __init__(self, around: Surroundings, task: HostTask) -> None:
+    def __init__(self, around: CrewSurroundings, task: HostTask) -> None:
         self._around = around
         self._shared = task
 
@@ -77,7 +77,7 @@ class LedCrew:
 
     def _fork_hosts(
         self, members: Members, director: Planner, collect: Callable[[], object]
-    ) -> tuple[CoordinatorTask, list[Member]]:
+    ) -> tuple[CoordinatorTask, list[HostProcess]]:
         """Fork a process for each host; return the coordinator's task, and them."""
         known = {built[0].at: built for built in director.build()}
         hosts = [
@@ -99,7 +99,9 @@ class LedCrew:
         )
         return task, hosts
 
-    def _await(self, leader: Member, hosts: Sequence[Member], stopwatch: Stopwatch) -> int:
+    def _await(
+        self, leader: HostProcess, hosts: Sequence[HostProcess], stopwatch: Stopwatch
+    ) -> int:
         """Wait for the coordinator's result; return its size in bytes."""
         poll = select.poll()
         for descriptor in (leader.control.fileno(), *self._around.watched):
@@ -130,7 +132,7 @@ class _Overseer:
     """The overseer of a coordination in the process that has forked the hosts."""
 
     def __init__(
-        self, hosts: Sequence[Member], stopwatch: Stopwatch, look: Callable[[], None]
+        self, hosts: Sequence[HostProcess], stopwatch: Stopwatch, look: Callable[[], None]
     ) -> None:
         self._hosts = hosts
         self.start, self.stop = stopwatch.start, stopwatch.stop

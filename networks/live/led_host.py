@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 import ringleaf.networks.virtual.loop as loop
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.ina.holdings import Holding
-from ringleaf.networks.endpoints.operation import Combine, Operation
+from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine
 from ringleaf.networks.live.host_process import TURN_PS, Host, HostTask, LivePlace
 from ringleaf.networks.live.members import MESSAGE_BYTES, say
-from ringleaf.networks.live.orders import Begin, Done, Left, Move, Raise
+from ringleaf.networks.live.orders import Begin, Left, Move, PartDone, Raise
 
 
 class LedHost(Host):
@@ -92,7 +92,9 @@ class LedHost(Host):
         if not operation.left and operation not in self.execution.operations:
             self._finish(operation)  # there was nothing to do
 
-    def _tell_left(self, operation: Operation, node: int, has_left: bool, now_ps: int) -> bool:
+    def _tell_left(
+        self, operation: CollectiveOperation, node: int, has_left: bool, now_ps: int
+    ) -> bool:
         """Tell the coordinator at once of a message that has left."""
         if has_left:
             left_ps = now_ps - self._start_ps
@@ -110,10 +112,10 @@ class LedHost(Host):
         assert mover is not None
         mover.move(self.task.store.arena, Holding(order.first, order.entries))
 
-    def _finish(self, operation: Operation) -> None:
+    def _finish(self, operation: CollectiveOperation) -> None:
         begin_ps = self._begun.pop(operation.at)
         end_ps = max(operation.end_ps - self._start_ps, begin_ps)
-        done = Done(operation.group, operation.channel, begin_ps, end_ps)
+        done = PartDone(operation.group, operation.channel, begin_ps, end_ps)
         say(self.control, done.message())
 
 

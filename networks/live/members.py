@@ -25,7 +25,7 @@ _C = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(slots=True)
-class Member:
+class HostProcess:
     """A process, the end of its socket that is ours, and a descriptor that tells of its end."""
 
     name: str
@@ -39,7 +39,7 @@ class Members:
     """Forked processes; leaving the context kills those that are left."""
 
     def __init__(self) -> None:
-        self._members: list[Member] = []
+        self._members: list[HostProcess] = []
 
     def __enter__(self) -> Self:
         gc.collect()
@@ -61,7 +61,7 @@ class Members:
                 os.waitpid(member.process, 0)
             os.close(member.watch)
 
-    def fork(self, name: str, role: str, be: Callable[[socket.socket], None]) -> Member:
+    def fork(self, name: str, role: str, be: Callable[[socket.socket], None]) -> HostProcess:
         """Fork a process that calls `be` with its end of the socket, and ends."""
         parent = os.getpid()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -73,7 +73,7 @@ class Members:
             ours.close()
             _live(name, be, theirs, parent)
         theirs.close()
-        member = Member(name, process, ours, os.pidfd_open(process), role)
+        member = HostProcess(name, process, ours, os.pidfd_open(process), role)
         self._members.append(member)
         signal.pthread_sigmask(signal.SIG_SETMASK, masked)
         return member
@@ -116,7 +116,7 @@ def say(control: socket.socket, message: dict[str, Any]) -> None:
     control.send(json.dumps(message).encode())
 
 
-def hear(member: Member) -> dict[str, Any]:
+def hear(member: HostProcess) -> dict[str, Any]:
     """Return a member's next message.
 
     Raises:
@@ -142,7 +142,7 @@ def listen(control: socket.socket) -> dict[str, Any] | None:
     return said
 
 
-def death(member: Member) -> BackendError:
+def death(member: HostProcess) -> BackendError:
     """Return an error that says how a process ended; wait for its end."""
     _, status = os.waitpid(member.process, 0)
     code = os.waitstatus_to_exitcode(status)

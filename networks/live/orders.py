@@ -8,7 +8,7 @@ from typing import Any
 
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.operation import Combine, Operation
+from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Begin:
     tells: bool
 
     @classmethod
-    def of(cls, operation: Operation) -> Begin:
+    def of(cls, operation: CollectiveOperation) -> Begin:
         """Return the order to begin an operation."""
         return cls(
             operation.group,
@@ -60,7 +60,7 @@ class Begin:
 
     def take_up(
         self, endpoints: Endpoints, known: Mapping[int, tuple[Executors, Combine]]
-    ) -> Operation:
+    ) -> CollectiveOperation:
         """Return the operation, with executors that are known by their address."""
         executors, combine = known[self.at]
         elements, dtype = executors.plans.elements, executors.dtype
@@ -109,7 +109,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class PartDone:
     """From a host: its part of an operation is done; times since the common start."""
 
     group: int
@@ -117,7 +117,7 @@ class Done:
     begin_ps: int  # when it began
     end_ps: int
 
-    def earlier(self, by_ps: int) -> Done:
+    def earlier(self, by_ps: int) -> PartDone:
         """Return the same with earlier times."""
         return replace(self, begin_ps=self.begin_ps - by_ps, end_ps=self.end_ps - by_ps)
 
@@ -146,6 +146,6 @@ class Left:
 Order = Begin | Raise | Move
 
 
-def _plain(order: Order | Done | Left) -> dict[str, Any]:
+def _plain(order: Order | PartDone | Left) -> dict[str, Any]:
     """Return its fields, which `asdict` would copy item by item."""
     return {name: getattr(order, name) for name in order.__slots__}

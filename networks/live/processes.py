@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ringleaf.errors import BackendError
-from ringleaf.interrupts import Ended
+from ringleaf.interrupts import EndedBySignal
 
 Identity = tuple[int, int]
 """A process: its id, and when it was started (in clock ticks since the machine was)."""
@@ -60,7 +60,7 @@ def ended_like_interrupts() -> Iterator[None]:
     """
 
     def interrupt(number: int, _frame: object) -> None:
-        raise Ended(number)
+        raise EndedBySignal(number)
 
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.networks.outcome import Usage
+from ringleaf.networks.outcome import ProcessorSeconds
 
 STAT = Path("/proc/stat")
 _IDLE, _IOWAIT, _SOFTIRQ = 3, 4, 6  # columns of the line `cpu`
@@ -38,11 +38,11 @@ class Stopwatch:
     def stop(self) -> None:
         self._used = self._read() - self._before
 
-    def usage(self, *, hosts_s: float, is_one_thread: bool) -> Usage:
+    def usage(self, *, hosts_s: float, is_one_thread: bool) -> ProcessorSeconds:
         """Return the processor time used from `start` to `stop`."""
         wall_s, idle_s, softirq_s, switches_s = self._used.tolist()
         processors = os.cpu_count() or 1
-        return Usage(
+        return ProcessorSeconds(
             wall_s=wall_s,
             processors=processors,
             busy_s=min(max(wall_s * processors - idle_s, 0.0), wall_s * processors),

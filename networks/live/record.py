@@ -23,7 +23,7 @@ from ringleaf.arena import Bytes
 from ringleaf.disciplines import CLASSES
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.networks.live.engine import Engine, LinkEnd
-from ringleaf.networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, Write
+from ringleaf.networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, TimedEntries
 from ringleaf.networks.traces.program import write_program
 from ringleaf.networks.traces.writer import TraceWriter, check_folder
 from ringleaf.networks.virtual.capture import CaptureBuffer
@@ -31,7 +31,7 @@ from ringleaf.networks.virtual.state import Rows
 from ringleaf.packets import HEAD_BYTES
 from ringleaf.switches.engine.queues import CREDIT, DEFICITS, TURN
 from ringleaf.switches.engine.schedulers import free_all
-from ringleaf.switches.server.pipeline import Pipeline
+from ringleaf.switches.server.pipeline import InstalledProgram
 from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_NS
 
@@ -43,7 +43,7 @@ class _Take:
     """A switch that is, or was, recorded."""
 
     name: str
-    pipeline: Pipeline
+    pipeline: InstalledProgram
     lines: Sequence[LinkEnd]
     first_port: int  # its global number
     first_row: int  # on tape
@@ -121,7 +121,9 @@ class LiveRecorder:
         """Keep a journal of writes to a switch; to be called before its first write."""
         switch.entities.journal = []
 
-    def begin(self, node: int, name: str, lines: Sequence[LinkEnd], pipeline: Pipeline) -> bool:
+    def begin(
+        self, node: int, name: str, lines: Sequence[LinkEnd], pipeline: InstalledProgram
+    ) -> bool:
         """Record a node's new switch; return False if its ports are still busy: try again later."""
         first = int(self._engine.network().nodes[node, s.FIRST_PORT])
         take = _Take(name, pipeline, lines, first, self._tape.rows)
@@ -235,7 +237,7 @@ def _first_ps(rows: Rows, otherwise: int) -> int:
 
 def _write_entries(
     folder: Path, writes: Sequence[tuple[int, list[Any]]], first_ps: int
-) -> tuple[Write, ...]:
+) -> tuple[TimedEntries, ...]:
     """Write the files of a switch's entries; those from before any packet form the first file."""
     early = [update for at_ps, updates in writes if at_ps <= first_ps for update in updates]
     files = {0: early} | {at_ps: updates for at_ps, updates in writes if at_ps > first_ps}
@@ -243,5 +245,5 @@ def _write_entries(
     for number, (at_ps, updates) in enumerate(files.items()):
         path = folder / (f"later{number}.txtpb" if number else ENTRIES)
         path.write_text(text_format.MessageToString(p4r.WriteRequest(updates=updates)))
-        known.append(Write(at_ps, Path(path.name)))
+        known.append(TimedEntries(at_ps, Path(path.name)))
     return tuple(known)

@@ -19,7 +19,7 @@ def _closed(updates: Updates) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class CrewSurroundings:
     """The network around a crew of hosts' processes.
 
     Args:

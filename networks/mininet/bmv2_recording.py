@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ringleaf.errors import BackendError
 from ringleaf.networks.live.engine import LinkEnd
-from ringleaf.networks.mininet.programming import Target
+from ringleaf.networks.mininet.programming import SwitchProgramming
 from ringleaf.networks.traces.checksums import write_checksums
 from ringleaf.networks.traces.entries import load_schema, write_entries
 from ringleaf.networks.traces.manifest import (
@@ -21,7 +21,7 @@ from ringleaf.networks.traces.manifest import (
     PROGRAM,
     Manifest,
     Port,
-    Write,
+    TimedEntries,
     write_manifest,
 )
 from ringleaf.networks.traces.pcap_read import FILE_HEADER_BYTES
@@ -69,7 +69,7 @@ class Bmv2Recording:
         self._mask = tuple(mask)
         self._before = self._quiet_sizes()
 
-    def save(self, targets: Mapping[str, Target]) -> None:
+    def save(self, targets: Mapping[str, SwitchProgramming]) -> None:
         """Write the traces of switches with these programs and entities."""
         after = self._quiet_sizes()
         for name, lines in self._switches.items():
@@ -93,7 +93,7 @@ class Bmv2Recording:
             target.parent.mkdir(exist_ok=True)
             target.write_bytes(header + file.read(end - start))
 
-    def _describe(self, folder: Path, target: Target, lines: Sequence[LinkEnd]) -> None:
+    def _describe(self, folder: Path, target: SwitchProgramming, lines: Sequence[LinkEnd]) -> None:
         schema = load_schema(target.program, target.p4info)
         write_program(folder, target.program.read_text(), target.p4info.read_text())
         write_entries(folder / ENTRIES, target.entities, schema)
@@ -103,7 +103,7 @@ class Bmv2Recording:
                 switch=target.name,
                 program=Path(PROGRAM),
                 p4info=None,
-                writes=(Write(0, Path(ENTRIES)),),
+                writes=(TimedEntries(0, Path(ENTRIES)),),
                 ports=tuple(Port(RATE_BPS, line.queue_bytes) for line in lines),
                 mask=self._mask,
                 ignore_order=True,

@@ -35,7 +35,7 @@ SWITCHES: dict[str, type[P4Switch]] = {"embedded": EmbeddedSwitch, "bmv2": Bmv2S
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class LiveSettings:
     """Settings of switches and links.
 
     Args:
@@ -75,7 +75,7 @@ class Settings:
             raise ConfigError(f"CPU port: must be in [1, {CPU_PORT}], got {self.cpu_port}")
 
 
-class Fabric:
+class MininetFabric:
     """A live network without agents: `with Fabric(graph, Settings(), program=...) as fabric:`.
 
     While it is open there is a namespace per host, with the addresses of
@@ -98,7 +98,7 @@ class Fabric:
     def __init__(
         self,
         graph: nx.Graph[str],
-        settings: Settings,
+        settings: LiveSettings,
         *,
         program: Programs,
         p4info: Path | None = None,
@@ -299,7 +299,7 @@ class Fabric:
         self._runtime.close(keep_logs=keep_logs)
 
 
-def _netem_wanted(graph: nx.Graph[str], settings: Settings) -> str | None:
+def _netem_wanted(graph: nx.Graph[str], settings: LiveSettings) -> str | None:
     """Return the netem options that some link needs, or None."""
     lines = (
         LinkEnd("", 1, sent.delay_ps, sent.loss_or(settings.loss))

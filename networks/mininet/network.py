@@ -28,12 +28,12 @@ from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.hosts import LiveHosts, LiveOutcome
 from ringleaf.networks.live.led_crew import LedCrew
 from ringleaf.networks.live.processor import Stopwatch
-from ringleaf.networks.live.surroundings import STALL_S, Surroundings
-from ringleaf.networks.mininet.fabric import Fabric, Settings
+from ringleaf.networks.live.surroundings import STALL_S, CrewSurroundings
+from ringleaf.networks.mininet.fabric import LiveSettings, MininetFabric
 from ringleaf.networks.mininet.recording import Folders
 from ringleaf.networks.mininet.topo import Programs
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.networks.outcome import Drop, RunResult, Usage
+from ringleaf.networks.outcome import Drop, ProcessorSeconds, RunResult
 from ringleaf.networks.virtual.fabric import places
 from ringleaf.tensors import FLOAT32, Array, ElementType
 from ringleaf.topologies.graph import attachment, hosts, link, switches
@@ -47,7 +47,7 @@ Counters = Mapping[str, Sequence[Mapping[str, int]]]
 T = TypeVar("T")
 
 
-class Testbed:
+class LiveTestbed:
     """Namespaces, links and switches that stay up while networks with hosts come and go.
 
     Args:
@@ -57,10 +57,10 @@ class Testbed:
 
     __test__ = False  # for pytest: no tests, in spite of its name
 
-    def __init__(self, graph: nx.Graph[str], settings: Settings) -> None:
+    def __init__(self, graph: nx.Graph[str], settings: LiveSettings) -> None:
         self.graph = graph
         self.settings = settings
-        self._fabric: Fabric | None = None
+        self._fabric: MininetFabric | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -82,14 +82,14 @@ class Testbed:
         *,
         record: Path | None = None,
         mask: Sequence[str] = (),
-    ) -> Fabric:
+    ) -> MininetFabric:
         """Return the fabric; its switches run a program (BMv2 JSON) with new tables and registers.
 
         With a folder to `record` to, all packets from then on are recorded.
         """
         is_new = self._fabric is None
         if self._fabric is None:
-            fabric = Fabric(self.graph, self.settings, program=path, entities=entities)
+            fabric = MininetFabric(self.graph, self.settings, program=path, entities=entities)
             self._fabric = fabric.__enter__()
         if record is not None:
             self._fabric.record(record, mask=mask)
@@ -111,7 +111,7 @@ class MininetNetwork(GivesTensors):
 
     def __init__(
         self,
-        testbed: Testbed,
+        testbed: LiveTestbed,
         options: NetworkOptions,
         *,
         seed: int = 1,
@@ -254,9 +254,9 @@ class MininetNetwork(GivesTensors):
             self._fabric.save_recording()
             self._folders.close(self.graph)
 
-    def _around(self) -> Surroundings:
+    def _around(self) -> CrewSurroundings:
         fabric = self._fabric
-        return Surroundings(
+        return CrewSurroundings(
             [self._place(host) for host in hosts(self.graph)],
             fabric.watched(),
             fabric.check,
@@ -273,7 +273,7 @@ class MininetNetwork(GivesTensors):
         return LivePlace(host, line, Path(f"/proc/{self._fabric.namespace_pid(host)}/ns/net"))
 
 
-def _check_settings(settings: Settings, options: NetworkOptions) -> None:
+def _check_settings(settings: LiveSettings, options: NetworkOptions) -> None:
     """Check that options for what a testbed has made are as it was made.
 
     Raises:
@@ -304,7 +304,12 @@ def _difference(now: Counters, before: Counters) -> Counters:
 
 
 def summarise(
-    graph: nx.Graph[str], outcome: LiveOutcome, moved: Counters, *, wall_s: float, usage: Usage
+    graph: nx.Graph[str],
+    outcome: LiveOutcome,
+    moved: Counters,
+    *,
+    wall_s: float,
+    usage: ProcessorSeconds,
 ) -> RunResult:
     """Return the result of a run from the counters of hosts and switches.
 

@@ -20,7 +20,7 @@ AT_ONCE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class SwitchProgramming:
     """A switch: its P4Runtime address, and the program and entities it gets."""
 
     name: str
@@ -32,7 +32,7 @@ class Target:
     leftovers: Sequence[Any] = ()  # of its former program: to be deleted before this one comes
 
 
-def program_switches(targets: Iterable[Target]) -> None:
+def program_switches(targets: Iterable[SwitchProgramming]) -> None:
     """Give switches their programs and entities.
 
     Raises:
@@ -51,7 +51,7 @@ class Door:
         targets: The switches, with their programs.
     """
 
-    def __init__(self, targets: Iterable[Target]) -> None:
+    def __init__(self, targets: Iterable[SwitchProgramming]) -> None:
         self._targets = {target.name: target for target in targets}
         self._controllers: dict[str, Any] = {}
         self._schemas: dict[Path, Any] = {}
@@ -71,11 +71,11 @@ class Door:
             self._controller(name).write(entities, self._schemas[p4info])
 
     def _controller(self, name: str) -> Any:
-        from ringleaf.switches.server.client import Controller
+        from ringleaf.switches.server.client import PrimaryController
 
         if name not in self._controllers:
             target = self._targets[name]
-            controller = Controller(target.address, target.device, name)
+            controller = PrimaryController(target.address, target.device, name)
             controller.await_ready()
             controller.take_control()
             self._controllers[name] = controller
@@ -115,7 +115,7 @@ def _work(work: Callable[[], None], writing: int) -> None:
         os._exit(status)
 
 
-def _program_all(targets: Sequence[Target]) -> None:
+def _program_all(targets: Sequence[SwitchProgramming]) -> None:
     from ringleaf.switches.p4runtime.finsy_entities import make_schema, read_p4info
 
     paths = dict.fromkeys(each.p4info for each in targets)
@@ -129,10 +129,10 @@ def _program_all(targets: Sequence[Target]) -> None:
             done.result()
 
 
-def _program(target: Target, schema: Any) -> None:
-    from ringleaf.switches.server.client import Controller
+def _program(target: SwitchProgramming, schema: Any) -> None:
+    from ringleaf.switches.server.client import PrimaryController
 
-    with Controller(target.address, target.device, target.name) as controller:
+    with PrimaryController(target.address, target.device, target.name) as controller:
         controller.await_ready()
         controller.take_control()
         controller.write([-replace(entity) for entity in target.leftovers], schema)

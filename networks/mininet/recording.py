@@ -12,7 +12,7 @@ import networkx as nx
 import numpy as np
 
 from ringleaf.networks.live.client import Daemon
-from ringleaf.networks.mininet.programming import Target
+from ringleaf.networks.mininet.programming import SwitchProgramming
 from ringleaf.networks.traces.pcap_read import find_packets
 from ringleaf.networks.traces.pcapng_write import NAME, PcapngWriter
 from ringleaf.networks.traces.writer import check_folder
@@ -24,7 +24,7 @@ from ringleaf.topologies.graph import hosts, port
 class Recording(Protocol):
     """A recording of one kind of switches; made before the switches get their programs."""
 
-    def save(self, targets: Mapping[str, Target]) -> None:
+    def save(self, targets: Mapping[str, SwitchProgramming]) -> None:
         """End it, and write a trace per switch; `targets` holds what each switch runs."""
 
 
@@ -39,7 +39,7 @@ class EmbeddedRecording:
         self._daemon = daemon
         self._daemon.record(folder)
 
-    def save(self, targets: Mapping[str, Target]) -> None:
+    def save(self, targets: Mapping[str, SwitchProgramming]) -> None:
         """Write the traces; the daemon knows what its switches run."""
         self._daemon.save()
 

@@ -24,7 +24,7 @@ from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.mininet.bmv2_recording import Bmv2Recording
 from ringleaf.networks.mininet.links import VethInterface
 from ringleaf.networks.mininet.preflight import check_machine, has_priorities
-from ringleaf.networks.mininet.programming import Target, program_switches
+from ringleaf.networks.mininet.programming import SwitchProgramming, program_switches
 from ringleaf.networks.mininet.recording import EmbeddedRecording, Recording
 from ringleaf.networks.mininet.runtime import Runtime
 from ringleaf.networks.mininet.shaping import disciplines, netem_options
@@ -72,7 +72,7 @@ class P4Switch(Switch):
             raise BackendError(f"{self.name}: ports must be numbered from 1, got {sorted(ends)}")
         return [_line(ends[port]) for port in sorted(ends)]
 
-    def target(self) -> Target | None:
+    def target(self) -> SwitchProgramming | None:
         """Return the switch's program and entities, if it has any; it must have been started."""
         program, p4info, entities = self._what
         if program is None:
@@ -80,7 +80,7 @@ class P4Switch(Switch):
         assert self.runtime is not None, "not started"
         address, _, device = self.runtime.record.switches[self.name].rpartition("/")
         info = p4info_file(Path(program), Path(p4info) if p4info else None)
-        return Target(
+        return SwitchProgramming(
             self.name, address, int(device), Path(program), info, entities, self._leftovers
         )
 

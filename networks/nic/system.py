@@ -19,9 +19,9 @@ from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.hosts.nic import agent
 from ringleaf.hosts.nic.state import TASK, UDP_PORT, NicPlace, make_nic
-from ringleaf.hosts.plan import Stream
+from ringleaf.hosts.plan import PeerMessages
 from ringleaf.ina.systems import FORWARD, JobRequest, System
-from ringleaf.networks.endpoints.connections import Connections, Flow
+from ringleaf.networks.endpoints.connections import ChannelFlow, Connections
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.tensors import Array, ElementType
@@ -145,7 +145,7 @@ class NicSystem(System):
         )
         ranks = len(request.members)
         streams = [
-            (rank, Stream(peer, Op.COPY))
+            (rank, PeerMessages(peer, Op.COPY))
             for rank in range(ranks)
             for peer in self._peers(rank, ranks)
         ]
@@ -155,7 +155,9 @@ class NicSystem(System):
         for rank, host in enumerate(map(index, request.members)):
             known = set(self._peers(rank, ranks))
             qps = [
-                connections.qp(host, Flow(0, 0, Stream(peer, Op.COPY))) if peer in known else -1
+                connections.qp(host, ChannelFlow(0, 0, PeerMessages(peer, Op.COPY)))
+                if peer in known
+                else -1
                 for peer in range(ranks)
             ]
             at = make_nic(

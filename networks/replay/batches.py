@@ -8,7 +8,7 @@ from numba import types
 import ringleaf.networks.replay.feed as f
 from ringleaf.arena import Bytes, Store, Words
 from ringleaf.compiled import compiled, copy_items
-from ringleaf.networks.traces.trace import ORDER, PORT, TIME_PS, Trace
+from ringleaf.networks.traces.trace import ORDER, PORT, TIME_PS, PacketTrace
 
 BATCH_ROWS = 1 << 14
 BATCH_BYTES = 8 << 20
@@ -26,7 +26,7 @@ def _gather(source: Bytes, starts: Words, lengths: Words, target: Bytes, to: Wor
 class Batches:
     """Fills a feed with the next packets of a trace, batch by batch."""
 
-    def __init__(self, trace: Trace, store: Store) -> None:
+    def __init__(self, trace: PacketTrace, store: Store) -> None:
         self._trace = trace
         self._store = store
         self._taken = 0  # of all arrivals

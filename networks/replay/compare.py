@@ -24,7 +24,7 @@ Mask = Callable[[bytes], bytes]
 Flags = npt.NDArray[np.bool_]
 
 
-class Kind(Enum):
+class Deviation(Enum):
     CHANGED = "is different"
     LATE = "has another time"
     MISSING = "is missing"
@@ -32,7 +32,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Packet:
+class ComparedPacket:
     number: int  # among those of its port, from 0
     time_ns: int | None  # None where there is no such thing (BMv2)
     data: bytes
@@ -42,9 +42,9 @@ class Packet:
 class PacketDifference:
     """The first difference of a port; `expected` or `got` is None if there is no such packet."""
 
-    kind: Kind
-    expected: Packet | None
-    got: Packet | None
+    kind: Deviation
+    expected: ComparedPacket | None
+    got: ComparedPacket | None
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class PortResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ReorderWindow:
     """The distance that a packet may be from its place; both None: any distance."""
 
     packets: int | None = None
@@ -69,9 +69,9 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ComparisonRules:
     mask: Mask | None = None  # sets to zero the bytes that are not compared
-    window: Window | None = None  # None: packets must be in order
+    window: ReorderWindow | None = None  # None: packets must be in order
     times: bool = False  # compare times, too, in ns
 
     def masked(self, data: bytes) -> bytes:
@@ -98,7 +98,7 @@ def _compare(
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentBatch:
     """A batch of packets that a port has sent."""
 
     data: Bytes
@@ -106,11 +106,13 @@ class Sent:
     sizes: Words
     times_ns: Words | None  # None where there is no such thing (BMv2)
 
-    def packet(self, index: int, number: int) -> Packet:
+    def packet(self, index: int, number: int) -> ComparedPacket:
         """Return the packet at `index`, which has this number among all of its port."""
         start = self.starts[index]
         time_ns = None if self.times_ns is None else int(self.times_ns[index])
-        return Packet(number, time_ns, self.data[start : start + self.sizes[index]].tobytes())
+        return ComparedPacket(
+            number, time_ns, self.data[start : start + self.sizes[index]].tobytes()
+        )
 
 
 class Check(Protocol):
@@ -118,37 +120,37 @@ class Check(Protocol):
 
     result: PortResult
 
-    def take(self, sent: Sent) -> None: ...
+    def take(self, sent: SentBatch) -> None: ...
 
     def finish(self) -> None: ...
 
 
-def make_check(port: int, received: int, file: PacketFile | None, rules: Rules) -> Check:
+def make_check(port: int, received: int, file: PacketFile | None, rules: ComparisonRules) -> Check:
     """Return the check of a port against a file; None: the port must send nothing."""
     result = PortResult(port, received, expected=0 if file is None else len(file))
     return (InOrder if rules.window is None else InWindow)(result, file, rules)
 
 
-def _packet_of(file: PacketFile, number: int) -> Packet:
-    return Packet(number, int(file.stamps_ns[number]), file.packet(number))
+def _packet_of(file: PacketFile, number: int) -> ComparedPacket:
+    return ComparedPacket(number, int(file.stamps_ns[number]), file.packet(number))
 
 
 class InOrder:
     """A check that packets are the expected ones, in order."""
 
-    def __init__(self, result: PortResult, file: PacketFile | None, rules: Rules) -> None:
+    def __init__(self, result: PortResult, file: PacketFile | None, rules: ComparisonRules) -> None:
         self.result = result
         self._file = file
         self._rules = rules
         self._after: list[bytes] = []  # the packets that followed the first difference
 
-    def take(self, sent: Sent) -> None:
+    def take(self, sent: SentBatch) -> None:
         result, count = self.result, sent.starts.size
         done, result.got = result.got, result.got + count
         known = max(0, min(count, result.expected - done))
         for index in [*self._changed(sent, done, known), *range(known, min(count, known + 1))]:
             if result.first is None:
-                kind = self._kind(sent, index, done) if index < known else Kind.UNEXPECTED
+                kind = self._kind(sent, index, done) if index < known else Deviation.UNEXPECTED
                 expected = self._expected(done + index) if index < known else None
                 result.first = PacketDifference(kind, expected, sent.packet(index, done + index))
                 self._remember(sent, index + 1)
@@ -156,7 +158,7 @@ class InOrder:
         if result.first is not None:
             self._remember(sent, 0)
 
-    def _changed(self, sent: Sent, done: int, known: int) -> Iterator[int]:
+    def _changed(self, sent: SentBatch, done: int, known: int) -> Iterator[int]:
         """Yield the indices of packets that are not as expected, the masked parts aside."""
         if not known or self.result.first is not None:
             return
@@ -173,19 +175,19 @@ class InOrder:
             if late[index] or not self._same(sent, index, done):
                 yield index
 
-    def _same(self, sent: Sent, index: int, done: int) -> bool:
+    def _same(self, sent: SentBatch, index: int, done: int) -> bool:
         """Return whether a packet is as expected, the masked parts aside."""
         got, expected = sent.packet(index, 0).data, self._expected(done + index).data
         return self._rules.masked(got) == self._rules.masked(expected)
 
-    def _kind(self, sent: Sent, index: int, done: int) -> Kind:
-        return Kind.LATE if self._same(sent, index, done) else Kind.CHANGED
+    def _kind(self, sent: SentBatch, index: int, done: int) -> Deviation:
+        return Deviation.LATE if self._same(sent, index, done) else Deviation.CHANGED
 
-    def _remember(self, sent: Sent, first: int) -> None:
+    def _remember(self, sent: SentBatch, first: int) -> None:
         for index in range(first, sent.starts.size)[: LOOK_AHEAD - len(self._after)]:
             self._after.append(self._rules.masked(sent.packet(index, 0).data))
 
-    def _expected(self, number: int) -> Packet:
+    def _expected(self, number: int) -> ComparedPacket:
         assert self._file is not None
         return _packet_of(self._file, number)
 
@@ -193,9 +195,9 @@ class InOrder:
         """Note a missing packet; decide whether the first difference is one missing or too many."""
         result = self.result
         if result.first is None and result.got < result.expected:
-            result.first = PacketDifference(Kind.MISSING, self._expected(result.got), None)
+            result.first = PacketDifference(Deviation.MISSING, self._expected(result.got), None)
         first = result.first
-        if first is None or first.kind is not Kind.CHANGED:
+        if first is None or first.kind is not Deviation.CHANGED:
             return
         assert first.expected is not None
         assert first.got is not None
@@ -203,9 +205,9 @@ class InOrder:
         following = range(number + 1, min(number + 1 + LOOK_AHEAD, result.expected))
         masked = self._rules.masked
         if masked(first.got.data) in [masked(self._expected(i).data) for i in following]:
-            result.first = PacketDifference(Kind.MISSING, first.expected, None)
+            result.first = PacketDifference(Deviation.MISSING, first.expected, None)
         elif masked(first.expected.data) in self._after:
-            result.first = PacketDifference(Kind.UNEXPECTED, None, first.got)
+            result.first = PacketDifference(Deviation.UNEXPECTED, None, first.got)
 
 
 class InWindow:
@@ -214,7 +216,7 @@ class InWindow:
     The earliest match is taken. Only the masked bytes of the window are kept.
     """
 
-    def __init__(self, result: PortResult, file: PacketFile | None, rules: Rules) -> None:
+    def __init__(self, result: PortResult, file: PacketFile | None, rules: ComparisonRules) -> None:
         assert rules.window is not None
         self.result = result
         self._file = file
@@ -222,15 +224,15 @@ class InWindow:
         self._window = rules.window
         self._next = 0  # expected packet that is not in the window yet
         self._open: dict[bytes, deque[int]] = {}  # masked bytes -> expected packets, oldest first
-        self._unexpected: Packet | None = None
+        self._unexpected: ComparedPacket | None = None
         self._missing: int | None = None  # the earliest expected packet without a match
 
-    def take(self, sent: Sent) -> None:
+    def take(self, sent: SentBatch) -> None:
         for index in range(sent.starts.size):
             self._take_one(sent.packet(index, self.result.got))
             self.result.got += 1
 
-    def _take_one(self, packet: Packet) -> None:
+    def _take_one(self, packet: ComparedPacket) -> None:
         self._widen(packet)
         key = self._rules.masked(packet.data)
         candidates = self._open.get(key, deque())
@@ -244,7 +246,7 @@ class InWindow:
         if not candidates:
             self._open.pop(key, None)
 
-    def _widen(self, packet: Packet) -> None:
+    def _widen(self, packet: ComparedPacket) -> None:
         """Add all packets that are expected by the end of the packet's window."""
         while self._next < self.result.expected and not self._is_ahead(self._next, packet):
             assert self._file is not None
@@ -252,7 +254,7 @@ class InWindow:
             self._open.setdefault(key, deque()).append(self._next)
             self._next += 1
 
-    def _distance(self, number: int, packet: Packet) -> tuple[int, int]:
+    def _distance(self, number: int, packet: ComparedPacket) -> tuple[int, int]:
         """Return how far an expected packet is behind this one, and the limit; in packets or ns."""
         if self._window.time_ns is not None and packet.time_ns is not None:
             assert self._file is not None
@@ -260,13 +262,13 @@ class InWindow:
         most = self.result.expected if self._window.packets is None else self._window.packets
         return packet.number - number, most
 
-    def _is_ahead(self, number: int, packet: Packet) -> bool:
+    def _is_ahead(self, number: int, packet: ComparedPacket) -> bool:
         behind, most = self._distance(number, packet)
-        return self._window != Window() and -behind > most
+        return self._window != ReorderWindow() and -behind > most
 
-    def _is_past(self, number: int, packet: Packet) -> bool:
+    def _is_past(self, number: int, packet: ComparedPacket) -> bool:
         behind, most = self._distance(number, packet)
-        return self._window != Window() and behind > most
+        return self._window != ReorderWindow() and behind > most
 
     def finish(self) -> None:
         """Report the earliest packet that is missing, beside the first that was not expected."""
@@ -279,7 +281,7 @@ class InWindow:
             return
         assert self._file is not None or not left
         missing = _packet_of(self._file, min(left)) if left and self._file is not None else None
-        kind = Kind.CHANGED
+        kind = Deviation.CHANGED
         if missing is None or unexpected is None:
-            kind = Kind.UNEXPECTED if missing is None else Kind.MISSING
+            kind = Deviation.UNEXPECTED if missing is None else Deviation.MISSING
         self.result.first = PacketDifference(kind, missing, unexpected)

@@ -15,7 +15,7 @@ from ringleaf.hosts.agent import make_ring
 from ringleaf.networks.replay.batches import Batches
 from ringleaf.networks.traces.entries import load_schema, read_entries
 from ringleaf.networks.traces.manifest import Manifest
-from ringleaf.networks.traces.trace import Trace
+from ringleaf.networks.traces.trace import PacketTrace
 from ringleaf.networks.virtual.capture import CaptureBuffer
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import make_network, open_network
@@ -50,7 +50,7 @@ class Replayer:
         ConfigError: If the entries don't fit the program.
     """
 
-    def __init__(self, trace: Trace, program: Program) -> None:
+    def __init__(self, trace: PacketTrace, program: Program) -> None:
         self._trace = trace
         longest = max(
             (int(each.lengths.max(initial=0)) for each in trace.inputs if each), default=0

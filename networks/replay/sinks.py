@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from ringleaf.arena import Bytes, Words
-from ringleaf.networks.replay.compare import Check, Sent
+from ringleaf.networks.replay.compare import Check, SentBatch
 from ringleaf.networks.traces.pcap_write import PcapWriter
 from ringleaf.units import PS_PER_NS
 
 
-class Comparison:
+class PortComparison:
     """Gives each port's packets to its check."""
 
     def __init__(self, checks: Sequence[Check], origin_ns: int) -> None:
@@ -27,7 +27,7 @@ class Comparison:
             if mine.size:
                 times_ns = mine[:, 0] // PS_PER_NS + self._origin_ns
                 starts, sizes = (np.ascontiguousarray(mine[:, column]) for column in (2, 3))
-                check.take(Sent(data, starts, sizes, times_ns))
+                check.take(SentBatch(data, starts, sizes, times_ns))
 
 
 class Outputs:

@@ -75,7 +75,7 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class TimedEntries:
     """Entries, and the time at which they are written."""
 
     at_ps: int
@@ -88,7 +88,7 @@ class Manifest:
     switch: str
     program: Path
     p4info: Path | None
-    writes: tuple[Write, ...]  # in order of their times
+    writes: tuple[TimedEntries, ...]  # in order of their times
     ports: tuple[Port, ...]  # port 1 first
     seed: int = 0
     origin_ns: int | None = None
@@ -287,8 +287,8 @@ class _Reader:
             raise ConfigError(f"{self._path}: {where} must be true or false, got {value!r}")
         return value
 
-    def _writes(self) -> tuple[Write, ...]:
-        writes = [Write(0, self._file("entries"))] if "entries" in self._data else []
+    def _writes(self) -> tuple[TimedEntries, ...]:
+        writes = [TimedEntries(0, self._file("entries"))] if "entries" in self._data else []
         for number, item in enumerate(self._list("later", self._data.get("later"))):
             where = f"later[{number}]"
             row = _mapping(f"{self._path}: {where}", item)
@@ -296,7 +296,7 @@ class _Reader:
                 choose(f"{self._path}: {where}", "key", key, ("at", "entries"))
             at_ps = self._parse(parse_time, row.get("at"), f"{where}: at", FOREVER_PS)
             path = self._file("entries", f"{where}: entries", row.get("entries", ""))
-            writes.append(Write(at_ps, path))
+            writes.append(TimedEntries(at_ps, path))
         return tuple(sorted(writes, key=lambda write: write.at_ps))
 
     def _ports(self) -> tuple[Port, ...]:

@@ -28,7 +28,7 @@ MAX_SPAN_NS = FOREVER_PS // PS_PER_NS
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class PacketTrace:
     manifest: Manifest
     inputs: tuple[PacketFile | None, ...]  # port 1 first
     expected: tuple[PacketFile | None, ...]
@@ -40,7 +40,7 @@ class Trace:
         return str(self.manifest.folder)
 
 
-def open_trace(folder: Path, *, with_expected: bool = True) -> Trace:
+def open_trace(folder: Path, *, with_expected: bool = True) -> PacketTrace:
     """Open a trace, and find all its packets.
 
     Raises:
@@ -74,7 +74,7 @@ def open_trace(folder: Path, *, with_expected: bool = True) -> Trace:
         if manifest.arrivals is None
         else _read_arrivals(manifest.arrivals, inputs, origin_ns)
     )
-    return Trace(manifest, inputs, expected, arrivals, origin_ns)
+    return PacketTrace(manifest, inputs, expected, arrivals, origin_ns)
 
 
 def _check_inside(folder: Path, name: str) -> None:

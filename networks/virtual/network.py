@@ -22,7 +22,7 @@ from ringleaf.networks.endpoints.endpoints import RING_ROWS, Endpoints
 from ringleaf.networks.endpoints.execution import Execution
 from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.endpoints.leases import ChunkLeases, Fill, Leases, is_of_ranks
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.endpoints.segments import SegmentLeases, is_one_sum
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
@@ -41,7 +41,7 @@ from ringleaf.networks.virtual.regions import LEAST_GRID_PS, Note, Regions, divi
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import number_agents, open_network
 from ringleaf.networks.virtual.switch_set import SwitchSet
-from ringleaf.networks.virtual.watch import Sight, Watch
+from ringleaf.networks.virtual.watch import PacketWatch, Sight
 from ringleaf.packets import POOL_SIZE, free_packets, make_pool
 from ringleaf.switches.engine.schedulers import free_all
 from ringleaf.tensors import FLOAT32, Array, ElementType, as_arrays
@@ -119,7 +119,7 @@ class VirtualNetwork(GivesTensors):
         self._links = [(place.node, place.peer) for place in self._places]
         number_agents(self.store.arena, self._network)
         consumers = self._consumers(seed)
-        self._capture: Capture | Watch | None = None
+        self._capture: Capture | PacketWatch | None = None
         if consumers:
             self._capture = Capture(self.store, self._network, consumers)
         self._execution = Execution(
@@ -183,7 +183,7 @@ class VirtualNetwork(GivesTensors):
         """
         assert self._capture is None, "a network that captures can't be watched"
         assert self.threads == 1, "a network of several threads can't be watched"
-        self._capture = Watch(self.store, self._network, self._places, see)
+        self._capture = PacketWatch(self.store, self._network, self._places, see)
 
     def _consumers(self, seed: int) -> list[Consumer]:
         """Return the consumers of the packets that the loop captures."""
@@ -298,7 +298,7 @@ class VirtualNetwork(GivesTensors):
     def _lease(
         self,
         schedule: Schedule,
-        operation: Operation,
+        operation: CollectiveOperation,
         arrays: Sequence[Array],
         fill: Fill | None,
     ) -> Leases | None:
@@ -360,7 +360,7 @@ class VirtualNetwork(GivesTensors):
         self._execution.check_idle()
         self._tell = tell
         self._agenda = Agenda(disturbances, self.now_ps)
-        under_way: list[Operation] = []
+        under_way: list[CollectiveOperation] = []
         meter, patience = self.meter(), self._patience()
         if self.options.watch_memory:
             self._occupancy = watch(self.switches, self.endpoints, self.now_ps)
@@ -415,7 +415,7 @@ class VirtualNetwork(GivesTensors):
         """The host of each IPv4 address."""
         return {ipv4(self.graph, host): host for host in hosts(self.graph)}
 
-    def _advance(self, until_ps: int) -> list[Operation]:
+    def _advance(self, until_ps: int) -> list[CollectiveOperation]:
         """Let time run until agents report, or to `until_ps`; return the operations then done."""
         reason = self._run(until_ps)
         if reason in (loop.UNTIL, loop.EMPTY):
@@ -425,7 +425,7 @@ class VirtualNetwork(GivesTensors):
         self._go_on(reason)
         return self._execution.take_done()
 
-    def _advance_together(self, next_ps: int, deadline_ps: int) -> list[Operation]:
+    def _advance_together(self, next_ps: int, deadline_ps: int) -> list[CollectiveOperation]:
         """Let time run until operations are done, or the director has more to start, to the end of
         the window, or to the two times.
 
@@ -543,12 +543,12 @@ class VirtualNetwork(GivesTensors):
         probes = probes_of(self.options.loss, most_links(self.graph))
         return limit_ps(self._rtt_ps, timeout_ps=timeout_ps, probes=probes)
 
-    def _check_progress(self, patience: Patience, under_way: Sequence[Operation]) -> None:
+    def _check_progress(self, patience: Patience, under_way: Sequence[CollectiveOperation]) -> None:
         stalled = patience.stalled(under_way, self.now_ps)
         if stalled:
             raise BackendError(patience.complaint(map(self._named, stalled)))
 
-    def _named(self, operation: Operation) -> tuple[Operation, Sequence[str]]:
+    def _named(self, operation: CollectiveOperation) -> tuple[CollectiveOperation, Sequence[str]]:
         return operation, self.endpoints.groups[operation.group].nodes
 
     def _net(self) -> s.NetworkState:

@@ -10,7 +10,7 @@ import numpy as np
 from ringleaf.arena import Store
 from ringleaf.hosts.agent import PROGRESS
 from ringleaf.hosts.rc.state import MAX_BACKOFF
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.units import PS_PER_S, format_time
 
 LEAST_PS = PS_PER_S
@@ -70,14 +70,16 @@ class Patience:
         self._places = [np.array(blocks, np.int64) + PROGRESS for blocks in agents]
         self.limit_ps = limit_ps
         self._seen = self._progress()
-        self._waited: list[Operation] = []
+        self._waited: list[CollectiveOperation] = []
         self.deadline_ps = now_ps + self.limit_ps
 
     def _progress(self) -> list[int]:
         words = self._store.arena.words
         return [int(words[places].sum()) for places in self._places]
 
-    def stalled(self, operations: Sequence[Operation], now_ps: int) -> list[Operation]:
+    def stalled(
+        self, operations: Sequence[CollectiveOperation], now_ps: int
+    ) -> list[CollectiveOperation]:
         """Return the operations under way at the last deadline whose groups made no progress since.
 
         Before the next deadline there are none.
@@ -94,7 +96,7 @@ class Patience:
             and before[operation.group] == self._seen[operation.group]
         ]
 
-    def complaint(self, operations: Iterable[tuple[Operation, Sequence[str]]]) -> str:
+    def complaint(self, operations: Iterable[tuple[CollectiveOperation, Sequence[str]]]) -> str:
         """Return an error text that says who waits for whom; operations come with nodes' names."""
         waiting = [
             f"{names[node]} waits for {', '.join(parts)}"

@@ -15,7 +15,7 @@ from finsy import P4Schema
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Bytes, Store
 from ringleaf.networks.traces.entries import load_schema, write_entries
-from ringleaf.networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, Write
+from ringleaf.networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, TimedEntries
 from ringleaf.networks.traces.program import write_program
 from ringleaf.networks.traces.writer import TraceWriter
 from ringleaf.networks.virtual.fabric import PortPlace
@@ -88,7 +88,7 @@ class TraceRecorder:
                     switch=name,
                     program=Path(PROGRAM),
                     p4info=None,
-                    writes=(Write(0, Path(ENTRIES)),),
+                    writes=(TimedEntries(0, Path(ENTRIES)),),
                     ports=tuple(self._port(ports, i) for i in own),
                     seed=self._seed + number,
                     until_ps=now_ps,

@@ -51,7 +51,7 @@ from ringleaf.switches.engine.queues import (
     TRIMMED,
     push,
 )
-from ringleaf.switches.source import Field
+from ringleaf.switches.source import FieldSource
 from ringleaf.switches.switch import Switch
 
 # The block at TRIM_AT of the network's: the handler's address, then the room for headers.
@@ -60,7 +60,7 @@ BLOCK_WORDS = 8
 
 URGENT = PRIORITIES - 1
 DSCP_SHIFT = 3  # of a class selector in a DSCP
-DSCP = Field("ipv4", "dscp")
+DSCP = FieldSource("ipv4", "dscp")
 
 
 def lay_out_trimming(

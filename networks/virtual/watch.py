@@ -23,7 +23,7 @@ class Sight:
     lost: bool
 
 
-class Watch:
+class PacketWatch:
     """Calls `see` with all packets of each event before the next event."""
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.source import V1MODEL, Source
+from ringleaf.switches.source import V1MODEL, ProgramSource
 
 BINARY = "simple_switch_grpc"
 COMMAND_LINE = "simple_switch_CLI"
@@ -16,7 +16,7 @@ def is_there() -> bool:
     return shutil.which(BINARY) is not None and shutil.which(COMMAND_LINE) is not None
 
 
-def need_v1model(source: Source, where: str) -> None:
+def need_v1model(source: ProgramSource, where: str) -> None:
     """Check that a program is one that BMv2's `simple_switch` runs.
 
     Raises:

@@ -21,7 +21,7 @@ from typing import Any
 
 from ringleaf.errors import BackendError
 from ringleaf.switches.bmv2.binaries import BINARY
-from ringleaf.switches.bmv2.enclosed import alone
+from ringleaf.switches.bmv2.namespace import alone
 from ringleaf.switches.bmv2.process import free_port
 
 FAR = 1 << 31  # an index; cells have more than a byte, so nothing is mapped there

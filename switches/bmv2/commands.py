@@ -9,17 +9,17 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.shapes import TableShape
 from ringleaf.switches.engine.updates import (
     CloneUpdate,
     CounterUpdate,
-    Entry,
     GroupUpdate,
+    InstalledEntry,
     Match,
-    Member,
     MemberGroup,
     MemberGroupUpdate,
     MemberUpdate,
+    ProfileMember,
     RegisterUpdate,
     TableUpdate,
     Update,
@@ -42,7 +42,7 @@ class CommandWriter:
         self._nodes = 0
         self._members: Counter[str] = Counter()
         self._groups: Counter[str] = Counter()
-        self._handles: dict[tuple[str, Member | MemberGroup], int] = {}
+        self._handles: dict[tuple[str, ProfileMember | MemberGroup], int] = {}
 
     def lines(self, update: Update) -> list[str]:
         """Return the commands.
@@ -51,12 +51,12 @@ class CommandWriter:
             ConfigError: If BMv2's command line has no command for the update.
         """
         match update:
-            case TableUpdate(is_default=True, entry=Entry() as entry):
+            case TableUpdate(is_default=True, entry=InstalledEntry() as entry):
                 return [self._default(update.table, entry)]
-            case TableUpdate(verb="insert", entry=Entry() as entry):
+            case TableUpdate(verb="insert", entry=InstalledEntry() as entry):
                 return [self._add(update.table, entry)]
             case MemberUpdate(verb="insert"):
-                handle = self._number(self._members, update.profile, Member(update.member))
+                handle = self._number(self._members, update.profile, ProfileMember(update.member))
                 assert handle >= 0
                 call = self._call(update.action, update.arguments)
                 return [f"act_prof_create_member {update.profile} {call}"]
@@ -73,14 +73,14 @@ class CommandWriter:
                 return [f"counter_write {update.counter} {update.index} {counts}"]
         raise ConfigError(f"simple_switch_CLI: has no command for it, got {update}")
 
-    def _default(self, table: str, entry: Entry) -> str:
+    def _default(self, table: str, entry: InstalledEntry) -> str:
         if entry.indirect is None:
             return f"table_set_default {table} {self._call(entry.action, entry.arguments)}"
         kind = "_with_group" if isinstance(entry.indirect, MemberGroup) else ""
         handle = self._handle(self._shapes[table], entry.indirect)
         return f"table_indirect_set_default{kind} {table} {handle}"
 
-    def _add(self, table: str, entry: Entry) -> str:
+    def _add(self, table: str, entry: InstalledEntry) -> str:
         shape = self._shapes[table]
         keys = " ".join(_keys(shape, entry.match))
         priority = f" {-entry.precedence}" if shape.prioritized else ""
@@ -94,15 +94,17 @@ class CommandWriter:
     def _call(self, action: int, arguments: tuple[int, ...]) -> str:
         return " ".join([self._actions[action].name, *map(hex, arguments)])
 
-    def _handle(self, shape: Shape, reference: Member | MemberGroup) -> int:
+    def _handle(self, shape: TableShape, reference: ProfileMember | MemberGroup) -> int:
         return self._made(shape.table.profile, reference)
 
-    def _made(self, profile: str, reference: Member | MemberGroup) -> int:
+    def _made(self, profile: str, reference: ProfileMember | MemberGroup) -> int:
         if (profile, reference) not in self._handles:
             raise ConfigError(f"{profile}: must have been made before it is used, got {reference}")
         return self._handles[profile, reference]
 
-    def _number(self, taken: Counter[str], profile: str, reference: Member | MemberGroup) -> int:
+    def _number(
+        self, taken: Counter[str], profile: str, reference: ProfileMember | MemberGroup
+    ) -> int:
         self._handles[profile, reference] = taken[profile]
         taken[profile] += 1
         return self._handles[profile, reference]
@@ -114,7 +116,7 @@ class CommandWriter:
         for member, weight in update.members:
             if weight != 1:
                 raise ConfigError(f"simple_switch_CLI: knows no weights, got {weight}")
-            own = self._made(profile, Member(member))
+            own = self._made(profile, ProfileMember(member))
             yield f"act_prof_add_member_to_group {profile} {own} {handle}"
 
     def _multicast(self, group: int, members: tuple[tuple[int, int], ...]) -> Iterator[str]:
@@ -133,7 +135,7 @@ class CommandWriter:
         yield f"mirroring_add_mc {update.session} {CLONES + update.session}"
 
 
-def _keys(shape: Shape, match: Match) -> Iterator[str]:
+def _keys(shape: TableShape, match: Match) -> Iterator[str]:
     for key, (value, mask) in zip(shape.table.keys, match, strict=True):
         match key.kind:
             case "lpm":

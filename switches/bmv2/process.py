@@ -26,9 +26,9 @@ from google.protobuf import (  # type: ignore[import-untyped]
 
 from ringleaf.errors import BackendError
 from ringleaf.switches.bmv2.binaries import BINARY, COMMAND_LINE
-from ringleaf.switches.bmv2.enclosed import alone, beside
+from ringleaf.switches.bmv2.namespace import alone, beside
 from ringleaf.switches.p4runtime.finsy_entities import make_schema, read_p4info
-from ringleaf.switches.server.client import Controller
+from ringleaf.switches.server.client import PrimaryController
 
 CHUNK = 30  # packets at a time: a port's queue holds 64, and silently drops any more
 PRIORITY_QUEUES = 8  # as many as v1model's three bits can name; without, it drops all but 0
@@ -107,7 +107,7 @@ class Bmv2:
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
             )
-        self._controller = Controller(self.address, DEVICE, f"bmv2 {self._path.name}")
+        self._controller = PrimaryController(self.address, DEVICE, f"bmv2 {self._path.name}")
         self._channel = grpc.insecure_channel(self._address("dataplane"))
         self._stream = self._channel.stream_stream(
             PACKETS,

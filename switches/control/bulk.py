@@ -7,10 +7,10 @@ import numpy as np
 from ringleaf.arena import Fields, Words
 from ringleaf.switches.engine.columns import EntryColumns
 from ringleaf.switches.engine.lookup import ACTION, COUNTER, KEYS, RANK
-from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.shapes import TableShape
 
 
-def rows_of(columns: EntryColumns, shape: Shape, records_at: int) -> tuple[Fields, Fields]:
+def rows_of(columns: EntryColumns, shape: TableShape, records_at: int) -> tuple[Fields, Fields]:
     """Return rows, (entries, row words), and their masks, (entries, key words), best first.
 
     Args:
@@ -30,7 +30,7 @@ def rows_of(columns: EntryColumns, shape: Shape, records_at: int) -> tuple[Field
     return rows, _pack(columns.masks[order], shape)
 
 
-def _ranked(columns: EntryColumns, shape: Shape) -> tuple[Words, Words]:
+def _ranked(columns: EntryColumns, shape: TableShape) -> tuple[Words, Words]:
     """Return the entries' places, best first, and their ranks; among equals the oldest first."""
     if shape.prioritized:
         order = np.argsort(-columns.precedence, kind="stable")
@@ -40,7 +40,7 @@ def _ranked(columns: EntryColumns, shape: Shape) -> tuple[Words, Words]:
     return order, prefixes[order] + 1
 
 
-def _pack(keys: Fields, shape: Shape) -> Fields:
+def _pack(keys: Fields, shape: TableShape) -> Fields:
     """Return all keys, (entries, keys), as the words of a row, (entries, key words)."""
     words = np.zeros((len(keys), shape.key_words), np.uint64)
     for part in shape.parts:

@@ -21,8 +21,8 @@ from ringleaf.switches.engine.lookup import (
     MEMBERS,
     RANK,
 )
-from ringleaf.switches.engine.shapes import Shape
-from ringleaf.switches.engine.updates import Entry, Member, MemberUpdate
+from ringleaf.switches.engine.shapes import TableShape
+from ringleaf.switches.engine.updates import InstalledEntry, MemberUpdate, ProfileMember
 from ringleaf.switches.source import NO_ACTION
 
 WORD_MASK = (1 << 64) - 1
@@ -33,9 +33,9 @@ class Image:
 
     def __init__(
         self,
-        shape: Shape,
-        entries: Sequence[Entry] | EntryColumns,
-        default: Entry,
+        shape: TableShape,
+        entries: Sequence[InstalledEntry] | EntryColumns,
+        default: InstalledEntry,
         profile: Profile | None,
         own: Mapping[int, int],
     ) -> None:
@@ -76,7 +76,9 @@ class Image:
             rows, masks = self._rows_and_masks(self._entries, records_at)
         return lay_groups(rows, masks, start)
 
-    def _rows_and_masks(self, entries: Sequence[Entry], records_at: int) -> tuple[Fields, Fields]:
+    def _rows_and_masks(
+        self, entries: Sequence[InstalledEntry], records_at: int
+    ) -> tuple[Fields, Fields]:
         """Return the entries' rows and the masks of their keys, best first."""
         shape, ordered = self._shape, self._in_order(entries)
         rows = np.zeros((len(ordered), shape.row_words), np.uint64)
@@ -86,7 +88,7 @@ class Image:
             masks[place] = self._pack([mask for _, mask in entry.match])
         return rows, masks
 
-    def _in_order(self, entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
+    def _in_order(self, entries: Sequence[InstalledEntry]) -> list[tuple[int, InstalledEntry]]:
         if self._shape.prioritized:
             return _ranked(entries)
         ranked = [(entry.prefix + 1, entry) for entry in entries]
@@ -109,7 +111,7 @@ class Image:
         pairs = zip(values, counts, strict=True)
         return [value >> 64 * i & WORD_MASK for value, count in pairs for i in range(count)]
 
-    def _row(self, entry: Entry, rank: int, records_at: int) -> Fields:
+    def _row(self, entry: InstalledEntry, rank: int, records_at: int) -> Fields:
         shape = self._shape
         row = np.zeros(shape.row_words, np.uint64)
         row[RANK] = rank
@@ -137,13 +139,13 @@ class Image:
                 row[at + i] = value >> 64 * i & WORD_MASK
             at += count
 
-    def _action(self, entry: Entry) -> tuple[int, tuple[int, ...]]:
+    def _action(self, entry: InstalledEntry) -> tuple[int, tuple[int, ...]]:
         """Return the action that an entry leads to; for a group, the members' number and place."""
         if entry.indirect is None:
             return entry.action, entry.arguments
         assert self._profile is not None
         number = entry.indirect.number
-        if isinstance(entry.indirect, Member):
+        if isinstance(entry.indirect, ProfileMember):
             member = self._profile.members[number]
             return self._own[member.action], member.arguments
         slots = self._profile.slots(number)
@@ -163,7 +165,7 @@ class Image:
         return row
 
 
-def _ranked(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
+def _ranked(entries: Sequence[InstalledEntry]) -> list[tuple[int, InstalledEntry]]:
     """Return (rank, entry), best first; among equals the first that came."""
     ordered = sorted(entries, key=lambda entry: -entry.precedence)
     return [(len(ordered) - i, entry) for i, entry in enumerate(ordered)]

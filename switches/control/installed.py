@@ -16,15 +16,15 @@ from ringleaf.switches.control.profiles import Profile
 from ringleaf.switches.control.tables import TableEntries
 from ringleaf.switches.engine.columns import EntryColumns
 from ringleaf.switches.engine.meters import METER_WORDS
-from ringleaf.switches.engine.shapes import COUNTER_WORDS, Shape
+from ringleaf.switches.engine.shapes import COUNTER_WORDS, TableShape
 from ringleaf.switches.engine.updates import (
     INSERT,
     MODIFY,
-    Entry,
-    Member,
+    InstalledEntry,
     MemberGroup,
     MemberGroupUpdate,
     MemberUpdate,
+    ProfileMember,
     TableUpdate,
 )
 from ringleaf.switches.generate.state import TABLES_AT
@@ -34,7 +34,7 @@ from ringleaf.switches.program import Program
 class InstalledTable:
     """A table of one switch; `word` is the one of `arena.words` that says where its image is."""
 
-    def __init__(self, store: Store, word: int, shape: Shape, entries: TableEntries) -> None:
+    def __init__(self, store: Store, word: int, shape: TableShape, entries: TableEntries) -> None:
         self.entries = entries
         self.shape = shape
         self._store = store
@@ -63,24 +63,24 @@ class InstalledTable:
         self.is_stale = self.is_stale or done
         return done
 
-    def counter(self, entry: Entry, now_ps: int) -> Fields:
+    def counter(self, entry: InstalledEntry, now_ps: int) -> Fields:
         """Return a view of an entry's counter: packets, bytes."""
         return self._record(entry, now_ps)[:COUNTER_WORDS]
 
-    def meter(self, entry: Entry, now_ps: int) -> Fields:
+    def meter(self, entry: InstalledEntry, now_ps: int) -> Fields:
         """Return a view of an entry's meter."""
         return self._record(entry, now_ps)[self.shape.meter_at :][:METER_WORDS]
 
-    def touch(self, entry: Entry, now_ps: int) -> None:
+    def touch(self, entry: InstalledEntry, now_ps: int) -> None:
         """Let an entry's idle time start anew."""
         if self.shape.table.timed:
             self._record(entry, now_ps)[self.shape.hit_at] = now_ps + 1
 
-    def last_hit_ps(self, entry: Entry, now_ps: int) -> int:
+    def last_hit_ps(self, entry: InstalledEntry, now_ps: int) -> int:
         """Return when an entry of a table with timeouts was last hit, inserted or modified."""
         return int(self._record(entry, now_ps)[self.shape.hit_at]) - 1
 
-    def take_idle(self, now_ps: int) -> list[Entry]:
+    def take_idle(self, now_ps: int) -> list[InstalledEntry]:
         """Return the entries that have become idle, each once until it is hit again.
 
         As in BMv2 (`sweep_entries`), whole timeouts must have passed since the last hit.
@@ -105,7 +105,7 @@ class InstalledTable:
             for column in range(COUNTER_WORDS):
                 self._store.arena.fields[self._records_at + column : end : words] = 0
 
-    def _record(self, entry: Entry, now_ps: int) -> Fields:
+    def _record(self, entry: InstalledEntry, now_ps: int) -> Fields:
         """Return a view of an entry's record; the default entry's is all zeros, and not kept."""
         words = self.shape.record_words
         if not entry.match:
@@ -222,12 +222,12 @@ class InstalledTables:
             for name, profile in source.profiles.items()
         }
 
-    def _make_table(self, number: int, shape: Shape) -> InstalledTable:
+    def _make_table(self, number: int, shape: TableShape) -> InstalledTable:
         profile = self._profiles.get(shape.table.profile)
         entries = TableEntries(shape, self._source.actions, self._name, profile)
         return InstalledTable(self._store, self._at + TABLES_AT + number, shape, entries)
 
-    def _is_used(self, profile: str, reference: Member | MemberGroup) -> bool:
+    def _is_used(self, profile: str, reference: ProfileMember | MemberGroup) -> bool:
         return any(table.entries.refers_to(reference) for table in self._tables_of(profile))
 
     def _tables_of(self, profile: str) -> Iterator[InstalledTable]:

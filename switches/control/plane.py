@@ -18,7 +18,7 @@ from ringleaf.arena import Fields, Lanes, Store
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.control.externs import Externs
 from ringleaf.switches.control.installed import InstalledTables
-from ringleaf.switches.control.replicas import Replicas, name_ports
+from ringleaf.switches.control.replicas import ReplicaGroups, name_ports
 from ringleaf.switches.engine.digests import Digests
 from ringleaf.switches.engine.layout import LOOPED, PORT_COUNT, ROUND_PORT
 from ringleaf.switches.engine.meters import check_rates, configure, rates_of
@@ -28,14 +28,14 @@ from ringleaf.switches.engine.updates import (
     CounterUpdate,
     DigestMessage,
     DigestUpdate,
-    Entry,
     GroupUpdate,
     IdleEntry,
+    InstalledEntry,
     Match,
     MemberGroupUpdate,
     MemberUpdate,
+    MeterRates,
     MeterUpdate,
-    Rates,
     RegisterUpdate,
     TableUpdate,
     Update,
@@ -76,7 +76,7 @@ class ControlPlane:
         links = range(first_port, ports + 1)
         self._ports = links if cpu_port is None or cpu_port in links else (*links, cpu_port)
         rounds = (ROUND_PORT,) if program.source.architecture is PSA else ()
-        self._replicas = Replicas(store, self.at, name, (*self._ports, *rounds))
+        self._replicas = ReplicaGroups(store, self.at, name, (*self._ports, *rounds))
         self._externs = Externs(store, self.at, program, name)
         self._value_sets = ValueSets(program.source.value_sets, name)
         self.commit()
@@ -180,7 +180,7 @@ class ControlPlane:
         _check_count(f"{self.name}: counter {name!r}", count.packets, count.bytes)
         self._externs.counter_cells(name)[:] = count.packets, count.bytes
 
-    def fill_meter(self, name: str, rates: Rates | None) -> None:
+    def fill_meter(self, name: str, rates: MeterRates | None) -> None:
         """Configure all cells of an indirect meter."""
         check_rates(f"{self.name}: meter {name!r}", rates)
         self._externs.meter_cells(name)[:] = configure(rates)
@@ -193,15 +193,15 @@ class ControlPlane:
 
     # Reading.
 
-    def entries(self, table: str) -> list[Entry]:
+    def entries(self, table: str) -> list[InstalledEntry]:
         """Return a table's entries, constant ones too, without the default, oldest first."""
         return list(self.each_entry(table))
 
-    def each_entry(self, table: str) -> Iterator[Entry]:
+    def each_entry(self, table: str) -> Iterator[InstalledEntry]:
         """Yield the same entries, those of now, one by one; the table may change meanwhile."""
         return map(replace, tuple(self._tables[table].entries.entries))
 
-    def default_entry(self, table: str) -> Entry:
+    def default_entry(self, table: str) -> InstalledEntry:
         """Return the entry that is used on a miss, whether it was set or is the program's."""
         return replace(self._tables[table].entries.default)
 
@@ -252,7 +252,7 @@ class ControlPlane:
             for entry in table.take_idle(now_ps)
         ]
 
-    def read_idle_ps(self, table: str, entry: Entry) -> int:
+    def read_idle_ps(self, table: str, entry: InstalledEntry) -> int:
         """Return for how long no packet has hit an entry of a table with timeouts, by `now_ps`."""
         found = self._tables[table]
         if not found.shape.table.timed:
@@ -283,7 +283,7 @@ class ControlPlane:
         packets, size = self._externs.counter(name, index)
         return Count(int(packets), int(size))
 
-    def read_direct_counter(self, table: str, entry: Entry) -> Count:
+    def read_direct_counter(self, table: str, entry: InstalledEntry) -> Count:
         """Return the counts of an entry, which is found by its match and precedence.
 
         Packets that miss are not counted (as in BMv2), so the default entry never has any.
@@ -291,11 +291,11 @@ class ControlPlane:
         packets, size = self._tables.counted(table).counter(entry, self.now_ps)
         return Count(int(packets), int(size))
 
-    def read_meter(self, name: str, index: int) -> Rates | None:
+    def read_meter(self, name: str, index: int) -> MeterRates | None:
         """Return an indirect meter's rates; None if it has none and all packets are green."""
         return rates_of(self._externs.meter(name, index).tolist())
 
-    def read_direct_meter(self, table: str, entry: Entry) -> Rates | None:
+    def read_direct_meter(self, table: str, entry: InstalledEntry) -> MeterRates | None:
         """Return the rates of an entry's meter; None if it has none."""
         return rates_of(self._tables.metered(table).meter(entry, self.now_ps).tolist())
 

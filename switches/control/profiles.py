@@ -12,12 +12,12 @@ from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import (
     DELETE,
     INSERT,
-    Member,
     MemberGroup,
     MemberGroupUpdate,
     MemberUpdate,
+    ProfileMember,
 )
-from ringleaf.switches.source import Action, ActionProfile
+from ringleaf.switches.source import ActionProfile, ActionSource
 
 
 class Profile:
@@ -29,9 +29,9 @@ class Profile:
     def __init__(
         self,
         profile: ActionProfile,
-        actions: Mapping[int, Action],
+        actions: Mapping[int, ActionSource],
         where: str,
-        in_use: Callable[[str, Member | MemberGroup], bool],
+        in_use: Callable[[str, ProfileMember | MemberGroup], bool],
     ) -> None:
         self._profile = profile
         self._actions = actions  # the actions of its tables
@@ -45,7 +45,7 @@ class Profile:
         where = f"{self._where}: member {update.member}"
         self._check_presence(where, update.verb, update.member in self.members)
         if update.verb == DELETE:
-            self._check_unused(where, Member(update.member))
+            self._check_unused(where, ProfileMember(update.member))
             del self.members[update.member], self._handles[update.member]
             return
         self._check_action(where, update)
@@ -73,9 +73,9 @@ class Profile:
         self._check_members(where, update)
         self.groups[update.group] = replace(update, verb=INSERT)
 
-    def check(self, where: str, reference: Member | MemberGroup) -> None:
+    def check(self, where: str, reference: ProfileMember | MemberGroup) -> None:
         """Raise ConfigError if there is no such member or group."""
-        there = self.members if isinstance(reference, Member) else self.groups
+        there = self.members if isinstance(reference, ProfileMember) else self.groups
         if reference.number not in there:
             raise ConfigError(
                 f"{where}: not in its action profile, got {reference}", Code.NOT_FOUND
@@ -101,8 +101,8 @@ class Profile:
         if verb != INSERT and not present:
             raise ConfigError(f"{where}: does not exist, got {verb} of it", Code.NOT_FOUND)
 
-    def _check_unused(self, where: str, reference: Member | MemberGroup) -> None:
-        grouped = isinstance(reference, Member) and any(
+    def _check_unused(self, where: str, reference: ProfileMember | MemberGroup) -> None:
+        grouped = isinstance(reference, ProfileMember) and any(
             reference.number == member
             for group in self.groups.values()
             for member, _ in group.members
@@ -132,7 +132,7 @@ class Profile:
             )
 
 
-def check_arguments(where: str, action: Action, arguments: tuple[int, ...]) -> None:
+def check_arguments(where: str, action: ActionSource, arguments: tuple[int, ...]) -> None:
     """Raise ConfigError if an action can't have these arguments."""
     if len(arguments) != len(action.widths):
         raise ConfigError(

@@ -31,7 +31,7 @@ def name_ports(ports: Sequence[int]) -> str:
     return f"{ports[0]} to {ports[-2]} and {ports[-1]}"
 
 
-class Replicas:
+class ReplicaGroups:
     """Groups and sessions of the switch whose block of `arena.words` is at `at`."""
 
     def __init__(self, store: Store, at: int, name: str, ports: Sequence[int]) -> None:

@@ -11,25 +11,35 @@ from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.control.images import Image
 from ringleaf.switches.control.profiles import Profile, check_arguments
 from ringleaf.switches.engine.columns import EntryColumns
-from ringleaf.switches.engine.shapes import Shape
-from ringleaf.switches.engine.updates import Entry, Match, Member, MemberGroup, prefix_mask
-from ringleaf.switches.source import Action
+from ringleaf.switches.engine.shapes import TableShape
+from ringleaf.switches.engine.updates import (
+    InstalledEntry,
+    Match,
+    MemberGroup,
+    ProfileMember,
+    prefix_mask,
+)
+from ringleaf.switches.source import ActionSource
 
 
 class TableEntries:
     """The entries of one table of one switch; `profile` is its action profile, if it has one."""
 
     def __init__(
-        self, shape: Shape, actions: Mapping[int, Action], where: str, profile: Profile | None
+        self,
+        shape: TableShape,
+        actions: Mapping[int, ActionSource],
+        where: str,
+        profile: Profile | None,
     ) -> None:
         self._shape = shape
         self._actions = actions  # of the whole program
         self._profile = profile
         self._where = f"{where}: table {shape.table.name!r}"
         self._columns: EntryColumns | None = None  # all entries, while nobody looks at single ones
-        self._made: dict[tuple[Match, int], Entry] = {}
+        self._made: dict[tuple[Match, int], InstalledEntry] = {}
         self._free_records: list[int] = []
-        self._references: Counter[Member | MemberGroup] = Counter()
+        self._references: Counter[ProfileMember | MemberGroup] = Counter()
         self.records = 0  # records (of counter, meter and last hit) ever needed at once
         self.fresh: list[int] = []  # records that have changed hands and must start anew
         table = shape.table
@@ -38,16 +48,20 @@ class TableEntries:
         self._own = {
             number: names[action.name] for number, action in actions.items() if action.name in names
         }
-        self.default = Entry((), table.default_action, table.default_arguments)
+        self.default = InstalledEntry((), table.default_action, table.default_arguments)
         for const in table.entries:
             match = tuple(
                 const_match(key.kind, values, width)
                 for key, values, width in zip(table.keys, const.keys, shape.widths, strict=True)
             )
-            self._add(Entry(match, const.action, const.arguments, -const.priority, _prefix(match)))
+            self._add(
+                InstalledEntry(
+                    match, const.action, const.arguments, -const.priority, _prefix(match)
+                )
+            )
 
     @property
-    def _entries(self) -> dict[tuple[Match, int], Entry]:
+    def _entries(self) -> dict[tuple[Match, int], InstalledEntry]:
         """The entries by match and precedence, oldest first."""
         if self._columns is not None:
             made, self._columns = self._columns.entries(), None
@@ -55,7 +69,7 @@ class TableEntries:
         return self._made
 
     @property
-    def entries(self) -> Iterable[Entry]:
+    def entries(self) -> Iterable[InstalledEntry]:
         """All entries, oldest first."""
         return self._entries.values()
 
@@ -97,7 +111,7 @@ class TableEntries:
         is_masked = any(key.mask is not None for key in table.keys)
         return is_fixed or is_masked or self._profile is not None or bool(self._shape.ranges)
 
-    def insert(self, entry: Entry) -> None:
+    def insert(self, entry: InstalledEntry) -> None:
         """Add an entry.
 
         Raises:
@@ -117,7 +131,7 @@ class TableEntries:
             )
         self._add(replace(entry, prefix=_prefix(entry.match)))
 
-    def modify(self, entry: Entry) -> None:
+    def modify(self, entry: InstalledEntry) -> None:
         """Give an entry another action and timeout; its counter and meter go on."""
         self._check(entry)
         old = self.find(entry)
@@ -126,14 +140,14 @@ class TableEntries:
         old.idle_timeout_ns = entry.idle_timeout_ns
         self._refer(old, 1)
 
-    def delete(self, entry: Entry) -> None:
+    def delete(self, entry: InstalledEntry) -> None:
         self._check_mutable()
         old = self.find(entry)
         self._refer(old, -1)
         self._free_records.append(old.counter)
         del self._entries[old.match, old.precedence]
 
-    def find(self, entry: Entry) -> Entry:
+    def find(self, entry: InstalledEntry) -> InstalledEntry:
         """Return the entry of this match and precedence."""
         try:
             return self._entries[self._masked(entry.match), entry.precedence]
@@ -142,7 +156,7 @@ class TableEntries:
                 f"{self._where}: no such entry, got {_show(entry.match)}", Code.NOT_FOUND
             ) from None
 
-    def set_default(self, entry: Entry | None) -> None:
+    def set_default(self, entry: InstalledEntry | None) -> None:
         """Set the default action, or with None the program's again.
 
         Raises:
@@ -150,7 +164,7 @@ class TableEntries:
         """
         table = self._shape.table
         if entry is None:
-            entry = Entry((), table.default_action, table.default_arguments)
+            entry = InstalledEntry((), table.default_action, table.default_arguments)
         elif table.default_const:
             raise ConfigError(
                 f"{self._where}: default action is constant, got a change of it",
@@ -159,13 +173,13 @@ class TableEntries:
         else:
             self._check_action(entry)
         self._refer(self.default, -1)
-        self.default = Entry((), entry.action, entry.arguments, indirect=entry.indirect)
+        self.default = InstalledEntry((), entry.action, entry.arguments, indirect=entry.indirect)
         self._refer(self.default, 1)
 
-    def refers_to(self, reference: Member | MemberGroup) -> bool:
+    def refers_to(self, reference: ProfileMember | MemberGroup) -> bool:
         return self._references[reference] > 0
 
-    def _check(self, entry: Entry) -> None:
+    def _check(self, entry: InstalledEntry) -> None:
         self._check_mutable()
         self._check_action(entry)
         if len(entry.match) != len(self._shape.widths):
@@ -185,7 +199,7 @@ class TableEntries:
         if not self._shape.table.keys:
             raise ConfigError(f"{self._where}: has no key, got an entry; set its default action")
 
-    def _check_action(self, entry: Entry) -> None:
+    def _check_action(self, entry: InstalledEntry) -> None:
         if self._profile is not None and entry.indirect is not None:
             self._profile.check(self._where, entry.indirect)
         elif self._profile is not None or entry.indirect is not None:
@@ -197,7 +211,7 @@ class TableEntries:
         else:
             check_arguments(self._where, self._actions[entry.action], entry.arguments)
 
-    def _add(self, entry: Entry) -> None:
+    def _add(self, entry: InstalledEntry) -> None:
         if self._free_records:
             entry.counter = self._free_records.pop()
         else:
@@ -208,7 +222,7 @@ class TableEntries:
         self._entries[entry.match, entry.precedence] = entry
         self._refer(entry, 1)
 
-    def _refer(self, entry: Entry, count: int) -> None:
+    def _refer(self, entry: InstalledEntry, count: int) -> None:
         if entry.indirect is not None:
             self._references[entry.indirect] += count
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ringleaf.arena import Fields, Words
-from ringleaf.switches.engine.updates import Entry
+from ringleaf.switches.engine.updates import InstalledEntry
 
 MOST_BITS = 64
 """The widest keys and parameters that fit into columns."""
@@ -16,7 +16,7 @@ MOST_BITS = 64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntryColumns:
-    """Entries of one table, oldest first; a row stands for an `Entry` without any extras.
+    """Entries of one table, oldest first; a row stands for an `InstalledEntry` without any extras.
 
     Attributes:
         values: (entries, keys) values, with zeros where the mask has zeros.
@@ -64,7 +64,7 @@ class EntryColumns:
             same &= along[1:] == along[:-1]
         return not same.any()
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[InstalledEntry]:
         """Return the entries as objects; record `i` belongs to entry `i`."""
         columns = zip(
             self.values.tolist(),
@@ -76,7 +76,7 @@ class EntryColumns:
             strict=True,
         )
         return [
-            Entry(
+            InstalledEntry(
                 tuple(zip(values, masks, strict=True)),
                 action,
                 tuple(arguments[: self.counts[action]]),

@@ -14,7 +14,7 @@ import numpy as np
 from ringleaf.arena import Fields
 from ringleaf.compiled import inline
 from ringleaf.errors import ConfigError
-from ringleaf.switches.engine.updates import Rates
+from ringleaf.switches.engine.updates import MeterRates
 from ringleaf.units import PS_PER_US
 
 # Columns of a meter in `arena.fields`: its buckets, the peak's first.
@@ -85,7 +85,7 @@ def meter_color(fields: Fields, at: np.uint64, size: np.uint64, now_ps: np.uint6
     return _GREEN
 
 
-def check_rates(where: str, rates: Rates | None) -> None:
+def check_rates(where: str, rates: MeterRates | None) -> None:
     """Raise ConfigError if a meter can't have these rates."""
     if rates is None:
         return
@@ -96,7 +96,7 @@ def check_rates(where: str, rates: Rates | None) -> None:
         raise ConfigError(f"{where}: committed rate must not exceed the peak rate, got {rates}")
 
 
-def configure(rates: Rates | None) -> list[int]:
+def configure(rates: MeterRates | None) -> list[int]:
     """Return a meter's words; its buckets are full, as after BMv2's `set_rates`."""
     if rates is None:
         return [0] * METER_WORDS
@@ -108,7 +108,7 @@ def configure(rates: Rates | None) -> list[int]:
     return words
 
 
-def rates_of(words: Sequence[int]) -> Rates | None:
+def rates_of(words: Sequence[int]) -> MeterRates | None:
     """Return the configuration of a meter with these words."""
     if not words[CONFIGURED]:
         return None
@@ -116,4 +116,4 @@ def rates_of(words: Sequence[int]) -> Rates | None:
         (words[at + RATE] + words[at + PART] / 1_000_000, words[at + BURST])
         for at in (PEAK_AT, COMMITTED_AT)
     )
-    return Rates(committed, burst, peak, peak_burst)
+    return MeterRates(committed, burst, peak, peak_burst)

@@ -9,14 +9,21 @@ from dataclasses import dataclass
 
 from ringleaf.switches.engine.lookup import GROUP_ACTION, KEYS
 from ringleaf.switches.engine.meters import METER_WORDS
-from ringleaf.switches.source import NO_ACTION, VALID, Field, MatchKey, Source, Table
+from ringleaf.switches.source import (
+    NO_ACTION,
+    VALID,
+    FieldSource,
+    MatchKey,
+    ProgramSource,
+    TableSource,
+)
 
 WORD = 64
 COUNTER_WORDS = 2  # packets, bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class KeyPart:
     """Up to 64 bits of a key: word `source` of the field, shifted into word `word` of the row."""
 
     key: int
@@ -27,12 +34,12 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TableShape:
     """One table's packing."""
 
-    table: Table
+    table: TableSource
     widths: tuple[int, ...]  # bits of each key
-    parts: tuple[Part, ...]  # of keys that are matched under a mask
+    parts: tuple[KeyPart, ...]  # of keys that are matched under a mask
     key_words: int
     ranges: tuple[int, ...]  # keys that are matched by range
     range_words: tuple[int, ...]  # words of each of them
@@ -56,7 +63,7 @@ class Shape:
         return "exact" if exact else "masked"
 
 
-def shape_table(source: Source, table: Table) -> Shape:
+def shape_table(source: ProgramSource, table: TableSource) -> TableShape:
     """Return a table's packing."""
     widths = tuple(_width(source, key.target) for key in table.keys)
     ranges = tuple(i for i, key in enumerate(table.keys) if key.kind == "range")
@@ -76,7 +83,7 @@ def shape_table(source: Source, table: Table) -> Shape:
         most = max(most, 2)
     meter_at = COUNTER_WORDS if table.counted else 0
     hit_at = meter_at + (METER_WORDS if table.meter else 0)
-    return Shape(
+    return TableShape(
         table,
         widths,
         parts,
@@ -92,8 +99,8 @@ def shape_table(source: Source, table: Table) -> Shape:
     )
 
 
-def _pack(keys: tuple[MatchKey, ...], widths: tuple[int, ...]) -> tuple[tuple[Part, ...], int]:
-    parts: list[Part] = []
+def _pack(keys: tuple[MatchKey, ...], widths: tuple[int, ...]) -> tuple[tuple[KeyPart, ...], int]:
+    parts: list[KeyPart] = []
     word, used = -1, WORD
     for i, (key, width) in enumerate(zip(keys, widths, strict=True)):
         if key.kind == "range":
@@ -102,10 +109,10 @@ def _pack(keys: tuple[MatchKey, ...], widths: tuple[int, ...]) -> tuple[tuple[Pa
             part = min(WORD, width - start)
             if used + part > WORD:
                 word, used = word + 1, 0
-            parts.append(Part(i, start // WORD, word, used, part))
+            parts.append(KeyPart(i, start // WORD, word, used, part))
             used += part
     return tuple(parts), word + 1
 
 
-def _width(source: Source, target: Field) -> int:
+def _width(source: ProgramSource, target: FieldSource) -> int:
     return 1 if target.name == VALID else source.field_of(target).width

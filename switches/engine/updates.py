@@ -16,7 +16,7 @@ Match = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class MeterRates:
     """A meter's configuration, in bytes or packets, each rate per second (RFC 2698)."""
 
     committed: float
@@ -26,7 +26,7 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ProfileMember:
     """A reference from a table entry to a member of the table's action profile."""
 
     number: int
@@ -40,7 +40,7 @@ class MemberGroup:
 
 
 @dataclass(slots=True)
-class Entry:
+class InstalledEntry:
     """One row of a table; the highest `precedence` wins, then the entry that came first.
 
     `indirect` takes the place of `action` and `arguments` where the table has an action profile.
@@ -52,7 +52,7 @@ class Entry:
     precedence: int = 0
     prefix: int = 0  # bits, of the longest-prefix key
     counter: int = 0  # which of the table's direct counters (and meters) it has
-    indirect: Member | MemberGroup | None = None
+    indirect: ProfileMember | MemberGroup | None = None
     idle_timeout_ns: int = 0  # 0: it never becomes idle
 
 
@@ -60,7 +60,7 @@ class Entry:
 class TableUpdate:
     verb: str
     table: str
-    entry: Entry | None  # None: restore the program's default action
+    entry: InstalledEntry | None  # None: restore the program's default action
     is_default: bool
 
 
@@ -112,7 +112,7 @@ class CounterUpdate:
     index: int | None
     packets: int
     bytes: int
-    entry: Entry | None = None
+    entry: InstalledEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +121,8 @@ class MeterUpdate:
 
     meter: str
     index: int | None
-    rates: Rates | None
-    entry: Entry | None = None
+    rates: MeterRates | None
+    entry: InstalledEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class IdleEntry:
     """An entry that no packet has hit for its `idle_timeout_ns`."""
 
     table: str
-    entry: Entry
+    entry: InstalledEntry
 
 
 def prefix_mask(width: int, prefix: int) -> int:

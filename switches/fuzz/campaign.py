@@ -11,10 +11,10 @@ import random
 from collections.abc import Iterator
 
 from ringleaf.switches.engine.updates import Update
-from ringleaf.switches.fuzz.contest import Contest, Round
-from ringleaf.switches.fuzz.course import Course
+from ringleaf.switches.fuzz.contest import Contest, FuzzRound
+from ringleaf.switches.fuzz.course import FuzzCourse
 from ringleaf.switches.fuzz.entries import EntryMaker
-from ringleaf.switches.fuzz.numbers import Numbers
+from ringleaf.switches.fuzz.numbers import NumberDraw
 from ringleaf.switches.fuzz.packets import PacketMaker
 from ringleaf.switches.fuzz.sides import EngineSide
 from ringleaf.switches.fuzz.sieve import Shadows
@@ -26,11 +26,11 @@ MOST_DRAWN = 2  # times the packets to compare, as some can't be compared
 
 
 def draw_round(
-    program: Program, shadows: Shadows, course: Course, seed: int, number: int
+    program: Program, shadows: Shadows, course: FuzzCourse, seed: int, number: int
 ) -> tuple[list[Update], PacketMaker]:
     """Return the updates of one round, and the maker of its packets."""
     rng = random.Random(f"{seed}/{number}")
-    numbers = Numbers(program.source, rng)
+    numbers = NumberDraw(program.source, rng)
     entries = EntryMaker(program, numbers, rng, course.missing())
     updates = entries.updates()
     for _ in range(SCOUTINGS):
@@ -46,7 +46,7 @@ def draw_round(
 
 def run_rounds(
     program: Program, contest: Contest, *, seed: int, packets: int, rounds: int
-) -> Iterator[Round]:
+) -> Iterator[FuzzRound]:
     """Yield the outcome of each round of comparison."""
     for number in range(rounds):
         updates, maker = draw_round(program, contest.shadows, contest.course, seed, number)

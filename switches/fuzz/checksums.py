@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ringleaf.switches.engine.hashing import CRCS, crc
-from ringleaf.switches.fuzz.headers import Draft
-from ringleaf.switches.source import Calculation, Constants, Source
+from ringleaf.switches.fuzz.headers import PacketDraft
+from ringleaf.switches.source import Calculation, ConstantInput, ProgramSource
 
 
-def fill_checksums(source: Source, draft: Draft) -> None:
+def fill_checksums(source: ProgramSource, draft: PacketDraft) -> None:
     """Set the checksums that the program verifies, but for those that include the payload."""
     for checksum in source.checksums:
         place = draft.places.get(checksum.target)
@@ -18,11 +18,11 @@ def fill_checksums(source: Source, draft: Draft) -> None:
                 draft.put(place, value)
 
 
-def _value(calculation: Calculation, draft: Draft) -> int | None:
+def _value(calculation: Calculation, draft: PacketDraft) -> int | None:
     """Return the result of a calculation over a draft; None if its kind is not known here."""
     bits, size = 0, 0
     for part in calculation.inputs:
-        if isinstance(part, Constants):
+        if isinstance(part, ConstantInput):
             value, width = part.value, part.width
         elif part in draft.places:
             value, width = draft.get(draft.places[part]), draft.places[part][1]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from ringleaf.switches.engine.updates import Update
 from ringleaf.switches.fuzz.packets import Packet
-from ringleaf.switches.fuzz.sides import Clock, EngineSide, Snapshot
+from ringleaf.switches.fuzz.sides import EngineSide, PacketClock, Snapshot
 from ringleaf.switches.program import Program
 from ringleaf.switches.source import Named
 
@@ -19,9 +19,9 @@ Masks = tuple[bytes, ...]
 """For each output, in the engine's order, a byte 0xff for each that depends on time, else 0."""
 
 CLOCKS = (
-    Clock(0x25A_C396_F01E, 0x4203_0507, 0xB7_6543),
-    Clock(0x1A5_3C69_0FE1, 0x3129_2B2F, 0x48_9ABC),
-    Clock(0x3C6_395A_69B4, 0x2543_4761, 0x31_0F1E),
+    PacketClock(0x25A_C396_F01E, 0x4203_0507, 0xB7_6543),
+    PacketClock(0x1A5_3C69_0FE1, 0x3129_2B2F, 0x48_9ABC),
+    PacketClock(0x3C6_395A_69B4, 0x2543_4761, 0x31_0F1E),
 )
 """In microseconds; at first all bits of the first two are opposite, of the waits as well."""
 

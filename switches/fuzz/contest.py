@@ -10,7 +10,7 @@ from typing import Any
 from ringleaf.errors import BackendError
 from ringleaf.switches.engine.updates import Update
 from ringleaf.switches.fuzz.clocks import Clocks, Masks, matched, similar, timed_places
-from ringleaf.switches.fuzz.course import Course
+from ringleaf.switches.fuzz.course import FuzzCourse
 from ringleaf.switches.fuzz.packets import Packet
 from ringleaf.switches.fuzz.sides import Bmv2Side, EngineSide, RefusedError, cells_of
 from ringleaf.switches.fuzz.sieve import Shadows, Sieve
@@ -38,7 +38,7 @@ class Disagreement:
 
 
 @dataclass(slots=True)
-class Round:
+class FuzzRound:
     """The outcome of one round."""
 
     compared: int = 0
@@ -68,11 +68,11 @@ class Contest:
         self.shadows = Shadows.of(program)
         observer = self.shadows.observed.module.observer
         assert observer is not None
-        self.course = Course(observer)
+        self.course = FuzzCourse(observer)
         self._timed = timed_places(self.shadows.observed)
         self._unchecked = unchecked
 
-    def run(self, updates: Sequence[Update], packets: Iterable[Packet], count: int) -> Round:
+    def run(self, updates: Sequence[Update], packets: Iterable[Packet], count: int) -> FuzzRound:
         """Compare a round, until the first difference.
 
         A packet that ends BMv2 is left out, and both start anew.
@@ -82,7 +82,7 @@ class Contest:
             packets: The packets; each is drawn after it is known what the one before has reached.
             count: The number of packets to compare.
         """
-        done = Round()
+        done = FuzzRound()
         accepted = self._accepted(updates, done)
         sieve = self._sieve(accepted)
         rest: Sequence[Packet] = self._kept(sieve, packets, count)
@@ -107,7 +107,7 @@ class Contest:
     def _sieve(self, updates: Sequence[Update]) -> Sieve:
         return Sieve(self.shadows, updates, unchecked=self._unchecked)
 
-    def _accepted(self, updates: Sequence[Update], done: Round) -> list[Update]:
+    def _accepted(self, updates: Sequence[Update], done: FuzzRound) -> list[Update]:
         """Return the updates that both sides accept.
 
         The engine is asked again after each that BMv2 refuses: others may refer to it.
@@ -123,7 +123,7 @@ class Contest:
                 accepted.remove(exc.update)
 
     def _stretch(
-        self, updates: Sequence[Update], packets: Sequence[Packet], done: Round
+        self, updates: Sequence[Update], packets: Sequence[Packet], done: FuzzRound
     ) -> Sequence[Packet]:
         """Compare packets on fresh switches; return those after one that ended BMv2."""
         with Bmv2Side(self._program, updates) as bmv2:

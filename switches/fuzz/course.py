@@ -22,8 +22,8 @@ from ringleaf.switches.generate.observing import (
     STATE,
     TRANSITION,
     TRUE,
-    Observer,
-    Point,
+    ObservedWords,
+    ReachedPoint,
 )
 from ringleaf.switches.source import Expression
 
@@ -37,23 +37,23 @@ PLURALS = {
 }
 
 
-class Course:
+class FuzzCourse:
     """The way of a campaign through one program.
 
     `seeds` are the packets that were the first to reach something, and `asked` the keys that tables
     were looked up by, the latest last.
     """
 
-    def __init__(self, observer: Observer) -> None:
+    def __init__(self, observer: ObservedWords) -> None:
         self.points = tuple(point for point in observer.points if point.kind in COVERED)
-        self.reached: dict[Point, None] = {}
+        self.reached: dict[ReachedPoint, None] = {}
         self.seeds: list[Packet] = []
         self.asked: dict[str, deque[Keys]] = {
             table: deque(maxlen=MOST_KEYS) for table in observer.keys
         }
         self._conditions = observer.conditions
 
-    def note(self, packet: Packet, before: Mapping[Point, int], side: EngineSide) -> None:
+    def note(self, packet: Packet, before: Mapping[ReachedPoint, int], side: EngineSide) -> None:
         """Note the points that a compared packet has reached.
 
         Args:
@@ -67,7 +67,7 @@ class Course:
             self.seeds = [*self.seeds, packet][-MOST_SEEDS:]
         self.reached.update(dict.fromkeys(new))
 
-    def note_keys(self, before: Mapping[Point, int], side: EngineSide) -> set[Point]:
+    def note_keys(self, before: Mapping[ReachedPoint, int], side: EngineSide) -> set[ReachedPoint]:
         """Note the keys that tables were looked up by; return the points that were reached."""
         now = side.counts()
         touched = {point for point, count in now.items() if count > before[point]}
@@ -78,7 +78,7 @@ class Course:
                     self.asked[point.name].append(keys)
         return touched
 
-    def missing(self) -> list[Point]:
+    def missing(self) -> list[ReachedPoint]:
         """Return the points that were never reached, in the order of the program's code."""
         return [point for point in self.points if point not in self.reached]
 

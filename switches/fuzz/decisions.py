@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from ringleaf.switches.engine.updates import Match, Update
 from ringleaf.switches.fuzz.packets import matches_of
 from ringleaf.switches.fuzz.sides import EngineSide
-from ringleaf.switches.generate.observing import HIT, MISS, Point
+from ringleaf.switches.generate.observing import HIT, MISS, ReachedPoint
 from ringleaf.switches.program import Program
 from ringleaf.switches.source import MatchKey
 
-Counts = Mapping[Point, int]
+Counts = Mapping[ReachedPoint, int]
 
 
 class Decisions:

@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from ringleaf.switches.fuzz.values import (
     OPERATIONS,
-    Bits,
+    ChangeablePacket,
     Computed,
-    Packet,
+    PacketBits,
     Value,
     depends,
     evaluated,
@@ -21,7 +21,7 @@ from ringleaf.switches.source import Constant
 _LONGEST = 4096  # bits of a shift
 
 
-def drive(packet: Packet, value: Value, wanted: int, mask: int = -1) -> bool:
+def drive(packet: ChangeablePacket, value: Value, wanted: int, mask: int = -1) -> bool:
     """Change a packet so that a value's bits in a mask are those wanted, if possible.
 
     Returns:
@@ -32,10 +32,10 @@ def drive(packet: Packet, value: Value, wanted: int, mask: int = -1) -> bool:
     return now is not None and (now ^ wanted) & mask == 0
 
 
-def _push(packet: Packet, value: Value, wanted: int, mask: int) -> None:
+def _push(packet: ChangeablePacket, value: Value, wanted: int, mask: int) -> None:
     """Change bits of a packet so that a value's bits in a mask come closer to those wanted."""
     match value:
-        case Bits(at, width):
+        case PacketBits(at, width):
             packet.put((at, width), wanted, mask)
         case Computed("?", left, right, condition) if left is not None and condition is not None:
             known = evaluated(packet, condition)
@@ -52,7 +52,7 @@ def _push(packet: Packet, value: Value, wanted: int, mask: int) -> None:
 
 
 def _push_operands(
-    packet: Packet, op: str, left: Value, right: Value, wanted: int, mask: int
+    packet: ChangeablePacket, op: str, left: Value, right: Value, wanted: int, mask: int
 ) -> None:
     """Change one operand, given the other as it is; for bitwise operations, each in turn."""
     for side, other, flipped in ((left, right, False), (right, left, True)):
@@ -66,39 +66,51 @@ def _push_operands(
 _TRUTHS = ("==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "d2b")
 
 
-def _and(packet: Packet, side: Value, other: int, _: bool, wanted: int, mask: int) -> None:
+def _and(
+    packet: ChangeablePacket, side: Value, other: int, _: bool, wanted: int, mask: int
+) -> None:
     _push(packet, side, wanted, mask & other)
 
 
-def _or(packet: Packet, side: Value, other: int, _: bool, wanted: int, mask: int) -> None:
+def _or(packet: ChangeablePacket, side: Value, other: int, _: bool, wanted: int, mask: int) -> None:
     """Set the bits that the other side leaves open; in `a << 8 | b`, each side sets its own."""
     reach = _reach(side)
     _push(packet, side, wanted, mask & reach & ~other if reach >= 0 else mask & ~other)
 
 
-def _xor(packet: Packet, side: Value, other: int, _: bool, wanted: int, mask: int) -> None:
+def _xor(
+    packet: ChangeablePacket, side: Value, other: int, _: bool, wanted: int, mask: int
+) -> None:
     _push(packet, side, wanted ^ other, mask)
 
 
-def _plus(packet: Packet, side: Value, other: int, _: bool, wanted: int, mask: int) -> None:
+def _plus(
+    packet: ChangeablePacket, side: Value, other: int, _: bool, wanted: int, mask: int
+) -> None:
     _push(packet, side, (wanted & mask) - other, mask)
 
 
-def _minus(packet: Packet, side: Value, other: int, flipped: bool, wanted: int, mask: int) -> None:
+def _minus(
+    packet: ChangeablePacket, side: Value, other: int, flipped: bool, wanted: int, mask: int
+) -> None:
     _push(packet, side, other - wanted if flipped else wanted + other, mask)
 
 
-def _left(packet: Packet, side: Value, other: int, flipped: bool, wanted: int, mask: int) -> None:
+def _left(
+    packet: ChangeablePacket, side: Value, other: int, flipped: bool, wanted: int, mask: int
+) -> None:
     if not flipped:
         _push(packet, side, wanted >> min(other, _LONGEST), mask >> min(other, _LONGEST))
 
 
-def _right(packet: Packet, side: Value, other: int, flipped: bool, wanted: int, mask: int) -> None:
+def _right(
+    packet: ChangeablePacket, side: Value, other: int, flipped: bool, wanted: int, mask: int
+) -> None:
     if not flipped and other < _LONGEST:
         _push(packet, side, wanted << other, mask << other)
 
 
-_INVERSES: dict[str, Callable[[Packet, Value, int, bool, int, int], None]] = {
+_INVERSES: dict[str, Callable[[ChangeablePacket, Value, int, bool, int, int], None]] = {
     **{"&": _and, "|": _or, "^": _xor, "+": _plus, "-": _minus, "<<": _left, ">>": _right}
 }
 
@@ -106,7 +118,7 @@ _INVERSES: dict[str, Callable[[Packet, Value, int, bool, int, int], None]] = {
 def _reach(value: Value) -> int:
     """Return a mask of the bits that a value may have; -1 if that is not known."""
     match value:
-        case Bits(_, width):
+        case PacketBits(_, width):
             return (1 << width) - 1
         case Constant(number) if number >= 0:
             return number
@@ -121,7 +133,7 @@ def _reach(value: Value) -> int:
     return -1
 
 
-def _push_truth(packet: Packet, value: Value, wanted: bool) -> None:
+def _push_truth(packet: ChangeablePacket, value: Value, wanted: bool) -> None:
     match value:
         case Computed("not", None, right):
             _push_truth(packet, right, not wanted)
@@ -141,7 +153,7 @@ def _push_truth(packet: Packet, value: Value, wanted: bool) -> None:
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-def _push_comparison(packet: Packet, op: str, left: Value, right: Value) -> None:
+def _push_comparison(packet: ChangeablePacket, op: str, left: Value, right: Value) -> None:
     """Set a side to a value that just makes a comparison true, the left one if possible."""
     mirrored = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op)
     for side, other, how in ((left, right, op), (right, left, mirrored)):

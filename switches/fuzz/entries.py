@@ -5,27 +5,27 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
-from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.shapes import TableShape
 from ringleaf.switches.engine.updates import (
     INSERT,
     MODIFY,
     CloneUpdate,
-    Entry,
     GroupUpdate,
+    InstalledEntry,
     Match,
-    Member,
     MemberGroup,
     MemberGroupUpdate,
     MemberUpdate,
+    ProfileMember,
     RegisterUpdate,
     TableUpdate,
     Update,
     prefix_mask,
 )
-from ringleaf.switches.fuzz.numbers import Numbers
-from ringleaf.switches.generate.observing import ACTION, Point, action_name
+from ringleaf.switches.fuzz.numbers import NumberDraw
+from ringleaf.switches.generate.observing import ACTION, ReachedPoint, action_name
 from ringleaf.switches.program import Program
-from ringleaf.switches.source import Constant, Field, Primitive, Source, Table
+from ringleaf.switches.source import Constant, FieldSource, Primitive, ProgramSource, TableSource
 
 Keys = tuple[int, ...]
 """The keys that a table is looked up by, a number for each."""
@@ -48,9 +48,9 @@ class EntryMaker:
     def __init__(
         self,
         program: Program,
-        numbers: Numbers,
+        numbers: NumberDraw,
         rng: random.Random,
-        missing: Sequence[Point] = (),
+        missing: Sequence[ReachedPoint] = (),
     ) -> None:
         self._missing = {point.name for point in missing if point.kind == ACTION}
         self._source = program.source
@@ -81,7 +81,7 @@ class EntryMaker:
                 found.append(TableUpdate(INSERT, shape.table.name, entry, is_default=False))
         return found
 
-    def _around(self, shape: Shape, keys: Keys) -> Match:
+    def _around(self, shape: TableShape, keys: Keys) -> Match:
         """Return a match that covers these keys, and perhaps others."""
         columns = zip(shape.table.keys, shape.widths, keys, strict=True)
         return tuple(self._pair(key.kind, width, value) for key, width, value in columns)
@@ -115,7 +115,7 @@ class EntryMaker:
                     pairs = tuple((member, 1) for member in members)
                     yield MemberGroupUpdate(INSERT, name, group, pairs)
 
-    def _table(self, shape: Shape) -> Iterator[Update]:
+    def _table(self, shape: TableShape) -> Iterator[Update]:
         table = shape.table
         if not table.default_const and not table.profile and self._rng.random() < 0.3:
             entry = self._entry(shape, ())
@@ -126,17 +126,19 @@ class EntryMaker:
             entry = self._entry(shape, self._match(shape))
             yield TableUpdate(INSERT, table.name, entry, is_default=False)
 
-    def _entry(self, shape: Shape, match: Match) -> Entry:
+    def _entry(self, shape: TableShape, match: Match) -> InstalledEntry:
         rng = self._rng
         priority = rng.randrange(1, 1000) if shape.prioritized and match else 0
         if shape.table.profile:
             grouped = self._source.profiles[shape.table.profile].selector
-            reference = MemberGroup(rng.randrange(2)) if grouped else Member(rng.randrange(MEMBERS))
-            return Entry(match, 0, (), -priority, indirect=reference)
+            reference = (
+                MemberGroup(rng.randrange(2)) if grouped else ProfileMember(rng.randrange(MEMBERS))
+            )
+            return InstalledEntry(match, 0, (), -priority, indirect=reference)
         action = self._action(shape.table)
-        return Entry(match, action, self._arguments(action), -priority)
+        return InstalledEntry(match, action, self._arguments(action), -priority)
 
-    def _match(self, shape: Shape) -> Match:
+    def _match(self, shape: TableShape) -> Match:
         pairs = (
             self._pair(key.kind, width)
             for key, width in zip(shape.table.keys, shape.widths, strict=True)
@@ -165,7 +167,7 @@ class EntryMaker:
             case _:
                 return value, full
 
-    def _action(self, table: Table) -> int:
+    def _action(self, table: TableSource) -> int:
         names = {number: self._source.actions[number].name for number in table.actions}
         missing = [n for n in table.actions if action_name(names[n], table.name) in self._missing]
         if missing and self._rng.random() < _AIMED:
@@ -196,7 +198,7 @@ class EntryMaker:
                     yield RegisterUpdate(register.name, index, value)
 
 
-def _clone_sessions(source: Source) -> list[int]:
+def _clone_sessions(source: ProgramSource) -> list[int]:
     """Return the sessions that a program clones to; 1 and 2 as well if not all are constants."""
     calls = [p for action in source.actions.values() for p in action.primitives if p.op in _CLONES]
     if not calls:
@@ -205,12 +207,12 @@ def _clone_sessions(source: Source) -> list[int]:
     return sorted(found | {1, 2}) if len(found) < len(calls) else sorted(found)
 
 
-def _constants_into(source: Source, name: str) -> list[int]:
+def _constants_into(source: ProgramSource, name: str) -> list[int]:
     """Return the constants that a program writes into a standard field."""
     found = set()
     for action in source.actions.values():
         for primitive in action.primitives:
             match primitive:
-                case Primitive("assign", (Field(_, field), Constant(value))) if field == name:
+                case Primitive("assign", (FieldSource(_, field), Constant(value))) if field == name:
                     found.add(value & 0xFFFF)
     return sorted(found - {0})

@@ -8,18 +8,18 @@ from typing import Any
 
 from ringleaf.switches.generate.doubts import is_clock
 from ringleaf.switches.source import (
-    Action,
+    ActionSource,
     Conditional,
     Expression,
-    Field,
-    Pipeline,
+    FieldSource,
+    PipelineSource,
     Primitive,
-    Source,
-    Table,
+    ProgramSource,
+    TableSource,
 )
 
 
-def clocks_read(source: Source) -> list[str]:
+def clocks_read(source: ProgramSource) -> list[str]:
     """Return the times that a program reads, with their places."""
     found: dict[str, None] = {}
     for item, where in _readers(source):
@@ -29,7 +29,7 @@ def clocks_read(source: Source) -> list[str]:
     return list(found)
 
 
-def unconfigured(source: Source) -> list[str]:
+def unconfigured(source: ProgramSource) -> list[str]:
     """Return the objects that are not configured, each with the reason."""
     return [
         *(f"rates of meter {name}: time decides what they do" for name in source.meters),
@@ -44,7 +44,7 @@ def _at(where: str) -> str:
     return f" ({where})" if where else ""
 
 
-def _readers(source: Source) -> Iterator[tuple[Any, str]]:
+def _readers(source: ProgramSource) -> Iterator[tuple[Any, str]]:
     """Yield everything that reads fields, with its place in the source."""
     for action in source.actions.values():
         yield from _reads(action)
@@ -58,28 +58,28 @@ def _readers(source: Source) -> Iterator[tuple[Any, str]]:
     yield from ((calculation.inputs, "") for calculation in source.calculations.values())
 
 
-def _reads(action: Action) -> Iterator[tuple[tuple[Expression, ...], str]]:
+def _reads(action: ActionSource) -> Iterator[tuple[tuple[Expression, ...], str]]:
     for primitive in action.primitives:
         yield _read_by(primitive), primitive.where
 
 
 def _read_by(primitive: Primitive) -> tuple[Expression, ...]:
     """Return a primitive's operands, but for the one that it writes."""
-    writes = primitive.parameters and isinstance(primitive.parameters[0], Field)
+    writes = primitive.parameters and isinstance(primitive.parameters[0], FieldSource)
     return primitive.parameters[1:] if writes else primitive.parameters
 
 
-def _pipeline_reads(pipeline: Pipeline) -> Iterator[tuple[Any, str]]:
+def _pipeline_reads(pipeline: PipelineSource) -> Iterator[tuple[Any, str]]:
     for node in pipeline.nodes.values():
-        if isinstance(node, Table):
+        if isinstance(node, TableSource):
             yield tuple(key.target for key in node.keys), node.where
         elif isinstance(node, Conditional):
             yield node.condition, node.where
 
 
-def fields_in(item: Any) -> Iterator[Field]:
+def fields_in(item: Any) -> Iterator[FieldSource]:
     """Yield all fields in an expression, or in several."""
-    if isinstance(item, Field):
+    if isinstance(item, FieldSource):
         yield item
     elif is_dataclass(item):
         for part in fields(item):

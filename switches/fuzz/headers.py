@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from ringleaf.switches.fuzz.driving import drive
 from ringleaf.switches.fuzz.values import (
-    Bits,
     Computed,
+    PacketBits,
     Place,
     Unknown,
     UnknownError,
@@ -23,17 +23,17 @@ from ringleaf.switches.source import (
     VALID,
     Constant,
     Expression,
-    Field,
+    FieldSource,
     LookAhead,
     Named,
-    Operation,
-    Source,
+    OperationSource,
+    ProgramSource,
 )
 
 MOST_BITS = 8 * 3000
 _DEEPEST = 10  # definitions in a chain; longer ones are given up
 
-__all__ = ["MOST_BITS", "Draft", "Place", "UnknownError"]
+__all__ = ["MOST_BITS", "PacketDraft", "Place", "UnknownError"]
 
 
 def _mask_of(place: Place) -> int:
@@ -41,7 +41,7 @@ def _mask_of(place: Place) -> int:
     return ((1 << width) - 1) << MOST_BITS - at - width
 
 
-class Draft:
+class PacketDraft:
     """The bits of a packet, a cursor, and the places of the fields extracted so far.
 
     Args:
@@ -52,19 +52,21 @@ class Draft:
     """
 
     def __init__(
-        self, source: Source, rng: random.Random, data: bytes = b"", port: int = 0
+        self, source: ProgramSource, rng: random.Random, data: bytes = b"", port: int = 0
     ) -> None:
         self._source = source
         self._bits = rng.getrandbits(MOST_BITS)
         if data:
             self.put((0, 8 * len(data)), int.from_bytes(data, "big"))
         self.cursor = 0
-        self.places: dict[Field, Place] = {}
+        self.places: dict[FieldSource, Place] = {}
         self.counts: dict[str, int] = {}
         self.valid: set[str] = set()
-        self.known: dict[Field, Value] = {Field(STANDARD, "ingress_port"): Constant(port)}
+        self.known: dict[FieldSource, Value] = {
+            FieldSource(STANDARD, "ingress_port"): Constant(port)
+        }
         self._held = 0  # a mask of the bits that the path depends on
-        self._definitions: Mapping[Field, Expression] = {}
+        self._definitions: Mapping[FieldSource, Expression] = {}
         self._depth = 0  # of definitions that are being resolved
 
     def get(self, place: Place) -> int:
@@ -86,21 +88,21 @@ class Draft:
         self.valid.add(header)
         for item in self._source.headers[header].fields:
             width = varbit_bits if item.varbit else item.width
-            self.places[Field(header, item.name)] = (self.cursor, width)
+            self.places[FieldSource(header, item.name)] = (self.cursor, width)
             self.cursor += width
 
-    def assign(self, target: Field, value: Expression) -> None:
+    def assign(self, target: FieldSource, value: Expression) -> None:
         """Note that the parser gives a field a value, as it now is."""
         width = self._source.field_of(target).width
         meaning = self.resolved(value)
         self.places.pop(target, None)
         self.known.pop(target, None)
-        if isinstance(meaning, Bits) and meaning.width == width:
+        if isinstance(meaning, PacketBits) and meaning.width == width:
             self.places[target] = (meaning.at, meaning.width)
         else:
             self.known[target] = Computed("&", meaning, Constant((1 << width) - 1))
 
-    def end_parsing(self, definitions: Mapping[Field, Expression]) -> None:
+    def end_parsing(self, definitions: Mapping[FieldSource, Expression]) -> None:
         """Note the values of fields that the program assigns at one place only."""
         self._definitions = definitions
 
@@ -137,20 +139,20 @@ class Draft:
     def _leaf(self, item: Expression) -> Value:
         match item:
             case LookAhead(offset, width):
-                return Bits(self.cursor + offset, width)
-            case Operation("valid", _, Named(_, name)):
+                return PacketBits(self.cursor + offset, width)
+            case OperationSource("valid", _, Named(_, name)):
                 return Constant(int(name in self.valid))
-            case Field(header, name) if header == STACKS:
+            case FieldSource(header, name) if header == STACKS:
                 return Constant(self.counts.get(name, 0))
-            case Field(header, name) if name == VALID:
+            case FieldSource(header, name) if name == VALID:
                 return Constant(int(header in self.valid))
-            case Field(header):
+            case FieldSource(header):
                 return self._field(item, header)
         return Unknown()
 
-    def _field(self, item: Field, header: str) -> Value:
+    def _field(self, item: FieldSource, header: str) -> Value:
         if item in self.places:
-            return Bits(*self.places[item])
+            return PacketBits(*self.places[item])
         if item in self.known:
             return self.known[item]
         if item in self._definitions and self._depth < _DEEPEST:

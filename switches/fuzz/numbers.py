@@ -8,23 +8,29 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ringleaf.switches.fuzz.exclusions import fields_in
-from ringleaf.switches.source import Constant, Expression, Field, Operation, Source
+from ringleaf.switches.source import (
+    Constant,
+    Expression,
+    FieldSource,
+    OperationSource,
+    ProgramSource,
+)
 
 _ENDS = 0.35  # of all numbers
 _OWN = 0.35
 
 
-class Numbers:
+class NumberDraw:
     """Draws numbers of any width; entries and packets share it, so that they meet."""
 
-    def __init__(self, source: Source, rng: random.Random) -> None:
+    def __init__(self, source: ProgramSource, rng: random.Random) -> None:
         self._rng = rng
         self._own = sorted({abs(value) for value in _constants(source)})
         self._drawn: dict[int, list[int]] = {}
         self._compared = _comparisons(source)
         self._partners = _partners(source)
 
-    def draw_for(self, field: Field, width: int) -> int:
+    def draw_for(self, field: FieldSource, width: int) -> int:
         """Return a number for a field, probably one that the program compares it with."""
         constants = [value for value in self._compared.get(field, ()) if value < 1 << width]
         if constants and self._rng.random() < 0.8:
@@ -33,7 +39,7 @@ class Numbers:
             return max(value + self._rng.choice((-1, 1)), 0) % (1 << width) if beside else value
         return self.draw(width)
 
-    def partners(self, field: Field) -> list[Field]:
+    def partners(self, field: FieldSource) -> list[FieldSource]:
         """Return the fields that a field is compared with."""
         return self._partners.get(field, [])
 
@@ -68,37 +74,37 @@ def ends(width: int) -> tuple[int, ...]:
     return 0, 1, 2 * top - 1, 2 * top - 2, top, top - 1
 
 
-def _comparisons(source: Source) -> dict[Field, list[int]]:
+def _comparisons(source: ProgramSource) -> dict[FieldSource, list[int]]:
     """Return the constants that fields are compared with directly."""
-    found: dict[Field, set[int]] = {}
+    found: dict[FieldSource, set[int]] = {}
     for operation in _operations(source):
         sides = operation.left, operation.right
         constants = [abs(side.value) for side in sides if isinstance(side, Constant)]
-        for ref in (side for side in sides if isinstance(side, Field)):
+        for ref in (side for side in sides if isinstance(side, FieldSource)):
             found.setdefault(ref, set()).update(constants)
     return {ref: sorted(values) for ref, values in found.items()}
 
 
-def _partners(source: Source) -> dict[Field, list[Field]]:
+def _partners(source: ProgramSource) -> dict[FieldSource, list[FieldSource]]:
     """Return, per field, the fields on the other side of its operations."""
-    found: dict[Field, dict[Field, None]] = {}
+    found: dict[FieldSource, dict[FieldSource, None]] = {}
     for operation in _operations(source):
         match operation.left, operation.right:
-            case Field() as left, Field() as right:
+            case FieldSource() as left, FieldSource() as right:
                 found.setdefault(left, {})[right] = None
                 found.setdefault(right, {})[left] = None
     return {ref: list(others) for ref, others in found.items()}
 
 
-def definitions(source: Source) -> dict[Field, Expression]:
+def definitions(source: ProgramSource) -> dict[FieldSource, Expression]:
     """Return the values of fields that are assigned in one place: keys and conditions of p4c's."""
-    found: dict[Field, list[Expression]] = {}
+    found: dict[FieldSource, list[Expression]] = {}
     for action in source.actions.values():
         for primitive in action.primitives:
             match primitive.op, primitive.parameters:
-                case "assign" | "modify_field", (Field() as target, value):
+                case "assign" | "modify_field", (FieldSource() as target, value):
                     found.setdefault(target, []).append(value)
-                case _, (Field() as target, *_):
+                case _, (FieldSource() as target, *_):
                     found.setdefault(target, []).append(target)  # by something else
     return {
         target: values[0]
@@ -107,8 +113,8 @@ def definitions(source: Source) -> dict[Field, Expression]:
     }
 
 
-def _operations(item: Any) -> Iterator[Operation]:
-    if isinstance(item, Operation):
+def _operations(item: Any) -> Iterator[OperationSource]:
+    if isinstance(item, OperationSource):
         yield item
     if is_dataclass(item):
         for part in fields(item):

@@ -8,15 +8,22 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ringleaf.switches.control.tables import const_match
-from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.shapes import TableShape
 from ringleaf.switches.engine.updates import Match, TableUpdate, Update
 from ringleaf.switches.fuzz.checksums import fill_checksums
 from ringleaf.switches.fuzz.entries import PORTS
-from ringleaf.switches.fuzz.headers import MOST_BITS, Draft, UnknownError
-from ringleaf.switches.fuzz.numbers import Numbers, definitions, ends
+from ringleaf.switches.fuzz.headers import MOST_BITS, PacketDraft, UnknownError
+from ringleaf.switches.fuzz.numbers import NumberDraw, definitions, ends
 from ringleaf.switches.fuzz.values import places_in
 from ringleaf.switches.program import Program
-from ringleaf.switches.source import Expression, Field, Named, ParserState, Primitive, Transition
+from ringleaf.switches.source import (
+    Expression,
+    FieldSource,
+    Named,
+    ParserState,
+    Primitive,
+    Transition,
+)
 
 Packet = tuple[int, bytes]
 
@@ -54,7 +61,7 @@ class PacketMaker:
         self,
         program: Program,
         updates: Sequence[Update],
-        numbers: Numbers,
+        numbers: NumberDraw,
         rng: random.Random,
         aims: Aims | None = None,
     ) -> None:
@@ -84,7 +91,7 @@ class PacketMaker:
         rng = self._rng
         seed = self._seed()
         port = seed[0] if seed and rng.random() < 0.8 else rng.randrange(PORTS)
-        draft = Draft(self._source, rng, seed[1] if seed else b"", port)
+        draft = PacketDraft(self._source, rng, seed[1] if seed else b"", port)
         self._walk(draft, 1 if seed is None else _TURNED)
         draft.end_parsing(self._definitions)
         self._set_fields(draft, _CHANGED if seed is None else rng.choice(_CHANGED_OF_SEEDS))
@@ -109,7 +116,7 @@ class PacketMaker:
 
     # The parser's path.
 
-    def _walk(self, draft: Draft, aimed: float) -> None:
+    def _walk(self, draft: PacketDraft, aimed: float) -> None:
         """Follow the parser; a share `aimed` of selects are aimed at one of their transitions."""
         name = self._source.first_state
         for _ in range(MOST_STATES):
@@ -126,7 +133,7 @@ class PacketMaker:
                 return
             name = self._select(draft, state, aimed)
 
-    def _do(self, draft: Draft, op: Primitive) -> None:
+    def _do(self, draft: PacketDraft, op: Primitive) -> None:
         match op.op, op.parameters:
             case "extract", (Named(kind, into), Named(_, member), *length):
                 header = self._target(draft, kind, into, member)
@@ -134,13 +141,13 @@ class PacketMaker:
                 draft.extract(header, bits)
             case "advance", (amount,):
                 draft.cursor += draft.value(amount)
-            case "set", (Field() as target, value):
+            case "set", (FieldSource() as target, value):
                 draft.assign(target, value)
             case "verify", (condition, _):
                 draft.aim(condition, self._rng.random() < _VERIFIED)
                 draft.hold(condition)
 
-    def _target(self, draft: Draft, kind: str, into: str, member: str) -> str:
+    def _target(self, draft: PacketDraft, kind: str, into: str, member: str) -> str:
         if kind == "header":
             return into
         at = draft.counts.get(into, 0)
@@ -153,7 +160,7 @@ class PacketMaker:
         draft.counts[into] = at + 1
         return header
 
-    def _length(self, draft: Draft, header: str, length: Expression) -> int:
+    def _length(self, draft: PacketDraft, header: str, length: Expression) -> int:
         """Return the length of a varbit field in bits, after some tries to make it fit."""
         varbit = self._source.headers[header].varbit
         assert varbit is not None
@@ -168,7 +175,7 @@ class PacketMaker:
             bits = draft.value(length)
         return bits if 0 <= bits <= varbit.width else 0
 
-    def _select(self, draft: Draft, state: ParserState, aimed: float) -> str | None:
+    def _select(self, draft: PacketDraft, state: ParserState, aimed: float) -> str | None:
         """Aim at one of the transitions; return the state that the packet leads to."""
         if not state.transitions:
             return None
@@ -197,7 +204,7 @@ class PacketMaker:
 
     # Values.
 
-    def _set_fields(self, draft: Draft, changed: float) -> None:
+    def _set_fields(self, draft: PacketDraft, changed: float) -> None:
         for ref, place in draft.places.items():
             if draft.is_held(place) or self._rng.random() >= changed:
                 continue
@@ -207,7 +214,7 @@ class PacketMaker:
             else:
                 draft.put(place, self._numbers.draw_for(ref, place[1]))
 
-    def _branch(self, draft: Draft) -> None:
+    def _branch(self, draft: PacketDraft) -> None:
         """Try to give a condition the outcome that it has never had."""
         conditions = self._aims.conditions() if self._aims else []
         if not conditions or self._rng.random() >= _BRANCHED:
@@ -215,7 +222,7 @@ class PacketMaker:
         tries = self._rng.sample(conditions, min(len(conditions), _TRIES))
         any(draft.aim(condition, wanted) for condition, wanted in tries)
 
-    def _hit(self, draft: Draft) -> None:
+    def _hit(self, draft: PacketDraft) -> None:
         for shape, matches in self._matches:
             if self._rng.random() < _HITS:
                 match = self._rng.choice(matches)
@@ -223,7 +230,9 @@ class PacketMaker:
                     if draft.is_free(key.target):
                         self._match(draft, key.target, key.kind, pair)
 
-    def _match(self, draft: Draft, target: Field, kind: str, pair: tuple[int, int]) -> None:
+    def _match(
+        self, draft: PacketDraft, target: FieldSource, kind: str, pair: tuple[int, int]
+    ) -> None:
         if kind == "range":
             low, high = pair
             draft.aim(target, self._rng.choice((low, high, self._rng.randint(low, high))))
@@ -232,7 +241,7 @@ class PacketMaker:
 
     # Mutations.
 
-    def _mutated(self, draft: Draft, data: bytes) -> bytes:
+    def _mutated(self, draft: PacketDraft, data: bytes) -> bytes:
         rng = self._rng
         match rng.randrange(4):
             case 0:
@@ -246,7 +255,7 @@ class PacketMaker:
                 return data + rng.randbytes(rng.randrange(1, 100))
         return self._at_an_end(draft, len(data))
 
-    def _at_an_end(self, draft: Draft, size: int) -> bytes:
+    def _at_an_end(self, draft: PacketDraft, size: int) -> bytes:
         """Give one field a value at an end of its range, or one beside its own value."""
         places = sorted(set(draft.places.values()))
         if places:
@@ -256,7 +265,7 @@ class PacketMaker:
         return draft.data(size)
 
 
-def matches_of(shape: Shape, updates: Sequence[Update]) -> list[Match]:
+def matches_of(shape: TableShape, updates: Sequence[Update]) -> list[Match]:
     """Return the matches of a table's entries, constant ones too."""
     if shape.table.entries:
         return [

@@ -19,7 +19,7 @@ from ringleaf.switches.bmv2.process import Bmv2
 from ringleaf.switches.engine.layout import RANDOM_AT
 from ringleaf.switches.engine.updates import INSERT, TableUpdate, Update
 from ringleaf.switches.fuzz.packets import Packet
-from ringleaf.switches.generate.observing import OUTSIDE, Observer, Point
+from ringleaf.switches.generate.observing import OUTSIDE, ObservedWords, ReachedPoint
 from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
@@ -40,7 +40,7 @@ State = dict[str, object]
 """The values of registers and counters, by label."""
 
 
-class Cell(NamedTuple):
+class StateCell(NamedTuple):
     """A part of a switch's state that both switches can be asked for."""
 
     label: str
@@ -52,7 +52,7 @@ class Cell(NamedTuple):
 
 def cells_of(
     program: Program, updates: Sequence[Update], timed: Collection[str] = ()
-) -> list[Cell]:
+) -> list[StateCell]:
     """Return the cells of a program's state that are compared: no registers that are `timed`."""
     source = program.source
     found = []
@@ -61,16 +61,16 @@ def cells_of(
             for index in range(min(register.size, CELLS)):
                 label = f"register {register.name}[{index}]"
                 command = f"register_read {register.name} {index}"
-                found.append(Cell(label, command, "register", register.name, index))
+                found.append(StateCell(label, command, "register", register.name, index))
     for counter in source.counters.values():
         for index in range(min(counter.size, CELLS)):
             label = f"counter {counter.name}[{index}]"
             command = f"counter_read {counter.name} {index}"
-            found.append(Cell(label, command, "counter", counter.name, index))
+            found.append(StateCell(label, command, "counter", counter.name, index))
     for name, table in source.direct_counters.items():
         for index in range(_entries_of(program, table, updates)):
             label = f"direct counter {name} of entry {index} of {table}"
-            found.append(Cell(label, f"counter_read {name} {index}", "direct", table, index))
+            found.append(StateCell(label, f"counter_read {name} {index}", "direct", table, index))
     return found
 
 
@@ -86,7 +86,7 @@ def _entries_of(program: Program, table: str, updates: Sequence[Update]) -> int:
     return len(shapes[table].entries) + added
 
 
-class Clock(NamedTuple):
+class PacketClock(NamedTuple):
     """The time of a first packet, from packet to packet, and from ingress to egress."""
 
     start_us: int = 0
@@ -98,9 +98,9 @@ class EngineSide:
     """A fresh embedded switch with some updates; its clock stands still unless told otherwise."""
 
     def __init__(
-        self, program: Program, updates: Sequence[Update], clock: Clock | None = None
+        self, program: Program, updates: Sequence[Update], clock: PacketClock | None = None
     ) -> None:
-        clock = clock or Clock()
+        clock = clock or PacketClock()
         self._now_us, self._step_us = clock.start_us, clock.step_us
         self._store = store = Store()
         make_pool(
@@ -139,7 +139,7 @@ class EngineSide:
         self.restore(before)
         return False
 
-    def state(self, cells: Sequence[Cell]) -> State:
+    def state(self, cells: Sequence[StateCell]) -> State:
         return {cell.label: self._read(cell) for cell in cells}
 
     def memory(self) -> bytes:
@@ -163,12 +163,12 @@ class EngineSide:
         arena = self._store.arena
         return arena.words, arena.fields, arena.lanes, arena.own
 
-    def counts(self) -> dict[Point, int]:
+    def counts(self) -> dict[ReachedPoint, int]:
         """Return how often packets have reached each point of an observed program."""
         state = self._state
         return {point: int(state[word]) for point, word in self._observer.points.items()}
 
-    def reached(self) -> set[Point]:
+    def reached(self) -> set[ReachedPoint]:
         """Return the points that packets have reached of an observed program."""
         return {point for point, count in self.counts().items() if count}
 
@@ -187,7 +187,7 @@ class EngineSide:
         )
 
     @property
-    def _observer(self) -> Observer:
+    def _observer(self) -> ObservedWords:
         observer = self.switch.program.module.observer
         assert observer is not None, "the program is not observed"
         return observer
@@ -200,7 +200,7 @@ class EngineSide:
     def _words(self) -> npt.NDArray[np.int64]:
         return self._store.arena.words[self.switch.at :]
 
-    def _read(self, cell: Cell) -> object:
+    def _read(self, cell: StateCell) -> object:
         switch = self.switch
         if cell.kind == "register":
             return switch.read_register(cell.name, cell.at)
@@ -255,7 +255,7 @@ class Bmv2Side:
         [out] = self._bmv2.process([packet], timeout_s=PATIENCE_S)
         return [(port, data) for port, data in out if port <= LAST_PORT]
 
-    def state(self, cells: Sequence[Cell]) -> State:
+    def state(self, cells: Sequence[StateCell]) -> State:
         answers = self._ask([cell.command for cell in cells])
         return {cell.label: _value(cell, text) for cell, text in zip(cells, answers, strict=True)}
 
@@ -277,7 +277,7 @@ class RefusedError(Exception):
         self.update = update
 
 
-def _value(cell: Cell, text: str) -> object:
+def _value(cell: StateCell, text: str) -> object:
     if cell.kind == "register":
         return int(text.rpartition("=")[2])
     counted = _NUMBERS.search(text)

@@ -1,7 +1,7 @@
 """Filters out packets that BMv2 can't be compared by: those whose outcome P4 leaves open.
 
 A header that was not extracted still has fields; BMv2's hold the values of an earlier packet,
-ours are zero (`switches/generate/leftovers.py` lists the cases). P4 allows both. So packets go
+ours are zero (`switches/generate/undefined_fields.py` lists the cases). P4 allows both. So packets go
 through twins of the engine in which such fields are not zero: an output that differs there was
 undefined. Decisions by such a field (`field == 0x806`) may be the same in all twins, and so their
 values are compared, too (`switches/generate/doubts.py`). Packets for which time decides, that draw

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from ringleaf.switches.source import Boolean, Constant, Expression, Operation
+from ringleaf.switches.source import Boolean, Constant, Expression, OperationSource
 
 Place = tuple[int, int]
 """The place of a value: its first bit and its width."""
@@ -22,7 +22,7 @@ WIDEST = 1 << 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Bits:
+class PacketBits:
     """A stretch of the packet as an operand."""
 
     at: int  # first bit
@@ -44,20 +44,20 @@ class Computed:
     condition: Value | None = None
 
 
-Value = Bits | Constant | Unknown | Computed
+Value = PacketBits | Constant | Unknown | Computed
 
 
 class UnknownError(Exception):
     """A value that depends on more than the packet."""
 
 
-class Readable(Protocol):
+class ReadablePacket(Protocol):
     """A packet whose bits can be read."""
 
     def get(self, place: Place) -> int: ...
 
 
-class Packet(Readable, Protocol):
+class ChangeablePacket(ReadablePacket, Protocol):
     """A packet whose bits can be changed, too."""
 
     def put(self, place: Place, value: int, mask: int | None = None) -> None: ...
@@ -68,7 +68,7 @@ def resolve(item: Expression, leaf: Callable[[Expression], Value]) -> Value:
     match item:
         case Boolean(value) | Constant(value):
             return Constant(int(value))
-        case Operation(op, left, right, condition) if op != "valid":
+        case OperationSource(op, left, right, condition) if op != "valid":
             return Computed(
                 op,
                 None if left is None else resolve(left, leaf),
@@ -84,7 +84,7 @@ def places_in(value: Value, mask: int = -1) -> Iterator[Place]:
     Of slices, which are shifts and masks, these are only the bits that they show.
     """
     match value:
-        case Bits(at, width):
+        case PacketBits(at, width):
             shown = mask & (1 << width) - 1
             if shown:
                 low = (shown & -shown).bit_length() - 1
@@ -116,14 +116,14 @@ OPERATIONS: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def evaluate(packet: Readable, value: Value) -> int:
+def evaluate(packet: ReadablePacket, value: Value) -> int:
     """Return the number that a value is in a packet.
 
     Raises:
         UnknownError: If it depends on more than the packet.
     """
     match value:
-        case Bits(at, width):
+        case PacketBits(at, width):
             return packet.get((at, width))
         case Constant(number):
             return number
@@ -149,7 +149,7 @@ def _unary(op: str, value: int) -> int:
     raise UnknownError
 
 
-def evaluated(packet: Readable, value: Value) -> int | None:
+def evaluated(packet: ReadablePacket, value: Value) -> int | None:
     """Return the number that a value is in a packet, None if it depends on more than the packet."""
     try:
         return evaluate(packet, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.storage import LaneRun
 from ringleaf.switches.generate.text import tuple_of
 from ringleaf.switches.source import HeaderField
@@ -18,7 +18,7 @@ def lanes_call(verb: str, run: LaneRun, where: str) -> str:
     return f"{verb}_lanes_{run.width}({lanes}, window(head, {where}, {run.count * run.width // 8}))"
 
 
-def read_bits(code: Code, where: str, offset: int, width: int) -> list[str]:
+def read_bits(code: FunctionCode, where: str, offset: int, width: int) -> list[str]:
     """Return code of `width` bits of the head, `offset` bits after byte `where`, as words."""
     words = []
     end = offset + width
@@ -32,19 +32,19 @@ def read_bits(code: Code, where: str, offset: int, width: int) -> list[str]:
     return words
 
 
-def read_field(code: Code, where: str, item: HeaderField) -> list[str]:
+def read_field(code: FunctionCode, where: str, item: HeaderField) -> list[str]:
     """Return code of a field's words, read from a header that begins at byte `where`."""
     words = read_bits(code, where, item.offset, item.width)
     return sign_extended(code, words, item.width) if item.signed else words
 
 
-def sign_extended(code: Code, words: list[str], width: int) -> list[str]:
+def sign_extended(code: FunctionCode, words: list[str], width: int) -> list[str]:
     """Return all words of a signed field, of which these hold its bits."""
     words = code.expressions.as_signed(words, width)
     return words if width % 64 else code.expressions.with_sign(words, len(words) + 1)
 
 
-def _read_word(code: Code, where: str, start: int, end: int) -> str:
+def _read_word(code: FunctionCode, where: str, start: int, end: int) -> str:
     last = (end - 1) // 8
     spare = 8 * (last + 1) - end  # bits of the last byte after the value
     parts = []
@@ -67,7 +67,9 @@ def _plus(where: str, amount: int) -> str:
     return f"{where} + {amount}" if amount else where
 
 
-def write_bits(code: Code, where: str, offset: int, width: int, words: tuple[str, ...]) -> None:
+def write_bits(
+    code: FunctionCode, where: str, offset: int, width: int, words: tuple[str, ...]
+) -> None:
     """Write the low `width` bits of a value to the head, `offset` bits after byte `where`."""
     end = offset + width
     if width > 64:
@@ -87,7 +89,7 @@ def write_bits(code: Code, where: str, offset: int, width: int, words: tuple[str
         code.add(f"{at} = {value}")
 
 
-def _bits(code: Code, words: tuple[str, ...], low: int, count: int) -> str:
+def _bits(code: FunctionCode, words: tuple[str, ...], low: int, count: int) -> str:
     """Return code of `count` (at most 8) bits of a value, from bit `low` on."""
     index, shift = divmod(low, 64)
     value = f"({words[index]} >> {code.u(shift)})" if shift else words[index]

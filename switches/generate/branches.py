@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.doubts import note_branches
 from ringleaf.switches.generate.flow import Body, If
-from ringleaf.switches.generate.marks import CONDITION, Mark
-from ringleaf.switches.generate.observing import FALSE, TRUE, Point
-from ringleaf.switches.source import Operation, Where
+from ringleaf.switches.generate.marks import CONDITION, LineMark
+from ringleaf.switches.generate.observing import FALSE, TRUE, ReachedPoint
+from ringleaf.switches.source import OperationSource, Where
 
 
-def write_if(code: Code, statement: If, write: Callable[[Body], None]) -> None:
+def write_if(code: FunctionCode, statement: If, write: Callable[[Body], None]) -> None:
     """Write an if; `write` writes the bodies inside it."""
     note_branches(code, statement)
     test: str | None = code.expressions.condition(statement.condition)
     if not statement.then:
-        mark = Mark(CONDITION, statement.condition, statement.where, inverted=True)
+        mark = LineMark(CONDITION, statement.condition, statement.where, inverted=True)
         with code.block(f"if not {test}:", mark):
             _note(code, FALSE, statement)
             write(statement.otherwise)
@@ -27,7 +27,7 @@ def write_if(code: Code, statement: If, write: Callable[[Body], None]) -> None:
     keyword = "if"
     failed: list[If] = []
     while test is not None:
-        mark = Mark(CONDITION, statement.condition, statement.where)
+        mark = LineMark(CONDITION, statement.condition, statement.where)
         with code.block(f"{keyword} {test}:", mark):
             _note(code, FALSE, *failed)
             _note(code, TRUE, statement)
@@ -42,25 +42,25 @@ def write_if(code: Code, statement: If, write: Callable[[Body], None]) -> None:
         write(rest)
 
 
-def _note(code: Code, kind: str, *statements: If) -> None:
+def _note(code: FunctionCode, kind: str, *statements: If) -> None:
     """Note the outcome of ifs; those without a place in the source are not the program's own."""
     for statement in statements:
         where = statement.where
         if isinstance(where, Where):
             code.note(kind, _shown(statement, where), where)
             if code.observer is not None:
-                point = Point(kind, _shown(statement, where), where)
+                point = ReachedPoint(kind, _shown(statement, where), where)
                 code.observer.conditions[point] = statement.condition
 
 
 def _shown(statement: If, where: Where) -> str:
     """Return a condition as in the source; for `!x` p4c shows only x."""
     condition, text = statement.condition, where.fragment or "if"
-    negated = isinstance(condition, Operation) and condition.op == "not"
+    negated = isinstance(condition, OperationSource) and condition.op == "not"
     return f"!({text})" if negated and not text.startswith("!") else text
 
 
-def _test_alone(code: Code, statement: If) -> str | None:
+def _test_alone(code: FunctionCode, statement: If) -> str | None:
     """Return code of a condition; None if it takes lines of its own, before the test."""
     before = len(code.lines.lines)
     test = code.expressions.condition(statement.condition)

@@ -9,16 +9,16 @@ from dataclasses import replace
 from itertools import groupby
 
 from ringleaf.switches.engine.hashing import CRCS, WIDTHS, XORS
-from ringleaf.switches.generate.code import Code
-from ringleaf.switches.generate.inputs import Piece, gather, pieces_of
-from ringleaf.switches.generate.marks import UPDATE, VERIFY, WRONG, Mark
+from ringleaf.switches.generate.code import FunctionCode
+from ringleaf.switches.generate.inputs import InputPiece, gather, pieces_of
+from ringleaf.switches.generate.marks import UPDATE, VERIFY, WRONG, LineMark
 from ringleaf.switches.generate.storage import valid
-from ringleaf.switches.source import Calculation, Checksum, Field
+from ringleaf.switches.source import Calculation, Checksum, FieldSource
 
 LONGEST_STRAIGHT = 64  # bytes of input for which there is code without a loop
 
 
-def calculate(code: Code, name: str, where: str = "") -> tuple[str, int]:
+def calculate(code: FunctionCode, name: str, where: str = "") -> tuple[str, int]:
     """Write the lines that a calculation needs; return code of its result, and its bits."""
     calculation = code.source.calculations[name]
     algorithm = calculation.algorithm
@@ -43,7 +43,7 @@ def calculate(code: Code, name: str, where: str = "") -> tuple[str, int]:
     return _xor(code, pieces, width), width
 
 
-def _of_gathered(code: Code, algorithm: str, data: str) -> str:
+def _of_gathered(code: FunctionCode, algorithm: str, data: str) -> str:
     """Return code of the result for an input that is put together first."""
     if algorithm in CRCS:
         return _crc_of(code, algorithm, data)
@@ -54,7 +54,7 @@ def _of_gathered(code: Code, algorithm: str, data: str) -> str:
     return f"(fold16(sum_of({data})) ^ {code.u(0xFFFF)})"
 
 
-def _crc_of(code: Code, algorithm: str, data: str) -> str:
+def _crc_of(code: FunctionCode, algorithm: str, data: str) -> str:
     kind, steps = CRCS[algorithm], f"{algorithm}_steps"
     code.globals[steps] = f"crc_steps({algorithm!r})"
     final = code.u(kind.final)
@@ -65,33 +65,33 @@ def _crc_of(code: Code, algorithm: str, data: str) -> str:
     return f"(({remainder} >> {code.u(up)}) ^ {final})"
 
 
-def update_checksum(code: Code, checksum: Checksum) -> None:
+def update_checksum(code: FunctionCode, checksum: Checksum) -> None:
     code.lines.comment(f"update {code.field_label(checksum.target)}")
-    mark = Mark(UPDATE, checksum, checksum.where, whole=True)
+    mark = LineMark(UPDATE, checksum, checksum.where, whole=True)
     with code.marked(mark), code.guarded(_condition(code, checksum)):
         result, width = calculate(code, checksum.calculation)
         code.set_word(checksum.target, result, width)
 
 
-def verify_checksum(code: Code, checksum: Checksum, error: Field) -> None:
+def verify_checksum(code: FunctionCode, checksum: Checksum, error: FieldSource) -> None:
     """Write code that sets `error` if the field differs from the calculation's result."""
     target = checksum.target
     code.lines.comment(f"verify {code.field_label(target)}")
-    mark = Mark(VERIFY, checksum, checksum.where)
+    mark = LineMark(VERIFY, checksum, checksum.where)
     here = code.block(f"if {code.is_set(valid(target.header))}:")
     with code.marked(mark), here, code.guarded(_condition(code, checksum)):
         result, _ = calculate(code, checksum.calculation)
         differs = code.block(f"if {result} != {code.bits_of(target)[0]}:")
-        with differs, code.marked(Mark(WRONG, checksum, checksum.where)):
+        with differs, code.marked(LineMark(WRONG, checksum, checksum.where)):
             code.set(error, [code.u(1)])
 
 
-def _condition(code: Code, checksum: Checksum) -> str | None:
+def _condition(code: FunctionCode, checksum: Checksum) -> str | None:
     condition = checksum.condition
     return None if condition is None else code.expressions.condition(condition)
 
 
-def ones_sum(code: Code, name: str, where: str, *, inverted: bool = False) -> str:
+def ones_sum(code: FunctionCode, name: str, where: str, *, inverted: bool = False) -> str:
     """Return code of the ones' complement sum of an input's 16-bit words.
 
     If they are `inverted`, it is the sum of their ones' complements.
@@ -109,13 +109,17 @@ def ones_sum(code: Code, name: str, where: str, *, inverted: bool = False) -> st
     return "fold16(total)"
 
 
-def _sum16(code: Code, calculation: Calculation, pieces: list[Piece], bits: int) -> str:
+def _sum16(
+    code: FunctionCode, calculation: Calculation, pieces: list[InputPiece], bits: int
+) -> str:
     """Return code of the ones' complement of the words' ones' complement sum (RFC 1071)."""
     _add_up(code, calculation, pieces, bits)
     return f"(fold16(total) ^ {code.u(0xFFFF)})"
 
 
-def _add_up(code: Code, calculation: Calculation, pieces: list[Piece], bits: int) -> None:
+def _add_up(
+    code: FunctionCode, calculation: Calculation, pieces: list[InputPiece], bits: int
+) -> None:
     """Write code that sets `total` to a sum of 16-bit words, which has to be folded.
 
     2^16 is 1 modulo 65535, so each piece counts by its place in its word alone, and all are
@@ -141,13 +145,13 @@ def _add_up(code: Code, calculation: Calculation, pieces: list[Piece], bits: int
         code.add("total += sum_from(arena, row, head, parsed, I(offset))")
 
 
-def _is_whole(own: list[Piece], end: int) -> bool:
+def _is_whole(own: list[InputPiece], end: int) -> bool:
     """Return whether the other pieces keep their places in words if these pieces are left out."""
     last = own[-1].offset + own[-1].width == end
     return last or sum(piece.width for piece in own) % 16 == 0
 
 
-def _sum_of_some(code: Code, pieces: list[Piece]) -> None:
+def _sum_of_some(code: FunctionCode, pieces: list[InputPiece]) -> None:
     """Add up the pieces of valid headers, which close ranks: BMv2 skips the others."""
     code.add(f"offset = {code.u(0)}")
     for piece in pieces:
@@ -156,20 +160,20 @@ def _sum_of_some(code: Code, pieces: list[Piece]) -> None:
             code.add(f"total += {_halved(code, piece)} << (({code.u(0)} - offset) & {code.u(15)})")
 
 
-def _summand(code: Code, piece: Piece) -> str:
+def _summand(code: FunctionCode, piece: InputPiece) -> str:
     shift = -(piece.offset + piece.width) % 16
     value = _halved(code, piece)
     return f"({value} << {code.u(shift)})" if shift else value
 
 
-def _halved(code: Code, piece: Piece) -> str:
+def _halved(code: FunctionCode, piece: InputPiece) -> str:
     """Return code of a number of at most 33 bits, so that there is room to shift and add it."""
     if piece.width <= 32:
         return piece.code
     return f"(({piece.code} & {code.u(0xFFFFFFFF)}) + ({piece.code} >> {code.u(32)}))"
 
 
-def _bytes(code: Code, pieces: list[Piece], bits: int) -> list[str]:
+def _bytes(code: FunctionCode, pieces: list[InputPiece], bits: int) -> list[str]:
     """Return code for each byte of the input."""
     out = []
     for start in range(0, bits, 8):
@@ -185,7 +189,7 @@ def _bytes(code: Code, pieces: list[Piece], bits: int) -> list[str]:
     return out
 
 
-def _crc(code: Code, calculation: Calculation, pieces: list[Piece], bits: int) -> str:
+def _crc(code: FunctionCode, calculation: Calculation, pieces: list[InputPiece], bits: int) -> str:
     data = _bytes(code, pieces, bits)
     table = f"{calculation.algorithm}_{len(data)}"
     code.globals[table] = f"crc_tables({calculation.algorithm!r}, {len(data)})"
@@ -199,13 +203,13 @@ def _crc(code: Code, calculation: Calculation, pieces: list[Piece], bits: int) -
     return "crc"
 
 
-def _identity(code: Code, pieces: list[Piece], bits: int) -> str:
+def _identity(code: FunctionCode, pieces: list[InputPiece], bits: int) -> str:
     data = _bytes(code, pieces, bits)[:8]
     terms = [f"({byte} << {code.u(8 * place)})" for place, byte in enumerate(reversed(data))]
     return f"({' | '.join(terms)})"
 
 
-def _xor(code: Code, pieces: list[Piece], width: int) -> str:
+def _xor(code: FunctionCode, pieces: list[InputPiece], width: int) -> str:
     """Return code of the exclusive or of the input's words of `width` bits."""
     code.add(f"total = {code.u(0)}")
     for piece in pieces:

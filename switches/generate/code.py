@@ -7,18 +7,18 @@ from contextlib import AbstractContextManager, contextmanager
 
 from ringleaf.switches.generate.expressions import Expressions
 from ringleaf.switches.generate.labels import HEADER
-from ringleaf.switches.generate.marks import Mark
-from ringleaf.switches.generate.observing import Observer, Point
-from ringleaf.switches.generate.state import State
+from ringleaf.switches.generate.marks import LineMark
+from ringleaf.switches.generate.observing import ObservedWords, ReachedPoint
+from ringleaf.switches.generate.state import StateLayout
 from ringleaf.switches.generate.storage import Storage, varbits, word_count
-from ringleaf.switches.generate.text import Constants, Lines
-from ringleaf.switches.source import Expression, Field, Header, Source
+from ringleaf.switches.generate.text import Lines, ModuleConstants
+from ringleaf.switches.source import Expression, FieldSource, HeaderSource, ProgramSource
 
 INGRESS, EGRESS = "ingress", "egress"
 OUTSIDE = ""  # the cell of an index that is outside its register array
 
 
-class Code:
+class FunctionCode:
     """One generated function, and what it shares with the others of its module.
 
     `targets` and `cells` hold the code of the fields that a loop writes, and of its register cells.
@@ -26,13 +26,13 @@ class Code:
 
     def __init__(
         self,
-        source: Source,
+        source: ProgramSource,
         storage: Storage,
-        state: State,
-        constants: Constants,
+        state: StateLayout,
+        constants: ModuleConstants,
         globals_: dict[str, str],
         stage: str = INGRESS,
-        observer: Observer | None = None,
+        observer: ObservedWords | None = None,
     ) -> None:
         self.stage = stage  # which handler it is
         self.observer = observer  # of an observed program
@@ -43,22 +43,22 @@ class Code:
         self.globals = globals_  # module variables: name -> code
         self.lines = Lines(1)
         self.expressions = Expressions(source, storage, constants, self.lines)
-        self.targets: dict[Field, str] = {}
+        self.targets: dict[FieldSource, str] = {}
         self.cells: dict[tuple[str, Expression], str] = {}
 
-    def add(self, line: str, mark: Mark | None = None) -> None:
+    def add(self, line: str, mark: LineMark | None = None) -> None:
         self.lines.add(line, mark)
 
     def note(self, kind: str, name: str, where: str = "") -> None:
         """Write code that counts packets at a point, if the program is observed."""
         if self.observer is not None:
-            word = self.observer.word_of(Point(kind, name, where))
+            word = self.observer.word_of(ReachedPoint(kind, name, where))
             self.add(f"state[state_at + {self.u(word)}] += {self.u(1)}")
 
-    def block(self, header: str, mark: Mark | None = None) -> AbstractContextManager[None]:
+    def block(self, header: str, mark: LineMark | None = None) -> AbstractContextManager[None]:
         return self.lines.block(header, mark)
 
-    def marked(self, mark: Mark) -> AbstractContextManager[None]:
+    def marked(self, mark: LineMark) -> AbstractContextManager[None]:
         """Give the lines that are added inside this context a mark."""
         return self.lines.marked(mark)
 
@@ -66,7 +66,7 @@ class Code:
         """Return the label of one of the program's own objects in the text."""
         return self.storage.labels.of(letter, name)
 
-    def field_label(self, field: Field) -> str:
+    def field_label(self, field: FieldSource) -> str:
         """Return a field's name in comments: its variable, or its header if it is a lane."""
         if self.storage.lane(field) is not None:
             return f"a lane of {self.label(HEADER, field.header)}"
@@ -75,11 +75,11 @@ class Code:
     def u(self, value: int) -> str:
         return self.constants.name(value)
 
-    def set_word(self, field: Field, word: str, bits: int = 64) -> None:
+    def set_word(self, field: FieldSource, word: str, bits: int = 64) -> None:
         """Give a field an unsigned value of at most 64 bits."""
         self.set_unsigned(field, [word], bits)
 
-    def set_unsigned(self, field: Field, words: list[str], bits: int) -> None:
+    def set_unsigned(self, field: FieldSource, words: list[str], bits: int) -> None:
         """Give a field an unsigned value of `bits` bits, as BMv2 stores it."""
         shape = self.storage.shape(field)
         if bits > shape.width:
@@ -93,21 +93,21 @@ class Code:
                 words[-1] = self.expressions.masked(words[-1], (1 << rest) - 1)
         self.set(field, words)
 
-    def set(self, field: Field, words: list[str]) -> None:
+    def set(self, field: FieldSource, words: list[str]) -> None:
         """Give a field the value that these words have; words that are not given are zero."""
         target = self.targets.get(field)
         words = words + [self.u(0)] * (len(self.storage.read(field)) - len(words))
         self.add(f"{target} = {words[0]}" if target else self.storage.assign(field, words))
 
-    def assign(self, field: Field, expression: Expression) -> None:
+    def assign(self, field: FieldSource, expression: Expression) -> None:
         shape = self.storage.shape(field)
         self.set(field, self.expressions.fitted(expression, shape.width, shape.signed))
 
-    def read(self, field: Field) -> str:
+    def read(self, field: FieldSource) -> str:
         """Return code for a field of one word, as it is stored."""
         return self.storage.read(field)[0]
 
-    def bits_of(self, field: Field) -> list[str]:
+    def bits_of(self, field: FieldSource) -> list[str]:
         """Return code of the words of a field's bits, as they are in a packet."""
         shape = self.storage.shape(field)
         count, rest = -(-shape.width // 64), (shape.width - 1) % 64 + 1
@@ -116,10 +116,10 @@ class Code:
             words[-1] = self.expressions.masked(words[-1], (1 << rest) - 1)
         return words
 
-    def is_set(self, field: Field) -> str:
+    def is_set(self, field: FieldSource) -> str:
         return f"{self.read(field)} != {self.u(0)}"
 
-    def size_of(self, header: Header) -> str:
+    def size_of(self, header: HeaderSource) -> str:
         """Return code (`int64`) of a header's size in bytes on the wire."""
         if header.varbit is None:
             return str(header.size_bytes)

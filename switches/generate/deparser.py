@@ -8,19 +8,19 @@ bytes are first laid out anew.
 from __future__ import annotations
 
 from ringleaf.switches.generate.bits import lanes_call, write_bits
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.extract import placed_fields
 from ringleaf.switches.generate.jumps import deparser_body
 from ringleaf.switches.generate.labels import HEADER
+from ringleaf.switches.generate.parser_primitives import write_body
 from ringleaf.switches.generate.paths import Paths
 from ringleaf.switches.generate.storage import position, valid
-from ringleaf.switches.generate.straight import write_body
-from ringleaf.switches.generate.usage import Usage
-from ringleaf.switches.source import Field, Header, HeaderField
+from ringleaf.switches.generate.usage import FieldUsage
+from ringleaf.switches.source import FieldSource, HeaderField, HeaderSource
 
 
 class DeparserWriter:
-    def __init__(self, code: Code, usage: Usage, paths: Paths) -> None:
+    def __init__(self, code: FunctionCode, usage: FieldUsage, paths: Paths) -> None:
         self._code = code
         self._usage = usage
         self._stays = paths.in_order and not usage.changes_headers
@@ -38,11 +38,11 @@ class DeparserWriter:
                 with code.block(f"if {code.is_set(valid(header.name))}:  # {label}"):
                     self._write_header(header, self._place(number, header))
 
-    def _place(self, number: int, header: Header) -> str:
+    def _place(self, number: int, header: HeaderSource) -> str:
         """Return code of the offset in the head of the header that is emitted as `number`."""
         return self._came(header) if self._stays else f"at_{number}"
 
-    def _came(self, header: Header) -> str:
+    def _came(self, header: HeaderSource) -> str:
         """Return code of the offset at which the header was parsed."""
         offset = self._paths.offset(header.name)
         if offset is None:
@@ -77,7 +77,7 @@ class DeparserWriter:
         code.add("row[HEAD_LEN] = move_rest(head, row[HEAD_LEN], parsed, out)")
         code.add("copy_bytes(head, 0, scratch, 0, out)")
 
-    def _write_header(self, header: Header, where: str) -> None:
+    def _write_header(self, header: HeaderSource, where: str) -> None:
         code = self._code
         in_run = set()
         for run in code.storage.runs_of(header.name):
@@ -87,11 +87,11 @@ class DeparserWriter:
                 start = header.fields[run.first].offset // 8
                 code.add(lanes_call("write", run, f"{where} + {start}"))
         for item, place in placed_fields(code, header, where):
-            field = Field(header.name, item.name)
+            field = FieldSource(header.name, item.name)
             if field in self._usage.written_back and field not in in_run:
                 self._write_field(field, item, place)
 
-    def _write_field(self, field: Field, item: HeaderField, place: str) -> None:
+    def _write_field(self, field: FieldSource, item: HeaderField, place: str) -> None:
         code = self._code
         varbit = code.storage.varbit(field)
         if varbit is None:
@@ -102,5 +102,5 @@ class DeparserWriter:
         code.add(f"write_varbits(lanes, {varbit.start}, head, {place} + {whole}, {shift}, {count})")
 
 
-def _fields(header: Header) -> list[Field]:
-    return [Field(header.name, item.name) for item in header.fields]
+def _fields(header: HeaderSource) -> list[FieldSource]:
+    return [FieldSource(header.name, item.name) for item in header.fields]

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.externs import named_by
 from ringleaf.switches.generate.flow import If, walk
 from ringleaf.switches.generate.headers import fields_of
 from ringleaf.switches.generate.inputs import inputs_of
 from ringleaf.switches.generate.lower import lower
-from ringleaf.switches.generate.observing import OPEN, TIMED, Point
+from ringleaf.switches.generate.observing import OPEN, TIMED, ReachedPoint
 from ringleaf.switches.generate.primitives import HASHED, PRIMITIVES, READ, effects, fields_in
 from ringleaf.switches.generate.storage import ENGINE
 from ringleaf.switches.source import (
@@ -32,12 +32,12 @@ from ringleaf.switches.source import (
     Checksum,
     Conditional,
     Expression,
-    Field,
+    FieldSource,
     Named,
-    Operation,
+    OperationSource,
     Primitive,
-    Source,
-    Table,
+    ProgramSource,
+    TableSource,
 )
 
 CLOCKS = {"ingress_global_timestamp", "egress_global_timestamp", "enq_timestamp", "deq_timedelta"}
@@ -49,11 +49,11 @@ _COPIES = ("assign", "modify_field", "set")
 _BLURRING = ("==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "d2b", "?")
 """Operations that may have the same outcome for all of a few different operands."""
 
-Place = Field | Named
+Place = FieldSource | Named
 """A place of a value: a field, or a register array as a whole."""
 
 
-def is_clock(field: Field) -> bool:
+def is_clock(field: FieldSource) -> bool:
     """Return whether a field is a time, as the switch itself sets it."""
     return field.header == STANDARD and field.name in CLOCKS
 
@@ -61,49 +61,51 @@ def is_clock(field: Field) -> bool:
 class Doubts:
     """The places of one program whose values depend on time, and those that decide something."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ProgramSource) -> None:
         self._source = source
         flows = list(_flows(source))
         named = set().union(_deciding(source), *(read for read, _ in flows))
-        clocks = {place for place in named if isinstance(place, Field) and is_clock(place)}
+        clocks = {place for place in named if isinstance(place, FieldSource) and is_clock(place)}
         self.timed = _closure(clocks, flows)
         standard = {
             place
             for _, written in flows
             for place in written
-            if isinstance(place, Field) and place.header == STANDARD
+            if isinstance(place, FieldSource) and place.header == STANDARD
         }
         backward = [(written, read) for read, written in flows]
         self.deciding = _closure(_deciding(source) | standard, backward)
 
-    def of(self, field: Field, kind: str) -> Expression:
+    def of(self, field: FieldSource, kind: str) -> Expression:
         """Return the condition that a field is in doubt: OPEN if not there, TIMED by time."""
         if kind == TIMED:
             return Boolean(field in self.timed)
         header = self._source.headers.get(field.header)
         if header is None or header.metadata or field.header == STACKS or field.name == VALID:
             return NEVER
-        return _not(Operation("valid", None, Named("header", field.header)))
+        return _not(OperationSource("valid", None, Named("header", field.header)))
 
     def about(self, expression: Expression, kind: str) -> Expression:
         """Return the condition that a value is in doubt, of which an operand may settle it."""
         match expression:
-            case Field():
+            case FieldSource():
                 return self.of(expression, kind)
             case Named("header", name) if kind == TIMED and name in self._source.headers:
                 return _any(self.of(field, kind) for field in fields_of(self._source, expression))
-            case Operation("valid"):
+            case OperationSource("valid"):
                 return NEVER
-            case Operation("and" | "or" as op, left, right) if left is not None:
+            case OperationSource("and" | "or" as op, left, right) if left is not None:
                 a, b = self.about(left, kind), self.about(right, kind)
                 if op == "or":
                     left, right = _not(left), _not(right)
                 return _or(_and(a, _or(b, right)), _and(b, left))
-            case Operation("?", left, right, chosen) if left is not None and chosen is not None:
+            case OperationSource("?", left, right, chosen) if (
+                left is not None and chosen is not None
+            ):
                 a, b = self.about(left, kind), self.about(right, kind)
-                arms = a if a == b else Operation("?", a, b, chosen)
+                arms = a if a == b else OperationSource("?", a, b, chosen)
                 return _or(self.about(chosen, kind), arms)
-            case Operation(_, left, right):
+            case OperationSource(_, left, right):
                 parts = (right,) if left is None else (left, right)
                 return _any(self.about(part, kind) for part in parts)
         return NEVER
@@ -112,7 +114,7 @@ class Doubts:
 # Notes in the code.
 
 
-def note_decision(code: Code, decides: Expression, name: str = "", given: str = "") -> None:
+def note_decision(code: FunctionCode, decides: Expression, name: str = "", given: str = "") -> None:
     """Write code that counts packets for which a decision by a value is in doubt.
 
     Args:
@@ -126,7 +128,7 @@ def note_decision(code: Code, decides: Expression, name: str = "", given: str = 
             _note(code, kind, name, decides, given)
 
 
-def note_branches(code: Code, statement: If) -> None:
+def note_branches(code: FunctionCode, statement: If) -> None:
     """Likewise for an if, and for those in its chain of else-ifs, which are tested alike."""
     if code.observer is None:
         return
@@ -138,17 +140,17 @@ def note_branches(code: Code, statement: If) -> None:
         note_decision(code, statement.condition, given="reached")
 
 
-def note_key(code: Code, table: Table, number: int) -> None:
+def note_key(code: FunctionCode, table: TableSource, number: int) -> None:
     """Likewise for a key; whether it matters depends on the table's entries."""
     observer = code.observer
     assert observer is not None
     name = f"key {number} of {table.name}"
     note_decision(code, table.keys[number].target, name=name)
     for kind in (OPEN, TIMED):
-        observer.columns[Point(kind, name)] = table.name, number
+        observer.columns[ReachedPoint(kind, name)] = table.name, number
 
 
-def note_selector(code: Code, selector: str) -> None:
+def note_selector(code: FunctionCode, selector: str) -> None:
     """Likewise for the choice of a member; fields of invalid headers are not hashed."""
     if code.observer is not None:
         inputs = inputs_of(code.source.calculations[selector])
@@ -156,19 +158,19 @@ def note_selector(code: Code, selector: str) -> None:
             _note(code, TIMED, "", field)
 
 
-def note_checksum(code: Code, checksum: Checksum) -> None:
+def note_checksum(code: FunctionCode, checksum: Checksum) -> None:
     """Likewise for a checksum's condition; it is of no account without the checksum's header."""
     if checksum.condition is not None:
-        there = code.is_set(Field(checksum.target.header, VALID))
+        there = code.is_set(FieldSource(checksum.target.header, VALID))
         note_decision(code, checksum.condition, given=there)
 
 
-def note_operands(code: Code, primitive: Primitive) -> None:
+def note_operands(code: FunctionCode, primitive: Primitive) -> None:
     """Likewise for a primitive's operands; copies decide nothing themselves."""
     if code.observer is None or primitive.op == "log_msg":
         return
     match primitive.op, primitive.parameters:
-        case op, (Field() as target, value) if op in _COPIES:
+        case op, (FieldSource() as target, value) if op in _COPIES:
             _note_copy(code, target, value)
         case "register_write", (register, index, value):
             note_decision(code, index)
@@ -181,13 +183,13 @@ def note_operands(code: Code, primitive: Primitive) -> None:
                     note_selector(code, named_by(operand))
 
 
-def _note_copy(code: Code, target: Expression, value: Expression) -> None:
+def _note_copy(code: FunctionCode, target: Expression, value: Expression) -> None:
     """Note a copy into what decides somewhere, and one that shows little of its value."""
     assert code.observer is not None
     doubts, blurs, there, leads = code.observer.doubts, _blurs(value), "", False
-    if isinstance(target, Field):
+    if isinstance(target, FieldSource):
         if doubts.of(target, OPEN) != NEVER:
-            there = code.is_set(Field(target.header, VALID))
+            there = code.is_set(FieldSource(target.header, VALID))
         leads = target.header == STANDARD and not is_clock(target)
     if blurs or target in doubts.deciding:
         _note(code, OPEN, "", value, there)
@@ -195,7 +197,7 @@ def _note_copy(code: Code, target: Expression, value: Expression) -> None:
         _note(code, TIMED, "", value)
 
 
-def _note(code: Code, kind: str, name: str, decides: Expression, given: str = "") -> None:
+def _note(code: FunctionCode, kind: str, name: str, decides: Expression, given: str = "") -> None:
     """Write code that notes a decision, if it is in doubt by what it depends on."""
     assert code.observer is not None
     doubts = code.observer.doubts
@@ -206,30 +208,30 @@ def _note(code: Code, kind: str, name: str, decides: Expression, given: str = ""
     with code.block(f"if {given} and {test}:" if given else f"if {test}:"):
         code.note(kind, name)
         if kind == OPEN:
-            word = f"state[state_at + {code.u(code.observer.word_of(Point(kind, name)))}]"
+            word = f"state[state_at + {code.u(code.observer.word_of(ReachedPoint(kind, name)))}]"
             for field in _ordered(fields_in(decides)):
                 if doubts.of(field, kind) != NEVER:
                     code.add(f"{word} = {word} * {code.u(HASH)} + {code.read(field)}")
 
 
-def _ordered(fields: Iterable[Field]) -> list[Field]:
+def _ordered(fields: Iterable[FieldSource]) -> list[FieldSource]:
     return sorted(fields, key=lambda field: (field.header, field.name))
 
 
 # The flow of values, and the conditions on them.
 
 
-def _flows(source: Source) -> Iterator[tuple[set[Place], set[Place]]]:
+def _flows(source: ProgramSource) -> Iterator[tuple[set[Place], set[Place]]]:
     """Yield for each step of a program the places that it reads, and those that it writes."""
     for primitive in _primitives(source):
         match primitive:
-            case Primitive("set", (Field() as target, value)):
+            case Primitive("set", (FieldSource() as target, value)):
                 yield {*fields_in(value)}, {target}
             case Primitive("assign_header", (Named() as to, Named() as start)):
                 pairs = zip(fields_of(source, to), fields_of(source, start), strict=True)
                 for field, origin in pairs:
                     yield {origin}, {field}
-            case Primitive("register_read", (Field() as target, Named() as register, index)):
+            case Primitive("register_read", (FieldSource() as target, Named() as register, index)):
                 yield {register, *fields_in(index)}, {target}
             case Primitive("register_write", (Named() as register, index, value)):
                 yield {*fields_in(index), *fields_in(value)}, {register}
@@ -240,7 +242,7 @@ def _flows(source: Source) -> Iterator[tuple[set[Place], set[Place]]]:
         yield _values(inputs_of(source.calculations[checksum.calculation])), {checksum.target}
 
 
-def _primitives(source: Source) -> Iterator[Primitive]:
+def _primitives(source: ProgramSource) -> Iterator[Primitive]:
     states = (state.ops for state in source.states.values())
     actions = (action.primitives for action in source.actions.values())
     for primitives in (*states, *actions, source.deparser):
@@ -248,12 +250,12 @@ def _primitives(source: Source) -> Iterator[Primitive]:
             yield from (p for p in walk(lower(source, primitive)) if isinstance(p, Primitive))
 
 
-def _deciding(source: Source) -> set[Place]:
+def _deciding(source: ProgramSource) -> set[Place]:
     """Return the fields that decisions name."""
     found: set[Place] = set()
     for pipeline in (source.ingress, source.egress):
         for node in pipeline.nodes.values():
-            if isinstance(node, Table):
+            if isinstance(node, TableSource):
                 found |= {key.target for key in node.keys}
             elif isinstance(node, Conditional):
                 found |= fields_in(node.condition)
@@ -282,14 +284,14 @@ def _values(places: Iterable[Place]) -> set[Place]:
     return {
         place
         for place in places
-        if not isinstance(place, Field)
+        if not isinstance(place, FieldSource)
         or (place.header not in (ENGINE, STACKS) and place.name != VALID)
     }
 
 
 def _blurs(expression: Expression) -> bool:
     """Return whether different operands may lead to the same value, as comparisons do."""
-    if not isinstance(expression, Operation):
+    if not isinstance(expression, OperationSource):
         return False
     parts = (expression.left, expression.right, expression.condition)
     return expression.op in _BLURRING or any(_blurs(part) for part in parts if part is not None)
@@ -301,7 +303,7 @@ def _blurs(expression: Expression) -> bool:
 def _not(part: Expression) -> Expression:
     if isinstance(part, Boolean):
         return Boolean(not part.value)
-    return Operation("not", None, part)
+    return OperationSource("not", None, part)
 
 
 def _and(left: Expression, right: Expression) -> Expression:
@@ -309,7 +311,7 @@ def _and(left: Expression, right: Expression) -> Expression:
         return NEVER
     if ALWAYS in (left, right):
         return right if left == ALWAYS else left
-    return Operation("and", left, right)
+    return OperationSource("and", left, right)
 
 
 def _or(left: Expression, right: Expression) -> Expression:
@@ -317,7 +319,7 @@ def _or(left: Expression, right: Expression) -> Expression:
         return ALWAYS
     if NEVER in (left, right):
         return right if left == NEVER else left
-    return left if left == right else Operation("or", left, right)
+    return left if left == right else OperationSource("or", left, right)
 
 
 def _any(parts: Iterable[Expression]) -> Expression:

@@ -17,7 +17,7 @@ from ringleaf.switches.engine.layout import (
     RESUBMIT_SHIFT,
     ROUND,
 )
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
@@ -31,15 +31,15 @@ from ringleaf.switches.source import (
     STANDARD,
     Constant,
     Expression,
-    Field,
+    FieldSource,
     Primitive,
-    Source,
+    ProgramSource,
 )
 
-INSTANCE_TYPE = Field(STANDARD, "instance_type")
+INSTANCE_TYPE = FieldSource(STANDARD, "instance_type")
 
 SET_BETWEEN = {
-    Field(STANDARD, name): bits
+    FieldSource(STANDARD, name): bits
     for name, bits in {
         "egress_port": 9,
         "instance_type": 32,
@@ -56,7 +56,7 @@ A program of P4_14 may have fewer, and then keeps the low ones.
 """
 
 
-def begin_again(code: Code) -> None:
+def begin_again(code: FunctionCode) -> None:
     """Write code that restores the metadata of a packet that comes round again.
 
     The packet's row has the instance type, and the number of the field list that was kept. The
@@ -74,21 +74,21 @@ def begin_again(code: Code) -> None:
         code.set(INSTANCE_TYPE, ["U(again & 0xFF)"])
 
 
-def send_digests(code: Code) -> None:
+def send_digests(code: FunctionCode) -> None:
     """Put the struct that the packet's last `digest` named into the switch's queue."""
     for number in code.source.digests:
         with code.block(f"if {code.read(LEARN)} == {code.u(number)}:"):
             _send(code, number)
 
 
-def pack(code: Code, primitive: Primitive) -> None:
+def pack(code: FunctionCode, primitive: Primitive) -> None:
     """Put a struct into the switch's queue as it is now; PSA's digests do not wait."""
     (digest,) = primitive.parameters
     assert isinstance(digest, Constant)
     _send(code, digest.value)
 
 
-def _send(code: Code, number: int) -> None:
+def _send(code: FunctionCode, number: int) -> None:
     digest, words = code.source.digests[number], digest_words(code.source)
     row, index = code.u(message_words(words.values())), list(code.source.digests).index(number)
     code.add(
@@ -104,7 +104,7 @@ def _send(code: Code, number: int) -> None:
             code.add(f"state[message + {code.u(i)}] = {value}")
 
 
-def digest_words(source: Source) -> dict[str, tuple[int, ...]]:
+def digest_words(source: ProgramSource) -> dict[str, tuple[int, ...]]:
     """Return the number of words of each value of each digest."""
     return {
         digest.name: tuple(-(-_width(source, element) // 64) for element in digest.elements)
@@ -112,12 +112,12 @@ def digest_words(source: Source) -> dict[str, tuple[int, ...]]:
     }
 
 
-def leave_requests(code: Code) -> None:
+def leave_requests(code: FunctionCode) -> None:
     """Write code that requests a resubmission; clones are in the row already."""
     code.add(f"fields[{REQUESTS}] |= {code.read(RESUBMIT)} << {code.u(RESUBMIT_SHIFT)}")
 
 
-def clone_egress(code: Code, kept: Iterable[Field]) -> None:
+def clone_egress(code: FunctionCode, kept: Iterable[FieldSource]) -> None:
     """Make a twin of the packet, as egress leaves it, with metadata of only its field list."""
     with code.block(f"if {code.is_set(CLONE_SESSION)}:"):
         for field in kept:
@@ -134,7 +134,7 @@ def clone_egress(code: Code, kept: Iterable[Field]) -> None:
         code.add(f"flags |= {CLONE}")
 
 
-def recirculate(code: Code) -> None:
+def recirculate(code: FunctionCode) -> None:
     """Send the packet, as it was deparsed, to ingress, with metadata of only its field list."""
     with code.block(f"if {code.is_set(RECIRCULATE)}:"):
         for field in sorted(
@@ -146,7 +146,7 @@ def recirculate(code: Code) -> None:
         code.add(f"return flags | {ROUND}")
 
 
-def load(code: Code, field: Field) -> None:
+def load(code: FunctionCode, field: FieldSource) -> None:
     """Write code that loads a field from its slot; a field without a slot is never written."""
     slot = code.storage.slots.get(field)
     if code.storage.lane(field) is None and slot is not None:
@@ -157,34 +157,34 @@ def load(code: Code, field: Field) -> None:
             code.add(f"{name} = fields[{slot + i}]")
 
 
-def store(code: Code, field: Field) -> None:
+def store(code: FunctionCode, field: FieldSource) -> None:
     slot = code.storage.slots.get(field)
     if code.storage.lane(field) is None and slot is not None:
         for i, name in enumerate(code.storage.names(field)):
             code.add(f"fields[{slot + i}] = {name}")
 
 
-def clear(code: Code, field: Field) -> None:
+def clear(code: FunctionCode, field: FieldSource) -> None:
     slot = code.storage.slots.get(field)
     if code.storage.lane(field) is None and slot is not None and slot != PACKET_LENGTH:
         for i in range(len(code.storage.names(field))):
             code.add(f"fields[{slot + i}] = {code.u(0)}")
 
 
-def _is_metadata(source: Source, field: Field) -> bool:
+def _is_metadata(source: ProgramSource, field: FieldSource) -> bool:
     header = source.headers.get(field.header)
     return header is not None and header.metadata and field.header not in (ENGINE, STACKS)
 
 
-def _words(code: Code, element: Expression, count: int) -> list[str]:
-    if isinstance(element, Field):
+def _words(code: FunctionCode, element: Expression, count: int) -> list[str]:
+    if isinstance(element, FieldSource):
         return code.bits_of(element)
     assert isinstance(element, Constant)
     return [code.u(element.value >> 64 * i & (1 << 64) - 1) for i in range(count)]
 
 
-def _width(source: Source, element: Expression) -> int:
-    if isinstance(element, Field):
+def _width(source: ProgramSource, element: Expression) -> int:
+    if isinstance(element, FieldSource):
         return source.field_of(element).width
     if not isinstance(element, Constant):
         raise source.refuse("a digest of what is no field is not supported", element)

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from ringleaf.switches.generate.ranges import MODULUS, UNSIGNED, WIDE, WORD, Bounds, words_for
 from ringleaf.switches.generate.words import Words
-from ringleaf.switches.source import VALID, Boolean, Constant, Expression, Field, Named, Operation
+from ringleaf.switches.source import (
+    VALID,
+    Boolean,
+    Constant,
+    Expression,
+    FieldSource,
+    Named,
+    OperationSource,
+)
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 _BOOLEANS = (*COMPARISONS, "and", "or", "not", "valid", "d2b")
@@ -64,31 +72,35 @@ class Expressions(Words):
         match expression:
             case Boolean():
                 return str(expression.value)
-            case Operation("and" | "or" as op, left, right) if left is not None:
+            case OperationSource("and" | "or" as op, left, right) if left is not None:
                 return f"({self.condition(left)} {op} {self.condition(right)})"
-            case Operation("not", _, right):
+            case OperationSource("not", _, right):
                 return f"(not {self.condition(right)})"
-            case Operation("valid", _, Named(_, name)):
-                return self._is_not_zero(Field(name, VALID))
-            case Operation("d2b", _, Operation("b2d", _, inner)) | Operation("b2d", _, inner):
-                return self.condition(inner)  # the latter as `assert` takes it, a number
-            case Operation("d2b", _, right):
-                return self._is_not_zero(right)
-            case Operation("==" | "!=" as op, Field() as left, Field() as right) if (
-                self.storage.varbit(left)
+            case OperationSource("valid", _, Named(_, name)):
+                return self._is_not_zero(FieldSource(name, VALID))
+            case OperationSource("d2b", _, OperationSource("b2d", _, inner)) | OperationSource(
+                "b2d", _, inner
             ):
+                return self.condition(inner)  # the latter as `assert` takes it, a number
+            case OperationSource("d2b", _, right):
+                return self._is_not_zero(right)
+            case OperationSource(
+                "==" | "!=" as op, FieldSource() as left, FieldSource() as right
+            ) if self.storage.varbit(left):
                 same = self._same_varbits(left, right)
                 return same if op == "==" else f"(not {same})"
-            case Operation("?", left, right, chosen) if left is not None and chosen is not None:
+            case OperationSource("?", left, right, chosen) if (
+                left is not None and chosen is not None
+            ):
                 arms = f"{self.condition(left)} if {self.condition(chosen)}"
                 return f"({arms} else {self.condition(right)})"
-            case Operation(op, left, right) if op in COMPARISONS and left is not None:
+            case OperationSource(op, left, right) if op in COMPARISONS and left is not None:
                 return self._compare(op, left, right)
         raise self.refuse("not a boolean", expression)
 
     # Comparisons.
 
-    def _same_varbits(self, left: Field, right: Field) -> str:
+    def _same_varbits(self, left: FieldSource, right: FieldSource) -> str:
         operands = []
         for field in (left, right):
             varbit = self.storage.varbit(field)
@@ -127,16 +139,16 @@ class Expressions(Words):
 
     def _compare_headers(self, op: str, left: Named, right: Named) -> str:
         """Return code that compares headers; equal are valid ones with equal fields, as in BMv2."""
-        tests = [f"({self._is_not_zero(Field(side.name, VALID))})" for side in (left, right)]
+        tests = [f"({self._is_not_zero(FieldSource(side.name, VALID))})" for side in (left, right)]
         for item in self._source.headers[left.name].fields:
             if item.name != VALID:
-                pair = Field(left.name, item.name), Field(right.name, item.name)
+                pair = FieldSource(left.name, item.name), FieldSource(right.name, item.name)
                 tests.append(self._compare("==", *pair))
         equal = f"({' and '.join(tests)})"
         return equal if op == "==" else f"(not {equal})"
 
     def _is_boolean(self, expression: Expression) -> bool:
-        if isinstance(expression, Operation):
+        if isinstance(expression, OperationSource):
             if expression.op == "?":
                 return self._is_boolean(expression.right)
             return expression.op in _BOOLEANS

@@ -10,10 +10,17 @@ from contextlib import contextmanager
 
 from ringleaf.switches.engine.meters import METER_WORDS
 from ringleaf.switches.generate.calculations import calculate, ones_sum
-from ringleaf.switches.generate.code import OUTSIDE, Code
+from ringleaf.switches.generate.code import OUTSIDE, FunctionCode
 from ringleaf.switches.generate.metering import COLOR_BITS, color
 from ringleaf.switches.generate.observing import OUTSIDE as AWAY
-from ringleaf.switches.source import Constant, Expression, Field, Named, Primitive, RegisterArray
+from ringleaf.switches.source import (
+    Constant,
+    Expression,
+    FieldSource,
+    Named,
+    Primitive,
+    RegisterArray,
+)
 
 
 def named_by(parameter: Expression) -> str:
@@ -23,7 +30,7 @@ def named_by(parameter: Expression) -> str:
 
 
 @contextmanager
-def _guarded(code: Code, inside: str | None, primitive: Primitive) -> Iterator[None]:
+def _guarded(code: FunctionCode, inside: str | None, primitive: Primitive) -> Iterator[None]:
     """Put an access under a test of its index, where one is needed."""
     with code.guarded(inside):
         yield
@@ -32,11 +39,11 @@ def _guarded(code: Code, inside: str | None, primitive: Primitive) -> Iterator[N
             _note_outside(code, primitive)
 
 
-def _note_outside(code: Code, primitive: Primitive) -> None:
+def _note_outside(code: FunctionCode, primitive: Primitive) -> None:
     code.note(AWAY, primitive.op, primitive.where)
 
 
-def _index(code: Code, expression: Expression, size: int) -> tuple[str, str | None]:
+def _index(code: FunctionCode, expression: Expression, size: int) -> tuple[str, str | None]:
     """Return code of an index, and of the test that it is inside (None where it must be).
 
     BMv2, built with its checks, leaves everything as it was where an index is outside.
@@ -48,7 +55,9 @@ def _index(code: Code, expression: Expression, size: int) -> tuple[str, str | No
     return index, f"{index} < {code.u(size)}"
 
 
-def _access(code: Code, array: RegisterArray, index: Expression) -> tuple[list[str], str | None]:
+def _access(
+    code: FunctionCode, array: RegisterArray, index: Expression
+) -> tuple[list[str], str | None]:
     """Return code of a register's words, and of the test that the index is inside."""
     known = code.cells.get((array.name, index))
     if known is not None:
@@ -64,9 +73,9 @@ def _access(code: Code, array: RegisterArray, index: Expression) -> tuple[list[s
     return [f"{row}[{base} + {code.u(start)} + {where}]" for start in starts], inside
 
 
-def register_read(code: Code, primitive: Primitive) -> None:
+def register_read(code: FunctionCode, primitive: Primitive) -> None:
     target, register, index = primitive.parameters
-    assert isinstance(target, Field)
+    assert isinstance(target, FieldSource)
     array = code.source.registers[named_by(register)]
     cell, inside = _access(code, array, index)
     if cell == [OUTSIDE]:
@@ -76,7 +85,7 @@ def register_read(code: Code, primitive: Primitive) -> None:
         code.set_unsigned(target, [f"U({word})" for word in cell], array.width)
 
 
-def register_write(code: Code, primitive: Primitive) -> None:
+def register_write(code: FunctionCode, primitive: Primitive) -> None:
     register, index, value = primitive.parameters
     array = code.source.registers[named_by(register)]
     cell, inside = _access(code, array, index)
@@ -89,7 +98,7 @@ def register_write(code: Code, primitive: Primitive) -> None:
             code.add(f"{place} = {word}")
 
 
-def count(code: Code, primitive: Primitive) -> None:
+def count(code: FunctionCode, primitive: Primitive) -> None:
     counter, index = primitive.parameters
     array = code.source.counters[named_by(counter)]
     at, inside = _index(code, index, array.size)
@@ -103,9 +112,9 @@ def count(code: Code, primitive: Primitive) -> None:
         code.add(f"state[counter + {code.u(1)}] += U(length)")
 
 
-def execute_meter(code: Code, primitive: Primitive) -> None:
+def execute_meter(code: FunctionCode, primitive: Primitive) -> None:
     meter, index, target = primitive.parameters
-    assert isinstance(target, Field)
+    assert isinstance(target, FieldSource)
     array = code.source.meters[named_by(meter)]
     at, inside = _index(code, index, array.size)
     start = code.u(code.state.meters[array.name])
@@ -114,9 +123,9 @@ def execute_meter(code: Code, primitive: Primitive) -> None:
         code.set_word(target, color(code, array, cell), COLOR_BITS)
 
 
-def hash_fields(code: Code, primitive: Primitive) -> None:
+def hash_fields(code: FunctionCode, primitive: Primitive) -> None:
     target, base, calculation, size = primitive.parameters
-    assert isinstance(target, Field)
+    assert isinstance(target, FieldSource)
     value, width = calculate(code, named_by(calculation), primitive.where)
     most = max(size.value % (1 << 64), 1) if isinstance(size, Constant) else 0
     if most and most & (most - 1) == 0:
@@ -129,32 +138,32 @@ def hash_fields(code: Code, primitive: Primitive) -> None:
     code.set_word(target, value)
 
 
-def get_hash(code: Code, primitive: Primitive) -> None:
+def get_hash(code: FunctionCode, primitive: Primitive) -> None:
     target, calculation = primitive.parameters
-    assert isinstance(target, Field)
+    assert isinstance(target, FieldSource)
     value, width = calculate(code, named_by(calculation), primitive.where)
     code.set_word(target, value, width)
 
 
-def add_to_sum(code: Code, primitive: Primitive) -> None:
+def add_to_sum(code: FunctionCode, primitive: Primitive) -> None:
     _change_sum(code, primitive, inverted=False)
 
 
-def subtract_from_sum(code: Code, primitive: Primitive) -> None:
+def subtract_from_sum(code: FunctionCode, primitive: Primitive) -> None:
     """Write code that adds the ones' complement of each word (RFC 1624)."""
     _change_sum(code, primitive, inverted=True)
 
 
-def _change_sum(code: Code, primitive: Primitive, *, inverted: bool) -> None:
+def _change_sum(code: FunctionCode, primitive: Primitive, *, inverted: bool) -> None:
     total, calculation = primitive.parameters
-    assert isinstance(total, Field)
+    assert isinstance(total, FieldSource)
     added = ones_sum(code, named_by(calculation), primitive.where, inverted=inverted)
     code.set(total, [f"fold16({code.read(total)} + {added})"])
 
 
-def draw_random(code: Code, primitive: Primitive) -> None:
+def draw_random(code: FunctionCode, primitive: Primitive) -> None:
     target, low, high = primitive.parameters
-    assert isinstance(target, Field)
+    assert isinstance(target, FieldSource)
     first, last = code.expressions.unsigned(low), code.expressions.unsigned(high)
     with code.block(f"if {first} <= {last}:"):  # else BMv2 leaves the field as it was
         code.set_word(target, f"draw(state, block[RANDOM_AT], {first}, {last})")

@@ -6,26 +6,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ringleaf.switches.generate.bits import lanes_call, read_field
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.doubts import note_decision
 from ringleaf.switches.generate.extraction import Extraction
 from ringleaf.switches.generate.headers import invalidate_others
 from ringleaf.switches.generate.labels import HEADER
-from ringleaf.switches.generate.marks import EXTRACT, TOO_SHORT, Mark
+from ringleaf.switches.generate.marks import EXTRACT, TOO_SHORT, LineMark
 from ringleaf.switches.generate.paths import Paths
 from ringleaf.switches.generate.storage import position, valid, varbits
-from ringleaf.switches.generate.usage import PARSER_ERROR, Usage
-from ringleaf.switches.source import Field, Header, HeaderField
+from ringleaf.switches.generate.usage import PARSER_ERROR, FieldUsage
+from ringleaf.switches.source import FieldSource, HeaderField, HeaderSource
 
 
-def fail(code: Code, error: str, mark: Mark | None = None) -> None:
+def fail(code: FunctionCode, error: str, mark: LineMark | None = None) -> None:
     """Write code that ends the parser with one of BMv2's own errors."""
-    with code.marked(mark or Mark(TOO_SHORT, where=error)):
+    with code.marked(mark or LineMark(TOO_SHORT, where=error)):
         code.set(PARSER_ERROR, [code.u(code.source.errors[error])])
 
 
 class ExtractWriter:
-    def __init__(self, code: Code, usage: Usage, paths: Paths) -> None:
+    def __init__(self, code: FunctionCode, usage: FieldUsage, paths: Paths) -> None:
         self._code = code
         self._usage = usage
         self._paths = paths
@@ -38,13 +38,15 @@ class ExtractWriter:
         code.lines.comment(f"extract {code.label(HEADER, name)}")
         in_run = set()
         for run in code.storage.runs_of(name):
-            fields = [Field(name, item.name) for item in header.fields[run.first :][: run.count]]
+            fields = [
+                FieldSource(name, item.name) for item in header.fields[run.first :][: run.count]
+            ]
             in_run |= set(fields)
             if self._usage.extracted & set(fields):
                 start = header.fields[run.first].offset // 8
                 code.add(lanes_call("read", run, f"{where} + {start}"))
         for item, place in placed_fields(code, header, where):
-            field = Field(name, item.name)
+            field = FieldSource(name, item.name)
             if field in self._usage.extracted and field not in in_run:
                 self._field(field, item, place)
         code.set(valid(name), [code.u(1)])
@@ -52,7 +54,7 @@ class ExtractWriter:
         if name in self._moving:
             code.set(position(name), [f"U({where})"])
 
-    def _field(self, field: Field, item: HeaderField, place: str) -> None:
+    def _field(self, field: FieldSource, item: HeaderField, place: str) -> None:
         code = self._code
         varbit = code.storage.varbit(field)
         if varbit is not None:
@@ -86,7 +88,7 @@ class ExtractWriter:
 
     def _one(self, extraction: Extraction, number: int, where: str, line: str) -> None:
         name = extraction.headers[number]
-        with self._code.marked(Mark(EXTRACT, self._code.source.headers[name], line)):
+        with self._code.marked(LineMark(EXTRACT, self._code.source.headers[name], line)):
             if extraction.bits is not None:
                 self._code.set(varbits(name), ["bits"])
             self.header(name, where)
@@ -107,23 +109,25 @@ class ExtractWriter:
             code.add(f"need = {already} + I(bits >> {code.u(3)})")
             pull_up_to(code, f"{at} + need")
             with code.block(f"if have < {at} + need:"):
-                fail(code, "PacketTooShort", Mark(TOO_SHORT))
+                fail(code, "PacketTooShort", LineMark(TOO_SHORT))
             with code.block(f"elif need > {header.size_bytes}:"):
                 fail(code, "HeaderTooShort")
             with code.block("else:"):
                 yield
 
-    def mark(self, extraction: Extraction, where: str) -> Mark:
-        return Mark(EXTRACT, self._code.source.headers[extraction.headers[0]], where)
+    def mark(self, extraction: Extraction, where: str) -> LineMark:
+        return LineMark(EXTRACT, self._code.source.headers[extraction.headers[0]], where)
 
 
-def pull_up_to(code: Code, end: str) -> None:
+def pull_up_to(code: FunctionCode, end: str) -> None:
     """Write code that pulls in `end` bytes of the packet, or as many as the head has room for."""
     with code.block(f"if have < {end}:"):
         code.add(f"have = pull(arena, row, head, min({end}, head.size))")
 
 
-def placed_fields(code: Code, header: Header, where: str) -> list[tuple[HeaderField, str]]:
+def placed_fields(
+    code: FunctionCode, header: HeaderSource, where: str
+) -> list[tuple[HeaderField, str]]:
     """Return a header's fields, each with code of the byte that its offset counts from."""
     found = []
     place = where

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ringleaf.switches.source import STACKS, Expression, Field, Named, Primitive, Source
+from ringleaf.switches.source import (
+    STACKS,
+    Expression,
+    FieldSource,
+    Named,
+    Primitive,
+    ProgramSource,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +23,12 @@ class Extraction:
     bits: Expression | None  # the length of the varbit field
 
     @property
-    def count(self) -> Field:
+    def count(self) -> FieldSource:
         assert self.stack is not None
-        return Field(STACKS, self.stack)
+        return FieldSource(STACKS, self.stack)
 
 
-def extraction_of(source: Source, op: Primitive) -> Extraction:
+def extraction_of(source: ProgramSource, op: Primitive) -> Extraction:
     into, member, *bits = op.parameters
     assert isinstance(into, Named)
     assert isinstance(member, Named)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ringleaf.switches.source import (
-    Action,
+    ActionSource,
     Expression,
     Listed,
-    Operation,
+    OperationSource,
     Primitive,
-    Table,
+    TableSource,
 )
 
 
@@ -24,18 +24,18 @@ class If:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ActionChoice:
     """The code after a table has chosen this action: the action's body, then the pipeline's."""
 
-    action: Action
+    action: ActionSource
     body: Body
     following: Body
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    table: Table
-    choices: tuple[Choice, ...]
+    table: TableSource
+    choices: tuple[ActionChoice, ...]
     hit: Body
     miss: Body
 
@@ -86,13 +86,13 @@ class IfLeft:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CalledAction:
     """A note that the pipeline calls an action, whose body follows."""
 
-    action: Action
+    action: ActionSource
 
 
-Statement = Primitive | If | Apply | UnlessExited | Loop | Repeat | Leave | IfLeft | Call
+Statement = Primitive | If | Apply | UnlessExited | Loop | Repeat | Leave | IfLeft | CalledAction
 Body = tuple[Statement, ...]
 
 
@@ -120,7 +120,7 @@ def rebuild(statement: Statement, change: Callable[[Body], Body]) -> Statement:
             return replace(statement, then=then, otherwise=change(statement.otherwise))
         case Apply():
             choices = tuple(
-                Choice(choice.action, change(choice.body), change(choice.following))
+                ActionChoice(choice.action, change(choice.body), change(choice.following))
                 for choice in statement.choices
             )
             hit = change(statement.hit)
@@ -129,7 +129,7 @@ def rebuild(statement: Statement, change: Callable[[Body], Body]) -> Statement:
             return UnlessExited(change(statement.body))
         case Loop() | Repeat():
             return replace(statement, body=change(statement.body))
-        case Primitive() | Leave() | Call():
+        case Primitive() | Leave() | CalledAction():
             return statement
 
 
@@ -149,10 +149,10 @@ def substitute(expression: Expression, change: Callable[[Expression], Expression
     """Return the expression with `change` applied to each of its leaves."""
     if isinstance(expression, Listed):
         return Listed(tuple(substitute(value, change) for value in expression.values))
-    if not isinstance(expression, Operation):
+    if not isinstance(expression, OperationSource):
         return change(expression)
     left, condition = expression.left, expression.condition
-    return Operation(
+    return OperationSource(
         expression.op,
         None if left is None else substitute(left, change),
         substitute(expression.right, change),
@@ -166,7 +166,7 @@ def leaves(expression: Expression) -> Iterator[Expression]:
         for value in expression.values:
             yield from leaves(value)
         return
-    if not isinstance(expression, Operation):
+    if not isinstance(expression, OperationSource):
         yield expression
         return
     for part in (expression.condition, expression.left, expression.right):

@@ -6,24 +6,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ringleaf.switches.engine.shapes import Shape, shape_table
-from ringleaf.switches.generate.code import INGRESS, Code
+from ringleaf.switches.engine.shapes import TableShape, shape_table
+from ringleaf.switches.generate.code import INGRESS, FunctionCode
 from ringleaf.switches.generate.doubts import Doubts
 from ringleaf.switches.generate.endings import digest_words
 from ringleaf.switches.generate.flow import Apply, Body, may_exit, walk
 from ringleaf.switches.generate.inputs import longest_input
 from ringleaf.switches.generate.lanes import Pattern
-from ringleaf.switches.generate.leftovers import Leftovers
-from ringleaf.switches.generate.marks import Mark, marked_lines
-from ringleaf.switches.generate.observing import Observer, Variant
+from ringleaf.switches.generate.marks import LineMark, marked_lines
+from ringleaf.switches.generate.observing import ObservedWords, Variant
 from ringleaf.switches.generate.paths import Paths
 from ringleaf.switches.generate.prelude import HEADER, OPEN
-from ringleaf.switches.generate.state import TABLES_AT, State
+from ringleaf.switches.generate.state import TABLES_AT, StateLayout
 from ringleaf.switches.generate.statements import StatementWriter
 from ringleaf.switches.generate.storage import Storage
-from ringleaf.switches.generate.text import Constants
-from ringleaf.switches.generate.usage import Usage
-from ringleaf.switches.source import Field, Source
+from ringleaf.switches.generate.text import ModuleConstants
+from ringleaf.switches.generate.undefined_fields import Leftovers
+from ringleaf.switches.generate.usage import FieldUsage
+from ringleaf.switches.source import FieldSource, ProgramSource
 
 USUAL_HEAD = 128  # bytes that hosts, and other switches, may have put in a head
 MOST_ROOM = 1 << 20  # bytes of a packet's head, words of its fields, lanes
@@ -37,24 +37,24 @@ class Module:
 
     text: str
     names: Mapping[str, str]  # the program's names of the labels t3, f12, ...
-    marks: Mapping[int, Mark]  # of the text's lines, numbered from 1
+    marks: Mapping[int, LineMark]  # of the text's lines, numbered from 1
     storage: Storage
-    state: State
-    shapes: tuple[Shape, ...]  # in the order of the switch's words
+    state: StateLayout
+    shapes: tuple[TableShape, ...]  # in the order of the switch's words
     field_count: int
     lane_count: int
     parsed_bytes: int  # the most that the parser takes
     head_bytes: int  # room that a packet's head needs
     scratch_bytes: int  # room that calculations need
-    observer: Observer | None = None  # counts the points that packets reach
+    observer: ObservedWords | None = None  # counts the points that packets reach
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ParserSide:
     """A parser and the deparser that belongs to it, with what is known about both."""
 
-    source: Source
-    usage: Usage
+    source: ProgramSource
+    usage: FieldUsage
     paths: Paths
 
 
@@ -65,19 +65,19 @@ class Handlers(ABC):
     switch's words.
     """
 
-    _sides: Sequence[Side]
-    _shapes: Sequence[Shape]
+    _sides: Sequence[ParserSide]
+    _shapes: Sequence[TableShape]
 
-    def __init__(self, source: Source, variant: Variant) -> None:
+    def __init__(self, source: ProgramSource, variant: Variant) -> None:
         self._source = source
         self._storage = Storage(source)
-        self._state = State(source)
+        self._state = StateLayout(source)
         self._state.check(source)
-        self._observer: Observer | None = None
+        self._observer: ObservedWords | None = None
         if variant.observed:
-            self._observer = Observer(self._state.words, Doubts(source))
+            self._observer = ObservedWords(self._state.words, Doubts(source))
         self._leftovers = Leftovers(source, self._storage, variant.leftovers)
-        self._constants = Constants()
+        self._constants = ModuleConstants()
         self._globals: dict[str, str] = {}
         self._patterns: list[Pattern] = []  # of loops, by number
 
@@ -151,23 +151,25 @@ class Handlers(ABC):
         tables = [item.table for item in statements if isinstance(item, Apply)]
         self._shapes = [shape_table(self._source, table) for table in tables]
 
-    def _code(self, stage: str, side: Side) -> Code:
+    def _code(self, stage: str, side: ParserSide) -> FunctionCode:
         parts = side.source, self._storage, self._state, self._constants, self._globals
-        code = Code(*parts, stage, self._observer)
+        code = FunctionCode(*parts, stage, self._observer)
         if stage == INGRESS:
             code.add("take_phv(arena, packet)")
         for line in OPEN.format(size=TABLES_AT + len(self._shapes)).splitlines():
             code.add(line)
         return code
 
-    def _statements(self, code: Code, body: Body) -> None:
+    def _statements(self, code: FunctionCode, body: Body) -> None:
         if any(may_exit(statement) for statement in body):
             code.add("exited = False")
         numbers = {shape.table.name: i for i, shape in enumerate(self._shapes)}
         shapes = {shape.table.name: shape for shape in self._shapes}
         StatementWriter(code, shapes, numbers, self._patterns).write(body)
 
-    def _start(self, code: Code, fields: set[Field], *, with_metadata: bool = False) -> None:
+    def _start(
+        self, code: FunctionCode, fields: set[FieldSource], *, with_metadata: bool = False
+    ) -> None:
         """Write code that zeroes fields, as BMv2 does with metadata; P4 leaves headers open."""
         unused = self._later_names()
         for field in sorted(fields - unused, key=lambda f: (f.header, f.name)):
@@ -178,7 +180,7 @@ class Handlers(ABC):
                 for name in others:
                     code.add(f"{name} = {code.u(0)}")
 
-    def _later_names(self) -> set[Field]:
+    def _later_names(self) -> set[FieldSource]:
         """Return the temporaries of later turns of loops: those of the first turn serve for all."""
         return {
             name

@@ -8,26 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.storage import LENGTH, valid, varbits
-from ringleaf.switches.source import STACKS, Constant, Expression, Field, Named, Primitive, Source
+from ringleaf.switches.source import (
+    STACKS,
+    Constant,
+    Expression,
+    FieldSource,
+    Named,
+    Primitive,
+    ProgramSource,
+)
 
 
-def fields_of(source: Source, header: Named) -> tuple[Field, ...]:
-    return tuple(Field(header.name, item.name) for item in source.headers[header.name].fields)
+def fields_of(source: ProgramSource, header: Named) -> tuple[FieldSource, ...]:
+    return tuple(FieldSource(header.name, item.name) for item in source.headers[header.name].fields)
 
 
-def others_in_union(source: Source, header: str) -> list[str]:
+def others_in_union(source: ProgramSource, header: str) -> list[str]:
     """Return the headers that are invalid while this one is valid."""
     return [name for name in source.instances.union_of(header) if name != header]
 
 
-def invalidate_others(code: Code, header: str) -> None:
+def invalidate_others(code: FunctionCode, header: str) -> None:
     for name in others_in_union(code.source, header):
         code.set(valid(name), [code.u(0)])
 
 
-def add_header(code: Code, primitive: Primitive) -> None:
+def add_header(code: FunctionCode, primitive: Primitive) -> None:
     header = primitive.parameters[0]
     assert isinstance(header, Named)
     flag = valid(header.name)
@@ -49,20 +57,20 @@ def add_header(code: Code, primitive: Primitive) -> None:
         invalidate_others(code, header.name)
 
 
-def remove_header(code: Code, primitive: Primitive) -> None:
+def remove_header(code: FunctionCode, primitive: Primitive) -> None:
     header = _named(primitive.parameters[0])
     with code.block(f"if {code.is_set(valid(header))}:"):
         code.set(valid(header), [code.u(0)])
         _change_length(code, header, "-")
 
 
-def _change_length(code: Code, header: str, op: str) -> None:
+def _change_length(code: FunctionCode, header: str, op: str) -> None:
     details = code.source.headers[header]
     size = f"U{code.size_of(details)}" if details.varbit else code.u(details.size_bytes)
     code.set(LENGTH, [f"({code.read(LENGTH)} {op} {size})"])
 
 
-def assign_header(code: Code, primitive: Primitive) -> None:
+def assign_header(code: FunctionCode, primitive: Primitive) -> None:
     target, origin = primitive.parameters
     assert isinstance(target, Named)
     assert isinstance(origin, Named)
@@ -78,7 +86,7 @@ def assign_header(code: Code, primitive: Primitive) -> None:
     code.set(valid(target.name), [flag])
 
 
-def _copy_fields(code: Code, target: Named, origin: Named) -> None:
+def _copy_fields(code: FunctionCode, target: Named, origin: Named) -> None:
     runs = zip(code.storage.runs_of(target.name), code.storage.runs_of(origin.name), strict=True)
     for to, run in runs:
         with code.block(f"for lane in range({run.count}):"):
@@ -91,14 +99,14 @@ def _copy_fields(code: Code, target: Named, origin: Named) -> None:
             code.assign(field, value)
 
 
-def assign_varbit(code: Code, primitive: Primitive) -> None:
+def assign_varbit(code: FunctionCode, primitive: Primitive) -> None:
     target, origin = primitive.parameters
-    assert isinstance(target, Field)
-    assert isinstance(origin, Field)
+    assert isinstance(target, FieldSource)
+    assert isinstance(origin, FieldSource)
     _copy_varbit(code, target, origin)
 
 
-def _copy_varbit(code: Code, target: Field, origin: Field) -> None:
+def _copy_varbit(code: FunctionCode, target: FieldSource, origin: FieldSource) -> None:
     to, start = code.storage.varbit(target), code.storage.varbit(origin)
     assert to is not None
     assert start is not None
@@ -110,21 +118,21 @@ def _copy_varbit(code: Code, target: Field, origin: Field) -> None:
 # Stacks.
 
 
-def push(code: Code, primitive: Primitive) -> None:
+def push(code: FunctionCode, primitive: Primitive) -> None:
     stack, count = _stack_and_count(primitive)
     size = len(code.source.instances.elements(stack))
     order = _swapped(size, [(i, i - count) for i in range(size - 1, count - 1, -1)])
-    used = Field(STACKS, stack)
+    used = FieldSource(STACKS, stack)
     _reorder(code, stack, order)
     code.set(used, [f"min({code.read(used)} + {code.u(count)}, {code.u(size)})"])
     _invalidate(code, stack, range(min(count, size)))
 
 
-def pop(code: Code, primitive: Primitive) -> None:
+def pop(code: FunctionCode, primitive: Primitive) -> None:
     stack, count = _stack_and_count(primitive)
     size = len(code.source.instances.elements(stack))
     order = _swapped(size, [(i, i + count) for i in range(size - count)])
-    used = Field(STACKS, stack)
+    used = FieldSource(STACKS, stack)
     _reorder(code, stack, order)
     before = code.read(used)
     code.set(used, [f"({before} - min({before}, {code.u(count)}))"])
@@ -145,7 +153,7 @@ def _swapped(size: int, swaps: Sequence[tuple[int, int]]) -> list[int]:
     return order
 
 
-def _reorder(code: Code, stack: str, order: list[int]) -> None:
+def _reorder(code: FunctionCode, stack: str, order: list[int]) -> None:
     moved = [(to, start) for to, start in enumerate(order) if to != start]
     if not moved:
         return
@@ -158,11 +166,13 @@ def _reorder(code: Code, stack: str, order: list[int]) -> None:
         _reorder_words(code, [valid(name) for name in names], moved)
 
 
-def _field(code: Code, header: str, number: int) -> Field:
-    return Field(header, code.source.headers[header].fields[number].name)
+def _field(code: FunctionCode, header: str, number: int) -> FieldSource:
+    return FieldSource(header, code.source.headers[header].fields[number].name)
 
 
-def _reorder_fields(code: Code, fields: list[Field], moved: list[tuple[int, int]]) -> None:
+def _reorder_fields(
+    code: FunctionCode, fields: list[FieldSource], moved: list[tuple[int, int]]
+) -> None:
     kept = [code.storage.varbit(field) for field in fields]
     first = kept[0]
     if first is None:
@@ -175,14 +185,16 @@ def _reorder_fields(code: Code, fields: list[Field], moved: list[tuple[int, int]
     _reorder_words(code, [varbits(field.header) for field in fields], moved)
 
 
-def _reorder_words(code: Code, fields: list[Field], moved: list[tuple[int, int]]) -> None:
+def _reorder_words(
+    code: FunctionCode, fields: list[FieldSource], moved: list[tuple[int, int]]
+) -> None:
     """Write one assignment for all words, so that none is overwritten before it is read."""
     targets = [word for to, _ in moved for word in code.storage.places(fields[to])]
     values = [word for _, start in moved for word in code.storage.places(fields[start])]
     code.add(f"{', '.join(targets)} = {', '.join(values)}")
 
 
-def _invalidate(code: Code, stack: str, elements: range) -> None:
+def _invalidate(code: FunctionCode, stack: str, elements: range) -> None:
     """Write code that invalidates elements; unions stay, as in BMv2's `mark_invalid`."""
     if stack in code.source.instances.stacks:
         for number in elements:

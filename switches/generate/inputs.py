@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.storage import Varbit, valid
-from ringleaf.switches.source import VALID, Calculation, Constants, Field, Source
+from ringleaf.switches.source import VALID, Calculation, ConstantInput, FieldSource, ProgramSource
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class InputPiece:
     """A stretch of at most 64 bits of the input, or a varbit field, which may be empty."""
 
     code: str
@@ -24,64 +24,66 @@ class Piece:
     varbit: Varbit | None = None
 
 
-def inputs_of(calculation: Calculation) -> set[Field]:
+def inputs_of(calculation: Calculation) -> set[FieldSource]:
     """Return the fields that a calculation reads, validity of their headers included."""
-    fields = {item for item in calculation.inputs if isinstance(item, Field)}
+    fields = {item for item in calculation.inputs if isinstance(item, FieldSource)}
     return fields | {valid(item.header) for item in fields}
 
 
-def longest_input(source: Source) -> int:
+def longest_input(source: ProgramSource) -> int:
     """Return the bytes of the longest input of any calculation, without a payload."""
     return max((-(-_bits(source, item) // 8) for item in source.calculations.values()), default=0)
 
 
-def _bits(source: Source, calculation: Calculation) -> int:
+def _bits(source: ProgramSource, calculation: Calculation) -> int:
     return sum(
-        item.width if isinstance(item, Constants) else source.field_of(item).width
+        item.width if isinstance(item, ConstantInput) else source.field_of(item).width
         for item in calculation.inputs
     )
 
 
-def pieces_of(code: Code, calculation: Calculation) -> tuple[list[Piece], int]:
+def pieces_of(code: FunctionCode, calculation: Calculation) -> tuple[list[InputPiece], int]:
     """Return the input cut into words, and its length in bits when all headers are valid."""
-    pieces: list[Piece] = []
+    pieces: list[InputPiece] = []
     offset = 0
     for item in calculation.inputs:
         own = _of_constants(code, item, offset)
-        if isinstance(item, Field):
+        if isinstance(item, FieldSource):
             own = _of_field(code, item, offset)
         pieces += own
         offset += sum(piece.width for piece in own)
     return pieces, offset
 
 
-def _of_constants(code: Code, item: Field | Constants, offset: int) -> list[Piece]:
-    if isinstance(item, Field):
+def _of_constants(
+    code: FunctionCode, item: FieldSource | ConstantInput, offset: int
+) -> list[InputPiece]:
+    if isinstance(item, FieldSource):
         return []
     count = -(-item.width // 64)
     words = [code.u(item.value >> 64 * i & (1 << 64) - 1) for i in range(count)]
     return _cut(words, offset, item.width, None)
 
 
-def _of_field(code: Code, field: Field, offset: int) -> list[Piece]:
+def _of_field(code: FunctionCode, field: FieldSource, offset: int) -> list[InputPiece]:
     shape = code.storage.shape(field)
     may_be_missing = field.name != VALID and not code.source.headers[field.header].metadata
     header = field.header if may_be_missing else None
     varbit = code.storage.varbit(field)
     if varbit is not None:
-        return [Piece(code.read(varbit.length), offset, 8 * varbit.longest, header, varbit)]
+        return [InputPiece(code.read(varbit.length), offset, 8 * varbit.longest, header, varbit)]
     return _cut(code.bits_of(field), offset, shape.width, header)
 
 
-def _cut(words: list[str], offset: int, width: int, header: str | None) -> list[Piece]:
+def _cut(words: list[str], offset: int, width: int, header: str | None) -> list[InputPiece]:
     pieces = []
     for i, word in reversed(list(enumerate(words))):
         part = min(64, width - 64 * i)
-        pieces.append(Piece(word, offset + width - 64 * i - part, part, header))
+        pieces.append(InputPiece(word, offset + width - 64 * i - part, part, header))
     return pieces
 
 
-def gather(code: Code, calculation: Calculation, pieces: list[Piece]) -> str:
+def gather(code: FunctionCode, calculation: Calculation, pieces: list[InputPiece]) -> str:
     """Write code that puts the input's bits together; return code of the whole `Input`."""
     size = longest_input(code.source)
     code.add(f"gathered = window(arena.bytes, block[SCRATCH_AT], {size})")
@@ -94,7 +96,7 @@ def gather(code: Code, calculation: Calculation, pieces: list[Piece]) -> str:
     return f"input_of(arena, row, head, gathered, bits, {parsed})"
 
 
-def _put(code: Code, piece: Piece) -> str:
+def _put(code: FunctionCode, piece: InputPiece) -> str:
     if piece.varbit is None:
         return f"put_bits(gathered, bits, {piece.code}, {piece.width})"
     count = f"I({piece.code} >> {code.u(3)})"

@@ -12,12 +12,19 @@ from ringleaf.switches.generate.flow import Body, If, IfLeft, Leave, Repeat, Sta
 from ringleaf.switches.generate.lower import lower
 from ringleaf.switches.generate.text import TooLargeError
 from ringleaf.switches.json.stacks import value_of
-from ringleaf.switches.source import Action, Constant, Operation, Primitive, Selected, Source
+from ringleaf.switches.source import (
+    ActionSource,
+    Constant,
+    OperationSource,
+    Primitive,
+    ProgramSource,
+    SelectedSource,
+)
 
 MOST_PRIMITIVES = 100_000
 
 
-def action_body(source: Source, action: Action) -> Body:
+def action_body(source: ProgramSource, action: ActionSource) -> Body:
     """Return an action's primitives with its jumps turned into `If`s and `Repeat`s.
 
     Raises:
@@ -31,9 +38,9 @@ def action_body(source: Source, action: Action) -> Body:
     return _Stretch(source, steps, ends, 0, len(steps), in_loop=False).body()
 
 
-def deparser_body(source: Source) -> Body:
+def deparser_body(source: ProgramSource) -> Body:
     """Return a deparser's primitives as `action_body` does those of an action."""
-    return action_body(source, Action(0, "deparser", (), source.deparser))
+    return action_body(source, ActionSource(0, "deparser", (), source.deparser))
 
 
 class _Stretch:
@@ -45,7 +52,7 @@ class _Stretch:
 
     def __init__(
         self,
-        source: Source,
+        source: ProgramSource,
         steps: tuple[Primitive, ...],
         loops: dict[int, int],
         start: int,
@@ -97,9 +104,9 @@ class _Stretch:
     def _branch(self, at: int, join: int) -> If:
         step = self._steps[at]
         tested = step.parameters[0]
-        value = value_of(tested) if isinstance(tested, Selected) else tested
+        value = value_of(tested) if isinstance(tested, SelectedSource) else tested
         then, otherwise = (self._nest(way, join) for way in self._next(at))
-        return If(Operation("d2b", None, value), then, otherwise, step.where)
+        return If(OperationSource("d2b", None, value), then, otherwise, step.where)
 
     def _after(self, head: int, join: int) -> Body:
         """Return the body after an inner loop, up to the place where all ways out of it meet."""
@@ -165,7 +172,7 @@ def _jumps(step: Primitive) -> bool:
     return step.op in ("_jump", "_jump_if_zero")
 
 
-def _target(source: Source, step: Primitive, size: int) -> int:
+def _target(source: ProgramSource, step: Primitive, size: int) -> int:
     target = step.parameters[-1]
     if not isinstance(target, Constant) or not 0 <= target.value <= size:
         raise source.refuse("a jump to no primitive", step.op, step.where)

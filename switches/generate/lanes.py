@@ -25,19 +25,19 @@ from ringleaf.switches.generate.repetition import (
     Atom,
     Comparer,
     Relation,
-    Step,
+    Stride,
     Token,
     atoms,
     fields,
 )
-from ringleaf.switches.generate.state import State
+from ringleaf.switches.generate.state import StateLayout
 from ringleaf.switches.generate.storage import SHORTEST_RUN, Storage
-from ringleaf.switches.source import Expression, Field, Primitive, Source
+from ringleaf.switches.source import Expression, FieldSource, Primitive, ProgramSource
 
 LONGEST_PERIOD = 16  # statements of one turn
 WIDEST_LANE = 32  # bits
 
-Names = tuple[Field, ...]
+Names = tuple[FieldSource, ...]
 """The names of a temporary of the first turn in all turns."""
 
 
@@ -45,23 +45,23 @@ Names = tuple[Field, ...]
 class Pattern:
     """The differences between the turns of a loop."""
 
-    lanes: dict[Field, Step] = field(default_factory=dict)
-    registers: dict[str, Step] = field(default_factory=dict)
-    temporaries: dict[Field, Names] = field(default_factory=dict)
+    lanes: dict[FieldSource, Stride] = field(default_factory=dict)
+    registers: dict[str, Stride] = field(default_factory=dict)
+    temporaries: dict[FieldSource, Names] = field(default_factory=dict)
     prefix: Body = ()  # statements that are the same in every turn, done once before
-    uses: Counter[Field] = field(default_factory=Counter)  # of fields in the first turn
+    uses: Counter[FieldSource] = field(default_factory=Counter)  # of fields in the first turn
 
 
 class Roller:
     """Rolls a program's bodies up; `patterns[loop.number]` has the differences of turns."""
 
-    def __init__(self, source: Source, storage: Storage, state: State) -> None:
+    def __init__(self, source: ProgramSource, storage: Storage, state: StateLayout) -> None:
         self._source = source
         self._storage = storage
         self._comparer = Comparer(source, storage, state)
         self.patterns: list[Pattern] = []
 
-    def roll(self, bodies: list[Body], elsewhere: Iterable[Field]) -> list[Body]:
+    def roll(self, bodies: list[Body], elsewhere: Iterable[FieldSource]) -> list[Body]:
         """Return the bodies with repetitions as loops.
 
         Temporaries that only ever live within one turn become variables of the loop; others
@@ -85,10 +85,10 @@ class Roller:
             else:
                 self._comparer.pinned |= set(outlive)
 
-    def _outliving(self, uses: Counter[Field]) -> Names:
+    def _outliving(self, uses: Counter[FieldSource]) -> Names:
         """Return a family of temporaries, one of which is used beyond its turn."""
-        inside: Counter[Field] = Counter()
-        families: dict[Field, Names] = {}
+        inside: Counter[FieldSource] = Counter()
+        families: dict[FieldSource, Names] = {}
         for pattern in self.patterns:
             for first, names in pattern.temporaries.items():
                 for name in names:
@@ -159,7 +159,7 @@ class Roller:
         None if the rest indexes registers by something that changes from turn to turn.
         """
         written = Counter(self._written(turn))
-        read: set[Field] = set()
+        read: set[FieldSource] = set()
         prefix, rest = [], []
         for statement in turn:
             target = self._invariant(statement, set(written) | set(pattern.lanes))
@@ -175,17 +175,17 @@ class Roller:
             return None
         return tuple(rest)
 
-    def _invariant(self, statement: Statement, varying: set[Field]) -> Field | None:
+    def _invariant(self, statement: Statement, varying: set[FieldSource]) -> FieldSource | None:
         """Return the scalar to which a statement gives the same value in every turn."""
         if not isinstance(statement, Primitive) or statement.op != "assign":
             return None
         target, value = statement.parameters
-        assert isinstance(target, Field)
+        assert isinstance(target, FieldSource)
         if self._storage.lane(target) is not None or fields_in(value) & varying:
             return None
         return target
 
-    def _written(self, body: Body) -> Iterator[Field]:
+    def _written(self, body: Body) -> Iterator[FieldSource]:
         for statement in body:
             if isinstance(statement, Primitive):
                 yield from effects(self._source, statement).writes
@@ -196,7 +196,9 @@ class Roller:
         """Return whether every temporary is written in a turn before that turn reads it."""
         return self._certain(turn, set(pattern.temporaries), set()) is not None
 
-    def _certain(self, body: Body, wanted: set[Field], known: set[Field]) -> set[Field] | None:
+    def _certain(
+        self, body: Body, wanted: set[FieldSource], known: set[FieldSource]
+    ) -> set[FieldSource] | None:
         """Return the fields certainly written after `body`; None if it may read unwritten ones."""
         known = set(known)
         for statement in body:
@@ -218,15 +220,17 @@ class Roller:
 def _pattern(relations: list[Relation], turns: list[list[Atom]]) -> Pattern:
     pattern = Pattern()
     for i, (atom, relation) in enumerate(zip(turns[0], relations, strict=True)):
-        if isinstance(relation, Step):
-            if isinstance(atom, Field):
+        if isinstance(relation, Stride):
+            if isinstance(atom, FieldSource):
                 pattern.lanes[atom] = relation
             else:
                 pattern.registers[atom.name] = relation
         elif relation == RENAMED:
-            assert isinstance(atom, Field)
+            assert isinstance(atom, FieldSource)
             names = [turn[i] for turn in turns]
-            pattern.temporaries[atom] = tuple(name for name in names if isinstance(name, Field))
+            pattern.temporaries[atom] = tuple(
+                name for name in names if isinstance(name, FieldSource)
+            )
     return pattern
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ringleaf.switches.generate.bits import read_bits, sign_extended
-from ringleaf.switches.generate.code import Code
-from ringleaf.switches.source import Field, LookAhead
+from ringleaf.switches.generate.code import FunctionCode
+from ringleaf.switches.source import FieldSource, LookAhead
 
 
 def end_of(value: LookAhead, at: int | None) -> str:
@@ -13,13 +13,13 @@ def end_of(value: LookAhead, at: int | None) -> str:
     return f"parsed + {size}" if at is None else str(at + size)
 
 
-def look(code: Code, value: LookAhead, at: int | None) -> list[str]:
+def look(code: FunctionCode, value: LookAhead, at: int | None) -> list[str]:
     """Return code of the bits' words."""
     where = "parsed" if at is None else str(at)
     return read_bits(code, where, value.offset, value.width)
 
 
-def set_ahead(code: Code, target: Field, value: LookAhead, at: int | None) -> None:
+def set_ahead(code: FunctionCode, target: FieldSource, value: LookAhead, at: int | None) -> None:
     """Set a field to bits that are looked at.
 
     BMv2 extracts them where the widths are equal, and else takes no bit for a sign.

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ringleaf.switches.generate.code import OUTSIDE, Code
+from ringleaf.switches.generate.code import OUTSIDE, FunctionCode
 from ringleaf.switches.generate.flow import Body, If, Loop, walk
 from ringleaf.switches.generate.lanes import Pattern
 from ringleaf.switches.generate.primitives import REGISTER_PARAMETERS, effects, fields_in
-from ringleaf.switches.source import Expression, Field, Named, Primitive
+from ringleaf.switches.source import Expression, FieldSource, Named, Primitive
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Access:
 
 
 class LoopWriter:
-    def __init__(self, code: Code, write: Callable[[Body], None]) -> None:
+    def __init__(self, code: FunctionCode, write: Callable[[Body], None]) -> None:
         self._code = code
         self._write_body = write
         self._views: dict[tuple[str, str, int], str] = {}
@@ -112,8 +112,8 @@ class LoopWriter:
                 code.set(target, [code.u(0)])
         self._write_body(body)
 
-    def _written(self, body: Body) -> set[Field]:
-        written: set[Field] = set()
+    def _written(self, body: Body) -> set[FieldSource]:
+        written: set[FieldSource] = set()
         for primitive in _primitives(body):
             written |= effects(self._code.source, primitive).writes
         return written
@@ -141,12 +141,12 @@ def _accesses(body: Body) -> list[Access]:
     return list(found)
 
 
-def _reads(body: Body) -> Iterator[tuple[Access, Field]]:
+def _reads(body: Body) -> Iterator[tuple[Access, FieldSource]]:
     """Yield the body's reads of registers, with the fields that they write."""
     for primitive in _primitives(body):
         if primitive.op == "register_read":
             target = primitive.parameters[0]
-            assert isinstance(target, Field)
+            assert isinstance(target, FieldSource)
             yield _access(primitive), target
 
 

@@ -17,18 +17,18 @@ from ringleaf.switches.source import (
     STANDARD,
     Constant,
     Expression,
-    Field,
+    FieldSource,
     Named,
     Primitive,
-    Selected,
-    Source,
+    ProgramSource,
+    SelectedSource,
 )
 
 
-def lower(source: Source, primitive: Primitive) -> Body:
+def lower(source: ProgramSource, primitive: Primitive) -> Body:
     """Return a primitive as statements that name headers and fields themselves."""
     for position, operand in enumerate(primitive.parameters):
-        if isinstance(operand, Selected):
+        if isinstance(operand, SelectedSource):
             return _select(source, primitive, position, operand)
     if primitive.op == "mark_to_drop" and primitive.parameters != (Named("header", STANDARD),):
         return _mark_copy(primitive)
@@ -50,12 +50,14 @@ def _mark_copy(primitive: Primitive) -> Body:
     header = _name(primitive.parameters[0])
     values = {"egress_spec": DROP_PORT, "mcast_grp": 0}
     return tuple(
-        replace(primitive, op="assign", parameters=(Field(header, name), Constant(value)))
+        replace(primitive, op="assign", parameters=(FieldSource(header, name), Constant(value)))
         for name, value in values.items()
     )
 
 
-def _select(source: Source, primitive: Primitive, position: int, operand: Selected) -> Body:
+def _select(
+    source: ProgramSource, primitive: Primitive, position: int, operand: SelectedSource
+) -> Body:
     def put(chosen: Expression) -> Body:
         operands = list(primitive.parameters)
         operands[position] = chosen
@@ -74,15 +76,15 @@ def _select(source: Source, primitive: Primitive, position: int, operand: Select
 _Part = tuple[str, tuple[Expression, ...]]
 
 
-def _union(source: Source, first: str, second: str) -> list[_Part]:
+def _union(source: ProgramSource, first: str, second: str) -> list[_Part]:
     unions = source.instances.unions
     pairs = zip(unions[first], unions[second], strict=True)
     return [("assign_header", (Named("header", a), Named("header", b))) for a, b in pairs]
 
 
-def _stack(source: Source, first: str, second: str) -> list[_Part]:
+def _stack(source: ProgramSource, first: str, second: str) -> list[_Part]:
     elements = source.instances.elements
-    parts: list[_Part] = [("assign", (Field(STACKS, first), Field(STACKS, second)))]
+    parts: list[_Part] = [("assign", (FieldSource(STACKS, first), FieldSource(STACKS, second)))]
     for own, others in zip(elements(first), elements(second), strict=True):
         for a, b in zip(own, others, strict=True):
             parts.append(("assign_header", (Named("header", a), Named("header", b))))

@@ -9,14 +9,14 @@ from typing import Self
 from ringleaf.switches.source import (
     Checksum,
     Expression,
-    Header,
+    HeaderSource,
     ParserState,
     Primitive,
-    Table,
+    TableSource,
     Transition,
 )
 
-# Kinds of marks, with the type of `Mark.what`.
+# Kinds of marks, with the type of `LineMark.what`.
 STATE = "state"  # ParserState: entered
 EXTRACT = "extract"  # Header
 PARSER_OP = "parser op"  # Primitive
@@ -43,11 +43,20 @@ class Lanes:
     primitives: tuple[Primitive, ...]
 
 
-What = ParserState | Header | Primitive | Transition | Table | Expression | Checksum | Lanes
+What = (
+    ParserState
+    | HeaderSource
+    | Primitive
+    | Transition
+    | TableSource
+    | Expression
+    | Checksum
+    | Lanes
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ValueMark:
     """Code of a value that a walk shows, for the handler's locals: words, the lowest first."""
 
     name: str
@@ -56,7 +65,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mark:
+class LineMark:
     """The meaning of a stretch of lines; each time that something is generated has its own mark.
 
     A mark that is `whole` stands for all lines inside it, whatever marks they would have.
@@ -65,7 +74,7 @@ class Mark:
     kind: str
     what: What | None = None
     where: str = ""
-    values: tuple[Value, ...] = ()
+    values: tuple[ValueMark, ...] = ()
     whole: bool = False
     inverted: bool = False
 
@@ -73,22 +82,22 @@ class Mark:
 class MarkedLine(str):
     """A line of code with its mark."""
 
-    mark: Mark | None
+    mark: LineMark | None
 
-    def __new__(cls, text: str, mark: Mark | None) -> Self:
+    def __new__(cls, text: str, mark: LineMark | None) -> Self:
         line = super().__new__(cls, text)
         line.mark = mark
         return line
 
 
-def marked_lines(text: str, bodies: list[list[str]]) -> Mapping[int, Mark]:
+def marked_lines(text: str, bodies: list[list[str]]) -> Mapping[int, LineMark]:
     """Return the mark of each line of a module, by line number from 1.
 
     Args:
         text: The module.
         bodies: Its functions, in order, each a part of the text.
     """
-    marks: dict[int, Mark] = {}
+    marks: dict[int, LineMark] = {}
     start = 0
     for body in bodies:
         start = text.index("\n".join(body), start)

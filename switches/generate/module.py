@@ -5,7 +5,7 @@ from __future__ import annotations
 from ringleaf.switches.engine.layout import DROP_PORT, INGRESS_CLONE, INSTANCE_TYPE, PRIORITY, SEND
 from ringleaf.switches.engine.layout import PACKET_LENGTH as PACKET_LENGTH_SLOT
 from ringleaf.switches.generate.calculations import update_checksum, verify_checksum
-from ringleaf.switches.generate.code import EGRESS, INGRESS, Code
+from ringleaf.switches.generate.code import EGRESS, INGRESS, FunctionCode
 from ringleaf.switches.generate.deparser import DeparserWriter
 from ringleaf.switches.generate.doubts import note_checksum
 from ringleaf.switches.generate.endings import (
@@ -17,9 +17,9 @@ from ringleaf.switches.generate.endings import (
     recirculate,
     send_digests,
 )
-from ringleaf.switches.generate.handlers import Handlers, Module, Side
+from ringleaf.switches.generate.handlers import Handlers, Module, ParserSide
 from ringleaf.switches.generate.lanes import Roller
-from ringleaf.switches.generate.marks import DEPARSE, DROPPED, TRUNCATE, Mark
+from ringleaf.switches.generate.marks import DEPARSE, DROPPED, TRUNCATE, LineMark
 from ringleaf.switches.generate.observing import Variant
 from ringleaf.switches.generate.parser import ParserWriter
 from ringleaf.switches.generate.paths import Paths
@@ -37,27 +37,27 @@ from ringleaf.switches.generate.storage import (
 )
 from ringleaf.switches.generate.structure import pipeline_body
 from ringleaf.switches.generate.text import TooLargeError
-from ringleaf.switches.generate.usage import CHECKSUM_ERROR, PACKET_LENGTH, PARSER_ERROR, Usage
-from ringleaf.switches.source import PSA, STACKS, STANDARD, V1MODEL, Field, Source
+from ringleaf.switches.generate.usage import CHECKSUM_ERROR, PACKET_LENGTH, PARSER_ERROR, FieldUsage
+from ringleaf.switches.source import PSA, STACKS, STANDARD, V1MODEL, FieldSource, ProgramSource
 
 _TIMESTAMPS = {
-    "ingress": Field(STANDARD, "ingress_global_timestamp"),
-    "egress": Field(STANDARD, "egress_global_timestamp"),
+    "ingress": FieldSource(STANDARD, "ingress_global_timestamp"),
+    "egress": FieldSource(STANDARD, "egress_global_timestamp"),
 }
 
-QUEUE = Field(STANDARD, "qid")  # of P4_14's queueing_metadata; v1model has none
+QUEUE = FieldSource(STANDARD, "qid")  # of P4_14's queueing_metadata; v1model has none
 
 TIME_BITS = 48  # of a time in v1model; programs of P4_14 may have fewer
 
 # Fields that ingress leaves in the packet's row for code that knows no program.
 _LEFT_BY_INGRESS = (
-    Field(STANDARD, "ingress_port"),
-    Field(STANDARD, "egress_spec"),
-    Field(STANDARD, "instance_type"),
+    FieldSource(STANDARD, "ingress_port"),
+    FieldSource(STANDARD, "egress_spec"),
+    FieldSource(STANDARD, "instance_type"),
     PACKET_LENGTH,
-    Field(STANDARD, "mcast_grp"),
-    Field(STANDARD, "egress_rid"),
-    Field(STANDARD, "priority"),
+    FieldSource(STANDARD, "mcast_grp"),
+    FieldSource(STANDARD, "egress_rid"),
+    FieldSource(STANDARD, "priority"),
     CHECKSUM_ERROR,
     PARSER_ERROR,
     CLONE_SESSION,
@@ -72,7 +72,7 @@ _CONTRADICTIONS = (AssertionError, AttributeError, LookupError, TypeError, Value
 """The errors in the generator if names are undefined, or refer to objects of another kind."""
 
 
-def generate(source: Source, variant: Variant = ORDINARY) -> Module:
+def generate(source: ProgramSource, variant: Variant = ORDINARY) -> Module:
     """Return the program as Python source.
 
     Raises:
@@ -90,12 +90,12 @@ def generate(source: Source, variant: Variant = ORDINARY) -> Module:
 
 
 class _V1modelHandlers(Handlers):
-    def __init__(self, source: Source, variant: Variant) -> None:
+    def __init__(self, source: ProgramSource, variant: Variant) -> None:
         pipelines = source.ingress, source.egress
         bodies = [pipeline_body(source, line, calls=variant.observed) for line in pipelines]
         self._paths = Paths(source)
-        self._usage = Usage(source, *bodies)
-        self._sides = [Side(source, self._usage, self._paths)]
+        self._usage = FieldUsage(source, *bodies)
+        self._sides = [ParserSide(source, self._usage, self._paths)]
         super().__init__(source, variant)
         roller = Roller(source, self._storage, self._state)
         self._ingress, self._egress = roller.roll(bodies, self._usage.elsewhere())
@@ -128,7 +128,7 @@ class _V1modelHandlers(Handlers):
             begin_again(code)
         first_time = "again == 0" if usage.loops else None  # BMv2 skips these on later rounds
         with code.guarded(first_time):
-            code.set(Field(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
+            code.set(FieldSource(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
         code.add("length = row[HEAD_LEN] + row[PAYLOAD_LEN] + row[TAIL_LEN]")
         code.set(PACKET_LENGTH, ["U(length)"])
         code.set(LENGTH, ["U(length)"])
@@ -153,7 +153,7 @@ class _V1modelHandlers(Handlers):
     def _egress_lines(self) -> list[str]:
         code, usage = self._code(EGRESS, self._sides[0]), self._usage
         used = usage.egress.all | usage.update.all | usage.deparser.all | set(self._kept)
-        used |= {Field(STANDARD, "egress_spec"), TRUNCATE_LEN, LENGTH, PARSED_LEN}
+        used |= {FieldSource(STANDARD, "egress_spec"), TRUNCATE_LEN, LENGTH, PARSED_LEN}
         self._start(code, used - set(self._kept))
         code.add(f"length = I(fields[{PACKET_LENGTH_SLOT}])")
         if usage.clones:
@@ -166,7 +166,7 @@ class _V1modelHandlers(Handlers):
         self._leftovers.spoil_copies(code, self._kept)
         if PACKET_LENGTH in used and usage.length_needed:
             code.set(PACKET_LENGTH, [code.read(LENGTH)])
-        code.set(Field(STANDARD, "egress_spec"), [code.u(0)])
+        code.set(FieldSource(STANDARD, "egress_spec"), [code.u(0)])
         if QUEUE in used:
             code.set_word(QUEUE, f"fields[{PRIORITY}]")
         self._take_time(code, "egress", used)
@@ -178,35 +178,37 @@ class _V1modelHandlers(Handlers):
             with code.lines.optional_block(f"if {code.is_set(CLONE_SESSION)}:"):
                 self._forget_lanes(code)
             clone_egress(code, self._kept)
-        with code.block(f"if {code.read(Field(STANDARD, 'egress_spec'))} == {code.u(DROP_PORT)}:"):
-            code.add("return flags" if flags else "return 0", Mark(DROPPED))
+        with code.block(
+            f"if {code.read(FieldSource(STANDARD, 'egress_spec'))} == {code.u(DROP_PORT)}:"
+        ):
+            code.add("return flags" if flags else "return 0", LineMark(DROPPED))
         for checksum in self._source.checksums:
             if checksum.update:
                 note_checksum(code, checksum)
                 update_checksum(code, checksum)
-        deparse = Mark(DEPARSE, where=self._source.deparser_where)
+        deparse = LineMark(DEPARSE, where=self._source.deparser_where)
         with code.marked(deparse):
             DeparserWriter(code, usage, self._paths).write()
         with code.block(f"if {code.is_set(TRUNCATE_LEN)}:"):
-            code.add(f"cut(row, I({code.read(TRUNCATE_LEN)}) - 1)", Mark(TRUNCATE))
+            code.add(f"cut(row, I({code.read(TRUNCATE_LEN)}) - 1)", LineMark(TRUNCATE))
         if usage.recirculates:
             recirculate(code)
         code.add(f"return flags | {SEND}" if flags else "return 1", deparse)
         return ["@handler", "def egress(arena, at, packet, now_ps):", *code.lines.lines]
 
-    def _forget_lanes(self, code: Code) -> None:
+    def _forget_lanes(self, code: FunctionCode) -> None:
         """Write code that sets the lanes of metadata to zero, for a clone and for a new packet."""
         lanes = self._storage.scalar_lanes()
         if lanes:
             with code.block(f"for lane in range({lanes[0]}, {lanes[-1] + 1}):"):
                 code.add("lanes[lane] = 0")
 
-    def _load_all(self, code: Code) -> None:
+    def _load_all(self, code: FunctionCode) -> None:
         for field in [*self._kept, TRUNCATE_LEN, PARSED_LEN]:
             load(code, field)
         code.add(f"parsed = I({code.read(PARSED_LEN)})")
 
-    def _parse_clone(self, code: Code) -> None:
+    def _parse_clone(self, code: FunctionCode) -> None:
         """Write code that treats a clone's fields as BMv2: parse again, then forget all metadata.
 
         The fields of the clone's field list stay as ingress left them.
@@ -215,9 +217,9 @@ class _V1modelHandlers(Handlers):
         parsed = self._usage.parser.all
         self._start(code, parsed | set(self._kept), with_metadata=True)
         self._leftovers.fill_lanes(code)
-        code.set(Field(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
+        code.set(FieldSource(STANDARD, "ingress_port"), ["U(row[IN_PORT])"])
         ParserWriter(code, self._usage, self._paths).write()
-        forgotten = {Field(STANDARD, "ingress_port"), *metadata}
+        forgotten = {FieldSource(STANDARD, "ingress_port"), *metadata}
         self._start(code, forgotten | set(filter(self._is_metadata, parsed)))
         left = [
             *(f for f in metadata if f in SET_BETWEEN),
@@ -233,15 +235,15 @@ class _V1modelHandlers(Handlers):
                     load(code, field)
         code.set(LENGTH, ["U(length)"])
 
-    def _is_metadata(self, field: Field) -> bool:
+    def _is_metadata(self, field: FieldSource) -> bool:
         header = self._source.headers.get(field.header)
         return header is not None and header.metadata and field.header != STACKS
 
-    def _take_time(self, code: Code, stage: str, used: set[Field]) -> None:
+    def _take_time(self, code: FunctionCode, stage: str, used: set[FieldSource]) -> None:
         if _TIMESTAMPS[stage] in used:
             code.set_word(_TIMESTAMPS[stage], "U(now_ps // PS_PER_US)", TIME_BITS)
 
-    def _leave(self, code: Code, fields: list[Field]) -> None:
+    def _leave(self, code: FunctionCode, fields: list[FieldSource]) -> None:
         """Write code that puts fields for egress and the traffic manager into the packet's row."""
         for field in dict.fromkeys(fields):
             if self._storage.lane(field):

@@ -46,7 +46,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ReachedPoint:
     """Something that packets may reach; `where` is its P4 source line, as far as p4c says."""
 
     kind: str
@@ -59,19 +59,21 @@ def action_name(action: str, table: str) -> str:
     return f"{action} by {table}"
 
 
-class Observer:
+class ObservedWords:
     """The words of an observed module, numbered from the first behind the program's own."""
 
     def __init__(self, at: int, doubts: Doubts) -> None:
         self.at = at
         self.doubts = doubts
         self.words = 0
-        self.points: dict[Point, int] = {}
-        self.conditions: dict[Point, Expression] = {}  # of branches
+        self.points: dict[ReachedPoint, int] = {}
+        self.conditions: dict[ReachedPoint, Expression] = {}  # of branches
         self.keys: dict[str, tuple[int, ...]] = {}  # table -> first word of each key
-        self.columns: dict[Point, tuple[str, int]] = {}  # of decisions: table, number of the key
+        self.columns: dict[
+            ReachedPoint, tuple[str, int]
+        ] = {}  # of decisions: table, number of the key
 
-    def word_of(self, point: Point) -> int:
+    def word_of(self, point: ReachedPoint) -> int:
         """Return the word that counts a point; it is the same for all uses of the point."""
         if point not in self.points:
             self.points[point] = self._take(1)

@@ -11,19 +11,19 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
 
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.doubts import note_decision, note_operands
 from ringleaf.switches.generate.extract import ExtractWriter, fail, pull_up_to
 from ringleaf.switches.generate.extraction import Extraction, extraction_of
 from ringleaf.switches.generate.labels import STATE as STATE_LABEL
 from ringleaf.switches.generate.lookahead import end_of, set_ahead
-from ringleaf.switches.generate.marks import CONDITION, PARSER_OP, STATE, TOO_SHORT, Mark
+from ringleaf.switches.generate.marks import CONDITION, PARSER_OP, STATE, TOO_SHORT, LineMark
 from ringleaf.switches.generate.observing import STATE as REACHED
+from ringleaf.switches.generate.parser_primitives import write_straight
 from ringleaf.switches.generate.paths import Paths, constant_bits
 from ringleaf.switches.generate.select import DONE, SelectWriter
-from ringleaf.switches.generate.straight import write_straight
-from ringleaf.switches.generate.usage import PARSER_ERROR, Usage
-from ringleaf.switches.source import Field, LookAhead, ParserState, Primitive
+from ringleaf.switches.generate.usage import PARSER_ERROR, FieldUsage
+from ringleaf.switches.source import FieldSource, LookAhead, ParserState, Primitive
 
 Rest = Callable[[int | None], None]
 """Writes the code after an operation, which is at this byte of the packet, if that is known."""
@@ -41,7 +41,7 @@ class ParserWriter:
     It leaves `parsed` (bytes of the head that headers took) and the parser error.
     """
 
-    def __init__(self, code: Code, usage: Usage, paths: Paths) -> None:
+    def __init__(self, code: FunctionCode, usage: FieldUsage, paths: Paths) -> None:
         self._code = code
         self._paths = paths
         self._extracts = ExtractWriter(code, usage, paths)
@@ -77,7 +77,7 @@ class ParserWriter:
             label = self._code.label(STATE_LABEL, name)
             with self._code.block(f"if step == {number}:  # {label}"):
                 state = self._code.source.states[name]
-                self._code.add(f"step = {DONE}", Mark(STATE, state))
+                self._code.add(f"step = {DONE}", LineMark(STATE, state))
                 self._code.note(REACHED, name)
                 self._ops(state, 0, self._paths.entry(name))
             while self._part is not None:
@@ -170,7 +170,7 @@ class ParserWriter:
             size = amount // 8
             after = f"parsed + {size}" if at is None else str(at + size)
             with self._if_there(after):
-                code.add(f"parsed = {after}", Mark(PARSER_OP, op, op.where))
+                code.add(f"parsed = {after}", LineMark(PARSER_OP, op, op.where))
                 rest(None if at is None else at + size)
 
     def _advance_by(self, op: Primitive, where: str, rest: Rest) -> None:
@@ -184,18 +184,18 @@ class ParserWriter:
             code.add(f"need = {where} + I(bits >> {code.u(3)})")
             pull_up_to(code, "need")
             with code.block("if have < need:"):
-                fail(code, "PacketTooShort", Mark(TOO_SHORT))
+                fail(code, "PacketTooShort", LineMark(TOO_SHORT))
             with code.block("else:"):
-                code.add("parsed = need", Mark(PARSER_OP, op, op.where))
+                code.add("parsed = need", LineMark(PARSER_OP, op, op.where))
                 rest(None)
 
     def _verify(self, op: Primitive, at: int | None, rest: Rest) -> None:
         code = self._code
         condition, error = op.parameters
         note_decision(code, condition)
-        mark = Mark(CONDITION, condition, op.where, inverted=True)
+        mark = LineMark(CONDITION, condition, op.where, inverted=True)
         failed = code.block(f"if not {code.expressions.condition(condition)}:", mark)
-        with failed, code.marked(Mark(PARSER_OP, op, op.where)):
+        with failed, code.marked(LineMark(PARSER_OP, op, op.where)):
             code.assign(PARSER_ERROR, error)
         with code.block("else:"):
             rest(at)
@@ -203,9 +203,9 @@ class ParserWriter:
     def _set(self, op: Primitive, at: int | None, rest: Rest) -> None:
         code = self._code
         target, value = op.parameters
-        assert isinstance(target, Field)
+        assert isinstance(target, FieldSource)
         note_operands(code, op)
-        mark = Mark(PARSER_OP, op, op.where)
+        mark = LineMark(PARSER_OP, op, op.where)
         if not isinstance(value, LookAhead):
             with code.marked(mark):
                 code.assign(target, value)
@@ -223,7 +223,7 @@ class ParserWriter:
             limit = f"min({end}, head.size)" if self._paths.unbounded else end
             code.add(f"have = pull(arena, row, head, {limit})")
         with code.block(f"if have < {end}:"):
-            fail(code, "PacketTooShort", Mark(TOO_SHORT))
+            fail(code, "PacketTooShort", LineMark(TOO_SHORT))
         return code.block("else:")
 
     def _select(self, state: ParserState, at: int | None) -> None:

@@ -9,18 +9,18 @@ from ringleaf.switches.generate.extraction import extraction_of
 from ringleaf.switches.source import (
     Constant,
     Expression,
-    Header,
+    HeaderSource,
     LookAhead,
     ParserState,
     Primitive,
-    Source,
+    ProgramSource,
 )
 
 LONGEST_PACKET = 10_000  # bytes; a parser that may take any number of bytes takes these at most
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class ParserPath:
     """The facts known about the packet when a state is entered on one of the possible ways."""
 
     offset: int | None  # bytes parsed, where that is known
@@ -38,7 +38,7 @@ class Paths:
 
     LIMIT = 10_000  # ways through one state
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ProgramSource) -> None:
         self._source = source
         self._stacks = [*source.instances.stacks, *source.instances.union_stacks]
         order = _order(source)
@@ -84,9 +84,9 @@ class Paths:
         """Follow all ways; return whether they were few enough."""
         once = len(set(self._source.emitted)) == len(self._source.emitted)
         self.in_order = once and not self._source.instances.unions
-        ways: dict[str, set[Way]] = {name: set() for name in order}
+        ways: dict[str, set[ParserPath]] = {name: set() for name in order}
         if self._source.first_state is not None:
-            ways[self._source.first_state].add(Way(0, 0, (0,) * len(self._stacks)))
+            ways[self._source.first_state].add(ParserPath(0, 0, (0,) * len(self._stacks)))
         for name in order:
             state = self._source.states[name]
             self.entries[name] = {way.offset for way in ways[name]}
@@ -99,13 +99,13 @@ class Paths:
                 ways[target] |= after
         return True
 
-    def _through(self, state: ParserState, way: Way) -> Way | None:
+    def _through(self, state: ParserState, way: ParserPath) -> ParserPath | None:
         """Return the facts known after a state; None if it always ends with an error."""
         found = self._operations(state, way)
         self.in_order &= found[-1].emitted >= 0
         return found[-1] if len(found) > len(state.ops) else None
 
-    def _operations(self, state: ParserState, way: Way) -> list[Way]:
+    def _operations(self, state: ParserState, way: ParserPath) -> list[ParserPath]:
         """Return the facts known at first, and after each operation until one fails."""
         found = [way]
         for number, op in enumerate(state.ops):
@@ -124,7 +124,9 @@ class Paths:
             found.append(way)
         return found
 
-    def _extract(self, state: ParserState, number: int, op: Primitive, way: Way) -> Way | None:
+    def _extract(
+        self, state: ParserState, number: int, op: Primitive, way: ParserPath
+    ) -> ParserPath | None:
         extraction = extraction_of(self._source, op)
         element, counts = 0, way.counts
         if extraction.stack is not None:
@@ -139,7 +141,7 @@ class Paths:
         fixed = extraction.bits is None and way.offset is not None
         size = self._source.headers[name].size_bytes
         offset = way.offset + size if fixed else None  # type: ignore[operator]
-        return Way(offset, self._next_emitted(name, way.emitted), counts)
+        return ParserPath(offset, self._next_emitted(name, way.emitted), counts)
 
     def _next_emitted(self, name: str, emitted: int) -> int:
         order = self._source.emitted
@@ -167,7 +169,7 @@ class Paths:
 
     def _taken(self, op: Primitive) -> int:
         if op.op == "extract":
-            headers: dict[str, Header] = self._source.headers
+            headers: dict[str, HeaderSource] = self._source.headers
             return headers[extraction_of(self._source, op).headers[0]].size_bytes
         if op.op not in ("advance", "shift"):
             return 0
@@ -182,7 +184,7 @@ def _looked_at(operands: Iterable[Expression]) -> int:
     return -(-max(ends, default=0) // 8)
 
 
-def _order(source: Source) -> list[str] | None:
+def _order(source: ProgramSource) -> list[str] | None:
     """Return the states, each before those that it leads to; None if there is a cycle."""
     done: list[str] = []
     seen: dict[str, bool] = {}

@@ -79,7 +79,7 @@ from ringleaf.switches.engine.lookup import (
 from ringleaf.switches.engine.meters import meter_color
 from ringleaf.switches.engine.value_sets import is_member
 from ringleaf.switches.engine.varbits import copy_varbits, read_varbits, same_varbits, write_varbits
-from ringleaf.switches.engine.wide import (
+from ringleaf.switches.engine.multiword import (
     add_words,
     divide_words,
     is_less,

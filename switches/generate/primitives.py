@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.endings import pack
 from ringleaf.switches.generate.externs import (
     add_to_sum,
@@ -35,7 +35,7 @@ from ringleaf.switches.generate.headers import (
     remove_header,
 )
 from ringleaf.switches.generate.inputs import inputs_of
-from ringleaf.switches.generate.marks import LOG, PRIMITIVE, Mark, Value
+from ringleaf.switches.generate.marks import LOG, PRIMITIVE, LineMark, ValueMark
 from ringleaf.switches.generate.storage import (
     CLONE_FIELDS,
     CLONE_SESSION,
@@ -61,11 +61,11 @@ from ringleaf.switches.source import (
     STACKS,
     Constant,
     Expression,
-    Field,
+    FieldSource,
     Listed,
     Named,
     Primitive,
-    Source,
+    ProgramSource,
 )
 
 # The role of a parameter in its primitive.
@@ -86,23 +86,23 @@ REGISTER_PARAMETERS = {"register_read": (1, 2), "register_write": (0, 1)}
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    reads: frozenset[Field]
-    writes: frozenset[Field]
+    reads: frozenset[FieldSource]
+    writes: frozenset[FieldSource]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PrimitiveRule:
     """The treatment of a primitive's parameters; `also` are fields that it writes besides."""
 
-    write: Callable[[Code, Primitive], None]
+    write: Callable[[FunctionCode, Primitive], None]
     roles: tuple[str, ...]
-    also: tuple[Field, ...] = ()
+    also: tuple[FieldSource, ...] = ()
 
 
-def effects(source: Source, primitive: Primitive) -> Effects:
+def effects(source: ProgramSource, primitive: Primitive) -> Effects:
     """Return the fields that a primitive reads and writes."""
     kind = _kind(source, primitive)
-    reads: set[Field] = set()
+    reads: set[FieldSource] = set()
     writes = set(kind.also)
     for role, parameter in zip(kind.roles, primitive.parameters, strict=True):
         if role == WRITTEN:
@@ -113,7 +113,7 @@ def effects(source: Source, primitive: Primitive) -> Effects:
             assert isinstance(parameter, Named)
             reads |= inputs_of(source.calculations[parameter.name])
         elif role == SHIFTED:
-            moved = {Field(STACKS, named_by(parameter))}.union(
+            moved = {FieldSource(STACKS, named_by(parameter))}.union(
                 *(_whole(source, header) for header in _elements(source, parameter))
             )
             reads |= moved
@@ -133,12 +133,12 @@ def effects(source: Source, primitive: Primitive) -> Effects:
     return Effects(frozenset(reads), frozenset(writes))
 
 
-def changes_headers(source: Source, primitive: Primitive) -> bool:
+def changes_headers(source: ProgramSource, primitive: Primitive) -> bool:
     """Return whether a primitive can make a header valid, invalid or longer, or move it."""
     return bool({MADE, UNMADE, SHIFTED, STRETCHED} & set(_kind(source, primitive).roles))
 
 
-def headers_made(source: Source, primitive: Primitive) -> set[str]:
+def headers_made(source: ProgramSource, primitive: Primitive) -> set[str]:
     """Return the headers that a primitive can make valid, or longer."""
     made: set[str] = set()
     for role, parameter in zip(_kind(source, primitive).roles, primitive.parameters, strict=True):
@@ -151,23 +151,23 @@ def headers_made(source: Source, primitive: Primitive) -> set[str]:
     return made
 
 
-def write_primitive(code: Code, primitive: Primitive) -> None:
+def write_primitive(code: FunctionCode, primitive: Primitive) -> None:
     code.expressions.where = primitive.where
-    with code.marked(Mark(PRIMITIVE, primitive, primitive.where)):
+    with code.marked(LineMark(PRIMITIVE, primitive, primitive.where)):
         _kind(code.source, primitive).write(code, primitive)
 
 
-def fields_in(expression: Expression) -> set[Field]:
+def fields_in(expression: Expression) -> set[FieldSource]:
     found = set()
     for leaf in leaves(expression):
-        if isinstance(leaf, Field):
+        if isinstance(leaf, FieldSource):
             found.add(leaf)
         elif isinstance(leaf, Named) and leaf.kind == "header":
             found.add(valid(leaf.name))
     return found
 
 
-def _kind(source: Source, primitive: Primitive) -> Kind:
+def _kind(source: ProgramSource, primitive: Primitive) -> PrimitiveRule:
     if primitive.op not in PRIMITIVES:
         raise source.refuse("primitive is not supported", primitive.op, primitive.where)
     kind = PRIMITIVES[primitive.op]
@@ -180,80 +180,84 @@ def _kind(source: Source, primitive: Primitive) -> Kind:
     return kind
 
 
-def _whole(source: Source, header: str) -> set[Field]:
+def _whole(source: ProgramSource, header: str) -> set[FieldSource]:
     return {*fields_of(source, Named("header", header)), valid(header)}
 
 
-def _elements(source: Source, stack: Expression) -> list[str]:
+def _elements(source: ProgramSource, stack: Expression) -> list[str]:
     """Return the headers of all elements."""
     return [name for element in source.instances.elements(named_by(stack)) for name in element]
 
 
-def _field(source: Source, primitive: Primitive, parameter: Expression) -> Field:
-    if not isinstance(parameter, Field):
+def _field(source: ProgramSource, primitive: Primitive, parameter: Expression) -> FieldSource:
+    if not isinstance(parameter, FieldSource):
         raise source.refuse(f"{primitive.op} must write a field", parameter, primitive.where)
     return parameter
 
 
-def _assign(code: Code, primitive: Primitive) -> None:
+def _assign(code: FunctionCode, primitive: Primitive) -> None:
     target, value = primitive.parameters
-    assert isinstance(target, Field)
+    assert isinstance(target, FieldSource)
     code.assign(target, value)
 
 
-def _exit(code: Code, _: Primitive) -> None:
+def _exit(code: FunctionCode, _: Primitive) -> None:
     code.add("exited = True")
 
 
-def _nothing(code: Code, _: Primitive) -> None:
+def _nothing(code: FunctionCode, _: Primitive) -> None:
     pass
 
 
-def _log(code: Code, primitive: Primitive) -> None:
+def _log(code: FunctionCode, primitive: Primitive) -> None:
     """Write a line that does nothing, but can be followed (`switches/walk`)."""
     listed = primitive.parameters[1]
     assert isinstance(listed, Listed)
     values = tuple(
-        Value("", tuple(code.storage.read(value)), code.storage.shape(value).width)
-        if isinstance(value, Field)
-        else Value("", (code.expressions.unsigned(value),), 64)
+        ValueMark("", tuple(code.storage.read(value)), code.storage.shape(value).width)
+        if isinstance(value, FieldSource)
+        else ValueMark("", (code.expressions.unsigned(value),), 64)
         for value in listed.values
     )
-    code.add("pass", Mark(LOG, primitive, primitive.where, values))
+    code.add("pass", LineMark(LOG, primitive, primitive.where, values))
 
 
 PRIMITIVES = {
-    "assign": Kind(_assign, (WRITTEN, READ)),
-    "modify_field": Kind(_assign, (WRITTEN, READ)),
-    "set": Kind(_assign, (WRITTEN, READ)),  # p4c's, of a constant in a deparser
-    "register_read": Kind(register_read, (WRITTEN, OBJECT, READ)),
-    "register_write": Kind(register_write, (OBJECT, READ, READ)),
-    "count": Kind(count, (OBJECT, READ)),
-    "modify_field_with_hash_based_offset": Kind(hash_fields, (WRITTEN, READ, HASHED, READ)),
-    "modify_field_rng_uniform": Kind(draw_random, (WRITTEN, READ, READ)),
-    "mark_to_drop": Kind(drop, (OBJECT,), (EGRESS_SPEC, MCAST_GRP)),
-    "drop": Kind(drop, (), (EGRESS_SPEC, MCAST_GRP)),
-    "execute_meter": Kind(execute_meter, (OBJECT, READ, WRITTEN)),
-    "clone_ingress_pkt_to_egress": Kind(clone, (READ, READ), (CLONE_SESSION, CLONE_FIELDS)),
-    "clone_egress_pkt_to_egress": Kind(clone, (READ, READ), (CLONE_SESSION, CLONE_FIELDS)),
-    "resubmit": Kind(resubmit, (READ,), (RESUBMIT,)),
-    "recirculate": Kind(recirculate, (READ,), (RECIRCULATE,)),
-    "generate_digest": Kind(tell, (OBJECT, TOLD), (LEARN,)),
-    "assert": Kind(assert_, (READ,)),
-    "assume": Kind(assert_, (READ,)),
-    "truncate": Kind(truncate, (READ,), (TRUNCATE_LEN,)),
-    "add_header": Kind(add_header, (MADE,), (LENGTH,)),
-    "remove_header": Kind(remove_header, (UNMADE,), (LENGTH,)),
-    "assign_header": Kind(assign_header, (MADE, TAKEN)),
-    "assign_VL": Kind(assign_varbit, (STRETCHED, READ)),
-    "push": Kind(push, (SHIFTED, OBJECT)),
-    "pop": Kind(pop, (SHIFTED, OBJECT)),
-    "exit": Kind(_exit, ()),
-    "no_op": Kind(_nothing, ()),
-    "log_msg": Kind(_log, (OBJECT, READ)),
+    "assign": PrimitiveRule(_assign, (WRITTEN, READ)),
+    "modify_field": PrimitiveRule(_assign, (WRITTEN, READ)),
+    "set": PrimitiveRule(_assign, (WRITTEN, READ)),  # p4c's, of a constant in a deparser
+    "register_read": PrimitiveRule(register_read, (WRITTEN, OBJECT, READ)),
+    "register_write": PrimitiveRule(register_write, (OBJECT, READ, READ)),
+    "count": PrimitiveRule(count, (OBJECT, READ)),
+    "modify_field_with_hash_based_offset": PrimitiveRule(
+        hash_fields, (WRITTEN, READ, HASHED, READ)
+    ),
+    "modify_field_rng_uniform": PrimitiveRule(draw_random, (WRITTEN, READ, READ)),
+    "mark_to_drop": PrimitiveRule(drop, (OBJECT,), (EGRESS_SPEC, MCAST_GRP)),
+    "drop": PrimitiveRule(drop, (), (EGRESS_SPEC, MCAST_GRP)),
+    "execute_meter": PrimitiveRule(execute_meter, (OBJECT, READ, WRITTEN)),
+    "clone_ingress_pkt_to_egress": PrimitiveRule(
+        clone, (READ, READ), (CLONE_SESSION, CLONE_FIELDS)
+    ),
+    "clone_egress_pkt_to_egress": PrimitiveRule(clone, (READ, READ), (CLONE_SESSION, CLONE_FIELDS)),
+    "resubmit": PrimitiveRule(resubmit, (READ,), (RESUBMIT,)),
+    "recirculate": PrimitiveRule(recirculate, (READ,), (RECIRCULATE,)),
+    "generate_digest": PrimitiveRule(tell, (OBJECT, TOLD), (LEARN,)),
+    "assert": PrimitiveRule(assert_, (READ,)),
+    "assume": PrimitiveRule(assert_, (READ,)),
+    "truncate": PrimitiveRule(truncate, (READ,), (TRUNCATE_LEN,)),
+    "add_header": PrimitiveRule(add_header, (MADE,), (LENGTH,)),
+    "remove_header": PrimitiveRule(remove_header, (UNMADE,), (LENGTH,)),
+    "assign_header": PrimitiveRule(assign_header, (MADE, TAKEN)),
+    "assign_VL": PrimitiveRule(assign_varbit, (STRETCHED, READ)),
+    "push": PrimitiveRule(push, (SHIFTED, OBJECT)),
+    "pop": PrimitiveRule(pop, (SHIFTED, OBJECT)),
+    "exit": PrimitiveRule(_exit, ()),
+    "no_op": PrimitiveRule(_nothing, ()),
+    "log_msg": PrimitiveRule(_log, (OBJECT, READ)),
     # PSA's, as `json/psa.py` reads its methods.
-    "get_hash": Kind(get_hash, (WRITTEN, HASHED)),
-    "add_to_sum": Kind(add_to_sum, (WRITTEN, HASHED)),
-    "subtract_from_sum": Kind(subtract_from_sum, (WRITTEN, HASHED)),
-    "pack": Kind(pack, (TOLD,)),
+    "get_hash": PrimitiveRule(get_hash, (WRITTEN, HASHED)),
+    "add_to_sum": PrimitiveRule(add_to_sum, (WRITTEN, HASHED)),
+    "subtract_from_sum": PrimitiveRule(subtract_from_sum, (WRITTEN, HASHED)),
+    "pack": PrimitiveRule(pack, (TOLD,)),
 }

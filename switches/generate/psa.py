@@ -33,19 +33,19 @@ from ringleaf.switches.engine.layout import (
     TRUNCATE_LEN,
     TWINNED,
 )
-from ringleaf.switches.generate.code import EGRESS, INGRESS, Code
+from ringleaf.switches.generate.code import EGRESS, INGRESS, FunctionCode
 from ringleaf.switches.generate.deparser import DeparserWriter
 from ringleaf.switches.generate.endings import clear, load, store
-from ringleaf.switches.generate.handlers import Handlers, Side
-from ringleaf.switches.generate.marks import DEPARSE, DROPPED, TRUNCATE, Mark
+from ringleaf.switches.generate.handlers import Handlers, ParserSide
+from ringleaf.switches.generate.marks import DEPARSE, DROPPED, TRUNCATE, LineMark
 from ringleaf.switches.generate.observing import Variant
 from ringleaf.switches.generate.parser import ParserWriter
 from ringleaf.switches.generate.paths import Paths
 from ringleaf.switches.generate.storage import position, valid
 from ringleaf.switches.generate.structure import pipeline_body
 from ringleaf.switches.generate.traffic import LONGEST_SESSION
-from ringleaf.switches.generate.usage import PARSER_ERROR, Touched, Usage
-from ringleaf.switches.source import PSA, Field, Source
+from ringleaf.switches.generate.usage import PARSER_ERROR, FieldUsage, Touched
+from ringleaf.switches.source import PSA, FieldSource, ProgramSource
 
 # Values of PSA_PacketPath_t.
 PATH_NORMAL = 0
@@ -64,15 +64,15 @@ _INGRESS_OUT, _EGRESS_OUT = "psa_ingress_output_metadata", "psa_egress_output_me
 
 
 class PsaHandlers(Handlers):
-    def __init__(self, source: Source, variant: Variant) -> None:
+    def __init__(self, source: ProgramSource, variant: Variant) -> None:
         bodies = [
             pipeline_body(source, line, calls=variant.observed)
             for line in (source.ingress, source.egress)
         ]
         ingress, egress = source.sides()
         self._sides = [
-            Side(ingress, Usage(ingress, bodies[0], ()), Paths(ingress)),
-            Side(egress, Usage(egress, (), bodies[1]), Paths(egress)),
+            ParserSide(ingress, FieldUsage(ingress, bodies[0], ()), Paths(ingress)),
+            ParserSide(egress, FieldUsage(egress, (), bodies[1]), Paths(egress)),
         ]
         super().__init__(source, variant)
         self._bodies = bodies
@@ -84,7 +84,7 @@ class PsaHandlers(Handlers):
     def _comes_round(self) -> bool:
         return True
 
-    def _metadata_kept(self) -> list[Field]:
+    def _metadata_kept(self) -> list[FieldSource]:
         """Return the metadata that ingress leaves to egress."""
         ingress, egress = (_touched(side.usage) for side in self._sides)
         kept = {
@@ -114,29 +114,29 @@ class PsaHandlers(Handlers):
             with code.block(f"if again >> 8 == {FROM_RECIRCULATION}:"):
                 code.set(port, [code.u(ROUND_PORT)])
         self._parse(code, side, "psa_ingress_input_metadata", "ingress")
-        code.set(Field(_INGRESS_OUT, "drop"), [code.u(1)])
+        code.set(FieldSource(_INGRESS_OUT, "drop"), [code.u(1)])
         self._statements(code, body)
         self._end_ingress(code, side)
         return ["@handler", "def ingress(arena, at, packet, now_ps):", *code.lines.lines]
 
-    def _end_ingress(self, code: Code, side: Side) -> None:
+    def _end_ingress(self, code: FunctionCode, side: ParserSide) -> None:
         """Write code for PSA's end of ingress: clone, and then drop, resubmit or go on."""
         code.add(f"fields[{PACKET_LENGTH}] = U(length)")
         for slot in (INSTANCE_TYPE, REQUESTS, EGRESS_RID, MCAST_GRP, TRUNCATE_LEN, PRIORITY):
             code.add(f"fields[{slot}] = {code.u(0)}")
         code.add(f"fields[{EGRESS_SPEC}] = {code.u(DROP_PORT)}")
         self._clone(code, side, _INGRESS_OUT)
-        with code.block(f"if {code.is_set(Field(_INGRESS_OUT, 'drop'))}:"):
+        with code.block(f"if {code.is_set(FieldSource(_INGRESS_OUT, 'drop'))}:"):
             code.add("return 0")
-        with code.block(f"if {code.is_set(Field(_INGRESS_OUT, 'resubmit'))}:"):
-            port = code.read(Field("psa_ingress_input_metadata", "ingress_port"))
+        with code.block(f"if {code.is_set(FieldSource(_INGRESS_OUT, 'resubmit'))}:"):
+            port = code.read(FieldSource("psa_ingress_input_metadata", "ingress_port"))
             kept = f"{code.u(FROM_RECIRCULATION)} if {port} == {code.u(ROUND_PORT)}"
             code.add(f"origin = {kept} else {code.u(FROM_PORT)}")
             code.add(f"fields[{REQUESTS}] |= origin << {code.u(RESUBMIT_SHIFT)}")
             code.add("return 0")
         self._deparse(code, side)
         group, spec, service = (
-            code.read(Field(_INGRESS_OUT, name))
+            code.read(FieldSource(_INGRESS_OUT, name))
             for name in ("multicast_group", "egress_port", "class_of_service")
         )
         code.add(f"fields[{MCAST_GRP}] = {group}")
@@ -168,21 +168,23 @@ class PsaHandlers(Handlers):
         code.set(service, [f"fields[{PRIORITY}]"])
         code.set(instance, [f"fields[{EGRESS_RID}]"])
         self._parse(code, side, "psa_egress_input_metadata", "egress")
-        code.set(Field("psa_egress_deparser_input_metadata", "egress_port"), [code.read(port)])
+        code.set(
+            FieldSource("psa_egress_deparser_input_metadata", "egress_port"), [code.read(port)]
+        )
         self._statements(code, body)
         self._end_egress(code, side)
         return ["@handler", "def egress(arena, at, packet, now_ps):", *code.lines.lines]
 
-    def _end_egress(self, code: Code, side: Side) -> None:
+    def _end_egress(self, code: FunctionCode, side: ParserSide) -> None:
         """Write code for PSA's end of egress: clone, and then drop, recirculate or send."""
         self._deparse(code, side)
-        clones = Field(_EGRESS_OUT, "clone") in _touched(side.usage).writes
+        clones = FieldSource(_EGRESS_OUT, "clone") in _touched(side.usage).writes
         if clones:
             code.add("flags = 0")
         self._clone(code, side, _EGRESS_OUT)
-        with code.block(f"if {code.is_set(Field(_EGRESS_OUT, 'drop'))}:"):
-            code.add("return flags" if clones else "return 0", Mark(DROPPED))
-        port = code.read(Field("psa_egress_parser_input_metadata", "egress_port"))
+        with code.block(f"if {code.is_set(FieldSource(_EGRESS_OUT, 'drop'))}:"):
+            code.add("return flags" if clones else "return 0", LineMark(DROPPED))
+        port = code.read(FieldSource("psa_egress_parser_input_metadata", "egress_port"))
         with code.block(f"if {port} == {code.u(ROUND_PORT)}:"):
             code.add(f"row[AGAIN] = {RECIRCULATED | FROM_RECIRCULATION << 8}")
             code.add(f"return flags | {ROUND}" if clones else f"return {ROUND}")
@@ -190,7 +192,7 @@ class PsaHandlers(Handlers):
 
     # Both.
 
-    def _begin(self, stage: str, side: Side) -> Code:
+    def _begin(self, stage: str, side: ParserSide) -> FunctionCode:
         """Write the beginning of a handler, which sets all fields to zero."""
         code, usage = self._code(stage, side), side.usage
         used = usage.parser.all | usage.ingress.all | usage.egress.all | usage.deparser.all
@@ -198,7 +200,7 @@ class PsaHandlers(Handlers):
         used |= {position(name) for name in side.paths.moving()}
         used |= usage.extracted | usage.lengths | {PARSER_ERROR}
         used |= {
-            Field(name, item)
+            FieldSource(name, item)
             for name, bits in PSA.structs.items()
             if name.startswith(f"psa_{stage}")
             for item in bits
@@ -207,27 +209,27 @@ class PsaHandlers(Handlers):
         self._leftovers.fill_lanes(code)
         if stage == EGRESS:
             with code.block(f"if fields[{TRUNCATE_LEN}] != {code.u(0)}:"):
-                code.add(f"cut(row, I(fields[{TRUNCATE_LEN}]) - 1)", Mark(TRUNCATE))
+                code.add(f"cut(row, I(fields[{TRUNCATE_LEN}]) - 1)", LineMark(TRUNCATE))
         code.add("length = row[HEAD_LEN] + row[PAYLOAD_LEN] + row[TAIL_LEN]")
         return code
 
-    def _parse(self, code: Code, side: Side, struct: str, stage: str) -> None:
+    def _parse(self, code: FunctionCode, side: ParserSide, struct: str, stage: str) -> None:
         """Write the parser, and code that gives the pipeline its standard metadata."""
         ParserWriter(code, side.usage, side.paths).write()
         for name in (f"{stage}_port", "packet_path"):
-            came = Field(f"psa_{stage}_parser_input_metadata", name)
-            code.set(Field(struct, name), [code.read(came)])
-        code.set(Field(struct, f"{stage}_timestamp"), ["U(now_ps // PS_PER_US)"])
-        code.set(Field(struct, "parser_error"), [code.read(PARSER_ERROR)])
+            came = FieldSource(f"psa_{stage}_parser_input_metadata", name)
+            code.set(FieldSource(struct, name), [code.read(came)])
+        code.set(FieldSource(struct, f"{stage}_timestamp"), ["U(now_ps // PS_PER_US)"])
+        code.set(FieldSource(struct, "parser_error"), [code.read(PARSER_ERROR)])
 
-    def _deparse(self, code: Code, side: Side) -> None:
+    def _deparse(self, code: FunctionCode, side: ParserSide) -> None:
         with code.marked(self._deparsing(side)):
             DeparserWriter(code, side.usage, side.paths).write()
 
-    def _deparsing(self, side: Side) -> Mark:
-        return Mark(DEPARSE, where=side.source.deparser_where)
+    def _deparsing(self, side: ParserSide) -> LineMark:
+        return LineMark(DEPARSE, where=side.source.deparser_where)
 
-    def _clone(self, code: Code, side: Side, struct: str) -> None:
+    def _clone(self, code: FunctionCode, side: ParserSide, struct: str) -> None:
         """Write code that makes a clone, if the program asks for one: no metadata go along."""
         flag, session = _fields(struct, "clone", "clone_session_id")
         if flag not in _touched(side.usage).writes:
@@ -244,11 +246,11 @@ class PsaHandlers(Handlers):
                 code.add(f"flags |= {CLONE}")
 
 
-def _fields(struct: str, *names: str) -> tuple[Field, ...]:
-    return tuple(Field(struct, name) for name in names)
+def _fields(struct: str, *names: str) -> tuple[FieldSource, ...]:
+    return tuple(FieldSource(struct, name) for name in names)
 
 
-def _touched(usage: Usage) -> Touched:
+def _touched(usage: FieldUsage) -> Touched:
     """Return the fields that a whole side reads and writes."""
     parts = usage.parser, usage.ingress, usage.egress, usage.deparser
     return Touched(

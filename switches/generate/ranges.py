@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 
 from ringleaf.switches.generate.storage import Storage
 from ringleaf.switches.json.form import MOST_BITS
-from ringleaf.switches.source import Argument, Constant, Expression, Field, Operation, Source
+from ringleaf.switches.source import (
+    Argument,
+    Constant,
+    Expression,
+    FieldSource,
+    OperationSource,
+    ProgramSource,
+)
 
 WORD = 64
 MODULUS = 1 << WORD
@@ -24,7 +31,7 @@ class Ranges:
     is the P4 source line that errors name.
     """
 
-    def __init__(self, source: Source, storage: Storage) -> None:
+    def __init__(self, source: ProgramSource, storage: Storage) -> None:
         self._source = source
         self.storage = storage
         self.arguments: Sequence[tuple[tuple[str, ...], int]] = ()
@@ -46,24 +53,24 @@ class Ranges:
         match expression:
             case Constant():
                 return expression.value, expression.value
-            case Field():
+            case FieldSource():
                 return self._field_bounds(expression)
             case Argument():
                 return 0, (1 << self.arguments[expression.index][1]) - 1
-            case Operation("?", left, right) if left is not None:
+            case OperationSource("?", left, right) if left is not None:
                 return _join(self.bounds(left), self.bounds(right))
-            case Operation("b2d"):
+            case OperationSource("b2d"):
                 return 0, 1
-            case Operation("~", _, right):
+            case OperationSource("~", _, right):
                 low, high = self.bounds(right)
                 return -high - 1, -low - 1
-            case Operation("two_comp_mod" | "sat_cast" | "usat_cast" as op, left, right):
+            case OperationSource("two_comp_mod" | "sat_cast" | "usat_cast" as op, left, right):
                 return self._cast_bounds(op, left, right)
-            case Operation(op, left, right) if op in _OPERATIONS and left is not None:
+            case OperationSource(op, left, right) if op in _OPERATIONS and left is not None:
                 return _OPERATIONS[op](self.bounds(left), self.bounds(right))
         raise self.refuse("unsupported operation", expression)
 
-    def _field_bounds(self, field: Field) -> Bounds:
+    def _field_bounds(self, field: FieldSource) -> Bounds:
         shape = self.storage.shape(field)
         if not shape.signed:
             return 0, (1 << shape.width) - 1
@@ -95,7 +102,7 @@ class Ranges:
         return expression.value
 
     def refuse(self, what: str, got: object) -> Exception:
-        shown = got.op if isinstance(got, Operation) else got
+        shown = got.op if isinstance(got, OperationSource) else got
         return self._source.refuse(what, shown, self.where)
 
 

@@ -6,17 +6,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ringleaf.switches.generate.flow import Apply, Body, If, Statement, children
-from ringleaf.switches.generate.state import State
+from ringleaf.switches.generate.state import StateLayout
 from ringleaf.switches.generate.storage import Storage
-from ringleaf.switches.source import Expression, Field, Listed, Named, Operation, Primitive, Source
+from ringleaf.switches.source import (
+    Expression,
+    FieldSource,
+    Listed,
+    Named,
+    OperationSource,
+    Primitive,
+    ProgramSource,
+)
 
-Atom = Field | Named  # a field, or a register array
+Atom = FieldSource | Named  # a field, or a register array
 Token = object
 Place = tuple[Token, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Stride:
     """The place of a lane field, or a lane's register, in turn j: `start + j * step`."""
 
     start: int
@@ -24,7 +32,7 @@ class Step:
 
 
 SAME, RENAMED = "same", "renamed"
-Relation = Step | str
+Relation = Stride | str
 
 
 def tokens(statement: Statement, atom: Callable[[Atom], Token]) -> Iterator[Token]:
@@ -60,7 +68,7 @@ def _own_tokens(statement: Statement, atom: Callable[[Atom], Token]) -> Iterator
 
 def _expression_tokens(expression: Expression, atom: Callable[[Atom], Token]) -> Iterator[Token]:
     match expression:
-        case Field():
+        case FieldSource():
             yield atom(expression)
         case Named() if expression.kind == "register_array":
             yield atom(expression)
@@ -68,7 +76,7 @@ def _expression_tokens(expression: Expression, atom: Callable[[Atom], Token]) ->
             yield len(expression.values)
             for value in expression.values:
                 yield from _expression_tokens(value, atom)
-        case Operation():
+        case OperationSource():
             yield (expression.op, expression.left is None, expression.condition is None)
             for part in (expression.condition, expression.left, expression.right):
                 if part is not None:
@@ -80,21 +88,21 @@ def _expression_tokens(expression: Expression, atom: Callable[[Atom], Token]) ->
 def atoms(body: Body) -> list[Atom]:
     """Return the fields and registers that a body names, in a fixed order."""
     flat = (token for statement in body for token in tokens(statement, lambda found: found))
-    return [token for token in flat if isinstance(token, Field | Named)]
+    return [token for token in flat if isinstance(token, FieldSource | Named)]
 
 
-def fields(body: Body) -> list[Field]:
-    return [atom for atom in atoms(body) if isinstance(atom, Field)]
+def fields(body: Body) -> list[FieldSource]:
+    return [atom for atom in atoms(body) if isinstance(atom, FieldSource)]
 
 
 class Comparer:
     """Compares statements, knowing the places of lanes, and the temporaries."""
 
-    def __init__(self, source: Source, storage: Storage, state: State) -> None:
+    def __init__(self, source: ProgramSource, storage: Storage, state: StateLayout) -> None:
         self._source = source
         self._storage = storage
         self._state = state
-        self.pinned: set[Field] = set()  # scalars that must not be taken for temporaries
+        self.pinned: set[FieldSource] = set()  # scalars that must not be taken for temporaries
         self._shapes: dict[int, tuple[Statement, Token]] = {}  # by identity; keeps it in use
 
     def shape(self, statement: Statement) -> Token:
@@ -125,7 +133,7 @@ class Comparer:
         """Return whether `turn` is turn `number` of the repetition that `first` begins."""
         renamed: dict[Atom, Atom] = {}
         for a, b, relation in zip(first, turn, relations, strict=True):
-            if isinstance(relation, Step):
+            if isinstance(relation, Stride):
                 origin, place = self._place(a), self._place(b)
                 assert origin is not None
                 if place != (origin[0], relation.start + number * relation.step):
@@ -144,26 +152,26 @@ class Comparer:
             return SAME
         origin, place = self._place(first), self._place(second)
         if origin is not None and place is not None and origin[0] == place[0]:
-            return Step(origin[1], place[1] - origin[1])
+            return Stride(origin[1], place[1] - origin[1])
         if self._is_temporary(first) and self._is_temporary(second):
             return RENAMED
         return None
 
     def _place(self, atom: Atom) -> Place | None:
         """Return an atom's kind of lane, and its place; equal kinds can be looped over."""
-        if isinstance(atom, Field):
+        if isinstance(atom, FieldSource):
             lane = self._storage.lane(atom)
             return None if lane is None else (self._atom_shape(atom), lane.index)
         cells = self._state.registers[atom.name]
         return ((self._atom_shape(atom), cells.stride), cells.start) if cells.in_lanes else None
 
     def _is_temporary(self, atom: Atom) -> bool:
-        if not isinstance(atom, Field) or atom in self.pinned:
+        if not isinstance(atom, FieldSource) or atom in self.pinned:
             return False
         return atom.header == "scalars" and self._storage.lane(atom) is None
 
     def _atom_shape(self, atom: Atom) -> Token:
-        if isinstance(atom, Field):
+        if isinstance(atom, FieldSource):
             shape = self._storage.shape(atom)
             return (shape.width, shape.signed)
         array = self._source.registers[atom.name]

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import accumulate
 
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.doubts import note_decision
 from ringleaf.switches.generate.lookahead import look
-from ringleaf.switches.generate.marks import SELECT, Mark, Value
+from ringleaf.switches.generate.marks import SELECT, LineMark, ValueMark
 from ringleaf.switches.generate.observing import TRANSITION
 from ringleaf.switches.generate.text import tuple_of
 from ringleaf.switches.source import (
     Expression,
-    Field,
+    FieldSource,
     LookAhead,
     ParserState,
     Transition,
@@ -26,7 +26,7 @@ DONE = -1  # number of the state after the last
 class SelectWriter:
     """Writes transitions, as the next state's number in `step`."""
 
-    def __init__(self, code: Code, numbers: dict[str, int]) -> None:
+    def __init__(self, code: FunctionCode, numbers: dict[str, int]) -> None:
         self._code = code
         self._numbers = numbers
 
@@ -39,7 +39,7 @@ class SelectWriter:
         keys = [self._key(*key, at) for key in zip(state.keys, state.widths, strict=True)]
         values = tuple(_shown(state, keys))
         for transition in _in_order(state):
-            mark = Mark(SELECT, transition, values=values)
+            mark = LineMark(SELECT, transition, values=values)
             goal = DONE if transition.target is None else self._numbers[transition.target]
             if transition.is_default:
                 with nullcontext() if keyword == "if" else code.block("else:"):
@@ -55,7 +55,7 @@ class SelectWriter:
         code = self._code
         if isinstance(key, LookAhead):
             return look(code, key, at)
-        if not isinstance(key, Field):
+        if not isinstance(key, FieldSource):
             return code.expressions.fitted(key, width, False)
         return code.bits_of(key)
 
@@ -127,12 +127,12 @@ def _in_order(state: ParserState) -> Iterator[Transition]:
     yield from defaults[-1:]
 
 
-def _shown(state: ParserState, keys: list[list[str]]) -> Iterator[Value]:
+def _shown(state: ParserState, keys: list[list[str]]) -> Iterator[ValueMark]:
     """Return the key's parts as a packet walk shows them."""
     for key, width, words in zip(state.keys, state.widths, keys, strict=True):
         name = "key"
         if isinstance(key, LookAhead):
             name = f"lookahead<bit<{width}>>()"
-        elif isinstance(key, Field):
+        elif isinstance(key, FieldSource):
             name = f"{key.header}.{key.name}"
-        yield Value(name, tuple(words), width)
+        yield ValueMark(name, tuple(words), width)

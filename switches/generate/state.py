@@ -15,7 +15,7 @@ from ringleaf.switches.engine.layout import SWITCH_WORDS
 from ringleaf.switches.engine.meters import METER_WORDS
 from ringleaf.switches.engine.value_sets import image_words
 from ringleaf.switches.generate.storage import SHORTEST_RUN
-from ringleaf.switches.source import Primitive, Source
+from ringleaf.switches.source import Primitive, ProgramSource
 
 # A switch's words after those of `switches/engine/layout.py`.
 STATE_AT = SWITCH_WORDS  # offset in arena.fields of scalar registers and counters
@@ -30,7 +30,7 @@ COUNTER_WORDS = 2  # packets, bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class RegisterCells:
     """The place of a register's cells in a block: cell i's words begin at `start + i * stride`."""
 
     start: int
@@ -39,11 +39,11 @@ class Cells:
     words: int = 1
 
 
-class State:
+class StateLayout:
     """The layout of a program's registers and counters."""
 
-    def __init__(self, source: Source) -> None:
-        self.registers: dict[str, Cells] = {}
+    def __init__(self, source: ProgramSource) -> None:
+        self.registers: dict[str, RegisterCells] = {}
         self.counters: dict[str, int] = {}  # first word in the scalar block
         self.value_sets: dict[str, int] = {}  # likewise; a value set's image lies there
         self.meters: dict[str, int] = {}
@@ -55,7 +55,7 @@ class State:
         for register in source.registers.values():
             if register.name not in self.registers:
                 words = -(-register.width // 64)
-                self.registers[register.name] = Cells(self.words, words, False, words)
+                self.registers[register.name] = RegisterCells(self.words, words, False, words)
                 self.words += words * register.size
         for counter in source.counters.values():
             self.counters[counter.name] = self.words
@@ -72,7 +72,7 @@ class State:
             self.value_sets[value_set.name] = self.words
             self.words += image_words(value_set)
 
-    def check(self, source: Source) -> None:
+    def check(self, source: ProgramSource) -> None:
         """Refuse a program that needs more memory than one switch may have.
 
         Raises:
@@ -91,10 +91,10 @@ class State:
             size,
         )
 
-    def _place_group(self, source: Source, group: list[str]) -> None:
+    def _place_group(self, source: ProgramSource, group: list[str]) -> None:
         stride = len(group)
         for i, name in enumerate(group):
-            self.registers[name] = Cells(self.lanes + i, stride, True)
+            self.registers[name] = RegisterCells(self.lanes + i, stride, True)
         self.lanes += stride * source.registers[group[0]].size
 
 
@@ -103,12 +103,12 @@ def assertion_label(primitive: Primitive) -> str:
     return f"{primitive.op} ({primitive.where})" if primitive.where else primitive.op
 
 
-def _assertions(source: Source) -> dict[str, int]:
+def _assertions(source: ProgramSource) -> dict[str, int]:
     found = (item for item in source.primitives() if item.op in ("assert", "assume"))
     return {assertion_label(item): 0 for item in found}
 
 
-def _numbered_alike(source: Source) -> list[list[str]]:
+def _numbered_alike(source: ProgramSource) -> list[list[str]]:
     """Return the names of registers that are one array in all but syntax, in order."""
     families: dict[tuple[str, int, int], dict[int, str]] = {}
     for register in source.registers.values():

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from ringleaf.switches.engine.lookup import ACTION, COUNTER, DEFAULT_ROW, GROUP_ACTION
-from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.shapes import TableShape
 from ringleaf.switches.generate.branches import write_if
 from ringleaf.switches.generate.calculations import calculate
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.doubts import note_key, note_operands, note_selector
 from ringleaf.switches.generate.flow import (
+    ActionChoice,
     Apply,
     Body,
-    Call,
-    Choice,
+    CalledAction,
     If,
     IfLeft,
     Leave,
@@ -26,21 +26,21 @@ from ringleaf.switches.generate.labels import ACTION as ACTION_LABEL
 from ringleaf.switches.generate.labels import TABLE as TABLE_LABEL
 from ringleaf.switches.generate.lanes import Pattern
 from ringleaf.switches.generate.loops import LoopWriter
-from ringleaf.switches.generate.marks import LOOP, TABLE, Lanes, Mark
+from ringleaf.switches.generate.marks import LOOP, TABLE, Lanes, LineMark
 from ringleaf.switches.generate.metering import COLOR_BITS, color
 from ringleaf.switches.generate.observing import ACTION as ACTION_POINT
 from ringleaf.switches.generate.observing import CALL, HIT, MISS, action_name
 from ringleaf.switches.generate.primitives import write_primitive
 from ringleaf.switches.generate.state import TABLES_AT
 from ringleaf.switches.generate.text import tuple_of
-from ringleaf.switches.source import NO_ACTION, Action, Primitive, Table
+from ringleaf.switches.source import NO_ACTION, ActionSource, Primitive, TableSource
 
 
 class StatementWriter:
     def __init__(
         self,
-        code: Code,
-        shapes: dict[str, Shape],
+        code: FunctionCode,
+        shapes: dict[str, TableShape],
         numbers: dict[str, int],
         patterns: list[Pattern],
     ) -> None:
@@ -72,7 +72,7 @@ class StatementWriter:
 
             case Repeat() | Leave() | IfLeft():
                 self._repeat(statement)
-            case Call(action):
+            case CalledAction(action):
                 kind = ACTION_POINT if action.where else CALL
                 code.note(kind, action.name, _place_of(action))
 
@@ -100,7 +100,7 @@ class StatementWriter:
         code, table = self._code, statement.table
         shape = self._shapes[table.name]
         code.lines.comment(f"table {code.label(TABLE_LABEL, table.name)}")
-        with code.marked(Mark(TABLE, table, table.where)):
+        with code.marked(LineMark(TABLE, table, table.where)):
             code.add(f"image = U(block[{TABLES_AT + self._numbers[table.name]}])")
             code.add(f"entry = {self._find(shape)}")
             if table.counted:
@@ -122,7 +122,7 @@ class StatementWriter:
                 with code.block("else:"):
                     self.write(statement.miss)
 
-    def _note_lookup(self, table: Table) -> None:
+    def _note_lookup(self, table: TableSource) -> None:
         """Write code that notes whether a table was hit, and the keys that it was looked up by."""
         code = self._code
         if code.observer is None or not table.keys:
@@ -139,7 +139,7 @@ class StatementWriter:
         for number in range(len(table.keys)):
             note_key(code, table, number)
 
-    def _pick(self, shape: Shape) -> None:
+    def _pick(self, shape: TableShape) -> None:
         """Write code that sets `chosen` to the action's row: a member's, if there is a group."""
         code, table = self._code, shape.table
         code.add("chosen = entry")
@@ -150,7 +150,7 @@ class StatementWriter:
             at, size = code.u(shape.arguments_at), code.u(shape.row_words)
             code.add(f"chosen = pick_member(state, image, entry + {at}, U({hashed}), {size})")
 
-    def _meter(self, shape: Shape) -> None:
+    def _meter(self, shape: TableShape) -> None:
         """Write code that runs the entry's meter; a miss leaves its target as it was (BMv2)."""
         code = self._code
         meter = code.source.meters[shape.table.meter]
@@ -160,7 +160,7 @@ class StatementWriter:
             value = color(code, meter, f"{record} + {code.u(shape.meter_at)}")
             code.set_word(meter.target, value, COLOR_BITS)
 
-    def _find(self, shape: Shape) -> str:
+    def _find(self, shape: TableShape) -> str:
         """Return code of the offset of the entry's row."""
         code = self._code
         if not shape.table.keys:
@@ -174,7 +174,7 @@ class StatementWriter:
             return self._find_in_ranges(shape, keys)
         return f"find_{shape.kind}(state, image, {keys}, {size})"
 
-    def _find_in_ranges(self, shape: Shape, keys: str) -> str:
+    def _find_in_ranges(self, shape: TableShape, keys: str) -> str:
         size = self._code.u(shape.row_words)
         pairs = list(zip(shape.ranges, shape.range_words, strict=True))
         words = [self._key(shape.table, i, word, 0) for i, count in pairs for word in range(count)]
@@ -184,7 +184,7 @@ class StatementWriter:
         begins = tuple_of([str(word == 0) for _, count in pairs for word in range(count)])
         return f"find_in_wide_ranges(state, image, {keys}, {tuple_of(words)}, {begins}, {size})"
 
-    def _key(self, table: Table, key: int, source: int, shift: int) -> str:
+    def _key(self, table: TableSource, key: int, source: int, shift: int) -> str:
         code = self._code
         word = code.bits_of(table.keys[key].target)[source]
         mask = table.keys[key].mask
@@ -192,7 +192,7 @@ class StatementWriter:
             word = f"({word} & {code.u(mask >> 64 * source & (1 << 64) - 1)})"
         return f"({word} << {code.u(shift)})" if shift else word
 
-    def _choose(self, shape: Shape, choices: tuple[Choice, ...]) -> None:
+    def _choose(self, shape: TableShape, choices: tuple[ActionChoice, ...]) -> None:
         code = self._code
         wanted = [c for c in choices if c.body or c.following or code.observer]
         if not wanted:
@@ -210,12 +210,12 @@ class StatementWriter:
                 self._choice(shape, choice)
             keyword = "elif"
 
-    def _chosen(self, shape: Shape) -> str:
+    def _chosen(self, shape: TableShape) -> str:
         """Return the variable with the row that has the action."""
         profile = self._code.source.profiles.get(shape.table.profile)
         return "chosen" if profile is not None and profile.selector else "entry"
 
-    def _choice(self, shape: Shape, choice: Choice) -> None:
+    def _choice(self, shape: TableShape, choice: ActionChoice) -> None:
         code = self._code
         at = shape.arguments_at
         arguments = []
@@ -234,13 +234,13 @@ class StatementWriter:
         self.write(choice.following)
 
 
-def _place_of(action: Action) -> str:
+def _place_of(action: ActionSource) -> str:
     """Return an action's place in the source; p4c's own actions have that of a primitive."""
     return action.where or next((p.where for p in action.primitives if p.where), "")
 
 
-def _loop_mark(loop: Loop) -> Mark:
+def _loop_mark(loop: Loop) -> LineMark:
     primitives = tuple(item for item in walk(loop.body) if isinstance(item, Primitive))
-    return Mark(
+    return LineMark(
         LOOP, Lanes(loop.count, primitives), primitives[0].where if primitives else "", whole=True
     )

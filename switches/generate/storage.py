@@ -13,20 +13,29 @@ from dataclasses import dataclass
 from ringleaf.switches.engine import layout
 from ringleaf.switches.generate.labels import FIELD, Labels
 from ringleaf.switches.generate.text import LONGEST_TUPLE, tuple_of
-from ringleaf.switches.source import STANDARD, VALID, Field, Header, HeaderField, Source
+from ringleaf.switches.source import (
+    STANDARD,
+    VALID,
+    FieldSource,
+    HeaderField,
+    HeaderSource,
+    ProgramSource,
+)
 
 SHORTEST_RUN = 8  # like fields in a row that count as lanes
 LANE_WIDTHS = (8, 16, 32)  # bits
 
 ENGINE = "$engine"  # the "header" of values that BMv2 keeps beside a packet's fields
-CLONE_SESSION = Field(ENGINE, "clone_session")
-CLONE_FIELDS = Field(ENGINE, "clone_fields")  # the field list that a clone keeps
-RESUBMIT = Field(ENGINE, "resubmit")  # 0: no; else the field list to keep
-RECIRCULATE = Field(ENGINE, "recirculate")  # likewise
-LEARN = Field(ENGINE, "learn")  # 0: no; else the digest to send
-TRUNCATE_LEN = Field(ENGINE, "truncate_len")
-PARSED_LEN = Field(ENGINE, "parsed_len")
-LENGTH = Field(ENGINE, "length")  # BMv2's packet register 0: follows added and removed headers
+CLONE_SESSION = FieldSource(ENGINE, "clone_session")
+CLONE_FIELDS = FieldSource(ENGINE, "clone_fields")  # the field list that a clone keeps
+RESUBMIT = FieldSource(ENGINE, "resubmit")  # 0: no; else the field list to keep
+RECIRCULATE = FieldSource(ENGINE, "recirculate")  # likewise
+LEARN = FieldSource(ENGINE, "learn")  # 0: no; else the digest to send
+TRUNCATE_LEN = FieldSource(ENGINE, "truncate_len")
+PARSED_LEN = FieldSource(ENGINE, "parsed_len")
+LENGTH = FieldSource(
+    ENGINE, "length"
+)  # BMv2's packet register 0: follows added and removed headers
 POSITION = "$position"  # per header: the byte of the head where it was parsed
 VARBITS = "$varbits"  # per header with a varbit field: the field's length in bits
 
@@ -50,7 +59,7 @@ _STANDARD_SLOTS = {
 }
 
 FIXED_SLOTS = {
-    **{Field(STANDARD, name): slot for name, slot in _STANDARD_SLOTS.items()},
+    **{FieldSource(STANDARD, name): slot for name, slot in _STANDARD_SLOTS.items()},
     CLONE_SESSION: layout.REQUESTS,
     TRUNCATE_LEN: layout.TRUNCATE_LEN,
     PARSED_LEN: layout.PARSED_LEN,
@@ -82,21 +91,21 @@ class Varbit:
 
     start: int
     longest: int  # bytes
-    length: Field
+    length: FieldSource
 
 
 class Storage:
     """Names and places of a program's fields."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ProgramSource) -> None:
         self._source = source
         self.labels = Labels()
-        self._names: dict[Field, str] = {}
-        self._shapes: dict[Field, HeaderField] = {}
-        self._lanes: dict[Field, Lane] = {}
+        self._names: dict[FieldSource, str] = {}
+        self._shapes: dict[FieldSource, HeaderField] = {}
+        self._lanes: dict[FieldSource, Lane] = {}
         self.runs: list[LaneRun] = []
-        self._varbits: dict[Field, Varbit] = {}
-        self.slots: dict[Field, int] = dict(FIXED_SLOTS)
+        self._varbits: dict[FieldSource, Varbit] = {}
+        self.slots: dict[FieldSource, int] = dict(FIXED_SLOTS)
         self.field_count = layout.STANDARD_FIELDS
         self.lane_count = 0
         for header in source.headers.values():
@@ -105,7 +114,7 @@ class Storage:
             elif not header.metadata:
                 self._find_runs(header.name)
 
-    def shape(self, field: Field) -> HeaderField:
+    def shape(self, field: FieldSource) -> HeaderField:
         if field not in self._shapes:
             if field.header == ENGINE or field.name in (POSITION, VARBITS):
                 self._shapes[field] = HeaderField(field.name, 64, False, 0)
@@ -113,20 +122,20 @@ class Storage:
                 self._shapes[field] = self._source.field_of(field)
         return self._shapes[field]
 
-    def known(self) -> list[Field]:
+    def known(self) -> list[FieldSource]:
         """Return the fields that have a place, in the order in which they were given one."""
         return list(dict.fromkeys([*self._names, *self._lanes]))
 
-    def lane(self, field: Field) -> Lane | None:
+    def lane(self, field: FieldSource) -> Lane | None:
         return self._lanes.get(field)
 
-    def varbit(self, field: Field) -> Varbit | None:
+    def varbit(self, field: FieldSource) -> Varbit | None:
         return self._varbits.get(field)
 
     def runs_of(self, header: str) -> list[LaneRun]:
         return [run for run in self.runs if run.header == header]
 
-    def make_lanes(self, fields: Iterable[Field]) -> None:
+    def make_lanes(self, fields: Iterable[FieldSource]) -> None:
         """Keep these fields, which a program's loops go through, side by side."""
         for field in fields:
             self._lanes[field] = Lane(self.lane_count, self.shape(field).width)
@@ -136,45 +145,45 @@ class Storage:
         """Return the lanes of metadata, which is zero at first."""
         return [lane.index for field, lane in self._lanes.items() if field.header == "scalars"]
 
-    def read(self, field: Field) -> tuple[str, ...]:
+    def read(self, field: FieldSource) -> tuple[str, ...]:
         """Return code for the field's words."""
         lane = self._lanes.get(field)
         if lane is not None:
             return (f"U(lanes[{lane.index}])",)
         return self.names(field)
 
-    def names(self, field: Field) -> tuple[str, ...]:
+    def names(self, field: FieldSource) -> tuple[str, ...]:
         """Return the local variables of a scalar field, one per word."""
         name = self._name(field)
         count = word_count(self.shape(field))
         return (name,) if count == 1 else tuple(f"{name}_w{i}" for i in range(count))
 
-    def places(self, field: Field) -> tuple[str, ...]:
+    def places(self, field: FieldSource) -> tuple[str, ...]:
         """Return code of the places of the field's words, to assign to."""
         lane = self._lanes.get(field)
         return (f"lanes[{lane.index}]",) if lane is not None else self.names(field)
 
-    def assign(self, field: Field, words: list[str]) -> str:
+    def assign(self, field: FieldSource, words: list[str]) -> str:
         """Return the statement that gives the field these words."""
         targets = self.places(field)
         assert len(targets) == len(words), f"{field} has {len(targets)} words"
         values = ", ".join(words) if len(words) <= LONGEST_TUPLE else tuple_of(words)
         return f"{', '.join(targets)} = {values}"
 
-    def give_slots(self, fields: Iterable[Field]) -> None:
+    def give_slots(self, fields: Iterable[FieldSource]) -> None:
         """Give each field that must survive from ingress to egress a place in the row."""
         for field in fields:
             if field not in self.slots and field not in self._lanes:
                 self.slots[field] = self.field_count
                 self.field_count += word_count(self.shape(field))
 
-    def _name(self, field: Field) -> str:
+    def _name(self, field: FieldSource) -> str:
         if field not in self._names:
             self._names[field] = self.labels.of(FIELD, field.header, field.name)
         return self._names[field]
 
-    def _place_varbit(self, header: Header, item: HeaderField) -> None:
-        field = Field(header.name, item.name)
+    def _place_varbit(self, header: HeaderSource, item: HeaderField) -> None:
+        field = FieldSource(header.name, item.name)
         longest = item.width // 8
         self._varbits[field] = Varbit(self.lane_count, longest, varbits(header.name))
         self._lanes[field] = Lane(self.lane_count, 8)
@@ -195,7 +204,7 @@ class Storage:
             aligned = first.width in LANE_WIDTHS and first.offset % 8 == 0
             if aligned and end - start >= SHORTEST_RUN:
                 self.runs.append(LaneRun(name, start, end - start, first.width, self.lane_count))
-                self.make_lanes(Field(name, item.name) for item in fields[start:end])
+                self.make_lanes(FieldSource(name, item.name) for item in fields[start:end])
             start = end
 
 
@@ -204,13 +213,13 @@ def word_count(shape: HeaderField) -> int:
     return -(-(shape.width + shape.signed) // 64)
 
 
-def position(header: str) -> Field:
-    return Field(header, POSITION)
+def position(header: str) -> FieldSource:
+    return FieldSource(header, POSITION)
 
 
-def varbits(header: str) -> Field:
-    return Field(header, VARBITS)
+def varbits(header: str) -> FieldSource:
+    return FieldSource(header, VARBITS)
 
 
-def valid(header: str) -> Field:
-    return Field(header, VALID)
+def valid(header: str) -> FieldSource:
+    return FieldSource(header, VALID)

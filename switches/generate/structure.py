@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ringleaf.switches.generate.flow import (
+    ActionChoice,
     Apply,
     Body,
-    Call,
-    Choice,
+    CalledAction,
     If,
     Statement,
     UnlessExited,
@@ -25,23 +25,23 @@ from ringleaf.switches.generate.jumps import action_body
 from ringleaf.switches.generate.text import TooLargeError
 from ringleaf.switches.source import (
     NO_ACTION,
-    Action,
     ActionCall,
+    ActionSource,
     Argument,
     Conditional,
     Constant,
     Expression,
     Node,
-    Pipeline,
+    PipelineSource,
     Primitive,
-    Source,
-    Table,
+    ProgramSource,
+    TableSource,
 )
 
 MOST_NODES = 20_000
 
 
-def pipeline_body(source: Source, pipeline: Pipeline, *, calls: bool = False) -> Body:
+def pipeline_body(source: ProgramSource, pipeline: PipelineSource, *, calls: bool = False) -> Body:
     """Return a pipeline as nested statements; with `calls`, with notes of the actions it calls."""
     return _Shaper(source, pipeline, calls).body()
 
@@ -49,7 +49,7 @@ def pipeline_body(source: Source, pipeline: Pipeline, *, calls: bool = False) ->
 class _Shaper:
     """Nests a pipeline's nodes by their immediate post-dominators."""
 
-    def __init__(self, source: Source, pipeline: Pipeline, calls: bool) -> None:
+    def __init__(self, source: ProgramSource, pipeline: PipelineSource, calls: bool) -> None:
         self._source = source
         self._pipeline = pipeline
         self._calls = calls
@@ -67,11 +67,11 @@ class _Shaper:
                 return [node.if_true, node.if_false]
             case ActionCall():
                 return [node.next]
-            case Table() if _is_call(node):
+            case TableSource() if _is_call(node):
                 return [_after_call(node)]
-            case Table() if node.by_hit:
+            case TableSource() if node.by_hit:
                 return [node.next_hit, node.next_miss]
-            case Table():
+            case TableSource():
                 without = [node.next_none] if node.default_action == NO_ACTION else []
                 return [*node.next_by_action.values(), *without]
 
@@ -142,16 +142,16 @@ class _Shaper:
                 return (If(node.condition, then, otherwise, node.where),)
             case ActionCall():
                 return self._call(actions[node.action], ())
-            case Table() if _is_call(node):
+            case TableSource() if _is_call(node):
                 return self._call(actions[node.default_action], node.default_arguments)
-            case Table():
+            case TableSource():
                 return (self._apply(node, join),)
 
-    def _call(self, action: Action, arguments: tuple[int, ...]) -> Body:
+    def _call(self, action: ActionSource, arguments: tuple[int, ...]) -> Body:
         body = _with_arguments(action_body(self._source, action), arguments)
-        return (Call(action), *body) if self._calls else body
+        return (CalledAction(action), *body) if self._calls else body
 
-    def _apply(self, table: Table, join: str | None) -> Apply:
+    def _apply(self, table: TableSource, join: str | None) -> Apply:
         choices = []
         exits = False
         for number in table.actions:
@@ -159,18 +159,18 @@ class _Shaper:
             body = action_body(self._source, action)
             following = () if table.by_hit else self._build(table.next_by_action[number], join)
             exits |= _exits(body)
-            choices.append(Choice(action, body, _unless(_exits(body), following)))
+            choices.append(ActionChoice(action, body, _unless(_exits(body), following)))
         hit: Body = ()
         miss: Body = ()
         if table.by_hit:
             hit = _unless(exits, self._build(table.next_hit, join))
             miss = _unless(exits, self._build(table.next_miss, join))
         elif table.default_action == NO_ACTION and table.next_none != join:
-            choices.append(Choice(_NOTHING, (), self._build(table.next_none, join)))
+            choices.append(ActionChoice(_NOTHING, (), self._build(table.next_none, join)))
         return Apply(table, tuple(choices), hit, miss)
 
 
-_NOTHING = Action(NO_ACTION, "no action", (), ())
+_NOTHING = ActionSource(NO_ACTION, "no action", (), ())
 """The action after a miss in a table without a default."""
 
 
@@ -183,12 +183,12 @@ def _unless(exits: bool, body: Body) -> Body:
     return (UnlessExited(body),) if exits and body else body
 
 
-def _is_call(table: Table) -> bool:
+def _is_call(table: TableSource) -> bool:
     """Return whether a table is p4c's form of an action call: no key, and a constant action."""
     return not table.keys and table.default_const
 
 
-def _after_call(table: Table) -> str | None:
+def _after_call(table: TableSource) -> str | None:
     return table.next_miss if table.by_hit else table.next_by_action[table.default_action]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ringleaf.switches.generate.marks import Mark, MarkedLine
+from ringleaf.switches.generate.marks import LineMark, MarkedLine
 
 MOST_LINES = 300_000  # of a handler; our largest has 900
 
@@ -22,7 +22,7 @@ class TooLargeError(Exception):
     """A program that is too large; `generate` adds its name."""
 
 
-class Constants:
+class ModuleConstants:
     """`np.uint64` constants of a module: a plain 1 beside a `uint64` would make a float."""
 
     def __init__(self) -> None:
@@ -42,30 +42,30 @@ class Lines:
     def __init__(self, depth: int = 0) -> None:
         self.lines: list[str] = []
         self._depth = depth
-        self._mark: Mark | None = None
+        self._mark: LineMark | None = None
 
-    def add(self, line: str, mark: Mark | None = None) -> None:
+    def add(self, line: str, mark: LineMark | None = None) -> None:
         """Add a statement; without a mark of its own it has that of the stretch it lies in."""
         if len(self.lines) >= MOST_LINES:
             raise TooLargeError(f"a handler has at most {MOST_LINES} lines")
         self.lines.append(MarkedLine(" " * self._depth + line, self._innermost(mark)))
 
     @contextmanager
-    def marked(self, mark: Mark) -> Iterator[None]:
+    def marked(self, mark: LineMark) -> Iterator[None]:
         """Mark the lines that are added inside this context."""
         outer = self._mark
         self._mark = self._innermost(mark)
         yield
         self._mark = outer
 
-    def _innermost(self, mark: Mark | None) -> Mark | None:
+    def _innermost(self, mark: LineMark | None) -> LineMark | None:
         return self._mark if mark is None or (self._mark and self._mark.whole) else mark
 
     def comment(self, text: str) -> None:
         self.add(f"# {text}")
 
     @contextmanager
-    def block(self, header: str, mark: Mark | None = None) -> Iterator[None]:
+    def block(self, header: str, mark: LineMark | None = None) -> Iterator[None]:
         """Put lines that are added inside under `header`, which alone is marked; or `pass`."""
         with self._inside(header, mark) as before:
             yield
@@ -81,7 +81,7 @@ class Lines:
                 self.lines.pop()
 
     @contextmanager
-    def _inside(self, header: str, mark: Mark | None = None) -> Iterator[int]:
+    def _inside(self, header: str, mark: LineMark | None = None) -> Iterator[int]:
         self.add(header, mark)
         self._depth += 1
         yield len(self.lines)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ringleaf.switches.engine.layout import DROP_PORT, REQUESTS
 from ringleaf.switches.engine.layout import EGRESS_SPEC as EGRESS_SPEC_SLOT
 from ringleaf.switches.engine.layout import MCAST_GRP as MCAST_GRP_SLOT
-from ringleaf.switches.generate.code import EGRESS, Code
+from ringleaf.switches.generate.code import EGRESS, FunctionCode
 from ringleaf.switches.generate.state import assertion_label
 from ringleaf.switches.generate.storage import (
     CLONE_FIELDS,
@@ -19,28 +19,28 @@ from ringleaf.switches.generate.storage import (
     RESUBMIT,
     TRUNCATE_LEN,
 )
-from ringleaf.switches.source import STANDARD, Constant, Field, Operation, Primitive
+from ringleaf.switches.source import STANDARD, Constant, FieldSource, OperationSource, Primitive
 
-EGRESS_SPEC = Field(STANDARD, "egress_spec")
-MCAST_GRP = Field(STANDARD, "mcast_grp")
+EGRESS_SPEC = FieldSource(STANDARD, "egress_spec")
+MCAST_GRP = FieldSource(STANDARD, "mcast_grp")
 
 LONGEST_SESSION = (1 << 15) - 1  # BMv2's MIRROR_SESSION_ID_MASK
 LONGEST_LIST = (1 << 16) - 1
 
 
-def drop(code: Code, _: Primitive) -> None:
+def drop(code: FunctionCode, _: Primitive) -> None:
     code.set(EGRESS_SPEC, [code.u(DROP_PORT)])
     code.set(MCAST_GRP, [code.u(0)])
 
 
-def clone(code: Code, primitive: Primitive) -> None:
+def clone(code: FunctionCode, primitive: Primitive) -> None:
     session, fields = primitive.parameters
     number = f"({code.expressions.unsigned(session)} & {code.u(LONGEST_SESSION)})"
     code.set(CLONE_SESSION, [f"({number} + {code.u(1)})"])
     code.assign(CLONE_FIELDS, fields)
 
 
-def truncate(code: Code, primitive: Primitive) -> None:
+def truncate(code: FunctionCode, primitive: Primitive) -> None:
     # Kept as length + 1, so that 0 is a packet that is not cut; the shortest wins.
     length = code.expressions.fitted(primitive.parameters[0], 32, False)[0]  # v1model's bit<32>
     asked = f"{length} + {code.u(1)}"
@@ -49,30 +49,30 @@ def truncate(code: Code, primitive: Primitive) -> None:
     code.set(TRUNCATE_LEN, [f"{asked} if {whole} else min({before}, {asked})"])
 
 
-def resubmit(code: Code, primitive: Primitive) -> None:
+def resubmit(code: FunctionCode, primitive: Primitive) -> None:
     _ask(code, RESUBMIT, primitive)
 
 
-def recirculate(code: Code, primitive: Primitive) -> None:
+def recirculate(code: FunctionCode, primitive: Primitive) -> None:
     _ask(code, RECIRCULATE, primitive)
 
 
-def _ask(code: Code, flag: Field, primitive: Primitive) -> None:
+def _ask(code: FunctionCode, flag: FieldSource, primitive: Primitive) -> None:
     """Write code that keeps the number of the field list to preserve; the last request counts."""
     (fields,) = primitive.parameters
     code.set(flag, [f"({code.expressions.unsigned(fields)} & {code.u(LONGEST_LIST)})"])
 
 
-def tell(code: Code, primitive: Primitive) -> None:
+def tell(code: FunctionCode, primitive: Primitive) -> None:
     _, digest = primitive.parameters
     assert isinstance(digest, Constant)
     code.set(LEARN, [code.u(digest.value)])
 
 
-def assert_(code: Code, primitive: Primitive) -> None:
+def assert_(code: FunctionCode, primitive: Primitive) -> None:
     """Write code that counts and drops a packet that violates an assertion, where BMv2 aborts."""
     at = code.state.assertions[assertion_label(primitive)]
-    holds = code.expressions.condition(Operation("d2b", None, primitive.parameters[0]))
+    holds = code.expressions.condition(OperationSource("d2b", None, primitive.parameters[0]))
     with code.block(f"if not ({holds}):"):
         code.add(f"state[state_at + {code.u(at)}] += {code.u(1)}")
         if code.stage != EGRESS:

@@ -26,31 +26,38 @@ from ringleaf.switches.generate.storage import (
     valid,
     varbits,
 )
-from ringleaf.switches.source import STANDARD, Checksum, Field, Primitive, Source, Table
+from ringleaf.switches.source import (
+    STANDARD,
+    Checksum,
+    FieldSource,
+    Primitive,
+    ProgramSource,
+    TableSource,
+)
 
-PACKET_LENGTH = Field(STANDARD, "packet_length")
-CHECKSUM_ERROR = Field(STANDARD, "checksum_error")
-PARSER_ERROR = Field(STANDARD, "parser_error")
+PACKET_LENGTH = FieldSource(STANDARD, "packet_length")
+CHECKSUM_ERROR = FieldSource(STANDARD, "checksum_error")
+PARSER_ERROR = FieldSource(STANDARD, "parser_error")
 
 
 @dataclass
 class Touched:
     """Fields that one part of a program reads and writes."""
 
-    reads: set[Field] = field(default_factory=set)
-    writes: set[Field] = field(default_factory=set)
+    reads: set[FieldSource] = field(default_factory=set)
+    writes: set[FieldSource] = field(default_factory=set)
 
     @property
-    def all(self) -> set[Field]:
+    def all(self) -> set[FieldSource]:
         return self.reads | self.writes
 
-    def add(self, source: Source, primitive: Primitive) -> None:
+    def add(self, source: ProgramSource, primitive: Primitive) -> None:
         found = effects(source, primitive)
         self.reads |= found.reads
         self.writes |= found.writes
 
 
-def body_usage(source: Source, body: Body) -> Touched:
+def body_usage(source: ProgramSource, body: Body) -> Touched:
     touched = Touched()
     for statement in walk(body):
         match statement:
@@ -64,7 +71,7 @@ def body_usage(source: Source, body: Body) -> Touched:
     return touched
 
 
-def _add_externs(touched: Touched, source: Source, table: Table) -> None:
+def _add_externs(touched: Touched, source: ProgramSource, table: TableSource) -> None:
     """Add the fields that a table's selector reads, and those that its meter writes."""
     if table.profile and source.profiles[table.profile].selector:
         touched.reads |= inputs_of(source.calculations[source.profiles[table.profile].selector])
@@ -74,7 +81,7 @@ def _add_externs(touched: Touched, source: Source, table: Table) -> None:
         touched.writes.add(target)
 
 
-def checksum_usage(source: Source, checksums: Iterable[Checksum]) -> Touched:
+def checksum_usage(source: ProgramSource, checksums: Iterable[Checksum]) -> Touched:
     touched = Touched()
     for checksum in checksums:
         touched.reads |= inputs_of(source.calculations[checksum.calculation])
@@ -85,10 +92,10 @@ def checksum_usage(source: Source, checksums: Iterable[Checksum]) -> Touched:
     return touched
 
 
-class Usage:
+class FieldUsage:
     """The fields of a whole program, by where they are used."""
 
-    def __init__(self, source: Source, ingress: Body, egress: Body) -> None:
+    def __init__(self, source: ProgramSource, ingress: Body, egress: Body) -> None:
         self._source = source
         self.changes_headers = False
         self.lengths = {varbits(h.name) for h in source.headers.values() if h.varbit}
@@ -111,7 +118,7 @@ class Usage:
         self.written_back = {item for item in written if self._is_emitted(item)}
         self.extracted = {item for item in read if self._in_packet(item)} | self.written_back
 
-    def elsewhere(self) -> list[Field]:
+    def elsewhere(self) -> list[FieldSource]:
         """Return the fields that anything but the pipelines' own statements names."""
         named = self.parser.all | self.verify.all | self.update.all | self.deparser.all
         for calculation in self._source.calculations.values():
@@ -171,14 +178,14 @@ class Usage:
         self.changes_headers |= changes_headers(self._source, primitive)
         self.added |= headers_made(self._source, primitive)
 
-    def _in_packet(self, item: Field) -> bool:
+    def _in_packet(self, item: FieldSource) -> bool:
         header = self._source.headers.get(item.header)
         return header is not None and not header.metadata and not item.name.startswith("$")
 
-    def _is_emitted(self, item: Field) -> bool:
+    def _is_emitted(self, item: FieldSource) -> bool:
         return self._in_packet(item) and item.header in self._source.emitted
 
-    def kept(self, moving: set[str]) -> set[Field]:
+    def kept(self, moving: set[str]) -> set[FieldSource]:
         """Return the fields that egress needs as ingress left them.
 
         `moving` are the headers that may lie at more than one place.

@@ -15,19 +15,26 @@ from collections.abc import Callable
 
 from ringleaf.switches.generate.ranges import MODULUS, SIGNED, UNSIGNED, WORD, Ranges, words_for
 from ringleaf.switches.generate.storage import Storage
-from ringleaf.switches.generate.text import Constants, Lines, tuple_of
-from ringleaf.switches.source import Argument, Constant, Expression, Field, Operation, Source
+from ringleaf.switches.generate.text import Lines, ModuleConstants, tuple_of
+from ringleaf.switches.source import (
+    Argument,
+    Constant,
+    Expression,
+    FieldSource,
+    OperationSource,
+    ProgramSource,
+)
 
 
 class Words(Ranges):
     """Writes values; `overrides` has the code of fields which a loop reads elsewhere."""
 
     def __init__(
-        self, source: Source, storage: Storage, constants: Constants, lines: Lines
+        self, source: ProgramSource, storage: Storage, constants: ModuleConstants, lines: Lines
     ) -> None:
         super().__init__(source, storage)
         self.constants = constants
-        self.overrides: dict[Field, str] = {}
+        self.overrides: dict[FieldSource, str] = {}
         self._lines = lines
         self._count = 0  # of names given
 
@@ -36,7 +43,7 @@ class Words(Ranges):
 
     def words(self, expression: Expression, count: int) -> list[str]:
         """Return code for the low `count` words of the value in two's complement."""
-        if count == 1 or not isinstance(expression, Operation):
+        if count == 1 or not isinstance(expression, OperationSource):
             return self._words(expression, count)
         exact = self.size(expression)
         if exact < count:
@@ -47,23 +54,25 @@ class Words(Ranges):
         match expression:
             case Constant():
                 return self._constants(expression.value, count)
-            case Field():
+            case FieldSource():
                 return self._extend(self._field_words(expression), expression, count)
             case Argument():
                 return self._extend(list(self.arguments[expression.index][0]), expression, count)
-            case Operation("b2d", _, right):
+            case OperationSource("b2d", _, right):
                 return self.pad([f"U({self.condition(right)})"], count)
-            case Operation("~", _, right):
+            case OperationSource("~", _, right):
                 return [f"(~{word})" for word in self.words(right, count)]
-            case Operation("?", left, right, chosen) if left is not None and chosen is not None:
+            case OperationSource("?", left, right, chosen) if (
+                left is not None and chosen is not None
+            ):
                 return self.choose(
                     self.condition(chosen), self.words(left, count), self.words(right, count)
                 )
-            case Operation(op, left, right) if op in _WORDS and left is not None:
+            case OperationSource(op, left, right) if op in _WORDS and left is not None:
                 return _WORDS[op](self, expression, left, right, count)
         raise self.refuse("unsupported operation", expression)
 
-    def _field_words(self, field: Field) -> list[str]:
+    def _field_words(self, field: FieldSource) -> list[str]:
         override = self.overrides.get(field)
         words = [override] if override else list(self.storage.read(field))
         shape = self.storage.shape(field)
@@ -78,7 +87,7 @@ class Words(Ranges):
     # Operations.
 
     def bitwise(
-        self, expression: Operation, left: Expression, right: Expression, count: int
+        self, expression: OperationSource, left: Expression, right: Expression, count: int
     ) -> list[str]:
         if expression.op == "&":
             for mask, other in ((right, left), (left, right)):
@@ -98,7 +107,7 @@ class Words(Ranges):
         ]
 
     def ring(
-        self, expression: Operation, left: Expression, right: Expression, count: int
+        self, expression: OperationSource, left: Expression, right: Expression, count: int
     ) -> list[str]:
         a, b = self.words(left, count), self.words(right, count)
         if count == 1:
@@ -107,7 +116,7 @@ class Words(Ranges):
         return self._call(name, count, tuple_of(a), tuple_of(b))
 
     def quotient(
-        self, expression: Operation, left: Expression, right: Expression, count: int
+        self, expression: OperationSource, left: Expression, right: Expression, count: int
     ) -> list[str]:
         name = "divide" if expression.op == "/" else "modulo"
         size = max(self.size(left), self.size(right))
@@ -117,7 +126,7 @@ class Words(Ranges):
         return self.pad(self._call(f"{name}_words", size, tuple_of(a), tuple_of(b)), count)
 
     def shift_left(
-        self, _: Operation, left: Expression, right: Expression, count: int
+        self, _: OperationSource, left: Expression, right: Expression, count: int
     ) -> list[str]:
         if not isinstance(right, Constant):
             if count > 1:
@@ -142,7 +151,7 @@ class Words(Ranges):
         return shifted if low is None else f"({shifted} | ({low} >> {self._u(rest)}))"
 
     def shift_right(
-        self, _: Operation, left: Expression, right: Expression, count: int
+        self, _: OperationSource, left: Expression, right: Expression, count: int
     ) -> list[str]:
         kind, size = self.kind(left), self.size(left)
         source = self.words(left, size)
@@ -175,7 +184,7 @@ class Words(Ranges):
         return words
 
     def two_complement(
-        self, expression: Operation, left: Expression, right: Expression, count: int
+        self, expression: OperationSource, left: Expression, right: Expression, count: int
     ) -> list[str]:
         width = self.constant(right)
         own = -(-width // WORD)
@@ -191,7 +200,7 @@ class Words(Ranges):
         return [*words[:-1], f"U(as_signed({words[-1]}, {rest}))"]
 
     def saturate(
-        self, expression: Operation, left: Expression, _: Expression, count: int
+        self, expression: OperationSource, left: Expression, _: Expression, count: int
     ) -> list[str]:
         low, high = self.bounds(expression)
         kind = self.kind(left)
@@ -274,7 +283,7 @@ class Words(Ranges):
         return self.constants.name(value)
 
 
-_WORDS: dict[str, Callable[[Words, Operation, Expression, Expression, int], list[str]]] = {
+_WORDS: dict[str, Callable[[Words, OperationSource, Expression, Expression, int], list[str]]] = {
     "&": Words.bitwise,
     "|": Words.bitwise,
     "^": Words.bitwise,

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from ringleaf.switches.source import (
     NO_ACTION,
     VALID,
-    Action,
+    ActionSource,
     Constant,
-    Field,
-    Header,
+    FieldSource,
     HeaderField,
+    HeaderSource,
     Named,
     Primitive,
-    Selected,
-    Source,
-    Table,
+    ProgramSource,
+    SelectedSource,
+    TableSource,
 )
 
 MOST_FIELDS = 200_000  # of all headers; each is a variable, or a lane
@@ -28,7 +28,7 @@ MOST_HEADER_BYTES = 1 << 20  # of all headers together: a packet's head may need
 MOST_ELEMENTS = 4096  # of a stack
 
 
-def check_source(source: Source) -> None:
+def check_source(source: ProgramSource) -> None:
     """Check that a program keeps the rules above.
 
     Raises:
@@ -53,7 +53,7 @@ def check_source(source: Source) -> None:
             _check_written(source, field)
 
 
-def _check_headers(source: Source) -> None:
+def _check_headers(source: ProgramSource) -> None:
     headers = source.headers.values()
     count = sum(len(header.fields) for header in headers)
     if count > MOST_FIELDS:
@@ -74,7 +74,7 @@ def _check_headers(source: Source) -> None:
                 )
 
 
-def _check_stacks(source: Source) -> None:
+def _check_stacks(source: ProgramSource) -> None:
     instances = source.instances
     for name in (*instances.stacks, *instances.union_stacks):
         elements = instances.elements(name)
@@ -90,7 +90,7 @@ def _check_stacks(source: Source) -> None:
 
 
 def _check_alike(
-    source: Source, headers: Sequence[str], others: Sequence[str], what: str, where: str = ""
+    source: ProgramSource, headers: Sequence[str], others: Sequence[str], what: str, where: str = ""
 ) -> None:
     """Check that headers are of the same types as others: their bytes are copied."""
     first, second = ([_layout(source.headers[name]) for name in side] for side in (headers, others))
@@ -98,16 +98,16 @@ def _check_alike(
         raise source.refuse("headers of several types where they must be of one", what, where)
 
 
-def _layout(header: Header) -> list[tuple[int, bool, bool]]:
+def _layout(header: HeaderSource) -> list[tuple[int, bool, bool]]:
     return [(item.width, item.signed, item.varbit) for item in header.fields]
 
 
-def _check_in_packet(source: Source, name: str, where: str = "") -> None:
+def _check_in_packet(source: ProgramSource, name: str, where: str = "") -> None:
     if source.headers[name].metadata:
         raise source.refuse("metadata is never in a packet", name, where)
 
 
-def _check_packet(source: Source) -> None:
+def _check_packet(source: ProgramSource) -> None:
     """Check that a parser and its deparser name headers that can be in a packet."""
     for name in source.emitted:
         _check_in_packet(source, name)
@@ -123,7 +123,7 @@ def _check_packet(source: Source) -> None:
                 assert source.value_sets[transition.value_set]
 
 
-def _check_parser_op(source: Source, op: Primitive) -> None:
+def _check_parser_op(source: ProgramSource, op: Primitive) -> None:
     first = op.parameters[0] if op.parameters else None
     if op.op == "extract" and isinstance(first, Named) and first.kind == "header":
         _check_in_packet(source, first.name, op.where)
@@ -132,14 +132,14 @@ def _check_parser_op(source: Source, op: Primitive) -> None:
         raise source.refuse("an advance by so much is not supported", known, op.where)
 
 
-def _tables(source: Source) -> list[Table]:
+def _tables(source: ProgramSource) -> list[TableSource]:
     tables = [*source.ingress.tables, *source.egress.tables]
     if len({table.name for table in tables}) < len(tables):
         raise source.refuse("tables must have names of their own", "two of one name")
     return tables
 
 
-def _check_table(source: Source, table: Table) -> None:
+def _check_table(source: ProgramSource, table: TableSource) -> None:
     if table.default_action != NO_ACTION:
         _check_call(source, table, table.default_action, table.default_arguments)
     for entry in table.entries:
@@ -159,10 +159,12 @@ def _check_table(source: Source, table: Table) -> None:
             raise source.refuse(f"a negative mask of {table.name}", key.mask, table.where)
 
 
-def _check_call(source: Source, table: Table, number: int, arguments: tuple[int, ...]) -> None:
+def _check_call(
+    source: ProgramSource, table: TableSource, number: int, arguments: tuple[int, ...]
+) -> None:
     if number not in table.actions:
         raise source.refuse(f"an action that {table.name} does not have", number, table.where)
-    action: Action = source.actions[number]
+    action: ActionSource = source.actions[number]
     fits = len(arguments) == len(action.widths) and all(
         0 <= value < 1 << width for value, width in zip(arguments, action.widths, strict=True)
     )
@@ -170,7 +172,7 @@ def _check_call(source: Source, table: Table, number: int, arguments: tuple[int,
         raise source.refuse(f"arguments that {action.name} does not take", arguments, table.where)
 
 
-def _width(source: Source, field: Field) -> int:
+def _width(source: ProgramSource, field: FieldSource) -> int:
     item: HeaderField = source.field_of(field)
     return item.width
 
@@ -182,7 +184,7 @@ _TARGETS = {  # primitives that write a field, and which parameter that is
 }
 
 
-def _check_primitive(source: Source, primitive: Primitive) -> None:
+def _check_primitive(source: ProgramSource, primitive: Primitive) -> None:
     """Check that no primitive writes fields that only the engine may, or copies between types."""
     op, where = primitive.op, primitive.where
     if op in _TARGETS:
@@ -202,13 +204,13 @@ def _check_primitive(source: Source, primitive: Primitive) -> None:
             raise source.refuse("varbits of several types", sorted(widths), where)
 
 
-def _check_written(source: Source, field: Field, where: str = "") -> None:
+def _check_written(source: ProgramSource, field: FieldSource, where: str = "") -> None:
     if field.name == VALID:
         raise source.refuse("validity is set by setValid alone", field.header, where)
 
 
-def _fields(primitive: Primitive, number: int) -> list[Field]:
-    return [item for item in _options(primitive, number) if isinstance(item, Field)]
+def _fields(primitive: Primitive, number: int) -> list[FieldSource]:
+    return [item for item in _options(primitive, number) if isinstance(item, FieldSource)]
 
 
 def _names(primitive: Primitive, number: int) -> list[str]:
@@ -220,6 +222,6 @@ def _options(primitive: Primitive, number: int) -> list[object]:
     if number >= len(primitive.parameters):
         return []
     parameter = primitive.parameters[number]
-    if isinstance(parameter, Selected):
+    if isinstance(parameter, SelectedSource):
         return [chosen for _, chosen in parameter.options]
     return [parameter]

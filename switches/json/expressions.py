@@ -14,15 +14,15 @@ from ringleaf.switches.source import (
     Calculation,
     Constant,
     Expression,
-    Field,
+    FieldSource,
     Instances,
     Listed,
     LookAhead,
     MeterArray,
     Named,
-    Operation,
+    OperationSource,
     Primitive,
-    Selected,
+    SelectedSource,
     Where,
     refusal,
 )
@@ -52,7 +52,7 @@ _NAMED = (
 LARGEST = 50_000  # parts of an expression
 
 
-class Sizes:
+class ExpressionSizes:
     """The sizes of expressions, in parts when written out: shared parts count each time."""
 
     def __init__(self) -> None:
@@ -68,11 +68,11 @@ class Sizes:
 
 def _parts(expression: Expression) -> Iterator[Expression]:
     match expression:
-        case Operation(_, left, right, condition):
+        case OperationSource(_, left, right, condition):
             yield from (part for part in (left, right, condition) if part is not None)
         case Listed(values):
             yield from values
-        case Selected(options):
+        case SelectedSource(options):
             for condition, chosen in options:
                 yield condition
                 yield chosen
@@ -84,7 +84,7 @@ class ExpressionReader:
     def __init__(self, path: Path, instances: Instances) -> None:
         self._path = path
         self._stacks = StackReader(instances, self.expression)
-        self._sizes = Sizes()
+        self._sizes = ExpressionSizes()
         self.calculations: dict[str, Calculation] = {}  # that primitives name, and no section has
         self.meters: dict[str, MeterArray] = {}  # likewise
 
@@ -102,7 +102,7 @@ class ExpressionReader:
     def expression(self, item: Json) -> Expression:
         """Read an expression that is not written; see `operand`."""
         found = self.operand(item)
-        return self._sized(value_of(found) if isinstance(found, Selected) else found)
+        return self._sized(value_of(found) if isinstance(found, SelectedSource) else found)
 
     def operand(self, item: Json) -> Expression:
         """Read an operand that a primitive may also write."""
@@ -112,7 +112,7 @@ class ExpressionReader:
             return known
         match kind:
             case "field":
-                return Field(*value)
+                return FieldSource(*value)
             case "hexstr":
                 return Constant(number_of(value))
             case "bool":
@@ -144,12 +144,14 @@ class ExpressionReader:
             return selected_headers(headers)
         unions = self._stacks.unions(item)
         if unions is not None:
-            return Selected(tuple((test, Named("header_union", name)) for test, name in unions))
+            return SelectedSource(
+                tuple((test, Named("header_union", name)) for test, name in unions)
+            )
         found = self._stacks.operation(item)
         if found is not None:
             return found
         left, condition = item.get("left"), item.get("cond")
-        return Operation(
+        return OperationSource(
             item["op"],
             None if left is None else self.expression(left),
             self.expression(item["right"]),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ringleaf.switches.json.expressions import ExpressionReader
-from ringleaf.switches.source import ActionProfile, Calculation, Digest, Field, MeterArray
+from ringleaf.switches.source import ActionProfile, Calculation, Digest, FieldSource, MeterArray
 
 Json = dict[str, Any]
 
@@ -20,7 +20,7 @@ def _meter(item: Json) -> MeterArray:
     by_bytes = item["type"] == "bytes"
     if not item["is_direct"]:
         return MeterArray(item["name"], item["size"], by_bytes)
-    target = Field(*item["result_target"])
+    target = FieldSource(*item["result_target"])
     return MeterArray(item["name"], item["size"], by_bytes, item["binding"], target)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ringleaf.switches.json.expressions import Json, where_of
-from ringleaf.switches.source import STACKS, Header, HeaderField, Instances, refusal
+from ringleaf.switches.source import STACKS, HeaderField, HeaderSource, Instances, refusal
 
 COUNT_BITS = 32  # of a stack's count, which BMv2 calls `next`
 
@@ -46,8 +46,8 @@ class HeaderReader:
             members={item["name"]: union_types[item["union_type"]] for item in unions},
         )
 
-    def _header(self, item: Json, types: dict[str, tuple[HeaderField, ...]]) -> Header:
-        header = Header(item["name"], types[item["header_type"]], item["metadata"])
+    def _header(self, item: Json, types: dict[str, tuple[HeaderField, ...]]) -> HeaderSource:
+        header = HeaderSource(item["name"], types[item["header_type"]], item["metadata"])
         if not header.metadata and sum(f.width for f in header.fields) % 8:
             raise self._refuse("header must be whole bytes", header.name, item)
         return header
@@ -73,7 +73,7 @@ class HeaderReader:
         return refusal(self._path, what, got, where_of(item))
 
 
-def _counts(stacks: list[str]) -> dict[str, Header]:
+def _counts(stacks: list[str]) -> dict[str, HeaderSource]:
     """Return the header of the stacks' counts; none where there are no stacks."""
     fields = [HeaderField(name, COUNT_BITS, False, COUNT_BITS * i) for i, name in enumerate(stacks)]
-    return {STACKS: Header(STACKS, tuple(fields), True)} if fields else {}
+    return {STACKS: HeaderSource(STACKS, tuple(fields), True)} if fields else {}

@@ -6,13 +6,13 @@ from ringleaf.switches.json.expressions import ExpressionReader, Json, number_of
 from ringleaf.switches.source import (
     VALID,
     Expression,
-    Field,
+    FieldSource,
     Instances,
     LookAhead,
     Named,
     ParserState,
     Primitive,
-    Selected,
+    SelectedSource,
     Transition,
     ValueSet,
 )
@@ -109,9 +109,9 @@ class ParserReader:
     def _width_of(self, key: Expression) -> int:
         if isinstance(key, LookAhead):
             return key.width
-        if isinstance(key, Selected):
+        if isinstance(key, SelectedSource):
             key = key.options[0][1]
-        assert isinstance(key, Field)
+        assert isinstance(key, FieldSource)
         if key.name == VALID:
             return 1
         fields = self._instances.headers[key.header].fields

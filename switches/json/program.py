@@ -9,40 +9,40 @@ from __future__ import annotations
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
+from ringleaf.switches.json.compatibility import complete
 from ringleaf.switches.json.consistency import check_source
 from ringleaf.switches.json.expressions import ExpressionReader, Json, number_of, where_of
 from ringleaf.switches.json.externs import read_digests, read_meters, read_profiles, selectors
 from ringleaf.switches.json.form import read_json
 from ringleaf.switches.json.headers import HeaderReader
-from ringleaf.switches.json.older import complete
 from ringleaf.switches.json.parser import ParserReader
 from ringleaf.switches.json.psa import PsaExpressions, add_structs, architecture_of
 from ringleaf.switches.source import (
     NO_ACTION,
     PSA,
     VALID,
-    Action,
     ActionCall,
+    ActionSource,
     Calculation,
     Checksum,
     Conditional,
-    Constants,
+    ConstantInput,
     ConstEntry,
     CounterArray,
-    Field,
+    FieldSource,
     MatchKey,
     Node,
-    Pipeline,
+    PipelineSource,
+    ProgramSource,
     RegisterArray,
-    Side,
-    Source,
-    Table,
+    SideSource,
+    TableSource,
 )
 
 FORMAT_MAJOR = 2
 
 
-def load_source(path: Path) -> Source:
+def load_source(path: Path) -> ProgramSource:
     """Read and check a BMv2 JSON file.
 
     Raises:
@@ -55,7 +55,7 @@ def load_source(path: Path) -> Source:
     return parse_source(text, path)
 
 
-def parse_source(text: bytes, path: Path) -> Source:
+def parse_source(text: bytes, path: Path) -> ProgramSource:
     """Check BMv2 JSON and return its program, as `load_source`; errors call it `path`."""
     data = read_json(text, path)
     try:
@@ -92,7 +92,7 @@ class _Reader:
             self._instances = add_structs(self._instances, data)
             self._expressions = PsaExpressions(path, self._instances, data)
 
-    def read(self) -> Source:
+    def read(self) -> ProgramSource:
         self._check_version()
         data = self._data
         self._expressions.check_externs(data["extern_instances"])
@@ -103,7 +103,7 @@ class _Reader:
             self._pipeline(self._named("pipelines", name), actions)
             for name in ("ingress", "egress")
         )
-        return Source(
+        return ProgramSource(
             path=self._path,
             instances=self._instances,
             errors=dict(data["errors"]),
@@ -129,7 +129,7 @@ class _Reader:
             egress=egress,
             field_lists={
                 item["id"]: tuple(
-                    Field(*element["value"])
+                    FieldSource(*element["value"])
                     for element in item["elements"]
                     if element["type"] != "hexstr"  # a constant has no place to be copied to
                 )
@@ -148,10 +148,10 @@ class _Reader:
             egress_side=others[0] if others else None,
         )
 
-    def _side(self, reader: ParserReader, name: str) -> Side:
+    def _side(self, reader: ParserReader, name: str) -> SideSource:
         parser = self._named("parsers", f"{name}parser")
         deparser = self._named("deparsers", f"{name}deparser")
-        return Side(
+        return SideSource(
             first_state=parser["init_state"],
             states=reader.states(parser),
             emitted=tuple(deparser["order"]),
@@ -179,8 +179,8 @@ class _Reader:
     def _register(self, item: Json) -> RegisterArray:
         return RegisterArray(item["name"], item["size"], item["bitwidth"])
 
-    def _action(self, item: Json) -> Action:
-        return Action(
+    def _action(self, item: Json) -> ActionSource:
+        return ActionSource(
             item["id"],
             item["name"],
             tuple(data["bitwidth"] for data in item["runtime_data"]),
@@ -190,18 +190,18 @@ class _Reader:
         )
 
     def _calculation(self, item: Json) -> Calculation:
-        inputs: list[Field | Constants] = []
+        inputs: list[FieldSource | ConstantInput] = []
         with_payload = False
         for part in item["input"]:
             match part["type"]:
                 case "field":
-                    inputs.append(Field(*part["value"]))
+                    inputs.append(FieldSource(*part["value"]))
                 case "hexstr":
-                    inputs.append(Constants(number_of(part["value"]), part["bitwidth"]))
+                    inputs.append(ConstantInput(number_of(part["value"]), part["bitwidth"]))
                 case "header":
                     header = self._instances.headers[part["value"]]
                     inputs += [
-                        Field(header.name, field.name)
+                        FieldSource(header.name, field.name)
                         for field in header.fields
                         if field.name != VALID
                     ]
@@ -214,7 +214,7 @@ class _Reader:
     def _checksum(self, item: Json) -> Checksum:
         condition = item.get("if_cond")
         return Checksum(
-            Field(*item["target"]),
+            FieldSource(*item["target"]),
             item["calculation"],
             None if condition is None else self._expressions.expression(condition),
             item.get("verify", True),
@@ -222,7 +222,7 @@ class _Reader:
             where_of(item),
         )
 
-    def _pipeline(self, item: Json, actions: dict[int, Action]) -> Pipeline:
+    def _pipeline(self, item: Json, actions: dict[int, ActionSource]) -> PipelineSource:
         nodes: dict[str, Node] = {}
         for table in item["tables"]:
             nodes[table["name"]] = self._table(table, actions)
@@ -236,9 +236,9 @@ class _Reader:
             )
         for node in item.get("action_calls", []):
             nodes[node["name"]] = ActionCall(node["name"], node["action_id"], node["next_node"])
-        return Pipeline(item["name"], item["init_table"], nodes)
+        return PipelineSource(item["name"], item["init_table"], nodes)
 
-    def _table(self, item: Json, actions: dict[int, Action]) -> Table:
+    def _table(self, item: Json, actions: dict[int, ActionSource]) -> TableSource:
         name = item["name"]
         if item["type"] not in ("simple", "indirect", "indirect_ws"):
             raise self._refuse(f"table type is not supported: {name}", item["type"], item)
@@ -247,7 +247,7 @@ class _Reader:
         following = item["next_tables"]
         by_hit = "__HIT__" in following or "__MISS__" in following
         base = item.get("base_default_next")
-        return Table(
+        return TableSource(
             name=name,
             keys=tuple(self._match_key(key) for key in item["key"]),
             actions=numbers,
@@ -280,7 +280,7 @@ class _Reader:
                 item["name"],
                 item,
             )
-        target = Field(*item["target"])
+        target = FieldSource(*item["target"])
         name = item.get("name", ".".join(item["target"]))
         mask = item.get("mask")
         return MatchKey(item["match_type"], target, name, None if mask is None else number_of(mask))

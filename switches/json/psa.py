@@ -21,15 +21,15 @@ from ringleaf.switches.source import (
     Architecture,
     Calculation,
     Constant,
-    Constants,
+    ConstantInput,
     Expression,
-    Field,
-    Header,
+    FieldSource,
     HeaderField,
+    HeaderSource,
     Instances,
     MeterArray,
     Named,
-    Operation,
+    OperationSource,
     Primitive,
     refusal,
 )
@@ -38,7 +38,7 @@ Json = dict[str, Any]
 
 CHECKSUMS = "$checksums"  # the hidden header with the sum of each InternetChecksum
 SUM_BITS = 16
-NOWHERE = Field(CHECKSUMS, "$nowhere")  # for the colours of meters that nothing takes
+NOWHERE = FieldSource(CHECKSUMS, "$nowhere")  # for the colours of meters that nothing takes
 ALL_ONES = Constant((1 << SUM_BITS) - 1)
 
 _KNOWN = (
@@ -74,7 +74,7 @@ def add_structs(instances: Instances, data: Json) -> Instances:
             for field, width in bits.items()
             if field not in known
         ]
-        headers[name] = Header(name, (*own, *missing), True)
+        headers[name] = HeaderSource(name, (*own, *missing), True)
     return replace(instances, headers=headers)
 
 
@@ -133,7 +133,7 @@ class PsaExpressions(ExpressionReader):
         """Read `execute`; of a colour that nothing takes, p4c has the index alone, and last."""
         meter, *others = item["parameters"]
         operands = [self.operand(other) for other in others]
-        if len(operands) == 1 or not isinstance(operands[-1], Field):
+        if len(operands) == 1 or not isinstance(operands[-1], FieldSource):
             operands = [operands[-1], NOWHERE]
         array = Named("meter_array", meter["value"])
         return Primitive("execute_meter", (array, *operands), where_of(item))
@@ -165,23 +165,27 @@ class PsaExpressions(ExpressionReader):
             raise self.refuse("an InternetChecksum takes multiples of 16 bits", bits, item)
         op = "add_to_sum" if item["op"].endswith("add") else "subtract_from_sum"
         calculation = self._calculation(ONES_COMPLEMENT, inputs)
-        return Primitive(op, (Field(CHECKSUMS, checksum["value"]), calculation), where_of(item))
+        return Primitive(
+            op, (FieldSource(CHECKSUMS, checksum["value"]), calculation), where_of(item)
+        )
 
     def set_sum(self, item: Json) -> Primitive:
         """Read `clear` or `set_state`."""
         checksum, *value = item["parameters"]
         operand = self.expression(value[0]) if value else Constant(0)
-        target = Field(CHECKSUMS, checksum["value"])
+        target = FieldSource(CHECKSUMS, checksum["value"])
         return Primitive("assign", (target, operand), where_of(item))
 
     def get_sum(self, item: Json) -> Primitive:
         """Read `get`, `get_state`, or the comparison of `get` with a field (`get_verify`)."""
         checksum, target, *others = item["parameters"]
-        value: Expression = Field(CHECKSUMS, checksum["value"])
+        value: Expression = FieldSource(CHECKSUMS, checksum["value"])
         if item["op"] != "_InternetChecksum_get_state":
-            value = Operation("^", value, ALL_ONES)
+            value = OperationSource("^", value, ALL_ONES)
         for other in others:
-            value = Operation("b2d", None, Operation("==", self.expression(other), value))
+            value = OperationSource(
+                "b2d", None, OperationSource("==", self.expression(other), value)
+            )
         return Primitive("assign", (self.operand(target), value), where_of(item))
 
     def _hash_of(self, name: str, fields: Json, item: Json) -> Named:
@@ -189,35 +193,37 @@ class PsaExpressions(ExpressionReader):
         inputs = self._inputs(fields, item)
         padding = -sum(map(self._width, inputs)) % 8
         if padding:
-            inputs = (Constants(0, padding), *inputs)
+            inputs = (ConstantInput(0, padding), *inputs)
         algorithm = _attribute(self._externs[name], "algo")
         return self._calculation(ONES_COMPLEMENT if algorithm == NO_NAME else algorithm, inputs)
 
-    def _calculation(self, algorithm: str, inputs: tuple[Field | Constants, ...]) -> Named:
+    def _calculation(
+        self, algorithm: str, inputs: tuple[FieldSource | ConstantInput, ...]
+    ) -> Named:
         name = f"input {len(self.calculations)} of {algorithm}"
         self.calculations[name] = Calculation(name, algorithm, inputs, with_payload=False)
         return Named("calculation", name)
 
-    def _inputs(self, fields: Json, item: Json) -> tuple[Field | Constants, ...]:
-        found: list[Field | Constants] = []
+    def _inputs(self, fields: Json, item: Json) -> tuple[FieldSource | ConstantInput, ...]:
+        found: list[FieldSource | ConstantInput] = []
         value = fields["value"]
         listed = value if isinstance(value, list) else [value]
         for part in listed:
             operand = self.operand(part)
             if isinstance(operand, Constant) and ("bitwidth" in part or len(listed) == 1):
                 digits = part["value"].removeprefix("0x")  # of whole bytes, as p4c writes them
-                found.append(Constants(operand.value, part.get("bitwidth", 4 * len(digits))))
-            elif isinstance(operand, Field):
+                found.append(ConstantInput(operand.value, part.get("bitwidth", 4 * len(digits))))
+            elif isinstance(operand, FieldSource):
                 found.append(operand)
             elif isinstance(operand, Named) and operand.kind == "header":
                 header = self._instances.headers[operand.name]
-                found += [Field(header.name, each.name) for each in header.fields]
+                found += [FieldSource(header.name, each.name) for each in header.fields]
             else:
                 raise self.refuse("only fields can be hashed or added up", part["type"], item)
         return tuple(found)
 
-    def _width(self, item: Field | Constants) -> int:
-        if isinstance(item, Constants):
+    def _width(self, item: FieldSource | ConstantInput) -> int:
+        if isinstance(item, ConstantInput):
             return item.width
         fields = self._instances.headers[item.header].fields
         return {field.name: field.width for field in fields}[item.name]

@@ -18,11 +18,11 @@ from ringleaf.switches.source import (
     Boolean,
     Constant,
     Expression,
-    Field,
+    FieldSource,
     Instances,
     Named,
-    Operation,
-    Selected,
+    OperationSource,
+    SelectedSource,
 )
 
 Json = dict[str, Any]
@@ -47,7 +47,7 @@ class StackReader:
         headers = self.headers(item)
         return None if headers is None else selected_headers(headers)
 
-    def field(self, item: Json) -> Field | Selected | None:
+    def field(self, item: Json) -> FieldSource | SelectedSource | None:
         """Return the field that an operand is; None if it is something else."""
         item = _unwrapped(item)
         kind, value = item.get("type"), item.get("value", ())
@@ -111,14 +111,16 @@ class StackReader:
             case "==" | "!=":
                 same = self._comparison(item["left"], item["right"])
                 if same is not None and item["op"] == "!=":
-                    return Operation("not", None, same)
+                    return OperationSource("not", None, same)
                 return same
             case "last_stack_index":
                 # BMv2's is unsigned and has 64 bits, so that of an empty stack is the greatest.
-                count = Field(STACKS, _unwrapped(item["right"])["value"])
-                return Operation("&", Operation("-", count, Constant(1)), Constant(UNSIGNED_MAX))
+                count = FieldSource(STACKS, _unwrapped(item["right"])["value"])
+                return OperationSource(
+                    "&", OperationSource("-", count, Constant(1)), Constant(UNSIGNED_MAX)
+                )
             case "size_stack":
-                return Field(STACKS, _unwrapped(item["right"])["value"])
+                return FieldSource(STACKS, _unwrapped(item["right"])["value"])
         return None
 
     def _validity(self, item: Json) -> Expression | None:
@@ -154,7 +156,9 @@ class StackReader:
         """Return a test that both are valid, and all fields equal (BMv2's `Header::cmp`)."""
         parts = [_valid(first), _valid(second)]
         for item in self._instances.headers[first].fields:
-            parts.append(Operation("==", Field(first, item.name), Field(second, item.name)))
+            parts.append(
+                OperationSource("==", FieldSource(first, item.name), FieldSource(second, item.name))
+            )
         return reduce(_both, parts)
 
     def _element(self, item: Json, stacks: dict[str, tuple[str, ...]]) -> Options:
@@ -162,7 +166,7 @@ class StackReader:
         index = self._read(item["right"])
         if isinstance(index, Constant):
             return [(ALWAYS, names[index.value])] if index.value < len(names) else []
-        return [(Operation("==", index, Constant(i)), name) for i, name in enumerate(names)]
+        return [(OperationSource("==", index, Constant(i)), name) for i, name in enumerate(names)]
 
     def _is_last(self, value: Sequence[str]) -> bool:
         """Return whether a field reference is p4c's notation for the last element of a stack."""
@@ -171,8 +175,10 @@ class StackReader:
         return name == "last" and all(field.name != name for field in first.fields)
 
     def _last(self, stack: str, names: Sequence[str]) -> Options:
-        count = Field(STACKS, stack)
-        return [(Operation("==", count, Constant(i + 1)), name) for i, name in enumerate(names)]
+        count = FieldSource(STACKS, stack)
+        return [
+            (OperationSource("==", count, Constant(i + 1)), name) for i, name in enumerate(names)
+        ]
 
     def _members(self, unions: Options, member: str) -> Options:
         found = []
@@ -181,25 +187,25 @@ class StackReader:
             found.append((condition, self._instances.unions[name][number]))
         return found
 
-    def _fields(self, headers: Options, name: str) -> Field | Selected:
-        options = tuple((condition, Field(header, name)) for condition, header in headers)
+    def _fields(self, headers: Options, name: str) -> FieldSource | SelectedSource:
+        options = tuple((condition, FieldSource(header, name)) for condition, header in headers)
         if len(options) == 1 and options[0][0] == ALWAYS:
             return options[0][1]
-        return Selected(options)
+        return SelectedSource(options)
 
 
-def selected_headers(headers: Options) -> Named | Selected:
+def selected_headers(headers: Options) -> Named | SelectedSource:
     """Return an operand that is one of some headers."""
     if len(headers) == 1 and headers[0][0] == ALWAYS:
         return Named("header", headers[0][1])
-    return Selected(tuple((condition, Named("header", name)) for condition, name in headers))
+    return SelectedSource(tuple((condition, Named("header", name)) for condition, name in headers))
 
 
-def value_of(operand: Selected) -> Expression:
+def value_of(operand: SelectedSource) -> Expression:
     """Return the value of a selected field, as a chain of `?`."""
     value: Expression = Constant(0)
     for condition, field in reversed(operand.options):
-        value = Operation("?", field, value, condition)
+        value = OperationSource("?", field, value, condition)
     return value
 
 
@@ -211,16 +217,16 @@ def _unwrapped(item: Json) -> Json:
 
 
 def _valid(header: str) -> Expression:
-    return Operation("valid", None, Named("header", header))
+    return OperationSource("valid", None, Named("header", header))
 
 
 def _both(first: Expression, second: Expression) -> Expression:
     if first == ALWAYS:
         return second
-    return first if second == ALWAYS else Operation("and", first, second)
+    return first if second == ALWAYS else OperationSource("and", first, second)
 
 
 def _any(conditions: list[Expression]) -> Expression:
     if not conditions:
         return Boolean(False)
-    return reduce(lambda first, second: Operation("or", first, second), conditions)
+    return reduce(lambda first, second: OperationSource("or", first, second), conditions)

@@ -15,7 +15,7 @@ from ringleaf.switches.p4runtime.rates import decode_rates, encode_rates
 from ringleaf.switches.p4runtime.schema import check_index
 
 
-class Arrays:
+class ArrayEntries:
     """Writes and reads p4.v1.CounterEntry, MeterEntry and RegisterEntry.
 
     A message without an index is for all cells; a read of id 0 is for all arrays.

@@ -19,7 +19,7 @@ from google.protobuf import text_format  # type: ignore[import-untyped]
 from ringleaf.private import cache_folder, keep_text
 from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.json.program import load_source
-from ringleaf.switches.source import Digest, Field, Source, Table
+from ringleaf.switches.source import Digest, FieldSource, ProgramSource, TableSource
 
 _MATCHES = {
     "exact": p4i.MatchField.EXACT,
@@ -47,7 +47,7 @@ def p4info_file(program: Path, given: Path | None = None) -> Path:
     return path
 
 
-def derive_p4info(source: Source) -> Any:
+def derive_p4info(source: ProgramSource) -> Any:
     """Return the p4.config.v1.P4Info of a program, by its JSON."""
     return _Deriver(source).derive()
 
@@ -55,7 +55,7 @@ def derive_p4info(source: Source) -> Any:
 class _Deriver:
     """Makes one P4Info, a kind of object after the other."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ProgramSource) -> None:
         self._source = source
         self._preambles: dict[tuple[int, str], Any] = {}
         # A table without key whose action is constant is p4c's own; nobody writes to it.
@@ -170,7 +170,7 @@ class _Deriver:
         preamble = self._preambles.get((p4i.P4Ids.TABLE, name))
         return 0 if preamble is None else preamble.id
 
-    def _table(self, table: Table) -> Any:
+    def _table(self, table: TableSource) -> Any:
         source, ids = self._source, p4i.P4Ids
         direct = [
             self._preambles[ids.DIRECT_COUNTER, name].id
@@ -229,7 +229,7 @@ class _Deriver:
         members = []
         for number, element in enumerate(digest.elements):
             name, width = f"constant{number}", 1
-            if isinstance(element, Field):
+            if isinstance(element, FieldSource):
                 name, width = element.name, self._source.field_of(element).width
             members.append(p4t.P4StructTypeSpec.Member(name=name, type_spec=_bits(width)))
         return p4t.P4StructTypeSpec(members=members)

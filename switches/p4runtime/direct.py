@@ -8,7 +8,14 @@ from typing import Any
 from finsy.proto import p4r
 
 from ringleaf.errors import Code
-from ringleaf.switches.engine.updates import INSERT, Count, CounterUpdate, Entry, MeterUpdate, Rates
+from ringleaf.switches.engine.updates import (
+    INSERT,
+    Count,
+    CounterUpdate,
+    InstalledEntry,
+    MeterRates,
+    MeterUpdate,
+)
 from ringleaf.switches.p4runtime.plane import Plane
 from ringleaf.switches.p4runtime.rates import decode_rates, encode_rates
 from ringleaf.switches.p4runtime.schema import TableInfo
@@ -20,7 +27,7 @@ class Resources:
 
     count: Count | None
     sets_rates: bool
-    rates: Rates | None
+    rates: MeterRates | None
 
 
 class DirectResources:
@@ -54,14 +61,14 @@ class DirectResources:
                     Code.UNIMPLEMENTED,
                 )
 
-    def apply(self, table: TableInfo, entry: Entry, resources: Resources) -> None:
+    def apply(self, table: TableInfo, entry: InstalledEntry, resources: Resources) -> None:
         if resources.count is not None:
             packets, size = resources.count
             self._plane.apply(CounterUpdate(table.counter, None, packets, size, entry))
         if resources.sets_rates:
             self._plane.apply(MeterUpdate(table.meter, None, resources.rates, entry))
 
-    def encode(self, table: TableInfo, entry: Entry, asked: Any, message: Any) -> None:
+    def encode(self, table: TableInfo, entry: InstalledEntry, asked: Any, message: Any) -> None:
         """Put the resources that a read has `asked` for into `message`."""
         switch = self._plane.switch
         if asked.HasField("counter_data") and table.counter:
@@ -72,7 +79,9 @@ class DirectResources:
             if rates is not None:
                 message.meter_config.CopyFrom(encode_rates(rates))
 
-    def write_counter(self, verb: str, table: TableInfo, entry: Entry, message: Any) -> None:
+    def write_counter(
+        self, verb: str, table: TableInfo, entry: InstalledEntry, message: Any
+    ) -> None:
         """Write a DirectCounterEntry."""
         self._plane.check_modify(verb, "direct counter")
         self._check_has(table, table.counter, "direct counter")
@@ -80,7 +89,7 @@ class DirectResources:
         count = decode_count(self._plane, message, "data")
         self.apply(table, entry, Resources(count, False, None))
 
-    def write_meter(self, verb: str, table: TableInfo, entry: Entry, message: Any) -> None:
+    def write_meter(self, verb: str, table: TableInfo, entry: InstalledEntry, message: Any) -> None:
         """Write a DirectMeterEntry."""
         self._plane.check_modify(verb, "direct meter")
         self._check_has(table, table.meter, "direct meter")
@@ -88,20 +97,20 @@ class DirectResources:
         rates = self._rates(table, message, "config")
         self.apply(table, entry, Resources(None, True, rates))
 
-    def read_counter(self, table: TableInfo, entry: Entry, key: Any) -> Any:
+    def read_counter(self, table: TableInfo, entry: InstalledEntry, key: Any) -> Any:
         self._check_has(table, table.counter, "direct counter")
         count = self._plane.switch.read_direct_counter(table.name, entry)
         return p4r.Entity(
             direct_counter_entry=p4r.DirectCounterEntry(table_entry=key, data=encode_count(count))
         )
 
-    def read_meter(self, table: TableInfo, entry: Entry, key: Any) -> Any:
+    def read_meter(self, table: TableInfo, entry: InstalledEntry, key: Any) -> Any:
         self._check_has(table, table.meter, "direct meter")
         rates = self._plane.switch.read_direct_meter(table.name, entry)
         config = encode_rates(rates) if rates else None
         return p4r.Entity(direct_meter_entry=p4r.DirectMeterEntry(table_entry=key, config=config))
 
-    def _rates(self, table: TableInfo, message: Any, name: str) -> Rates | None:
+    def _rates(self, table: TableInfo, message: Any, name: str) -> MeterRates | None:
         if not message.HasField(name):
             return None
         spec = self._plane.schema.resource(table.meter).spec

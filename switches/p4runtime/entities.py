@@ -10,8 +10,8 @@ from weakref import ref
 from finsy.proto import p4r
 
 from ringleaf.errors import Code
-from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY, Entry
-from ringleaf.switches.p4runtime.arrays import Arrays
+from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY, InstalledEntry
+from ringleaf.switches.p4runtime.arrays import ArrayEntries
 from ringleaf.switches.p4runtime.digest_entries import DigestEntries
 from ringleaf.switches.p4runtime.direct import DirectResources
 from ringleaf.switches.p4runtime.notes import Notes
@@ -19,13 +19,13 @@ from ringleaf.switches.p4runtime.plane import Plane, unless_gone
 from ringleaf.switches.p4runtime.profiles import Profiles
 from ringleaf.switches.p4runtime.replication import Replication
 from ringleaf.switches.p4runtime.schema import Schema, TableInfo
-from ringleaf.switches.p4runtime.table_entries import TableEntries
-from ringleaf.switches.p4runtime.value_sets import ValueSets
+from ringleaf.switches.p4runtime.table_entries import TableEntryEntity
+from ringleaf.switches.p4runtime.value_sets import ValueSetEntity
 
 if TYPE_CHECKING:
     from ringleaf.switches.control.plane import ControlPlane
 
-DirectReader = Callable[[TableInfo, Entry, Any], Any]
+DirectReader = Callable[[TableInfo, InstalledEntry, Any], Any]
 
 _TYPES = {INSERT: p4r.Update.INSERT, MODIFY: p4r.Update.MODIFY, DELETE: p4r.Update.DELETE}
 
@@ -38,10 +38,10 @@ class Entities:
         self.journal: list[Any] | None = None  # p4.v1.Update of all writes, if it is set
         self.notes = Notes()
         plane = self._plane = Plane(ref(switch), schema, self.notes)
-        self.table_entries = TableEntries(plane)
+        self.table_entries = TableEntryEntity(plane)
         self._direct = DirectResources(plane)
-        arrays, profiles, replication = Arrays(plane), Profiles(plane), Replication(plane)
-        value_sets, digests = ValueSets(plane), DigestEntries(plane)
+        arrays, profiles, replication = ArrayEntries(plane), Profiles(plane), Replication(plane)
+        value_sets, digests = ValueSetEntity(plane), DigestEntries(plane)
         self._writers = {
             "table_entry": self.table_entries.write,
             "action_profile_member": profiles.write_member,
@@ -140,7 +140,7 @@ class Entities:
                 key = self.table_entries.encode_key(table, entry)
                 yield unless_gone(partial(read, table, entry, key))
 
-    def _entry(self, message: Any) -> tuple[TableInfo, Entry]:
+    def _entry(self, message: Any) -> tuple[TableInfo, InstalledEntry]:
         if not message.HasField("table_entry"):
             raise self._plane.refuse("direct resource of no table entry, got none")
         if message.table_entry.is_default_action:

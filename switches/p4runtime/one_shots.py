@@ -14,7 +14,7 @@ from ringleaf.errors import Code
 from ringleaf.switches.engine.updates import (
     DELETE,
     INSERT,
-    Entry,
+    InstalledEntry,
     MemberGroup,
     MemberGroupUpdate,
     MemberUpdate,
@@ -33,7 +33,9 @@ class OneShots:
         self._plane = plane
         self._numbers = count(1)  # of members and groups
 
-    def write(self, verb: str, table: TableInfo, entry: Entry, message: Any, key: Key) -> None:
+    def write(
+        self, verb: str, table: TableInfo, entry: InstalledEntry, message: Any, key: Key
+    ) -> None:
         """Apply a set as the action of an entry; nothing is done if any part of it is refused."""
         plane = self._plane
         calls = self._decode(table, message)

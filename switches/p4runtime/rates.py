@@ -8,10 +8,10 @@ from finsy.proto import p4i, p4r
 
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.meters import check_rates
-from ringleaf.switches.engine.updates import Rates
+from ringleaf.switches.engine.updates import MeterRates
 
 
-def decode_rates(config: Any, spec: Any, where: str) -> Rates:
+def decode_rates(config: Any, spec: Any, where: str) -> MeterRates:
     """Return the rates of a p4.v1.MeterConfig.
 
     Args:
@@ -34,12 +34,12 @@ def decode_rates(config: Any, spec: Any, where: str) -> Rates:
         raise ConfigError(
             f"{where}: excess bursts are not supported, got {config.eburst}", Code.UNIMPLEMENTED
         )
-    rates = Rates(float(config.cir), config.cburst, float(config.pir), config.pburst)
+    rates = MeterRates(float(config.cir), config.cburst, float(config.pir), config.pburst)
     check_rates(where, rates)
     return rates
 
 
-def encode_rates(rates: Rates) -> Any:
+def encode_rates(rates: MeterRates) -> Any:
     return p4r.MeterConfig(
         cir=round(rates.committed),
         cburst=rates.committed_burst,

@@ -10,9 +10,9 @@ from typing import Any
 from finsy.proto import p4i
 
 from ringleaf.errors import Code, ConfigError
-from ringleaf.switches.engine.shapes import Shape
+from ringleaf.switches.engine.shapes import TableShape
 from ringleaf.switches.p4runtime.data import Types
-from ringleaf.switches.source import Source
+from ringleaf.switches.source import ProgramSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class TableInfo:
     """One table; action numbers are those of the JSON, where each table has its own."""
 
     message: Any  # p4.config.v1.Table
-    shape: Shape
+    shape: TableShape
     numbers: dict[int, int]  # action id -> number
     actions: dict[int, Any]  # number -> p4.config.v1.Action
     counter: str  # direct counter's name, or ""
@@ -67,7 +67,9 @@ class TableInfo:
 class Schema:
     """The objects of a program by id; look-ups raise ConfigError for unknown ids."""
 
-    def __init__(self, p4info: Any, source: Source, shapes: Iterable[Shape], where: str) -> None:
+    def __init__(
+        self, p4info: Any, source: ProgramSource, shapes: Iterable[TableShape], where: str
+    ) -> None:
         self.p4info = p4info
         self._where = where
         self._source = source

@@ -14,10 +14,10 @@ from ringleaf.switches.engine.updates import (
     DELETE,
     INSERT,
     MODIFY,
-    Entry,
+    InstalledEntry,
     Match,
-    Member,
     MemberGroup,
+    ProfileMember,
     TableUpdate,
 )
 from ringleaf.switches.p4runtime.actions import decode_action, encode_action
@@ -30,7 +30,7 @@ from ringleaf.switches.p4runtime.schema import TableInfo
 from ringleaf.units import PS_PER_NS
 
 
-class TableEntries:
+class TableEntryEntity:
     """Writes and reads p4.v1.TableEntry."""
 
     def __init__(self, plane: Plane) -> None:
@@ -38,7 +38,7 @@ class TableEntries:
         self._direct = DirectResources(plane)
         self._one_shots = OneShots(plane)
 
-    def key(self, message: Any) -> tuple[TableInfo, Entry]:
+    def key(self, message: Any) -> tuple[TableInfo, InstalledEntry]:
         """Return the table and the entry, without an action, that a message names.
 
         Raises:
@@ -54,7 +54,7 @@ class TableEntries:
         match = decode_match(message.match, keys, widths, where)
         precedence = self._precedence(table, match, message.priority)
         prefix = sum(mask.bit_count() for _, mask in match)
-        return table, Entry(match, table.shape.table.actions[0], (), precedence, prefix)
+        return table, InstalledEntry(match, table.shape.table.actions[0], (), precedence, prefix)
 
     def write(self, verb: str, message: Any) -> None:
         if message.is_const and verb != DELETE:
@@ -84,10 +84,10 @@ class TableEntries:
             for entry in self._selected(table, message):
                 yield entry and unless_gone(partial(self._entity, table, entry, message))
 
-    def _entity(self, table: TableInfo, entry: Entry, asked: Any) -> Any:
+    def _entity(self, table: TableInfo, entry: InstalledEntry, asked: Any) -> Any:
         return p4r.Entity(table_entry=self._encode(table, entry, asked))
 
-    def encode_key(self, table: TableInfo, entry: Entry, is_default: bool = False) -> Any:
+    def encode_key(self, table: TableInfo, entry: InstalledEntry, is_default: bool = False) -> Any:
         """Return the message that names an entry, with its controller's metadata."""
         fields = table.message.match_fields
         note = self._plane.notes.of(_key(table, entry, is_default))
@@ -103,7 +103,7 @@ class TableEntries:
 
     # Writing.
 
-    def _put(self, verb: str, table: TableInfo, entry: Entry, message: Any) -> None:
+    def _put(self, verb: str, table: TableInfo, entry: InstalledEntry, message: Any) -> None:
         plane, key = self._plane, _key(table, entry)
         self._check_idle(table, message)
         resources = self._direct.decode(verb, table, message)
@@ -125,7 +125,7 @@ class TableEntries:
         plane.notes.keep(key, message)
         self._direct.apply(table, entry, resources)
 
-    def _set_action(self, table: TableInfo, entry: Entry, message: Any) -> None:
+    def _set_action(self, table: TableInfo, entry: InstalledEntry, message: Any) -> None:
         """Put an action, or a member or group of the profile, into an entry."""
         kind, where = message.WhichOneof("type"), self._where(table)
         if not table.profile:
@@ -136,19 +136,21 @@ class TableEntries:
         profile = self._plane.schema.profile(table.profile)
         self._one_shots.check_unused(profile)
         if kind == "action_profile_member_id":
-            entry.indirect = Member(message.action_profile_member_id)
+            entry.indirect = ProfileMember(message.action_profile_member_id)
         elif kind == "action_profile_group_id" and profile.with_selector:
             entry.indirect = MemberGroup(message.action_profile_group_id)
         else:
             raise self._plane.refuse(f"table {table.name!r}: takes its profile's, got {kind}")
 
-    def _delete(self, table: TableInfo, entry: Entry) -> None:
+    def _delete(self, table: TableInfo, entry: InstalledEntry) -> None:
         key = _key(table, entry)
         self._plane.apply(TableUpdate(DELETE, table.name, entry, False))
         self._plane.notes.entries.pop(key, None)
         self._one_shots.forget(self._plane.notes.one_shots.pop(key, None))
 
-    def _modify_constant(self, verb: str, table: TableInfo, entry: Entry, message: Any) -> None:
+    def _modify_constant(
+        self, verb: str, table: TableInfo, entry: InstalledEntry, message: Any
+    ) -> None:
         """Write a constant entry's direct resources, which is all that can be written (9.1.4)."""
         if verb != MODIFY or message.HasField("action") or message.idle_timeout_ns:
             raise ConfigError(
@@ -180,7 +182,9 @@ class TableEntries:
         if message.HasField("action"):
             if message.action.WhichOneof("type") != "action":
                 raise plane.refuse(f"table {table.name!r}: default entry takes a direct action")
-            entry = Entry((), *decode_action(table, message.action.action, where, default=True))
+            entry = InstalledEntry(
+                (), *decode_action(table, message.action.action, where, default=True)
+            )
         plane.apply(TableUpdate(verb, table.name, entry, True))
         plane.notes.entries.pop((table.name,), None)
         if entry:
@@ -211,7 +215,7 @@ class TableEntries:
         if (timeout or message.HasField("time_since_last_hit")) and not table.expires:
             raise self._plane.refuse(f"table {table.name!r}: has no idle timeouts, got {timeout}")
 
-    def _find(self, table: TableInfo, wanted: Entry) -> Entry:
+    def _find(self, table: TableInfo, wanted: InstalledEntry) -> InstalledEntry:
         for entry in self._plane.switch.each_entry(table.name):
             if (entry.match, entry.precedence) == (wanted.match, wanted.precedence):
                 return entry
@@ -236,7 +240,7 @@ class TableEntries:
         if message.is_default_action and (message.match or message.priority):
             raise self._plane.refuse(f"table {table.name!r}: default entry has no match, got one")
 
-    def _selected(self, table: TableInfo, message: Any) -> Iterator[Entry | None]:
+    def _selected(self, table: TableInfo, message: Any) -> Iterator[InstalledEntry | None]:
         """Yield the entries that a message selects, and None for the others."""
         switch = self._plane.switch
         if message.is_default_action:
@@ -252,7 +256,7 @@ class TableEntries:
                 fits = False
             yield entry if fits and self._chosen(table, entry, message) else None
 
-    def _chosen(self, table: TableInfo, entry: Entry, message: Any) -> bool:
+    def _chosen(self, table: TableInfo, entry: InstalledEntry, message: Any) -> bool:
         """Return whether an entry has the action and the metadata that are asked for, if any."""
         note = self._plane.notes.of(_key(table, entry))
         if message.metadata and note.metadata != message.metadata:
@@ -265,7 +269,7 @@ class TableEntries:
             entry.indirect is None and entry.action == table.numbers.get(action, -1)
         )
 
-    def _encode(self, table: TableInfo, entry: Entry, asked: Any) -> Any:
+    def _encode(self, table: TableInfo, entry: InstalledEntry, asked: Any) -> Any:
         is_default = asked.is_default_action
         message = self.encode_key(table, entry, is_default)
         constant = table.message.const_default_action_id if is_default else _is_const(table)
@@ -273,7 +277,7 @@ class TableEntries:
         shot = self._plane.notes.one_shots.get(_key(table, entry, is_default))
         if shot:
             message.action.action_profile_action_set.CopyFrom(shot.message)
-        elif isinstance(entry.indirect, Member):
+        elif isinstance(entry.indirect, ProfileMember):
             message.action.action_profile_member_id = entry.indirect.number
         elif isinstance(entry.indirect, MemberGroup):
             message.action.action_profile_group_id = entry.indirect.number
@@ -292,5 +296,5 @@ def _is_const(table: TableInfo) -> bool:
     return bool(table.message.is_const_table)
 
 
-def _key(table: TableInfo, entry: Entry, is_default: bool = False) -> Key:
+def _key(table: TableInfo, entry: InstalledEntry, is_default: bool = False) -> Key:
     return (table.name,) if is_default else (table.name, entry.match, entry.precedence)

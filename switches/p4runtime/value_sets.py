@@ -13,7 +13,7 @@ from ringleaf.switches.p4runtime.matches import decode_match, encode_match
 from ringleaf.switches.p4runtime.plane import Plane
 
 
-class ValueSets:
+class ValueSetEntity:
     """Writes and reads p4.v1.ValueSetEntry."""
 
     def __init__(self, plane: Plane) -> None:

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from grpc.aio import EOF  # type: ignore[import-untyped]
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.server.limits import Limits
+from ringleaf.switches.server.limits import ServerLimits
 from ringleaf.switches.server.worker import Effort
 
 MOST_ENDED = 4  # slow calls at a time
@@ -24,7 +24,7 @@ FULL = "server's memory is full, got more requests than it can hold"
 SLOW = "client neither sent nor read for {:g} s; call again"
 
 
-class Call:
+class RunningRpc:
     """An RPC on its way, in bytes.
 
     Args:
@@ -32,7 +32,7 @@ class Call:
         context: gRPC's.
     """
 
-    def __init__(self, calls: Calls, context: Any) -> None:
+    def __init__(self, calls: ServerRpcs, context: Any) -> None:
         self._calls = calls
         self._context = context
         self._task = asyncio.current_task()
@@ -73,7 +73,7 @@ class Call:
             self._task.cancel()
 
 
-class Calls:
+class ServerRpcs:
     """The calls of one server.
 
     A call that comes when there are too many ends another: the one that has waited longest for
@@ -81,19 +81,21 @@ class Calls:
     quick are served, however many others there are that do nothing.
     """
 
-    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limits: ServerLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
         self._efforts: WeakValueDictionary[str, Effort] = WeakValueDictionary()
-        self._open: dict[Call, None] = {}
-        self._waiting: dict[Call, float] = {}  # since when, longest first
-        self._settled: dict[Call, Callable[[], int]] = {}  # controllers' streams: how they matter
+        self._open: dict[RunningRpc, None] = {}
+        self._waiting: dict[RunningRpc, float] = {}  # since when, longest first
+        self._settled: dict[
+            RunningRpc, Callable[[], int]
+        ] = {}  # controllers' streams: how they matter
 
     def effort(self, peer: str) -> Effort:
         """Return what has been used for a connection, while it has calls."""
         return self._efforts.setdefault(peer, Effort())
 
-    def enter(self, call: Call) -> None:
+    def enter(self, call: RunningRpc) -> None:
         """Take a new call, and end another if there are too many."""
         if len(self._open) >= self._limits.calls:
             slowest = next(iter(self._waiting), None)
@@ -102,11 +104,11 @@ class Calls:
         call.began_s = self._clock()
         self._open[call] = None
 
-    def leave(self, call: Call) -> None:
+    def leave(self, call: RunningRpc) -> None:
         self._open.pop(call, None)
         self._settled.pop(call, None)
 
-    def settle(self, call: Call, rank: Callable[[], int]) -> None:
+    def settle(self, call: RunningRpc, rank: Callable[[], int]) -> None:
         """Let a controller's stream stay for as long as it likes; those of low rank end first."""
         if call in self._open:
             self._settled[call] = rank
@@ -114,7 +116,7 @@ class Calls:
             self._waiting.pop(call, None)
 
     @contextmanager
-    def waiting(self, call: Call) -> Iterator[None]:
+    def waiting(self, call: RunningRpc) -> Iterator[None]:
         """Mark a call as one that waits for its client."""
         if call not in self._open:
             yield
@@ -143,7 +145,7 @@ class Calls:
         for call in victims[: (len(victims) + 7) // 8]:
             self._end(call, FULL)
 
-    def _end(self, call: Call, reason: str) -> None:
+    def _end(self, call: RunningRpc, reason: str) -> None:
         call.end(reason)
         self._waiting.pop(call, None)
         self.leave(call)

@@ -21,7 +21,7 @@ BATCH = 1000  # updates of a write
 _ELECTION = p4r.Uint128(low=1)
 
 
-class Controller:
+class PrimaryController:
     """The primary controller of a device, with election id 1; use it as a context manager.
 
     Args:

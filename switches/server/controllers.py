@@ -18,7 +18,7 @@ MOST_STREAMS = 16  # of one device with the default role, and as many with other
 LONGEST_ROLE = 256  # letters
 
 
-class Stream(Protocol):
+class ControllerStream(Protocol):
     """The way to one controller; sending never waits."""
 
     def send(self, message: Any) -> None: ...
@@ -29,10 +29,10 @@ class Controllers:
 
     def __init__(self, device: int) -> None:
         self._device = device
-        self._elections: dict[str, Election[Stream]] = {"": Election()}
-        self._roles: dict[Stream, str] = {}
+        self._elections: dict[str, Election[ControllerStream]] = {"": Election()}
+        self._roles: dict[ControllerStream, str] = {}
 
-    def arbitrate(self, stream: Stream, message: Any) -> None:
+    def arbitrate(self, stream: ControllerStream, message: Any) -> None:
         """Take a MasterArbitrationUpdate, and tell the streams that it concerns.
 
         Raises:
@@ -73,17 +73,17 @@ class Controllers:
         for known in unused[: len(self._elections) - MOST_STREAMS]:
             del self._elections[known]
 
-    def leave(self, stream: Stream) -> None:
+    def leave(self, stream: ControllerStream) -> None:
         """Forget a stream that has ended."""
         role = self._roles.pop(stream, None)
         if role is not None:
             self._notify(role, self._elections[role].leave(stream))
 
-    def is_primary(self, stream: Stream) -> bool:
+    def is_primary(self, stream: ControllerStream) -> bool:
         role = self._roles.get(stream)
         return role is not None and self._elections[role].primary is stream
 
-    def rank(self, stream: Stream) -> int:
+    def rank(self, stream: ControllerStream) -> int:
         """Return how much a stream matters: 2 the primary's, 1 another role's, 0 a backup's."""
         return self.is_primary(stream) * (1 if self._roles[stream] else 2)
 
@@ -136,7 +136,7 @@ class Controllers:
             if election.primary is not None:
                 election.primary.send(message)
 
-    def _notify(self, role: str, streams: Iterable[Stream]) -> None:
+    def _notify(self, role: str, streams: Iterable[ControllerStream]) -> None:
         election = self._elections[role]
         for stream in streams:
             update = p4r.MasterArbitrationUpdate(

@@ -25,7 +25,7 @@ Inject = Callable[[bytes], None]
 POOL_PACKETS = OUTBOX_ROWS + 8
 
 
-class Device:
+class SharedDevice:
     """A switch that controllers share with the code that moves its packets; both hold `lock`.
 
     `process` makes writes visible to packets; code that calls the switch's handlers itself must

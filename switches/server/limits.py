@@ -8,7 +8,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServerLimits:
     """The limits of one server. They are for all of its clients together, unless they say more."""
 
     message_bytes: int = 6 * MIB  # of one request: programs and batches
@@ -27,6 +27,6 @@ class Limits:
     farewell_s: float = 1.0  # to end calls, when the server ends
 
 
-LIMITS = Limits()
-FLEET_LIMITS = Limits(memory_bytes=4 * GIB, state_bytes=3 * GIB)
+LIMITS = ServerLimits()
+FLEET_LIMITS = ServerLimits(memory_bytes=4 * GIB, state_bytes=3 * GIB)
 """For live networks: many switches in one process, to which only its own user can connect."""

@@ -54,7 +54,7 @@ with suppress(AttributeError):
     _C.mallinfo2.restype = _Mallinfo
 
 
-class Memory:
+class ProcessMemory:
     """Measures this process against what it had when the server began.
 
     Args:

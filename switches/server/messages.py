@@ -9,7 +9,7 @@ from finsy.proto import p4r
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from ringleaf.errors import Code, ConfigError
-from ringleaf.switches.server.limits import Limits
+from ringleaf.switches.server.limits import ServerLimits
 
 MORE_FIELDS = 100  # of a request, besides its items
 STRETCH = 500  # fields, which take less than a millisecond
@@ -20,7 +20,7 @@ _FIXED_BYTES = {1: 8, 5: 4}  # by wire type
 _VARINT, _BYTES = 0, 2
 
 
-class Field(NamedTuple):
+class EncodedField(NamedTuple):
     """A field of an encoded message: its number, where it begins, and where its value is."""
 
     number: int
@@ -29,7 +29,7 @@ class Field(NamedTuple):
     end: int
 
 
-def fields(data: bytes, at: int = 0, end: int | None = None) -> Iterator[Field]:
+def fields(data: bytes, at: int = 0, end: int | None = None) -> Iterator[EncodedField]:
     """Yield the fields of an encoded message, or of a part of it, without parsing their values.
 
     Raises:
@@ -52,11 +52,11 @@ def fields(data: bytes, at: int = 0, end: int | None = None) -> Iterator[Field]:
             raise _malformed(f"wire type {kind}")
         if at > end:
             raise _malformed("a field beyond its end")
-        yield Field(tag >> 3, start, value, at)
+        yield EncodedField(tag >> 3, start, value, at)
 
 
 def split(
-    data: bytes, kind: Any, name: str, limits: Limits
+    data: bytes, kind: Any, name: str, limits: ServerLimits
 ) -> Generator[None, None, tuple[Any, Iterator[Any]]]:
     """Return a request without its items, and the items, parsed one by one.
 
@@ -107,7 +107,7 @@ def parse(data: bytes, kind: Any, most: int) -> Any:
         raise _malformed(str(exc)) from exc
 
 
-def parse_pipeline(data: bytes, limits: Limits) -> Any:
+def parse_pipeline(data: bytes, limits: ServerLimits) -> Any:
     """Return a SetForwardingPipelineConfigRequest, whose parts have limits of their own.
 
     Raises:
@@ -140,7 +140,7 @@ def _check_most(what: str, got: int, most: int) -> None:
         raise ConfigError(f"pipeline: at most {most} {what}, got {got}", Code.RESOURCE_EXHAUSTED)
 
 
-def _few(found: Iterator[Field]) -> Iterator[Field]:
+def _few(found: Iterator[EncodedField]) -> Iterator[EncodedField]:
     for count, field in enumerate(found):
         if count > MORE_FIELDS:
             raise _malformed(f"more than {MORE_FIELDS} fields")

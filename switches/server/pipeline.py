@@ -25,7 +25,7 @@ MakeSwitch = Callable[[Program], Switch]
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class InstalledProgram:
     """A program as it was given, and a switch that runs it."""
 
     config: Any  # p4.v1.ForwardingPipelineConfig
@@ -58,21 +58,21 @@ class Pipelines:
         self._make_switch = make_switch
         self._lock = lock
         self._compiles = compiles
-        self._committed: Pipeline | None = None
-        self._saved: Pipeline | None = None
+        self._committed: InstalledProgram | None = None
+        self._saved: InstalledProgram | None = None
 
     @property
     def is_committed(self) -> bool:
         return self._committed is not None
 
     @property
-    def committed(self) -> Pipeline:
+    def committed(self) -> InstalledProgram:
         if self._committed is None:
             raise self._missing()
         return self._committed
 
     @property
-    def latest(self) -> Pipeline:
+    def latest(self) -> InstalledProgram:
         """The pipeline whose entities controllers write and read."""
         latest = self._saved or self._committed
         if latest is None:
@@ -82,7 +82,7 @@ class Pipelines:
     def load(self, program: Program, text: bytes) -> None:
         """Commit a program that no controller has sent."""
         config = p4r.ForwardingPipelineConfig(p4info=program.p4info, p4_device_config=text)
-        self._committed, self._saved = Pipeline(config, self._make_switch(program)), None
+        self._committed, self._saved = InstalledProgram(config, self._make_switch(program)), None
 
     def set(
         self, action: int, config: Any | None, permit: Callable[[], None] = lambda: None
@@ -107,7 +107,7 @@ class Pipelines:
         program = self._verify(config)
         with self._lock:
             permit()
-            pipeline = Pipeline(config, self._make_switch(program))
+            pipeline = InstalledProgram(config, self._make_switch(program))
             old = self._committed
         if action == _Request.RECONCILE_AND_COMMIT and old:
             self._carry_over(old.switch, pipeline.switch)

@@ -17,13 +17,13 @@ import grpc  # type: ignore[import-untyped]
 from finsy.proto import p4r
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.server.calls import Call, Calls
-from ringleaf.switches.server.limits import Limits
+from ringleaf.switches.server.calls import RunningRpc, ServerRpcs
+from ringleaf.switches.server.limits import ServerLimits
 from ringleaf.switches.server.messages import parse, parse_pipeline, split
 from ringleaf.switches.server.service import Service
 from ringleaf.switches.server.status import BatchError, batch_status, status_of
 from ringleaf.switches.server.stream import Channel
-from ringleaf.switches.server.worker import Worker
+from ringleaf.switches.server.worker import ServerThread
 
 STRANGER_S = 0.002  # for each that is turned away: 500 a second take a tenth of a processor
 LONGEST_DETAILS = 2000  # letters: clients take 8 KiB of metadata unless told otherwise
@@ -32,7 +32,7 @@ DENIED = (
     " --token named"
 )
 
-Rpc = Callable[[Call], Awaitable[None]]
+Rpc = Callable[[RunningRpc], Awaitable[None]]
 
 _END = object()
 
@@ -52,11 +52,11 @@ class Rpcs:
     def __init__(
         self,
         service: Service,
-        limits: Limits,
+        limits: ServerLimits,
         token: str | None,
-        calls: Calls,
-        worker: Worker,
-        loader: Worker,
+        calls: ServerRpcs,
+        worker: ServerThread,
+        loader: ServerThread,
     ) -> None:
         self._service = service
         self._limits = limits
@@ -88,7 +88,7 @@ class Rpcs:
         """Carry out an RPC; errors end it with their status."""
         if not self._is_known(context):
             await self._turn_away(context)
-        call = Call(self._calls, context)
+        call = RunningRpc(self._calls, context)
         self._calls.enter(call)
         try:
             status = await _status(rpc, call)
@@ -116,7 +116,7 @@ class Rpcs:
             self._strangers -= 1
         await context.abort(grpc.StatusCode.UNAUTHENTICATED, DENIED)
 
-    async def _write(self, call: Call) -> None:
+    async def _write(self, call: RunningRpc) -> None:
         steps = self._writing(await call.request())
         while await self._step(call, steps) is not _END:
             pass
@@ -126,7 +126,7 @@ class Rpcs:
         request, updates = yield from split(data, p4r.WriteRequest, "updates", self._limits)
         yield from self._service.writing(request, updates)
 
-    async def _read(self, call: Call) -> None:
+    async def _read(self, call: RunningRpc) -> None:
         steps = self._reading(await call.request())
         while (answer := await self._step(call, steps)) is not _END:
             if answer is not None:
@@ -137,11 +137,11 @@ class Rpcs:
         for answer in self._service.reading(request, entities):
             yield answer and answer.SerializeToString()
 
-    async def _step(self, call: Call, steps: Iterator[Any]) -> Any:
+    async def _step(self, call: RunningRpc, steps: Iterator[Any]) -> Any:
         """Have the worker take the next step, after what is more urgent; `_END` after the last."""
         return await self._worker.do(partial(next, steps, _END), call.effort)
 
-    async def _set_pipeline(self, call: Call) -> None:
+    async def _set_pipeline(self, call: RunningRpc) -> None:
         load = partial(self._load, [await call.request()])
         await call.send(await self._loader.do(load, call.effort))
 
@@ -150,22 +150,22 @@ class Rpcs:
         request = parse_pipeline(data.pop(), self._limits)
         return bytes(self._service.set_pipeline(request).SerializeToString())
 
-    async def _get_pipeline(self, call: Call) -> None:
+    async def _get_pipeline(self, call: RunningRpc) -> None:
         kind = p4r.GetForwardingPipelineConfigRequest
         async with call.effort.turn:
             await self._answer(call, kind, self._service.get_pipeline)
 
-    async def _capabilities(self, call: Call) -> None:
+    async def _capabilities(self, call: RunningRpc) -> None:
         def encoded(request: Any) -> bytes:
             return bytes(self._service.capabilities(request).SerializeToString())
 
         await self._answer(call, p4r.CapabilitiesRequest, encoded)
 
-    async def _answer(self, call: Call, kind: Any, work: Callable[[Any], bytes]) -> None:
+    async def _answer(self, call: RunningRpc, kind: Any, work: Callable[[Any], bytes]) -> None:
         request = parse(await call.request(), kind, self._limits.entity_bytes)
         await call.send(await self._worker.do(partial(work, request), call.effort))
 
-    async def _stream(self, call: Call) -> None:
+    async def _stream(self, call: RunningRpc) -> None:
         loop, ready = asyncio.get_running_loop(), asyncio.Event()
 
         def notify() -> None:
@@ -186,7 +186,7 @@ class Rpcs:
             listener.cancel()
             self._worker.submit(channel.close)
 
-    async def _listen(self, call: Call, channel: Channel, room: asyncio.Event) -> None:
+    async def _listen(self, call: RunningRpc, channel: Channel, room: asyncio.Event) -> None:
         """Take a controller's messages while it reads ours."""
         try:
             while (data := await call.receive()) is not None and not channel.is_over:
@@ -203,7 +203,7 @@ class Rpcs:
             self._worker.submit(channel.close)
 
 
-async def _status(rpc: Rpc, call: Call) -> tuple[Any, ...] | None:
+async def _status(rpc: Rpc, call: RunningRpc) -> tuple[Any, ...] | None:
     """Carry out an RPC; return the arguments of `abort`, or None if all went well."""
     try:
         await rpc(call)
@@ -219,7 +219,7 @@ async def _status(rpc: Rpc, call: Call) -> tuple[Any, ...] | None:
     return None
 
 
-async def _send_all(call: Call, channel: Channel, room: asyncio.Event) -> None:
+async def _send_all(call: RunningRpc, channel: Channel, room: asyncio.Event) -> None:
     while (data := channel.next_data()) is not None:
         await call.send(data)
         room.set()

@@ -15,13 +15,13 @@ from typing import Self
 from grpc import aio  # type: ignore[import-untyped]
 
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.switches.server.calls import Calls
-from ringleaf.switches.server.device import Device
-from ringleaf.switches.server.limits import LIMITS, Limits
+from ringleaf.switches.server.calls import ServerRpcs
+from ringleaf.switches.server.device import SharedDevice
+from ringleaf.switches.server.limits import LIMITS, ServerLimits
 from ringleaf.switches.server.memory import give_back
 from ringleaf.switches.server.rpcs import Rpcs
 from ringleaf.switches.server.service import Service
-from ringleaf.switches.server.worker import Worker
+from ringleaf.switches.server.worker import ServerThread
 
 POLL_S = 0.01
 IDLE_EVERY = 10  # polls
@@ -64,7 +64,7 @@ def _own_files(address: str) -> Iterator[None]:
         os.umask(before)
 
 
-class Server:
+class P4RuntimeServer:
     """Serves devices at an address; use it as a context manager.
 
     Args:
@@ -79,19 +79,19 @@ class Server:
 
     def __init__(
         self,
-        devices: Iterable[Device],
+        devices: Iterable[SharedDevice],
         address: str = "127.0.0.1:0",
         *,
         poll_s: float | None = POLL_S,
         token: str | None = None,
-        limits: Limits = LIMITS,
+        limits: ServerLimits = LIMITS,
     ) -> None:
         check_address(address, token)
         self._token = token
         self._poll_s = poll_s
         self._limits = limits
         self._service = Service(devices, limits)
-        self._calls = Calls(limits)
+        self._calls = ServerRpcs(limits)
         self._address = address
         self.port = 0  # the port that was chosen
 
@@ -102,7 +102,10 @@ class Server:
         return self._address if _is_local(self._address) else f"{host}:{self.port}"
 
     def __enter__(self) -> Self:
-        self._worker, self._loader = Worker("p4runtime work"), Worker("p4runtime programs")
+        self._worker, self._loader = (
+            ServerThread("p4runtime work"),
+            ServerThread("p4runtime programs"),
+        )
         started: Future[int] = Future()
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self._serve(started)), name="p4runtime", daemon=True
@@ -111,7 +114,7 @@ class Server:
         self.port = started.result()
         return self
 
-    def add(self, device: Device) -> None:
+    def add(self, device: SharedDevice) -> None:
         self._service.add(device)
 
     def remove(self, number: int) -> None:
@@ -186,7 +189,7 @@ class Server:
                 await self._worker.do(give_back)
 
 
-def _options(limits: Limits) -> list[tuple[str, int]]:
+def _options(limits: ServerLimits) -> list[tuple[str, int]]:
     return [
         ("grpc.so_reuseport", 0),  # or two servers would share the port
         ("grpc.max_receive_message_length", limits.message_bytes),

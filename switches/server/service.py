@@ -13,10 +13,10 @@ from finsy.proto import p4r
 
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import DELETE, INSERT, MODIFY
-from ringleaf.switches.server.device import Device
-from ringleaf.switches.server.limits import LIMITS, Limits
-from ringleaf.switches.server.memory import Memory
-from ringleaf.switches.server.status import Outcome
+from ringleaf.switches.server.device import SharedDevice
+from ringleaf.switches.server.limits import LIMITS, ServerLimits
+from ringleaf.switches.server.memory import ProcessMemory
+from ringleaf.switches.server.status import BatchOutcome
 
 API_VERSION = "1.5.0"
 CHUNK = 256  # entities of one ReadResponse
@@ -34,23 +34,23 @@ class Service:
         limits: Of these, the time of a slice, and what clients' entries may take.
     """
 
-    def __init__(self, devices: Iterable[Device], limits: Limits = LIMITS) -> None:
+    def __init__(self, devices: Iterable[SharedDevice], limits: ServerLimits = LIMITS) -> None:
         self._devices = {device.number: device for device in devices}
         self._limits = limits
-        self.memory = Memory(limits.state_bytes)
+        self.memory = ProcessMemory(limits.state_bytes)
 
     @property
-    def devices(self) -> list[Device]:
+    def devices(self) -> list[SharedDevice]:
         return list(self._devices.values())
 
-    def add(self, device: Device) -> None:
+    def add(self, device: SharedDevice) -> None:
         self._devices[device.number] = device
 
     def remove(self, number: int) -> None:
         """Forget a device; streams to it stay until they end."""
         del self._devices[number]
 
-    def find(self, number: int) -> Device:
+    def find(self, number: int) -> SharedDevice:
         """Return a device; raise ConfigError (NOT_FOUND) if there is no such device."""
         if number not in self._devices:
             known = ", ".join(map(str, self._devices))
@@ -100,7 +100,7 @@ class Service:
         Batches are not atomic. If the client stops being the primary, the rest is refused.
         """
         device = self.find(request.device_id)
-        outcome = Outcome()
+        outcome = BatchOutcome()
         left = iter(updates)
         goes_on, slice_s = True, FIRST_SLICE_S
         while goes_on:
@@ -130,7 +130,7 @@ class Service:
         Others use the device in between, so an answer is of one moment, and all of them are not.
         """
         device = self.find(request.device_id)
-        outcome = Outcome()
+        outcome = BatchOutcome()
         with device.lock:
             found = _found(device.writable().entities.search, iter(entities), outcome)
         goes_on, slice_s = True, FIRST_SLICE_S
@@ -143,7 +143,7 @@ class Service:
         outcome.check("some entities can't be read")
 
     def _attempts(
-        self, write: Callable[[str, Any], None], updates: Iterator[Any], outcome: Outcome
+        self, write: Callable[[str, Any], None], updates: Iterator[Any], outcome: BatchOutcome
     ) -> Iterator[bool]:
         """Try updates, a step each; yield whether to stop, which is never."""
         for update in updates:
@@ -185,7 +185,7 @@ def _check_atomicity(request: Any) -> None:
 
 
 def _found(
-    search: Callable[[Any], Iterator[Any]], entities: Iterator[Any], outcome: Outcome
+    search: Callable[[Any], Iterator[Any]], entities: Iterator[Any], outcome: BatchOutcome
 ) -> Iterator[Any]:
     """Yield what each of the entities selects, and None for steps that found nothing."""
     for entity in entities:

@@ -24,7 +24,7 @@ MOST_TOLD = 200  # items; ROOM has no place for more
 _BY_NUMBER = {status.value[0]: status for status in grpc.StatusCode}
 
 
-class Outcome:
+class BatchOutcome:
     """The outcome of a batch: how many items failed, and the errors of the first items.
 
     A client hears of no more than fit into `ROOM`, so a batch of any length costs no more memory.
@@ -60,10 +60,10 @@ class Outcome:
 class BatchError(Exception):
     """Some items of a batch were refused; `errors` has the first items' errors, or None."""
 
-    def __init__(self, message: str, outcome: Outcome | Sequence[ConfigError | None]) -> None:
+    def __init__(self, message: str, outcome: BatchOutcome | Sequence[ConfigError | None]) -> None:
         super().__init__(message)
         self.message = message
-        self.outcome = outcome if isinstance(outcome, Outcome) else Outcome(outcome)
+        self.outcome = outcome if isinstance(outcome, BatchOutcome) else BatchOutcome(outcome)
 
     @property
     def errors(self) -> list[ConfigError | None]:

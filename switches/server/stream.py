@@ -11,11 +11,11 @@ from finsy.proto import p4r
 
 from ringleaf.errors import Code, ConfigError
 from ringleaf.ethernet import LONGEST_PACKET
-from ringleaf.switches.server.device import Device
-from ringleaf.switches.server.limits import LIMITS, Limits
+from ringleaf.switches.server.device import SharedDevice
+from ringleaf.switches.server.limits import LIMITS, ServerLimits
 from ringleaf.switches.server.messages import parse
 
-FindDevice = Callable[[int], Device]
+FindDevice = Callable[[int], SharedDevice]
 
 OVERHEAD = 256  # bytes of memory that a message takes beside its own
 
@@ -32,13 +32,13 @@ class Channel:
     def __init__(
         self,
         find: FindDevice,
-        limits: Limits = LIMITS,
+        limits: ServerLimits = LIMITS,
         notify: Callable[[], None] = lambda: None,
     ) -> None:
         self._find = find
         self._limits = limits
         self._notify = notify
-        self._device: Device | None = None
+        self._device: SharedDevice | None = None
         self._lock = threading.Lock()
         self._out: deque[bytes] = deque()
         self._waiting_bytes = 0
@@ -46,7 +46,7 @@ class Channel:
         self.is_over = False
 
     @property
-    def device(self) -> Device | None:
+    def device(self) -> SharedDevice | None:
         """The device that it is for, from the first bid on."""
         return self._device
 

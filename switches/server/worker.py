@@ -38,7 +38,7 @@ class Effort:
         self._then_s = self._clock()
 
 
-class Worker:
+class ServerThread:
     """A thread that does jobs one after the other.
 
     The order is by when a job came, later for clients who have used much time. So short requests

@@ -21,7 +21,7 @@ class Where(str):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldSource:
     """A reference to a field of a header instance."""
 
     header: str
@@ -69,7 +69,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class OperationSource:
     op: str
     left: Expression | None
     right: Expression
@@ -77,18 +77,26 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SelectedSource:
     """The first of some fields or headers whose condition holds: an element of a stack.
 
     It is found only as an operand of a primitive, which may write it; an operand that is
     only read is a chain of `?`.
     """
 
-    options: tuple[tuple[Expression, Field | Named], ...]
+    options: tuple[tuple[Expression, FieldSource | Named], ...]
 
 
 Expression = (
-    Field | Constant | Boolean | Argument | LookAhead | Named | Listed | Operation | Selected
+    FieldSource
+    | Constant
+    | Boolean
+    | Argument
+    | LookAhead
+    | Named
+    | Listed
+    | OperationSource
+    | SelectedSource
 )
 
 

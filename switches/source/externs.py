@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ringleaf.switches.source.expressions import Expression, Field
+from ringleaf.switches.source.expressions import Expression, FieldSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class MeterArray:
     size: int
     by_bytes: bool
     table: str = ""
-    target: Field | None = None
+    target: FieldSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Digest:
 
 
 @dataclass(frozen=True, slots=True)
-class Constants:
+class ConstantInput:
     """A constant stretch of a calculation's input."""
 
     value: int
@@ -59,13 +59,13 @@ class Constants:
 class Calculation:
     name: str
     algorithm: str
-    inputs: tuple[Field | Constants, ...]
+    inputs: tuple[FieldSource | ConstantInput, ...]
     with_payload: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    target: Field
+    target: FieldSource
     calculation: str
     condition: Expression | None
     verify: bool

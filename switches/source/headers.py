@@ -15,7 +15,7 @@ class HeaderField:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class HeaderSource:
     name: str
     fields: tuple[HeaderField, ...]
     metadata: bool
@@ -40,7 +40,7 @@ class Header:
 class Instances:
     """A program's headers, and how they make up stacks and unions, all by name."""
 
-    headers: dict[str, Header]
+    headers: dict[str, HeaderSource]
     stacks: dict[str, tuple[str, ...]]  # headers, from the first
     unions: dict[str, tuple[str, ...]]  # headers, of which one at most is valid
     union_stacks: dict[str, tuple[str, ...]]  # unions, from the first

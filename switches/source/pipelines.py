@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ringleaf.switches.source.expressions import Expression, Field, Primitive
+from ringleaf.switches.source.expressions import Expression, FieldSource, Primitive
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ValueSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class ActionSource:
     number: int
     name: str
     widths: tuple[int, ...]  # bits of each parameter
@@ -56,7 +56,7 @@ class Action:
 @dataclass(frozen=True, slots=True)
 class MatchKey:
     kind: str  # exact, lpm, ternary, range or optional
-    target: Field
+    target: FieldSource
     name: str
     mask: int | None = None  # bits that are looked up, as in `key = { x & 0xf0: exact; }`
 
@@ -70,7 +70,7 @@ class ConstEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableSource:
     """A table of a pipeline.
 
     `next_hit` or `next_miss` of None means that the action alone decides which node is next;
@@ -113,15 +113,15 @@ class ActionCall:
     next: str | None
 
 
-Node = Table | Conditional | ActionCall
+Node = TableSource | Conditional | ActionCall
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class PipelineSource:
     name: str
     first: str | None
     nodes: dict[str, Node]
 
     @property
-    def tables(self) -> Iterator[Table]:
-        return (node for node in self.nodes.values() if isinstance(node, Table))
+    def tables(self) -> Iterator[TableSource]:
+        return (node for node in self.nodes.values() if isinstance(node, TableSource))

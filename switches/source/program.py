@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ringleaf.errors import ConfigError
 from ringleaf.switches.source.architecture import V1MODEL, Architecture
-from ringleaf.switches.source.expressions import Field, Primitive
+from ringleaf.switches.source.expressions import FieldSource, Primitive
 from ringleaf.switches.source.externs import (
     ActionProfile,
     Calculation,
@@ -18,13 +18,13 @@ from ringleaf.switches.source.externs import (
     MeterArray,
     RegisterArray,
 )
-from ringleaf.switches.source.headers import Header, HeaderField, Instances
+from ringleaf.switches.source.headers import HeaderField, HeaderSource, Instances
 from ringleaf.switches.source.names import VALID
-from ringleaf.switches.source.pipelines import Action, ParserState, Pipeline, ValueSet
+from ringleaf.switches.source.pipelines import ActionSource, ParserState, PipelineSource, ValueSet
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SideSource:
     """A parser, and a deparser with its primitives before it emits."""
 
     first_state: str | None
@@ -35,7 +35,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ProgramSource:
     """A whole program as p4c wrote it.
 
     Its parser and deparser are those of ingress where egress has its own (`egress_side`).
@@ -53,30 +53,30 @@ class Source:
     counters: dict[str, CounterArray]
     calculations: dict[str, Calculation]
     checksums: tuple[Checksum, ...]
-    actions: dict[int, Action]
-    ingress: Pipeline
-    egress: Pipeline
-    field_lists: dict[int, tuple[Field, ...]]
+    actions: dict[int, ActionSource]
+    ingress: PipelineSource
+    egress: PipelineSource
+    field_lists: dict[int, tuple[FieldSource, ...]]
     direct_counters: dict[str, str] = field(default_factory=dict)  # name -> table
     meters: dict[str, MeterArray] = field(default_factory=dict)
     profiles: dict[str, ActionProfile] = field(default_factory=dict)
     digests: dict[int, Digest] = field(default_factory=dict)
     deparser_where: str = ""
     architecture: Architecture = V1MODEL
-    egress_side: Side | None = None  # where egress has a parser and a deparser of its own
+    egress_side: SideSource | None = None  # where egress has a parser and a deparser of its own
 
     @property
-    def headers(self) -> dict[str, Header]:
+    def headers(self) -> dict[str, HeaderSource]:
         return self.instances.headers
 
-    def field_of(self, ref: Field) -> HeaderField:
+    def field_of(self, ref: FieldSource) -> HeaderField:
         for item in self.headers[ref.header].fields:
             if item.name == ref.name:
                 return item
         assert ref.name == VALID
         return HeaderField(VALID, 1, False, 0)
 
-    def sides(self) -> tuple[Source, ...]:
+    def sides(self) -> tuple[ProgramSource, ...]:
         """Return a program per parser: ingress's, then egress's if it has its own."""
         own = self.egress_side
         if own is None:

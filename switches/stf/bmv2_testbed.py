@@ -9,8 +9,8 @@ from pathlib import Path
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.switches.bmv2.binaries import BINARY, is_there, need_v1model
 from ringleaf.switches.bmv2.process import Bmv2
-from ringleaf.switches.engine.shapes import Shape
-from ringleaf.switches.engine.updates import Count, Entry, TableUpdate
+from ringleaf.switches.engine.shapes import TableShape
+from ringleaf.switches.engine.updates import Count, InstalledEntry, TableUpdate
 from ringleaf.switches.program import Program
 from ringleaf.switches.stf.entries import EntryTranslator
 from ringleaf.switches.stf.expectations import Output
@@ -109,7 +109,7 @@ class Bmv2Testbed:
         line = f"table_add {update.table} {action} {' '.join(_keys(shape, entry))} => {arguments}"
         return f"{line} {priority}".strip()
 
-    def _call(self, entry: Entry) -> str:
+    def _call(self, entry: InstalledEntry) -> str:
         name = self._program.source.actions[entry.action].name
         return " ".join([name, *map(hex, entry.arguments)])
 
@@ -121,7 +121,7 @@ def _found(pattern: str, lines: Iterable[str]) -> tuple[str, ...]:
     return match.groups()
 
 
-def _keys(shape: Shape, entry: Entry) -> Iterable[str]:
+def _keys(shape: TableShape, entry: InstalledEntry) -> Iterable[str]:
     for key, (value, mask) in zip(shape.table.keys, entry.match, strict=True):
         match key.kind:
             case "lpm":

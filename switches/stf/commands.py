@@ -16,8 +16,8 @@ from ringleaf.switches.engine.updates import (
     CloneUpdate,
     CounterUpdate,
     GroupUpdate,
+    MeterRates,
     MeterUpdate,
-    Rates,
     RegisterUpdate,
     Update,
 )
@@ -30,7 +30,7 @@ PER_MICROSECOND = 1_000_000  # BMv2's meters count per microsecond, ours per sec
 
 
 @dataclass(slots=True)
-class Node:
+class MulticastNode:
     """A multicast node; groups consist of nodes."""
 
     rid: int
@@ -46,7 +46,7 @@ class CommandLine:
 
     def __init__(self, switch: Switch) -> None:
         self._switch = switch
-        self._nodes: list[Node] = []
+        self._nodes: list[MulticastNode] = []
         self._groups: dict[int, list[int]] = {}  # group -> nodes
         self._sessions: dict[int, int | None] = {}  # session -> multicast group, if to one
 
@@ -100,7 +100,7 @@ class CommandLine:
         return self._apply(where, GroupUpdate(INSERT, group, ()))
 
     def _mc_node_create(self, where: str, rid: int, *ports: int) -> list[str]:
-        self._nodes.append(Node(rid, list(ports)))
+        self._nodes.append(MulticastNode(rid, list(ports)))
         return [f"multicast node {len(self._nodes) - 1}: rid {rid}"]
 
     def _mc_node_update(self, where: str, node: int, *ports: int) -> list[str]:
@@ -127,7 +127,7 @@ class CommandLine:
         nodes = (self._nodes[node] for node in self._groups.get(group, ()))
         return tuple(member for node in nodes for member in node.members)
 
-    def _node(self, where: str, node: int) -> Node:
+    def _node(self, where: str, node: int) -> MulticastNode:
         self._check(where, "multicast node", node, range(len(self._nodes)))
         return self._nodes[node]
 
@@ -188,7 +188,7 @@ class CommandLine:
         return self._switch.program.source.meters
 
 
-def read_rates(where: str, texts: Sequence[str]) -> Rates:
+def read_rates(where: str, texts: Sequence[str]) -> MeterRates:
     """Return the rates of two RATE:BURST; a rate is in units per microsecond, a burst in units."""
     pairs = [text.partition(":") for text in texts]
     try:
@@ -197,7 +197,7 @@ def read_rates(where: str, texts: Sequence[str]) -> Rates:
         )
     except ValueError:
         raise ConfigError(f"{where}: must be two RATE:BURST, got {' '.join(texts)!r}") from None
-    return Rates(committed, committed_burst, peak, peak_burst)
+    return MeterRates(committed, committed_burst, peak, peak_burst)
 
 
 def whole(where: str, text: str) -> int:

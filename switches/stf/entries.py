@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.engine.shapes import Shape
-from ringleaf.switches.engine.updates import INSERT, MODIFY, Entry, TableUpdate
+from ringleaf.switches.engine.shapes import TableShape
+from ringleaf.switches.engine.updates import INSERT, MODIFY, InstalledEntry, TableUpdate
 from ringleaf.switches.program import Program
-from ringleaf.switches.source import Action
+from ringleaf.switches.source import ActionSource
 from ringleaf.switches.stf.names import find_key, find_name
 from ringleaf.switches.stf.statements import AddEntry, Arguments, SetDefault
 from ringleaf.switches.stf.values import number, prefix, ternary
@@ -31,7 +31,7 @@ class EntryTranslator:
         shape = self._shape(where, statement.table)
         number, arguments = self._call(where, shape, statement.action, statement.arguments)
         match = _match(where, shape, statement.keys)
-        entry = Entry(
+        entry = InstalledEntry(
             match,
             number,
             arguments,
@@ -43,13 +43,15 @@ class EntryTranslator:
     def set_default(self, where: str, statement: SetDefault) -> TableUpdate:
         shape = self._shape(where, statement.table)
         number, arguments = self._call(where, shape, statement.action, statement.arguments)
-        return TableUpdate(MODIFY, shape.table.name, Entry((), number, arguments), is_default=True)
+        return TableUpdate(
+            MODIFY, shape.table.name, InstalledEntry((), number, arguments), is_default=True
+        )
 
-    def _shape(self, where: str, name: str) -> Shape:
+    def _shape(self, where: str, name: str) -> TableShape:
         return self._shapes[find_name(where, "table", name, self._shapes)]
 
     def _call(
-        self, where: str, shape: Shape, name: str, given: Arguments
+        self, where: str, shape: TableShape, name: str, given: Arguments
     ) -> tuple[int, tuple[int, ...]]:
         """Return an action's number in the JSON (each table has its own) and its arguments."""
         numbers = {self._actions[number].name: number for number in shape.table.actions}
@@ -57,7 +59,7 @@ class EntryTranslator:
         return action.number, _arguments(where, action, dict(given))
 
 
-def _arguments(where: str, action: Action, given: dict[str, str]) -> tuple[int, ...]:
+def _arguments(where: str, action: ActionSource, given: dict[str, str]) -> tuple[int, ...]:
     for name in given:
         find_name(where, f"parameter of {action.name}", name, action.parameters)
     values = []
@@ -69,7 +71,7 @@ def _arguments(where: str, action: Action, given: dict[str, str]) -> tuple[int, 
 
 
 def _match(
-    where: str, shape: Shape, given: tuple[tuple[str, str], ...]
+    where: str, shape: TableShape, given: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[int, int], ...]:
     keys = shape.table.keys
     names = [key.name for key in keys]
@@ -99,7 +101,7 @@ def _pair(where: str, kind: str, text: str | None, width: int) -> tuple[int, int
             return number(where, text or "0", width), full
 
 
-def _precedence(where: str, shape: Shape, priority: int | None) -> int:
+def _precedence(where: str, shape: TableShape, priority: int | None) -> int:
     if not shape.prioritized:
         return 0
     if priority is None:

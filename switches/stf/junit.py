@@ -11,7 +11,7 @@ from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
 
 def write_junit(path: Path, outcomes: Sequence[StfOutcome]) -> None:
     """Write one test case per outcome; a refused program is a failure, too."""
-    cases = [junit.Case(each.name, _trouble(each), each.seconds) for each in outcomes]
+    cases = [junit.JUnitCase(each.name, _trouble(each), each.seconds) for each in outcomes]
     seconds = sum(outcome.seconds for outcome in outcomes)
     junit.write_junit(path, "ringleaf stf", [junit.Suite("stf", "stf", cases, seconds)])
 

@@ -16,7 +16,7 @@ from ringleaf.switches.stf.expectations import Mismatch, Output, compare
 from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
 from ringleaf.switches.stf.parser import read_stf
 from ringleaf.switches.stf.statements import Statement
-from ringleaf.switches.stf.testbed import EngineTestbed, Testbed
+from ringleaf.switches.stf.testbed import EngineTestbed, TestSwitch
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class _RefusalError(Exception):
     """The engine can't execute the program."""
 
 
-def _open(job: StfTest) -> Testbed:
+def _open(job: StfTest) -> TestSwitch:
     source = job.program
     if source.suffix != ".json":
         source = compile_program(source)

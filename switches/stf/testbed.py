@@ -43,7 +43,7 @@ class CheckError(ConfigError):
     """A `check_counter` that does not hold."""
 
 
-class Testbed(Protocol):
+class TestSwitch(Protocol):
     """A switch that tests run on."""
 
     def run(self, statements: Sequence[Statement]) -> list[Output]:

@@ -7,11 +7,18 @@ from ringleaf.switches.generate import marks
 from ringleaf.switches.generate.marks import Lanes
 from ringleaf.switches.generate.primitives import PRIMITIVES, WRITTEN
 from ringleaf.switches.generate.storage import ENGINE
-from ringleaf.switches.source import Action, Checksum, Field, Named, Primitive, Table
+from ringleaf.switches.source import (
+    ActionSource,
+    Checksum,
+    FieldSource,
+    Named,
+    Primitive,
+    TableSource,
+)
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.entries import arguments_of, matched_entry
 from ringleaf.switches.walk.names import Names
-from ringleaf.switches.walk.runs import Ended, evaluated
+from ringleaf.switches.walk.runs import EndedRun, evaluated
 from ringleaf.switches.walk.sources import Sources
 from ringleaf.switches.walk.statements import Statements
 from ringleaf.switches.walk.steps import (
@@ -23,9 +30,9 @@ from ringleaf.switches.walk.steps import (
     Looped,
     SourceLine,
     Step,
+    StepWrite,
     Tested,
-    Value,
-    Write,
+    WalkValue,
 )
 from ringleaf.switches.walk.views import Views
 
@@ -42,11 +49,11 @@ class ControlReports:
         self._views = views
         self._statements = Statements(self._source, names)
         self._shapes = {shape.table.name: shape for shape in switch.program.module.shapes}
-        self._blocks = Blocks(switch.program.module.text)
+        self._blocks = ModuleBlocks(switch.program.module.text)
 
-    def looked_up(self, ended: Ended) -> Step:
+    def looked_up(self, ended: EndedRun) -> Step:
         table = ended.what
-        assert isinstance(table, Table)
+        assert isinstance(table, TableSource)
         shape = self._shapes[table.name]
         at, image = int(ended.variables["entry"]), int(ended.variables["image"])
         row = self._switch.store.arena.fields[at : at + shape.row_words]
@@ -59,7 +66,7 @@ class ControlReports:
         return LookedUp(
             table=table.name,
             keys=tuple(
-                Value(self._names.field(key.target), ended.values.get(key.target, 0), width)
+                WalkValue(self._names.field(key.target), ended.values.get(key.target, 0), width)
                 for key, width in zip(table.keys, shape.widths, strict=True)
             ),
             hit=hit,
@@ -68,30 +75,31 @@ class ControlReports:
             arguments=arguments_of(action, shape, action_row) if action else (),
         )
 
-    def _selects(self, table: Table) -> bool:
+    def _selects(self, table: TableSource) -> bool:
         """Return whether an entry may name a group, a member of which the code has chosen."""
         return bool(table.profile and self._source.profiles[table.profile].selector)
 
-    def _place_of_action(self, action: Action | None) -> SourceLine | None:
+    def _place_of_action(self, action: ActionSource | None) -> SourceLine | None:
         for primitive in action.primitives if action else ():
             place = self._sources.place(primitive.where)
             if place and not self._sources.is_definition(place):
                 return place
         return None
 
-    def tested(self, ended: Ended) -> Step:
+    def tested(self, ended: EndedRun) -> Step:
         mark = ended.run.mark
         inside = ended.frame.f_lineno in self._blocks.inside(next(iter(ended.run.lines)))
         fields = [f for f in self._statements.fields(ended.what) if f in ended.values]
         return Tested(
             condition=self._statements.condition(ended.what, mark.where),
             operands=tuple(
-                Value(self._names.field(f), ended.values[f], self._views.width(f)) for f in fields
+                WalkValue(self._names.field(f), ended.values[f], self._views.width(f))
+                for f in fields
             ),
             outcome=inside != mark.inverted,
         )
 
-    def executed(self, ended: Ended) -> Step:
+    def executed(self, ended: EndedRun) -> Step:
         primitive = ended.what
         assert isinstance(primitive, Primitive)
         ended.writes = (*self._unchanged(primitive, ended), *ended.writes)
@@ -101,11 +109,13 @@ class ControlReports:
             place = self._sources.assignment(statement.split(" =")[0], self.near) or place
         return Executed(op=primitive.op, statement=statement, place=place)
 
-    def _unchanged(self, primitive: Primitive, ended: Ended) -> list[Write]:
+    def _unchanged(self, primitive: Primitive, ended: EndedRun) -> list[StepWrite]:
         """Return writes of the fields that a primitive set to the value that they had before."""
         kind = PRIMITIVES.get(primitive.op)
         pairs = zip(kind.roles if kind else (WRITTEN,), primitive.parameters, strict=False)
-        written = [value for role, value in pairs if role == WRITTEN and isinstance(value, Field)]
+        written = [
+            value for role, value in pairs if role == WRITTEN and isinstance(value, FieldSource)
+        ]
         known = {write.name for write in ended.writes}
         return [
             self._views.write(target, ended.values, ended.values)
@@ -115,12 +125,12 @@ class ControlReports:
             and self._names.field(target) not in known
         ]
 
-    def looped(self, ended: Ended) -> Step:
+    def looped(self, ended: EndedRun) -> Step:
         assert isinstance(ended.what, Lanes)
         statements = tuple(self._statements.primitive(item) for item in ended.what.primitives)
         return Looped(count=ended.what.count, statements=statements)
 
-    def logged(self, ended: Ended) -> Step:
+    def logged(self, ended: EndedRun) -> Step:
         assert isinstance(ended.what, Primitive)
         text = ended.what.parameters[0]
         message = text.name if isinstance(text, Named) else ""
@@ -130,7 +140,7 @@ class ControlReports:
 
     # Checksums.
 
-    def verified(self, ended: Ended) -> Step | None:
+    def verified(self, ended: EndedRun) -> Step | None:
         if ended.following is not None and ended.following.kind == marks.WRONG:
             return None  # `wrong` reports it
         checksum = ended.what
@@ -139,11 +149,11 @@ class ControlReports:
         outcome = "skipped" if skipped else "right"
         return ChecksumVerified(target=self._names.field(checksum.target), outcome=outcome)
 
-    def wrong(self, ended: Ended) -> Step:
+    def wrong(self, ended: EndedRun) -> Step:
         assert isinstance(ended.what, Checksum)
         return ChecksumVerified(target=self._names.field(ended.what.target), outcome="wrong")
 
-    def updated(self, ended: Ended) -> Step:
+    def updated(self, ended: EndedRun) -> Step:
         checksum = ended.what
         assert isinstance(checksum, Checksum)
         skipped = checksum.condition is not None and len(ended.run.lines) == 1
@@ -151,7 +161,7 @@ class ControlReports:
         return ChecksumUpdated(target=self._names.field(checksum.target), outcome=outcome)
 
 
-class Blocks:
+class ModuleBlocks:
     """The blocks of a module: the lines that are inside the block that a line opens."""
 
     def __init__(self, text: str) -> None:

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 
 from ringleaf.arena import Fields
 from ringleaf.switches.engine.lookup import KEYS, RANK
-from ringleaf.switches.engine.shapes import Shape
-from ringleaf.switches.engine.updates import Entry
-from ringleaf.switches.source import Action
+from ringleaf.switches.engine.shapes import TableShape
+from ringleaf.switches.engine.updates import InstalledEntry
+from ringleaf.switches.source import ActionSource
 from ringleaf.switches.walk.formats import show_match
-from ringleaf.switches.walk.steps import MatchedEntry, Value
+from ringleaf.switches.walk.steps import MatchedEntry, WalkValue
 from ringleaf.switches.walk.views import joined
 
 
-def matched_entry(shape: Shape, entries: Sequence[Entry], row: Fields) -> MatchedEntry | None:
+def matched_entry(
+    shape: TableShape, entries: Sequence[InstalledEntry], row: Fields
+) -> MatchedEntry | None:
     """Return the entry whose row in the table's image this is."""
     for index, entry in enumerate(entries):
         if _rank(shape, entries, index) == int(row[RANK]) and _has_keys(shape, entry, row):
@@ -22,7 +24,7 @@ def matched_entry(shape: Shape, entries: Sequence[Entry], row: Fields) -> Matche
     return None
 
 
-def arguments_of(action: Action, shape: Shape, row: Fields) -> tuple[Value, ...]:
+def arguments_of(action: ActionSource, shape: TableShape, row: Fields) -> tuple[WalkValue, ...]:
     """Return an action's parameters, as they are in a row."""
     values = []
     at = shape.arguments_at
@@ -30,12 +32,12 @@ def arguments_of(action: Action, shape: Shape, row: Fields) -> tuple[Value, ...]
         zip(action.widths, shape.argument_words[action.number], strict=True)
     ):
         name = action.parameters[i] if i < len(action.parameters) else f"argument {i}"
-        values.append(Value(name, joined(row[at : at + count]), width))
+        values.append(WalkValue(name, joined(row[at : at + count]), width))
         at += count
     return tuple(values)
 
 
-def _rank(shape: Shape, entries: Sequence[Entry], index: int) -> int:
+def _rank(shape: TableShape, entries: Sequence[InstalledEntry], index: int) -> int:
     """Return an entry's rank, as `images.py` gives them."""
     if not shape.prioritized:
         return entries[index].prefix + 1
@@ -43,7 +45,7 @@ def _rank(shape: Shape, entries: Sequence[Entry], index: int) -> int:
     return len(entries) - order.index(index)
 
 
-def _has_keys(shape: Shape, entry: Entry, row: Fields) -> bool:
+def _has_keys(shape: TableShape, entry: InstalledEntry, row: Fields) -> bool:
     if shape.prioritized:
         return True  # ranks differ
     words = [0] * shape.key_words
@@ -54,7 +56,7 @@ def _has_keys(shape: Shape, entry: Entry, row: Fields) -> bool:
     return words == [int(word) for word in row[KEYS : KEYS + shape.key_words]]
 
 
-def _described(shape: Shape, entry: Entry, index: int) -> MatchedEntry:
+def _described(shape: TableShape, entry: InstalledEntry, index: int) -> MatchedEntry:
     match = tuple(
         show_match(key.kind, pair, width, key.name)
         for key, pair, width in zip(shape.table.keys, entry.match, shape.widths, strict=True)

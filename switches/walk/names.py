@@ -12,7 +12,7 @@ from collections import Counter
 from functools import cache
 
 from ringleaf.switches.generate.storage import ENGINE
-from ringleaf.switches.source import PSA, STANDARD, VALID, Field
+from ringleaf.switches.source import PSA, STANDARD, VALID, FieldSource
 
 _PATH = re.compile(r"\b[A-Za-z_]\w*(?:\[\w+\])?(?:\.[A-Za-z_]\w*(?:\[\w+\])?)+")
 
@@ -28,7 +28,7 @@ class Names:
         self.field = cache(self._field)
         self.header = cache(self._header)
 
-    def _field(self, field: Field) -> str:
+    def _field(self, field: FieldSource) -> str:
         if field.header == ENGINE:
             return field.name.replace("_", " ")
         if field.header == "scalars":

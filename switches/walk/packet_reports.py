@@ -7,20 +7,26 @@ from typing import Any
 from ringleaf.packets import HEAD_LEN
 from ringleaf.switches.generate import marks
 from ringleaf.switches.generate.storage import valid
-from ringleaf.switches.source import Field, Header, ParserState, Source, Transition
+from ringleaf.switches.source import (
+    FieldSource,
+    HeaderSource,
+    ParserState,
+    ProgramSource,
+    Transition,
+)
 from ringleaf.switches.walk.names import Names
-from ringleaf.switches.walk.runs import Ended, evaluated
+from ringleaf.switches.walk.runs import EndedRun, evaluated
 from ringleaf.switches.walk.sources import Sources
 from ringleaf.switches.walk.steps import (
     Deparsed,
     Extracted,
     ParserFailed,
-    Selected,
     StateEntered,
+    StateSelected,
     Step,
+    StepWrite,
     Truncated,
-    Value,
-    Write,
+    WalkValue,
 )
 from ringleaf.switches.walk.views import Views
 
@@ -28,7 +34,7 @@ from ringleaf.switches.walk.views import Views
 class PacketReports:
     """A step per run of parser or deparser; None where a run is no step of its own."""
 
-    def __init__(self, source: Source, sources: Sources, names: Names, views: Views) -> None:
+    def __init__(self, source: ProgramSource, sources: Sources, names: Names, views: Views) -> None:
         self._sides = source.sides()
         self._source = self._sides[0]
         self._sources = sources
@@ -39,7 +45,7 @@ class PacketReports:
         self._parsed = 0
         self._extracted: dict[str, int] = {}  # header -> offset
         self._element: Any = None  # the header that is being extracted, and its writes so far
-        self._made: tuple[Write, ...] = ()
+        self._made: tuple[StepWrite, ...] = ()
         self._emitted: tuple[tuple[str, int], ...] | None = None
 
     def begin(self, data: bytes) -> None:
@@ -60,7 +66,7 @@ class PacketReports:
         self._emitted = None
         self._extracted.clear()
 
-    def entered(self, ended: Ended) -> Step:
+    def entered(self, ended: EndedRun) -> Step:
         assert isinstance(ended.what, ParserState)
         return self.enter(ended.what.name)
 
@@ -69,13 +75,13 @@ class PacketReports:
         self._state = state
         return StateEntered(state=state, place=self._sources.state(state))
 
-    def extracted(self, ended: Ended) -> Step | None:
+    def extracted(self, ended: EndedRun) -> Step | None:
         start, end = (int(v["parsed"]) for v in (ended.run.variables, ended.variables))
         if ended.following is not None and ended.following.kind == marks.EXTRACT:
             self._element, self._made = ended.what, ended.writes
             return None  # the last run of an extraction reports it as a whole
         header = self._element or ended.what
-        assert isinstance(header, Header)
+        assert isinstance(header, HeaderSource)
         ended.writes = (*self._made, *ended.writes)
         self._element, self._made = None, ()
         self._extracted[header.name] = start
@@ -88,34 +94,34 @@ class PacketReports:
             offset_bytes=start,
             size_bytes=len(data),
             fields=tuple(
-                Value(f"{name}.{item.name}", _bits(data, item.offset, item.width), item.width)
+                WalkValue(f"{name}.{item.name}", _bits(data, item.offset, item.width), item.width)
                 for item in header.fields
                 if header.varbit is None
             ),
             place=self._sources.extract(self._state, header.name),
         )
 
-    def failed(self, ended: Ended) -> Step:
+    def failed(self, ended: EndedRun) -> Step:
         return ParserFailed(
             error=ended.run.mark.where or "PacketTooShort", place=self._sources.state(self._state)
         )
 
-    def selected(self, ended: Ended) -> Step:
+    def selected(self, ended: EndedRun) -> Step:
         transition = ended.what
         assert isinstance(transition, Transition)
         keys = tuple(
-            Value(self._key(key, value.name), evaluated(value.words, ended), value.width)
+            WalkValue(self._key(key, value.name), evaluated(value.words, ended), value.width)
             for key, value in zip(
                 self._source.states[self._state].keys, ended.run.mark.values, strict=True
             )
         )
         place = self._sources.select(self._state)
-        return Selected(keys=keys, target=transition.target or "accept", place=place)
+        return StateSelected(keys=keys, target=transition.target or "accept", place=place)
 
     def _key(self, key: Any, name: str) -> str:
-        return self._names.field(key) if isinstance(key, Field) else name
+        return self._names.field(key) if isinstance(key, FieldSource) else name
 
-    def deparsed(self, ended: Ended) -> Step | None:
+    def deparsed(self, ended: EndedRun) -> Step | None:
         if self._emitted is not None:
             return None  # the handler's last line, after a deparser that wrote something
         headers = [self._source.headers[name] for name in self._source.emitted]
@@ -125,7 +131,7 @@ class PacketReports:
         shown = tuple((self._names.header(name), size) for name, size in self._emitted)
         return Deparsed(headers=shown)
 
-    def truncated(self, ended: Ended) -> Step:
+    def truncated(self, ended: EndedRun) -> Step:
         return Truncated(size_bytes=int(ended.variables["row"][HEAD_LEN]))
 
     def changed(self, data: bytes) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from ringleaf.switches.engine.layout import (
     SEND,
 )
 from ringleaf.switches.generate import marks
-from ringleaf.switches.generate.marks import Mark
+from ringleaf.switches.generate.marks import LineMark
 from ringleaf.switches.generate.parser import LONGEST_WAY
 from ringleaf.switches.source import PSA, ParserState, Primitive
 from ringleaf.switches.switch import Switch
@@ -36,12 +36,12 @@ from ringleaf.switches.walk.steps import (
     EgressDropped,
     EgressStarted,
     Managed,
+    PacketLeaves,
     Received,
-    Sent,
     StatesSkipped,
     Step,
 )
-from ringleaf.switches.walk.views import Cells, Views
+from ringleaf.switches.walk.views import StateView, Views
 
 # BMv2's `targets/simple_switch/simple_switch.h`, PktInstanceType.
 KINDS = {
@@ -69,7 +69,7 @@ class StepRecorder:
         self._psa = switch.program.source.architecture is PSA
         self._marks = switch.program.module.marks
         self._views = Views(switch, names)
-        self._cells = Cells(switch)
+        self._cells = StateView(switch)
         self._reporter = Reporter(switch, sources, names, self._views)
         self._run: Run | None = None
         self._reason = ""
@@ -81,7 +81,7 @@ class StepRecorder:
     # A handler.
 
     def enter(self, frame: FrameType) -> None:
-        self._cells = Cells(self._switch)
+        self._cells = StateView(self._switch)
         self._run = None
         self._idle = 0
         arena, packet = frame.f_locals["arena"], frame.f_locals["packet"]
@@ -125,7 +125,7 @@ class StepRecorder:
         self._parsed = parsed
         return self._idle > MOST_IDLE and "turns" in frame.f_locals
 
-    def _skips(self, frame: FrameType, mark: Mark | None) -> bool:
+    def _skips(self, frame: FrameType, mark: LineMark | None) -> bool:
         """Return whether a line is not followed; before it is, say what was not."""
         takes = mark is not None and (
             mark.kind == marks.EXTRACT
@@ -158,11 +158,11 @@ class StepRecorder:
         if result & SEND:
             data = read_packet(arena, packet)
             changed = self._reporter.packet.changed(data)
-            self.steps.append(Sent(port=port, data=data, changed=changed))
+            self.steps.append(PacketLeaves(port=port, data=data, changed=changed))
         else:
             self.steps.append(EgressDropped(port=port))
 
-    def _end(self, frame: FrameType, following: Mark | None) -> None:
+    def _end(self, frame: FrameType, following: LineMark | None) -> None:
         run, self._run = self._run, None
         if run is None:
             return

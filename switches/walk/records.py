@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from ringleaf.switches.walk.steps import Walk
+from ringleaf.switches.walk.steps import PacketWalk
 
 
-def as_record(walk: Walk) -> dict[str, Any]:
+def as_record(walk: PacketWalk) -> dict[str, Any]:
     """Return a walk with steps as dicts, each with its `kind`; bytes are hex."""
     return {
         "program": walk.program,

@@ -7,14 +7,14 @@ from dataclasses import replace
 from types import FrameType
 
 from ringleaf.switches.generate import marks
-from ringleaf.switches.generate.marks import Mark
+from ringleaf.switches.generate.marks import LineMark
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.control_reports import ControlReports
 from ringleaf.switches.walk.names import Names
 from ringleaf.switches.walk.packet_reports import PacketReports
-from ringleaf.switches.walk.runs import Ended, Run
+from ringleaf.switches.walk.runs import EndedRun, Run
 from ringleaf.switches.walk.sources import Sources
-from ringleaf.switches.walk.steps import LookedUp, Step, Write
+from ringleaf.switches.walk.steps import LookedUp, Step, StepWrite
 from ringleaf.switches.walk.views import Locals, Values, Views
 
 
@@ -25,7 +25,7 @@ class Reporter:
         self.packet = PacketReports(switch.program.source, sources, names, views)
         self._controls = ControlReports(switch, sources, names, views)
         self._sources = sources
-        self._kinds: dict[str, Callable[[Ended], Step | None]] = {
+        self._kinds: dict[str, Callable[[EndedRun], Step | None]] = {
             marks.STATE: self.packet.entered,
             marks.EXTRACT: self.packet.extracted,
             marks.PARSER_OP: self._controls.executed,
@@ -49,14 +49,14 @@ class Reporter:
         frame: FrameType,
         variables: Locals,
         values: Values,
-        writes: tuple[Write, ...],
-        following: Mark | None,
+        writes: tuple[StepWrite, ...],
+        following: LineMark | None,
     ) -> Step | None:
         """Return the step of a run that has ended; None if the run is no step of its own."""
         kind = self._kinds.get(run.mark.kind)
         if kind is None:
             return None
-        ended = Ended(run, frame, variables, values, writes, following)
+        ended = EndedRun(run, frame, variables, values, writes, following)
         step = kind(ended)
         if step is None:
             return None

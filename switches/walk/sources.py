@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ringleaf.switches.source import Source, Where
+from ringleaf.switches.source import ProgramSource, Where
 from ringleaf.switches.walk.steps import SourceLine
 
 _INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
@@ -18,7 +18,7 @@ _INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
 class Sources:
     """Lines of a program's P4 files, by their names in the JSON."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: ProgramSource) -> None:
         self.lines: dict[str, tuple[str, ...]] = {}
         names = dict.fromkeys(where.file for where in _places(source))
         for name in names:
@@ -88,7 +88,7 @@ class Sources:
             self._read(str(Path(name).parent / included), beside)
 
 
-def _places(source: Source) -> Iterator[Where]:
+def _places(source: ProgramSource) -> Iterator[Where]:
     nodes = [*source.ingress.nodes.values(), *source.egress.nodes.values()]
     known: Iterable[str] = (
         *(side.deparser_where for side in source.sides()),

@@ -10,12 +10,12 @@ from ringleaf.switches.source import (
     Boolean,
     Constant,
     Expression,
-    Field,
+    FieldSource,
     LookAhead,
     Named,
-    Operation,
+    OperationSource,
     Primitive,
-    Source,
+    ProgramSource,
     Where,
 )
 from ringleaf.switches.walk.names import Names
@@ -27,7 +27,7 @@ _ASSIGNMENTS = ("assign", "set", "assign_header")
 
 
 class Statements:
-    def __init__(self, source: Source, names: Names) -> None:
+    def __init__(self, source: ProgramSource, names: Names) -> None:
         self._names = names
         self._parameters = {
             step.where: action.parameters
@@ -53,13 +53,13 @@ class Statements:
         text = quote(where) if whole else ""
         return text or self._expression(condition, ()).removeprefix("(").removesuffix(")")
 
-    def fields(self, expression: Expression) -> list[Field]:
-        found = (leaf for leaf in leaves(expression) if isinstance(leaf, Field))
+    def fields(self, expression: Expression) -> list[FieldSource]:
+        found = (leaf for leaf in leaves(expression) if isinstance(leaf, FieldSource))
         return list(dict.fromkeys(found))
 
     def _expression(self, expression: Expression, names: tuple[str, ...]) -> str:
         match expression:
-            case Field():
+            case FieldSource():
                 return self._names.field(expression)
             case Constant():
                 value = expression.value
@@ -75,12 +75,12 @@ class Statements:
                 return self._names.header(expression.name)
             case Named():
                 return expression.name.rsplit(".", 1)[-1]
-            case Operation():
+            case OperationSource():
                 return self._operation(expression, names)
             case _:
                 return "..."
 
-    def _operation(self, operation: Operation, names: tuple[str, ...]) -> str:
+    def _operation(self, operation: OperationSource, names: tuple[str, ...]) -> str:
         right = self._expression(operation.right, names)
         if operation.left is None:
             return f"{_SIGNS.get(operation.op, operation.op)}{right}"

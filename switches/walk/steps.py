@@ -16,14 +16,14 @@ class SourceLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class WalkValue:
     name: str
     value: int
     width: int  # bits
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class StepWrite:
     """A field or register cell that a step wrote, maybe with the value that it had."""
 
     name: str
@@ -37,7 +37,7 @@ class Step:
     """A step: its place in the P4 source, and the writes that it made."""
 
     place: SourceLine | None = None
-    writes: tuple[Write, ...] = ()
+    writes: tuple[StepWrite, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,14 +61,14 @@ class Extracted(Step):
     header: str
     offset_bytes: int
     size_bytes: int
-    fields: tuple[Value, ...]
+    fields: tuple[WalkValue, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selected(Step):
+class StateSelected(Step):
     """The parser chose its next state; `target` is `accept` where none follows."""
 
-    keys: tuple[Value, ...]
+    keys: tuple[WalkValue, ...]
     target: str
 
 
@@ -111,11 +111,11 @@ class LookedUp(Step):
     """A table was looked up; `entry` is None on a miss, and the action then is the default's."""
 
     table: str
-    keys: tuple[Value, ...]
+    keys: tuple[WalkValue, ...]
     hit: bool
     entry: MatchedEntry | None
     action: str
-    arguments: tuple[Value, ...]
+    arguments: tuple[WalkValue, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class Tested(Step):
     """A condition, with the operands that it looked at."""
 
     condition: str
-    operands: tuple[Value, ...]
+    operands: tuple[WalkValue, ...]
     outcome: bool
 
 
@@ -189,7 +189,7 @@ class Truncated(Step):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent(Step):
+class PacketLeaves(Step):
     """A packet that leaves; `changed` are offsets of bytes that differ from those that came in.
 
     Headers are compared with themselves wherever they lay, so that a header that is put in
@@ -202,7 +202,7 @@ class Sent(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class PacketWalk:
     """The steps of one packet, and the packets that left, as `Switch.process` returns them."""
 
     program: str

@@ -9,13 +9,13 @@ import numpy as np
 
 from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT
 from ringleaf.switches.generate.storage import ENGINE, POSITION, VARBITS, varbits
-from ringleaf.switches.source import STACKS, VALID, Field, Header
+from ringleaf.switches.source import STACKS, VALID, FieldSource, HeaderSource
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.names import Names
-from ringleaf.switches.walk.steps import Write
+from ringleaf.switches.walk.steps import StepWrite
 
 Locals = Mapping[str, Any]
-Values = dict[Field, int]
+Values = dict[FieldSource, int]
 
 
 class Views:
@@ -27,10 +27,10 @@ class Views:
         self._storage = switch.program.module.storage
         self._fields = [field for field in self._storage.known() if _is_shown(field)]
 
-    def width(self, field: Field) -> int:
+    def width(self, field: FieldSource) -> int:
         return 1 if field.name == VALID else self._storage.shape(field).width
 
-    def size(self, header: Header, variables: Locals) -> int:
+    def size(self, header: HeaderSource, variables: Locals) -> int:
         """Return a header's size in bytes."""
         if header.varbit is None:
             return header.size_bytes
@@ -51,22 +51,22 @@ class Views:
                 values[field] = joined(words) & ((1 << self.width(field)) - 1)
         return values
 
-    def changes(self, before: Values, after: Values) -> Iterator[Field]:
+    def changes(self, before: Values, after: Values) -> Iterator[FieldSource]:
         return (field for field, value in after.items() if before.get(field, 0) != value)
 
-    def write(self, field: Field, before: Values, after: Values) -> Write:
+    def write(self, field: FieldSource, before: Values, after: Values) -> StepWrite:
         name = self._names.field(field)
-        return Write(name, before.get(field, 0), after[field], self.width(field))
+        return StepWrite(name, before.get(field, 0), after[field], self.width(field))
 
 
-class Cells:
+class StateView:
     """The switch's registers and counters, and the changes of them."""
 
     def __init__(self, switch: Switch) -> None:
         self._switch = switch
         self._old = {array: self._now(array).copy() for array in ("fields", "lanes")}
 
-    def changes(self) -> Iterator[Write]:
+    def changes(self) -> Iterator[StepWrite]:
         """Yield the changes since the last call."""
         for array, old in self._old.items():
             now = self._now(array)
@@ -81,7 +81,7 @@ class Cells:
         at = int(arena.words[self._switch.at + block])
         return getattr(arena, array)[at : at + size]
 
-    def _write(self, array: str, offset: int, old: int, new: int) -> Write:
+    def _write(self, array: str, offset: int, old: int, new: int) -> StepWrite:
         program = self._switch.program
         for name, register in program.source.registers.items():
             cells = program.module.state.registers[name]
@@ -90,13 +90,13 @@ class Cells:
             if there and rest < cells.words:
                 word = f", bits from {64 * rest}" if cells.words > 1 else ""
                 width = min(64, register.width - 64 * rest)
-                return Write(f"{_short(name)}[{index}]{word}", old, new, width)
+                return StepWrite(f"{_short(name)}[{index}]{word}", old, new, width)
         for name, counter in program.source.counters.items():
             index, column = divmod(offset - program.module.state.counters[name], 2)
             if array == "fields" and 0 <= index < counter.size:
                 unit = ("packets", "bytes")[column]
-                return Write(f"{_short(name)}[{index}].{unit}", old, new, 64)
-        return Write(f"state[{offset}]", old, new, 64)
+                return StepWrite(f"{_short(name)}[{index}].{unit}", old, new, 64)
+        return StepWrite(f"state[{offset}]", old, new, 64)
 
 
 def joined(words: Any) -> int:
@@ -108,6 +108,6 @@ def _short(name: str) -> str:
     return name.rsplit(".", 1)[-1]
 
 
-def _is_shown(field: Field) -> bool:
+def _is_shown(field: FieldSource) -> bool:
     hidden = field.header in (ENGINE, STACKS) or field.name in (POSITION, VARBITS)
     return not hidden

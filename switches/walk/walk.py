@@ -6,11 +6,11 @@ from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.names import Names
 from ringleaf.switches.walk.recorder import StepRecorder
 from ringleaf.switches.walk.sources import Sources
-from ringleaf.switches.walk.steps import Walk
+from ringleaf.switches.walk.steps import PacketWalk
 from ringleaf.switches.walk.tracing import followed
 
 
-def walk(switch: Switch, port: int, data: bytes, now_ps: int = 0) -> Walk:
+def walk(switch: Switch, port: int, data: bytes, now_ps: int = 0) -> PacketWalk:
     """Send one packet through a switch, as `Switch.process` does, and return every step.
 
     Raises:
@@ -21,4 +21,4 @@ def walk(switch: Switch, port: int, data: bytes, now_ps: int = 0) -> Walk:
     recorder = StepRecorder(switch, sources, Names(sources.text))
     with followed(switch.program, recorder):
         out = switch.process(port, data, now_ps)
-    return Walk(switch.program.name, tuple(recorder.steps), tuple(out), sources.lines)
+    return PacketWalk(switch.program.name, tuple(recorder.steps), tuple(out), sources.lines)

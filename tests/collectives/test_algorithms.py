@@ -11,7 +11,7 @@ from schedule_strategies import hierarchies
 
 from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.collectives.alltoall import pairwise_all_to_all
-from ringleaf.collectives.binary_tree import Edge, climb, height, in_order_edges, port_load
+from ringleaf.collectives.binary_tree import TreeEdge, climb, height, in_order_edges, port_load
 from ringleaf.collectives.binomial import binomial_broadcast, binomial_reduce
 from ringleaf.collectives.blueconnect import blueconnect_allreduce, blueconnect_cost, fit_hierarchy
 from ringleaf.collectives.chain import chain_broadcast, chain_cost, chain_reduce
@@ -76,7 +76,7 @@ def test_trees_send_what_a_node_of_them_must(ranks: int, segments: int) -> None:
     assert max(double) <= 2 * size_bytes
 
 
-def shape(edges: tuple[Edge, ...]) -> dict[int, list[int]]:
+def shape(edges: tuple[TreeEdge, ...]) -> dict[int, list[int]]:
     """Parent -> its children."""
     children: dict[int, list[int]] = {}
     for edge in edges:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ringleaf.collectives.circulant import CirculantRows
 from ringleaf.collectives.definition import demands, find_faults, turns
 from ringleaf.collectives.ring import ring_all_gather, ring_allreduce, ring_reduce_scatter
-from ringleaf.collectives.rows import Columns, Rows
+from ringleaf.collectives.rows import ChunkRows, Columns
 from ringleaf.collectives.schedule import Collective, Message, Op, Schedule, Transfer, check
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError
@@ -32,13 +32,13 @@ def same(one: Columns, other: Columns) -> bool:
 
 def kept(schedule: Schedule) -> Schedule:
     """The same schedule, whose rows are all there."""
-    return replace(schedule, rows=Rows(schedule.columns))
+    return replace(schedule, rows=ChunkRows(schedule.columns))
 
 
 @given(circulants())
 def test_rows_by_number_by_chunk_and_by_rank_are_the_same(schedule: Schedule) -> None:
     check(schedule)
-    whole, ranks, made = Rows(schedule.columns), schedule.ranks, schedule.circulant
+    whole, ranks, made = ChunkRows(schedule.columns), schedule.ranks, schedule.circulant
     assert made is not None
     assert (len(made), made.steps, made.messages) == (len(whole), whole.steps, whole.messages)
     assert list(made) == list(whole)

@@ -14,7 +14,7 @@ from ringleaf.collectives.codec import CODECS, Codec
 from ringleaf.collectives.compress.compressor import Feedback, codec_of
 from ringleaf.collectives.compress.member import Member, short
 from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
-from ringleaf.collectives.compress.scaled import Scaled
+from ringleaf.collectives.compress.scaled import ScaledCompressor
 from ringleaf.collectives.compressors.atomo import draw, probabilities
 from ringleaf.collectives.compressors.rotation import hadamard
 from ringleaf.errors import ConfigError, ProtocolError
@@ -200,7 +200,7 @@ def test_sums_of_terngrad_stay_small_if_ranks_agree() -> None:
     """Sums of n ranks are whole numbers from -n to n: ceil(log2(2 n + 1)) bits."""
     values = [normal(4000, rank) for rank in range(5)]
     made = [make("terngrad", rank, 5) for rank in range(5)]
-    assert all(isinstance(each, Scaled) and each.shares for each in made)
+    assert all(isinstance(each, ScaledCompressor) and each.shares for each in made)
     scale = max(each.scale(v) for each, v in zip(made, values, strict=True))  # type: ignore[attr-defined]
     total = np.zeros(4000, np.float32)
     for each, part in zip(made, values, strict=True):

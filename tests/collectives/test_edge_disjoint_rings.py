@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from ringleaf.collectives.embedding import Embedding
+from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError
@@ -20,7 +20,7 @@ RINGS = ("rings", "allgather-rings", "reducescatter-rings", "broadcast-rings", "
 def test_numbers_of_ranks_to_64(name: str) -> None:
     for ranks in (*range(1, 18), 24, 31, 32, 33, 49, 64):
         sizes = next((s for s in (8, 4, 3, 2) if ranks % s == 0), 1)
-        embedding = Embedding(grid_cycles((sizes, ranks // sizes)))
+        embedding = GridEmbedding(grid_cycles((sizes, ranks // sizes)))
         schedule = ALGORITHMS[name].build(
             ranks, segments=1 + ranks % 2, root=ranks // 3, embedding=embedding
         )
@@ -31,7 +31,7 @@ def test_numbers_of_ranks_to_64(name: str) -> None:
 def test_each_neighbour_gets_its_quarter(name: str, rounds: int) -> None:
     """On two cycles a rank sends `rounds` (n - 1) / n of a quarter to each of its neighbours."""
     cycles = grid_cycles((4, 4))
-    rows = ALGORITHMS[name].build(16, embedding=Embedding(cycles)).columns
+    rows = ALGORITHMS[name].build(16, embedding=GridEmbedding(cycles)).columns
     sent = Counter(zip(rows.src.tolist(), rows.dst.tolist(), strict=True))
     near = {(a, b) for cycle in cycles for a, b in zip(cycle, np.roll(cycle, 1), strict=True)}
     assert set(sent) == near | {(b, a) for a, b in near}
@@ -58,4 +58,4 @@ def test_more_segments_for_larger_tensors() -> None:
 
 def test_a_cycle_without_a_rank_is_refused() -> None:
     with pytest.raises(ScheduleError, match=r"rings: order must have each of 3 ranks once"):
-        ALGORITHMS["rings"].build(3, embedding=Embedding(((0, 1, 1),)))
+        ALGORITHMS["rings"].build(3, embedding=GridEmbedding(((0, 1, 1),)))

@@ -10,12 +10,12 @@ import pytest
 from ringleaf.collectives import alltoall_grid
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.critical_path import sent_bytes
-from ringleaf.collectives.embedding import Embedding
+from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError
 from ringleaf.experiments.setup.placing import embedding_of
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.topologies import registry
 
@@ -31,8 +31,8 @@ def factors(ranks: int) -> tuple[int, ...]:
 def test_numbers_of_ranks_to_64(name: str) -> None:
     for ranks in (*range(1, 18), 24, 31, 32, 33, 49, 64):
         order = tuple(np.random.default_rng(ranks).permutation(ranks).tolist())
-        embedding = Embedding((), factors(ranks), order, is_torus=ranks % 3 == 0)
-        for known in (Embedding(), embedding):
+        embedding = GridEmbedding((), factors(ranks), order, is_torus=ranks % 3 == 0)
+        for known in (GridEmbedding(), embedding):
             schedule = ALGORITHMS[name].build(
                 ranks, size_bytes=1 << 20, hierarchy=factors(ranks), embedding=known
             )
@@ -89,7 +89,7 @@ def test_data_that_is_passed_on_lies_in_one_layer_of_scratch_memory() -> None:
 
 def test_opposite_ranks_of_a_torus_are_reached_both_ways() -> None:
     """In a ring of four, each rank sends three chunks of half a block either way, one on."""
-    torus = Embedding((), (4,), is_torus=True)
+    torus = GridEmbedding((), (4,), is_torus=True)
     rows = ALGORITHMS["alltoall-2d"].build(4, size_bytes=1 << 20, embedding=torus).columns
     rows = rows.by_chunk()
     sent = Counter((int(a) % 4, int(b) % 4) for a, b in zip(rows.src, rows.dst, strict=True))
@@ -109,7 +109,7 @@ def test_links_of_a_torus_are_loaded_alike() -> None:
 
     All links of a 4x4 torus carry the same, where routes alone put two thirds on one way.
     """
-    experiment = Experiment(
+    experiment = CollectiveExperiment(
         resolve({"topo": "torus2d,x=4,y=4", "algo": "alltoall-2d", "data": "none"})
     )
     rows = experiment.schedule(ALGORITHMS["alltoall-2d"], 1 << 24).columns.by_chunk()

@@ -10,7 +10,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.swing import partners
 from ringleaf.collectives.verify import verify
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 
 NEW = (
@@ -94,7 +94,7 @@ def test_a_torus_is_used_in_all_directions(tmp_path: object) -> None:
     times = {}
     for algo in ("ring", "biring", "bucket"):
         given = {"topo": "torus2d,x=4,y=4", "algo": algo, "size": "4M", "data": "none"}
-        (found,) = Experiment(resolve({**given, "out": str(tmp_path)})).run()
+        (found,) = CollectiveExperiment(resolve({**given, "out": str(tmp_path)})).run()
         times[algo] = found.row.time_ps / 1e6
     assert times["bucket"] < 1.15 * 157.3
     assert 1.7 < times["ring"] / times["biring"] < 2.1

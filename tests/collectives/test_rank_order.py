@@ -11,7 +11,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 
 
@@ -65,7 +65,7 @@ def test_orders_that_do_not_fit_are_refused(
 @pytest.mark.parametrize(("rank_order", "most"), [("given", 2), ("topology", 1)])
 def test_a_ring_by_the_topology_has_neighbours_only(rank_order: str, most: int) -> None:
     """In a torus by number, the ring's ends of rows are two links apart, or in opposite corners."""
-    experiment = Experiment(
+    experiment = CollectiveExperiment(
         resolve({"topo": "torus2d,x=4,y=4", "algo": "ring", "rank_order": rank_order})
     )
     rows = experiment.schedule(ALGORITHMS["ring"], 1 << 10).columns
@@ -79,7 +79,7 @@ def test_a_ring_by_the_topology_has_neighbours_only(rank_order: str, most: int) 
 
 def test_a_random_order_is_the_seeds() -> None:
     def sources(seed: str) -> list[int]:
-        experiment = Experiment(
+        experiment = CollectiveExperiment(
             resolve({"topo": "leafspine", "algo": "ring", "rank_order": "random", "seed": seed})
         )
         return list(experiment.schedule(ALGORITHMS["ring"], 1 << 10).columns.dst[:16])

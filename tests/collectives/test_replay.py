@@ -10,7 +10,7 @@ from schedule_strategies import nonsense, schedules
 from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.collectives.alltoall import pairwise_all_to_all
 from ringleaf.collectives.oracle import execute
-from ringleaf.collectives.replay import Replay, fits
+from ringleaf.collectives.replay import ScheduleRows, fits
 from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.collectives.sparse.sparcml import recursive_doubling
@@ -28,7 +28,7 @@ def tensors(schedule: Schedule, elements: int, dtype: torch.dtype) -> list[torch
 def replay(schedule: Schedule, inputs: list[torch.Tensor], width: int) -> list[torch.Tensor]:
     """Replay a schedule, `width` elements at a time, and return the ranks' results."""
     elements = inputs[0].numel()
-    replay, results = Replay(schedule, elements), [torch.empty_like(each) for each in inputs]
+    replay, results = ScheduleRows(schedule, elements), [torch.empty_like(each) for each in inputs]
     for start in range(0, elements, width):
         count = min(width, elements - start)
         given = [tensor[start : start + count] for tensor in inputs]
@@ -75,7 +75,7 @@ def test_rows_that_only_write_to_one_node_need_no_room() -> None:
     schedule = Schedule(Collective.REDUCE, "by hand", 3, 1, (*add, copy))
     inputs = [torch.tensor([2.0**24]), torch.tensor([1.0]), torch.tensor([1.0])]
 
-    assert Replay(schedule, 1).staged == 1
+    assert ScheduleRows(schedule, 1).staged == 1
     assert [each.item() for each in replay(schedule, inputs, 1)] == [2.0**24, 2.0**24, 1.0]
 
 

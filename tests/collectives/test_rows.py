@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from schedule_strategies import nonsense, schedules
 
-from ringleaf.collectives.rows import AGGREGATE, COPY, REDUCE, Columns, Rows
+from ringleaf.collectives.rows import AGGREGATE, COPY, REDUCE, ChunkRows, Columns
 from ringleaf.collectives.schedule import Aggregate, Op, Row, Schedule, Transfer
 
 any_schedule = nonsense() | schedules(most=12)
@@ -20,7 +20,7 @@ def test_a_place_for_each_message() -> None:
         Transfer(2, 2, 0, 5, Op.COPY),
     ]
 
-    columns = Rows(Columns.of(rows)).columns
+    columns = ChunkRows(Columns.of(rows)).columns
 
     assert columns.step.tolist() == [0, 0, 1, 2]
     assert columns.src.tolist() == [0, 1, 0, 2]  # of the aggregation: its group
@@ -35,7 +35,7 @@ def test_transfers_are_in_the_order_of_arrays() -> None:
     step, src = np.ogrid[:2, :3]
     columns = Columns.transfers(step, src, (src + 1) % 3, 4, Op.COPY, size=2)
 
-    assert list(Rows(columns)) == [
+    assert list(ChunkRows(columns)) == [
         Transfer(step, src, dst, chunk, Op.COPY)
         for step in (0, 1)
         for src, dst in ((0, 1), (1, 2), (2, 0))
@@ -48,8 +48,8 @@ def test_rows_are_those_that_were_given(schedule: Schedule) -> None:
     rows = tuple(schedule.rows)
 
     assert len(schedule.rows) == len(rows)
-    assert tuple(Rows(Columns.of(rows))) == rows
-    assert Rows(Columns.of(rows)) == schedule.rows
+    assert tuple(ChunkRows(Columns.of(rows))) == rows
+    assert ChunkRows(Columns.of(rows)) == schedule.rows
     assert len(schedule.columns.by_chunk()) == len(rows)
 
 
@@ -80,9 +80,9 @@ def test_sorting_by_step_keeps_the_order_within_one(schedule: Schedule) -> None:
 def test_equal_rows_are_equal_wherever_their_columns_come_from(schedule: Schedule) -> None:
     """Some of a schedule's messages refer to some of its groups only."""
     places = np.arange(len(schedule.columns))[1::2]
-    some = Rows(schedule.columns.take(places))
+    some = ChunkRows(schedule.columns.take(places))
 
-    assert some == Rows(Columns.of(tuple(some)))
+    assert some == ChunkRows(Columns.of(tuple(some)))
     assert len(some.columns.groups) == sum(isinstance(row, Aggregate) for row in some)
 
 

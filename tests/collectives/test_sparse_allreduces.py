@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.program import Ask, Compressed, Post, Program, drive
+from ringleaf.collectives.compress.program import Ask, Compressed, CompressedProgram, Post, drive
 from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.bloom import filter_size, hashes, positives
@@ -59,13 +59,13 @@ class Memory:
         return [np.concatenate(blocks)] * ranks
 
 
-def programs(text: str, ranks: int) -> list[Program]:
+def programs(text: str, ranks: int) -> list[CompressedProgram]:
     make = parse_sparse(text).make
     return [make(rank, ranks) for rank in range(ranks)]
 
 
 def together(
-    made: Sequence[Program], values: Sequence[Array], seed: int, memory: Memory
+    made: Sequence[CompressedProgram], values: Sequence[Array], seed: int, memory: Memory
 ) -> list[Array]:
     steps = [each.step(part, seed) for each, part in zip(made, values, strict=True)]
     return drive(steps, memory)

@@ -8,16 +8,16 @@ from fake_network import FakeConnect
 
 from bench import live as bench_live
 from bench.fidelity import summarise
-from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.live.processor import Stopwatch, read_stat
-from ringleaf.networks.outcome import Usage
+from ringleaf.networks.outcome import ProcessorSeconds
 
 SPEC = {"topo": "leafspine,leaves=1,spines=1,hosts=2", "algo": "ring", "size": "64"}
 
 
-def usage(busy_s: float, switches_s: float, *, is_one_thread: bool = True) -> Usage:
-    return Usage(
+def usage(busy_s: float, switches_s: float, *, is_one_thread: bool = True) -> ProcessorSeconds:
+    return ProcessorSeconds(
         wall_s=1.0,
         processors=2,
         busy_s=busy_s,
@@ -28,10 +28,10 @@ def usage(busy_s: float, switches_s: float, *, is_one_thread: bool = True) -> Us
     )
 
 
-def measure(time_ps: int, used: Usage, *, wrong: int = 0) -> Measurement:
+def measure(time_ps: int, used: ProcessorSeconds, *, wrong: int = 0) -> Measurement:
     from dataclasses import replace
 
-    (one,) = Experiment(resolve(SPEC)).run(FakeConnect())
+    (one,) = CollectiveExperiment(resolve(SPEC)).run(FakeConnect())
     outcome = replace(one.outcome, time_ps=time_ps, usage=used, overflows=time_ps % 10)
     return replace(one, row=replace(one.row, wrong=wrong), outcome=outcome)
 

@@ -22,7 +22,7 @@ from bench.peers import (
     simgrid_star,
     table,
 )
-from bench.peers.ours import WITH_DATA, WITHOUT_DATA
+from bench.peers.own_command import WITH_DATA, WITHOUT_DATA
 from bench.peers.peer import STDOUT, Peer, RingCase, positive, read_time_us
 from bench.peers.table import Whole
 from ringleaf.errors import BackendError

@@ -13,9 +13,9 @@ from bench import pps as bench_pps
 from bench.loads import build_path, sized_frame
 from bench.pps import (
     LEAST_PPS,
-    Speed,
+    LiveSpeed,
     Trial,
-    Wires,
+    VethPairs,
     await_forwarding,
     search,
     try_load,
@@ -65,7 +65,7 @@ def test_packets_go_from_namespace_to_namespace(tmp_path: Path) -> None:
     frame = sized_frame(graph, "h0", "h1", 300)
     entities = list(forwarding_entities(graph)["s0"])
     with (
-        Wires() as wires,
+        VethPairs() as wires,
         bench_pps.embedded(wires, build_path("forward"), entities, tmp_path),
     ):
         await_forwarding(wires, frame)
@@ -83,9 +83,9 @@ def test_the_table_says_how_bmv2_was_built(there: bool, monkeypatch: pytest.Monk
     monkeypatch.setattr(bench_pps, "_has_bmv2", lambda: there)
     monkeypatch.setattr(bench_pps, "build_name", lambda binary: "a Release build")
     monkeypatch.setattr("ringleaf.switches.bmv2.build.build_name", lambda binary: "a Release build")
-    speeds = {("embedded", 300): Speed(100.0, 100.0)}
+    speeds = {("embedded", 300): LiveSpeed(100.0, 100.0)}
     if there:
-        speeds["simple_switch", 300] = Speed(50.0, 50.0)
+        speeds["simple_switch", 300] = LiveSpeed(50.0, 50.0)
     monkeypatch.setattr(bench_pps, "measure", lambda known, seconds: speeds)
     lines: list[str] = []
 

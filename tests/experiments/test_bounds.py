@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.rows import Rows
+from ringleaf.collectives.rows import ChunkRows
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.topologies import registry
@@ -254,7 +254,7 @@ def test_a_circulant_schedule_s_bound_is_that_of_all_its_rows(
     schedule: Schedule, topo: str, elements: int, ecmp: bool
 ) -> None:
     """Also where some chunks are empty, and where they differ by an element."""
-    whole = replace(schedule, rows=Rows(schedule.columns))
+    whole = replace(schedule, rows=ChunkRows(schedule.columns))
     made = [bounds(topo, ecmp=ecmp).least_ps(each, 4 * elements, 4) for each in (schedule, whole)]
 
     assert made[0] == made[1]

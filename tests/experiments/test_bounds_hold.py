@@ -8,7 +8,7 @@ from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.results import CollectiveRow
 from ringleaf.ina.registry import find_system
@@ -89,13 +89,13 @@ _SMALL = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "rate": "10G", "delay":
 
 
 def run(given_options: dict[str, str]) -> list[CollectiveRow]:
-    hosts = Experiment(resolve({**given_options, "servers": "0"})).ranks
+    hosts = CollectiveExperiment(resolve({**given_options, "servers": "0"})).ranks
     servers = str(min(int(given_options.get("servers", "0")), hosts - 2))
     given_options = {**given_options, "servers": servers}
     if given_options.get("cc") == "hpcc" and ALGORITHMS[given_options["algo"]].in_network:
         del given_options["cc"]  # its switches can't add up
     spec = resolve(given_options)
-    return [measured.row for measured in Experiment(spec).run()]
+    return [measured.row for measured in CollectiveExperiment(spec).run()]
 
 
 # What was once faster than its bound: ATP, where each server has a tree of its own.

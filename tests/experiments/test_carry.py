@@ -9,7 +9,7 @@ import pytest
 import ringleaf.experiments.estimates.estimate as estimate
 from ringleaf.experiments.checking.data import Noise
 from ringleaf.experiments.setup.network import connect
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.tensors import FLOAT32, Array
 
@@ -24,7 +24,7 @@ def small_tensors_are_leased(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def wrong_of(folder: Path, inputs: Noise, algo: str) -> int:
     spec = {"topo": "leafspine,leaves=1,spines=1,hosts=4", "size": f"{4 * ELEMENTS}B", "algo": algo}
-    experiment = Experiment(resolve({"out": str(folder), **spec}))
+    experiment = CollectiveExperiment(resolve({"out": str(folder), **spec}))
     (algorithm,) = experiment.algorithms
     measured = experiment.measure(connect, algorithm, 4 * ELEMENTS, inputs)
     wrong = measured.row.wrong

@@ -10,7 +10,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.experiments.bounds.bounds import Bounds
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.topologies import registry
 from ringleaf.units import PS_PER_US
@@ -78,7 +78,7 @@ def test_large_groups_are_not_all_built() -> None:
 def test_a_table_says_what_was_chosen_and_expected() -> None:
     """On a torus all links of the ranks are used: 2 (n - 1) / n of S over four take 149 us."""
     spec = resolve({"topo": "torus2d,x=3,y=3", "algo": "auto", "size": "4M", "data": "none"})
-    experiment = Experiment(spec)
+    experiment = CollectiveExperiment(spec)
     [found] = [each.row for each in experiment.run()]
     assert found.time_ps < 1.15 * 149.13 * PS_PER_US
     assert found.expected_ps is not None

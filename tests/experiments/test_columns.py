@@ -23,7 +23,7 @@ from ringleaf.experiments.records.columns import (
     titles,
 )
 from ringleaf.experiments.records.results import Results
-from ringleaf.experiments.records.table import Table
+from ringleaf.experiments.records.table import RunTable
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.workloads.nic.workload import workload_of
 from ringleaf.hosts.nic.registry import OFFLOADS
@@ -77,7 +77,7 @@ def test_tables_fit_wherever_they_go(most: int, algo: str) -> None:
 
     run = make_run("leafspine,leaves=1,spines=1,hosts=2", (algo,), (1 << 22,))
     run.options["algos"] = [algo]
-    table = Table(run, most)
+    table = RunTable(run, most)
     lines = [*table.head(None), *table.rows()]
     assert max(map(len, lines)) <= most
     names, cells = lines[-3][1:].split(), lines[-1].split()

@@ -21,7 +21,7 @@ from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.errors import ScheduleError
 from ringleaf.experiments.checking import confirm, scrutiny
 from ringleaf.experiments.checking.confirm import confirms
-from ringleaf.experiments.checking.data import TYPES, Given, Inputs, Noise, make_tensors, whole
+from ringleaf.experiments.checking.data import TYPES, Given, Noise, RankInputs, make_tensors, whole
 from ringleaf.experiments.checking.judge import Judge
 from ringleaf.experiments.checking.verdict import Tolerance
 from ringleaf.tensors import (
@@ -37,13 +37,15 @@ NAMES = [name for name, algorithm in ALGORITHMS.items() if not algorithm.in_netw
 WHOLE = (Collective.ALLREDUCE, Collective.REDUCE, Collective.BROADCAST)
 
 
-def is_sure(schedule: Schedule, inputs: Inputs, results: Sequence[torch.Tensor | Array]) -> bool:
+def is_sure(
+    schedule: Schedule, inputs: RankInputs, results: Sequence[torch.Tensor | Array]
+) -> bool:
     blocks = 1 if schedule.collective in WHOLE else inputs.ranks
     wanted = demands(schedule.collective, inputs.ranks, blocks)
     return confirms(schedule, wanted, inputs, as_arrays(results))
 
 
-def results_of(schedule: Schedule, inputs: Inputs) -> list[torch.Tensor]:
+def results_of(schedule: Schedule, inputs: RankInputs) -> list[torch.Tensor]:
     return [tensor.clone() for tensor in execute(schedule, as_tensors(whole(inputs)))]
 
 
@@ -59,7 +61,7 @@ def test_right_results_are_confirmed(
     name: str, ranks: int, elements: int, dtype: str, width: int, *, is_kept: bool
 ) -> None:
     schedule = ALGORITHMS[name].build(ranks, size_bytes=4 * elements, hierarchy=(ranks,))
-    inputs: Inputs = Noise(elements, ranks, elements, TYPES[dtype])
+    inputs: RankInputs = Noise(elements, ranks, elements, TYPES[dtype])
     if is_kept:
         inputs = Given(whole(inputs))
 
@@ -195,7 +197,7 @@ def test_tensors_that_are_apart_or_strided_are_read() -> None:
     assert is_sure(schedule, inputs, results_of(schedule, inputs))
 
 
-def sums_are_sure(inputs: Inputs, results: Sequence[Array], allowed: float = 0.5) -> bool:
+def sums_are_sure(inputs: RankInputs, results: Sequence[Array], allowed: float = 0.5) -> bool:
     """Return whether a system's sums are confirmed, in blocks of 8 and off by `allowed` at most."""
 
     def bound(parts: Array) -> npt.NDArray[np.float64]:

@@ -9,9 +9,9 @@ import pytest
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.estimates import estimate as estimates
 from ringleaf.experiments.estimates.estimate import Estimate, estimate, need
-from ringleaf.experiments.setup.network import Connect
+from ringleaf.experiments.setup.network import MakeNetwork
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 
@@ -141,11 +141,11 @@ def test_a_run_has_the_threads_of_its_estimate(
     monkeypatch.setattr(estimates, "count_cores", lambda: 2)
     asked = []
 
-    def see(spec: CollectiveSpec, *args: object, **options: object) -> Connect:
+    def see(spec: CollectiveSpec, *args: object, **options: object) -> MakeNetwork:
         asked.append(spec.threads)
         raise KeyboardInterrupt
 
-    experiment = Experiment(resolve({"topo": "fattree", "algo": "ring", "size": "1K"}))
+    experiment = CollectiveExperiment(resolve({"topo": "fattree", "algo": "ring", "size": "1K"}))
     with pytest.raises(KeyboardInterrupt):
         list(experiment.run(see))  # type: ignore[arg-type]
     assert asked == [threads]

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from ringleaf.collectives.schedule import Collective
-from ringleaf.experiments.bounds.floor import Floor, Held, Task
+from ringleaf.experiments.bounds.floor import Floor, MovedData, NonZeroBytes
 from ringleaf.topologies import registry
-from ringleaf.topologies.ways import Ways
+from ringleaf.topologies.ways import TopologyRoutes
 from ringleaf.units import PS_PER_US
 
 GBIT_100 = 100_000_000_000
@@ -21,15 +21,15 @@ def floor_ps(
     hosts_add: bool = False,
     delay_ps: int = 0,
     servers: int = 0,
-    held: Held | None = None,
+    held: NonZeroBytes | None = None,
     root: int = 0,
 ) -> int:
     """Of tensors of 8 MiB of 4-byte elements."""
-    ways = Ways(registry.build(topo, rate_bps=GBIT_100, delay_ps=delay_ps))
+    ways = TopologyRoutes(registry.build(topo, rate_bps=GBIT_100, delay_ps=delay_ps))
     ranks = len(ways.hosts) - servers
-    held = held or Held.dense(ranks, 8 * MIB)
+    held = held or NonZeroBytes.dense(ranks, 8 * MIB)
     return Floor(ways, ranks).least_ps(
-        Task(collective, 2 * MIB, 4, held, hosts_add=hosts_add, root=root)
+        MovedData(collective, 2 * MIB, 4, held, hosts_add=hosts_add, root=root)
     )
 
 
@@ -72,8 +72,8 @@ def test_hosts_that_add_are_two_links_away_from_one_another() -> None:
     """
     star = floor_ps(STAR, hosts_add=True, delay_ps=3 * PS_PER_US)
     assert star == 14 * MIB_PS + 2 * 3 * PS_PER_US
-    ways = Ways(registry.build(STAR, rate_bps=GBIT_100, delay_ps=3 * PS_PER_US))
-    task = Task(Collective.ALLREDUCE, 8, 4, Held.dense(8, 32), hosts_add=True)
+    ways = TopologyRoutes(registry.build(STAR, rate_bps=GBIT_100, delay_ps=3 * PS_PER_US))
+    task = MovedData(Collective.ALLREDUCE, 8, 4, NonZeroBytes.dense(8, 32), hosts_add=True)
     assert Floor(ways, 8)._adders_ps(task) == 2 * 3 * PS_PER_US + 448 * 80 // 8
 
 
@@ -111,8 +111,8 @@ def test_zeros_need_not_be_sent() -> None:
     tensors = [torch.zeros(8) for _ in range(3)]
     for tensor, places in zip(tensors, ((0,), (0, 1), (0, 2)), strict=True):
         tensor[list(places)] = 1.0
-    held = Held.of(tensors)
-    assert held == Held((4, 8, 8), 12)
+    held = NonZeroBytes.of(tensors)
+    assert held == NonZeroBytes((4, 8, 8), 12)
     star = "leafspine,leaves=1,spines=1,hosts=3"
     assert floor_ps(star, held=held) == 8 * 80
     assert floor_ps(star, held=held, hosts_add=True) == 4 * (4 + 2 + 2) * 80 // 3
@@ -135,7 +135,7 @@ def test_one_rank_alone_has_nothing_to_wait_for() -> None:
 )
 def test_no_collective_has_zeros_to_send(collective: Collective, filled_bytes: int) -> None:
     """The first of 3 ranks has its first element, the second its last, and the third none."""
-    held = Held.of([torch.tensor(row) for row in ([1.0, 0, 0], [0, 0, 1.0], [0, 0, 0.0])])
+    held = NonZeroBytes.of([torch.tensor(row) for row in ([1.0, 0, 0], [0, 0, 1.0], [0, 0, 0.0])])
     star = "leafspine,leaves=1,spines=1,hosts=3"
 
     assert floor_ps(star, collective, held=held) == filled_bytes * 80
@@ -145,12 +145,12 @@ def test_no_collective_has_zeros_to_send(collective: Collective, filled_bytes: i
 def test_tensors_without_zeros_have_the_floor_of_dense_ones(collective: Collective) -> None:
     tensors = [torch.ones(2 << 20) for _ in range(8)]
 
-    assert floor_ps(STAR, collective, held=Held.of(tensors)) == floor_ps(STAR, collective)
+    assert floor_ps(STAR, collective, held=NonZeroBytes.of(tensors)) == floor_ps(STAR, collective)
 
 
 def test_a_rank_s_block_d_goes_to_the_d_th_rank_after_it() -> None:
     """The first rank's last block and the second one's second come to the third: 8 bytes."""
-    held = Held.of([torch.tensor(row) for row in ([0, 0, 1.0], [0, 1.0, 0], [0, 0, 0.0])])
+    held = NonZeroBytes.of([torch.tensor(row) for row in ([0, 0, 1.0], [0, 1.0, 0], [0, 0, 0.0])])
     star = "leafspine,leaves=1,spines=1,hosts=3"
 
     assert floor_ps(star, Collective.ALL_TO_ALL, held=held) == 8 * 80

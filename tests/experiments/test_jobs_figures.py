@@ -13,7 +13,7 @@ from running import foot, page
 from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.workloads.jobs import figures
 from ringleaf.experiments.workloads.jobs.results import Combination, JobRow, JobsCase, JobsResults
-from ringleaf.experiments.workloads.jobs.timeline import Span
+from ringleaf.experiments.workloads.jobs.timeline import JobSpan
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 
 
@@ -87,7 +87,7 @@ def test_timelines_can_be_read() -> None:
     case = SHAPES["shared_fabric"][0]
     kinds = figures.SPAN_NAMES
     case.spans = [
-        Span(job, iteration, kind, (layer,), start_ps, start_ps + 10**9)
+        JobSpan(job, iteration, kind, (layer,), start_ps, start_ps + 10**9)
         for job in range(1, jobs + 1)
         for iteration in (1, 2)
         for layer in range(10 * job)
@@ -119,7 +119,7 @@ def make_live(case: JobsCase) -> JobsCase:
     return replace(
         case,
         rows=rows,
-        spans=[Span(1, 1, "forward", (0,), 0, 10**9)],
+        spans=[JobSpan(1, 1, "forward", (0,), 0, 10**9)],
         link_series=None,
         queue_series=None,
         memory_series=None,

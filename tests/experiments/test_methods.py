@@ -10,13 +10,13 @@ import pytest
 import torch
 from fake_network import FakeConnect
 
-from bench.soak.cases import METHODS, SoakCase, Trouble
+from bench.soak.cases import METHODS, Disturbances, SoakCase
 from bench.soak.trial import try_case
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.checking.methods import joined
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.request import resolve as request
-from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.outcome import RECEIVE
 
@@ -24,14 +24,14 @@ FOUR = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "size": "8K"}
 
 
 def measure(algo: str, spoil: Callable[[list[torch.Tensor]], None] | None = None) -> Measurement:
-    experiment = Experiment(resolve(FOUR | {"algo": algo}))
+    experiment = CollectiveExperiment(resolve(FOUR | {"algo": algo}))
     return next(experiment.run(FakeConnect(spoil)) if spoil else experiment.run())
 
 
 def test_sums_are_right_under_losses_and_restarts() -> None:
     """All of the soak's; packets are lost, doubled and overtaken, and a switch restarts."""
     given = FOUR | {"algo": ",".join(METHODS), "seed": "5", "reorder": "2%"}
-    case = SoakCase(0, given | {"loss": "2%", "duplicate": "2%"}, Trouble(1, 1, 1))
+    case = SoakCase(0, given | {"loss": "2%", "duplicate": "2%"}, Disturbances(1, 1, 1))
     assert [each.what for each in try_case(case)] == ["ok"] * len(METHODS)
 
 

@@ -16,7 +16,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.sparcml import recursive_doubling
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs import sweep_report
-from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import KIND, resolve
 from ringleaf.experiments.workloads.collective.results import CollectiveResults
 from ringleaf.ina.registry import find_system
@@ -28,7 +28,7 @@ GIVEN = {"topo": "leafspine,leaves=2,spines=1,hosts=2", "size": "40K,100"}
 
 
 def measured(**options: str) -> list[Measurement]:
-    return list(Experiment(resolve({**GIVEN, **options})).run())
+    return list(CollectiveExperiment(resolve({**GIVEN, **options})).run())
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,10 @@ def test_codecs_and_systems_need_data() -> None:
 
 def test_estimates_leave_the_tensors_out() -> None:
     given = {"topo": "fattree,k=16", "size": "100M", "algo": "ring"}
-    spec = Experiment(resolve(given)), Experiment(resolve({**given, "data": "none"}))
+    spec = (
+        CollectiveExperiment(resolve(given)),
+        CollectiveExperiment(resolve({**given, "data": "none"})),
+    )
     with_data, without = (each.need.memory_bytes for each in spec)
     tensors = 1024 * (100 << 20)
     assert tensors < with_data - without < 1.5 * tensors

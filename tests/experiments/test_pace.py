@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from ringleaf.experiments.estimates import pace
 from ringleaf.experiments.estimates.estimate import need
-from ringleaf.experiments.estimates.pace import PACKETS, SETUP, START, Paces, Sort, read_paces
+from ringleaf.experiments.estimates.pace import PACKETS, SETUP, START, RunPaces, Sort, read_paces
 from ringleaf.experiments.runs.python import run
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.sealed import write_sealed
 
@@ -32,8 +32,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def learnt(factor: float, runs: int = 3) -> Paces:
-    found = Paces()
+def learnt(factor: float, runs: int = 3) -> RunPaces:
+    found = RunPaces()
     for _ in range(runs):
         for part in (SETUP, PACKETS):
             found.note(RING, part, 100.0, 100.0 * factor)
@@ -49,16 +49,16 @@ def test_what_like_runs_took_is_foretold_next(factor: float, runs: int) -> None:
 
 
 def test_the_last_runs_count_more_and_one_alone_changes_nothing() -> None:
-    found = Paces({RING.key(SETUP): [(10, 10)] * 5 + [(10, 40)]})
+    found = RunPaces({RING.key(SETUP): [(10, 10)] * 5 + [(10, 40)]})
     assert found.factor(RING, SETUP) == 1
-    found = Paces({RING.key(SETUP): [(10, 10)] * 8 + [(10, 41.5)] * 3})
+    found = RunPaces({RING.key(SETUP): [(10, 10)] * 8 + [(10, 41.5)] * 3})
     assert found.factor(RING, SETUP) == pytest.approx(4)
 
 
 def test_milliseconds_say_little_and_minutes_much() -> None:
-    found = Paces({RING.key(SETUP): [(0.01, 0.2)] * 9 + [(60, 180)]})
+    found = RunPaces({RING.key(SETUP): [(0.01, 0.2)] * 9 + [(60, 180)]})
     assert found.factor(RING, SETUP) == pytest.approx(180.5 / 60.5)
-    assert Paces({RING.key(SETUP): [(0.01, 0.2)]}).factor(RING, SETUP) < 1.5
+    assert RunPaces({RING.key(SETUP): [(0.01, 0.2)]}).factor(RING, SETUP) < 1.5
 
 
 def test_other_algorithms_are_foretold_by_those_of_the_kind_and_network() -> None:
@@ -118,7 +118,7 @@ def test_a_cache_that_cannot_be_written_changes_nothing(monkeypatch: pytest.Monk
 
 def test_the_file_stays_small(cache: Path) -> None:
     for number in range(2 * pace.MOST_SORTS):
-        found = Paces()
+        found = RunPaces()
         found.note(Sort("collective", f"algorithm{number}", "virtual"), SETUP, 1, 1)
         if number % 16 == 0:
             found.keep()
@@ -147,7 +147,7 @@ def test_runs_learn_and_what_they_learnt_changes_no_result(tmp_path: Path) -> No
 
 def test_threads_follow_from_constants_alone() -> None:
     learnt(50)
-    experiment = Experiment(resolve({"topo": "fattree", "algo": "ring", "size": "64K"}))
+    experiment = CollectiveExperiment(resolve({"topo": "fattree", "algo": "ring", "size": "64K"}))
     (algorithm, *_) = experiment.algorithms
     threads = experiment.estimate(algorithm, 1 << 16).threads
     assert threads == 1, "64 KiB take milliseconds, whatever the machine's pace"

@@ -19,7 +19,7 @@ from ringleaf.experiments.walk.page import render
 from ringleaf.experiments.workloads.collective.kind import run_name
 from ringleaf.switches.stf.junit import write_junit as write_stf_junit
 from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
-from ringleaf.switches.walk.steps import Executed, SourceLine, Walk
+from ringleaf.switches.walk.steps import Executed, PacketWalk, SourceLine
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -60,7 +60,7 @@ def test_data_of_scripts_is_data(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_walks_show_names_and_no_more(text: str) -> None:
     step = Executed(op=text, statement=text, place=SourceLine(text, 1))
-    walk: Any = Walk(program=text, steps=(step,), out=(), sources={text: (text, text)})
+    walk: Any = PacketWalk(program=text, steps=(step,), out=(), sources={text: (text, text)})
     assert scripts(render(walk, text)) == ["script", "script"]  # our data, and our script
     assert "<" not in re.sub(r"</?em[^<>]*>", "", highlight(text))
 

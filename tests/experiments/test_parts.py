@@ -12,16 +12,16 @@ from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.critical_path import sent_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective
-from ringleaf.experiments.bounds.floor import Floor, Held, Task
+from ringleaf.experiments.bounds.floor import Floor, MovedData, NonZeroBytes
 from ringleaf.experiments.estimates import estimate
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.runs.request import kind_of
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import OPTIONS, resolve
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.registry import build
-from ringleaf.topologies.ways import Ways
+from ringleaf.topologies.ways import TopologyRoutes
 
 MIB = 1 << 20
 STAR = "leafspine,leaves=1,spines=1,hosts=8"
@@ -61,8 +61,8 @@ def test_every_option_is_known_to_floors_bounds_and_estimates() -> None:
 @pytest.mark.parametrize("collective", list(Collective))
 def test_every_collective_has_a_floor(collective: Collective) -> None:
     """At least a block of an eighth comes into some rank, at 80 ps a byte."""
-    floor = Floor(Ways(build(STAR, rate_bps=10**11, delay_ps=0)), 8)
-    task = Task(collective, MIB // 4, 4, Held.dense(8, MIB), hosts_add=False)
+    floor = Floor(TopologyRoutes(build(STAR, rate_bps=10**11, delay_ps=0)), 8)
+    task = MovedData(collective, MIB // 4, 4, NonZeroBytes.dense(8, MIB), hosts_add=False)
 
     assert MIB // 8 * 80 <= floor.least_ps(task) <= 2 * MIB * 80
 
@@ -73,7 +73,7 @@ def test_every_algorithm_has_a_bound(name: str) -> None:
         pytest.skip(f"each step of {method} has a bound of its own")
     compress = SYSTEMS[name].compress if name in SYSTEMS else ""
     given = {"topo": STAR, "algo": name, "size": "64K", "compress": compress}
-    experiment = Experiment(resolve({k: v for k, v in given.items() if v}))
+    experiment = CollectiveExperiment(resolve({k: v for k, v in given.items() if v}))
     ((size_bytes, algorithm, inputs),) = experiment.tasks()
     schedule = experiment.schedule(algorithm, size_bytes)
 
@@ -98,7 +98,7 @@ def test_every_algorithm_has_an_estimate_of_its_schedule(algorithm: Algorithm, r
 
 WALK = """
 from ringleaf.experiments.stepper.request import StepRequest
-from ringleaf.experiments.stepper.telling import tell
+from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.ina.registry import SYSTEMS
 
 for name in SYSTEMS:

@@ -18,7 +18,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import make_app
 from ringleaf.experiments.replay.command import ReplayRequest, parse_window, replay
 from ringleaf.experiments.replay.masks import parse_masks
-from ringleaf.networks.replay.compare import Window
+from ringleaf.networks.replay.compare import ReorderWindow
 from ringleaf.networks.traces.checksums import changed_files, write_checksums
 from ringleaf.networks.traces.find import find_traces
 from ringleaf.networks.traces.trace import open_trace
@@ -382,8 +382,8 @@ def test_bad_requests() -> None:
 
 
 def test_windows_and_masks() -> None:
-    assert parse_window("16") == Window(packets=16)
-    assert parse_window("10us") == Window(time_ns=10_000)
+    assert parse_window("16") == ReorderWindow(packets=16)
+    assert parse_window("10us") == ReorderWindow(time_ns=10_000)
     mask = parse_masks(["1:2", "Ether.type"])
     assert mask is not None
     assert mask(b"\xff" * 15) == b"\xff\0\0" + b"\xff" * 9 + b"\0\0\xff"

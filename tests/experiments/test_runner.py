@@ -8,12 +8,12 @@ import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Transfer
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 
 
-def make(folder: Path, **given: str) -> Experiment:
-    return Experiment(resolve({"out": str(folder), **given}))
+def make(folder: Path, **given: str) -> CollectiveExperiment:
+    return CollectiveExperiment(resolve({"out": str(folder), **given}))
 
 
 def test_blueconnect_begins_within_each_leaf(tmp_path: Path) -> None:

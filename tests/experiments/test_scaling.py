@@ -10,7 +10,7 @@ import pytest
 from bench.peers.process import Used
 from ringleaf.errors import BackendError
 from studies import scaling
-from studies.scaling import Case, Scaled, cases, growth, main, powers
+from studies.scaling import ScalingCase, ScalingRow, cases, growth, main, powers
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -36,7 +36,7 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> dict[int, str]:
     """Programs by a network's k; small runs before them, which have a size of their own, do."""
     by_k: dict[int, str] = {}
 
-    def command(case: Case) -> list[str]:
+    def command(case: ScalingCase) -> list[str]:
         is_warm_up = case.options["size"] == "64KiB"
         program = hops(1) if is_warm_up else by_k[case.k]
         return [sys.executable, "-I", "-S", "-c", program]
@@ -104,7 +104,7 @@ def test_ctrl_c_keeps_the_rows_so_far(
     programs[4] = hops(7)
     measure = scaling.measure
 
-    def interrupted(case: Case) -> Scaled:
+    def interrupted(case: ScalingCase) -> ScalingRow:
         if case.k == 6:
             raise KeyboardInterrupt
         return measure(case)
@@ -125,9 +125,11 @@ def test_a_network_that_there_is_not_is_an_error(capsys: pytest.CaptureFixture[s
     assert "fattree,k=5: k must be even, got 5" in capsys.readouterr().err
 
 
-def scaled(k: int, packet_hops: int, wall_s: float, peak_bytes: int, name: str = "ring") -> Scaled:
+def scaled(
+    k: int, packet_hops: int, wall_s: float, peak_bytes: int, name: str = "ring"
+) -> ScalingRow:
     (case,) = cases([name], [k], None)
-    return Scaled(case, packet_hops, Used(wall_s, wall_s**1.5, peak_bytes))
+    return ScalingRow(case, packet_hops, Used(wall_s, wall_s**1.5, peak_bytes))
 
 
 def test_powers_are_of_the_two_largest_networks_of_a_workload() -> None:

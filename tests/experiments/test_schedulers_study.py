@@ -14,8 +14,8 @@ from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from studies.schedulers import (
     CLAIMS,
     SPECS,
-    Claim,
-    Measured,
+    MeasuredScheduler,
+    PublishedOrder,
     draw,
     judge,
     measure,
@@ -23,8 +23,8 @@ from studies.schedulers import (
     table,
 )
 
-FIFO = Measured("small", "spread", "fifo", ("a", "b"), (4.0, 2.0), 0)
-FAST = Measured("small", "spread", "p3", ("a", "b"), (2.0, 2.0), 0)
+FIFO = MeasuredScheduler("small", "spread", "fifo", ("a", "b"), (4.0, 2.0), 0)
+FAST = MeasuredScheduler("small", "spread", "p3", ("a", "b"), (2.0, 2.0), 0)
 SPEC = """\
 topo: leafspine,leaves=2,spines=1,hosts=1
 jobs: [{model: {model}, ranks: 2, iterations: 4}]
@@ -45,10 +45,10 @@ def test_ratios_are_each_jobs_over_fifos() -> None:
 
 def test_claims_have_verdicts() -> None:
     claims = [
-        Claim("p3", "fifo", "small", "spread", 2, "2"),
-        Claim("p3", "fifo", "small", "spread", 1.6, "1.6", "of nothing"),
-        Claim("fifo", "p3", "small", "spread", 3, "3", "of that"),
-        Claim("p3", "fifo", "small", "packed", 4, "4"),
+        PublishedOrder("p3", "fifo", "small", "spread", 2, "2"),
+        PublishedOrder("p3", "fifo", "small", "spread", 1.6, "1.6", "of nothing"),
+        PublishedOrder("fifo", "p3", "small", "spread", 3, "3", "of that"),
+        PublishedOrder("p3", "fifo", "small", "packed", 4, "4"),
     ]
     assert list(judge([FIFO, FAST], claims)) == [
         "# p3 over fifo, small spread: direction: ours 1.500, published 2",
@@ -59,8 +59,8 @@ def test_claims_have_verdicts() -> None:
 
 def test_jobs_in_turns_take_the_sum_of_their_times() -> None:
     """4 and 2 ms one after the other are 6 ms, together 2.5 ms are as long as the longest."""
-    both = Measured("small", "spread", "tereis", ("a", "b"), (2.5, 2.0), 0)
-    claims = [Claim("tereis", "fifo", "small", "spread", None, "faster", in_turns=True)]
+    both = MeasuredScheduler("small", "spread", "tereis", ("a", "b"), (2.5, 2.0), 0)
+    claims = [PublishedOrder("tereis", "fifo", "small", "spread", None, "faster", in_turns=True)]
     assert list(judge([FIFO, both], claims)) == [
         "# tereis over fifo in turns, small spread: direction: ours 2.400, published faster"
     ]

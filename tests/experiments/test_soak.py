@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from bench.soak import __main__ as command
 from bench.soak import trial
 from bench.soak.any_case import AnyCase, draw_any
-from bench.soak.cases import SoakCase, Trouble, draw, simpler
-from bench.soak.job_cases import JobsCase
+from bench.soak.cases import Disturbances, SoakCase, draw, simpler
+from bench.soak.job_cases import SoakJobs
 from bench.soak.nic_cases import NicCase
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import guard
@@ -33,7 +33,7 @@ def app() -> Typer:
 SMALL = SoakCase(
     0,
     {"topo": "leafspine,leaves=2,spines=1,hosts=2", "algo": "ring", "size": "256", "seed": "1"},
-    Trouble(),
+    Disturbances(),
 )
 
 
@@ -48,7 +48,9 @@ def test_every_case_is_a_spec_and_follows_from_its_number(seed: int, number: int
 
 @given(st.integers(0, 3), st.integers(0, 3), st.integers(0, 1 << 20))
 def test_links_are_as_they_were_when_trouble_is_over(outages: int, bursts: int, seed: int) -> None:
-    found = Trouble(outages, bursts, 1).draw([("s0", "s1"), ("s1", "h0")], ["s0"], Random(seed))
+    found = Disturbances(outages, bursts, 1).draw(
+        [("s0", "s1"), ("s1", "h0")], ["s0"], Random(seed)
+    )
 
     losses = [each for each in found if isinstance(each, LinkLoss)]
     last = {each.link: each for each in sorted(losses, key=lambda each: each.after_ps)}
@@ -61,7 +63,7 @@ def test_a_failing_case_is_made_smaller() -> None:
     large = replace(
         SMALL,
         given=SMALL.given | {"algo": "ring,tree,ps", "size": "4,256", "mtu": "256", "cc": "dctcp"},
-        trouble=Trouble(1, 1, 1),
+        trouble=Disturbances(1, 1, 1),
     )
 
     way = command.shrink(large, lambda case: "tree" in case.given["algo"])
@@ -79,7 +81,7 @@ def test_what_is_wrong_is_told_with_the_command_that_repeats_it(
     found = [("ok", "ring 4 B", ""), ("wrong", "ring 8 B", "3 elements: by hand")]
     monkeypatch.setattr(command, "try_plain", lambda _: found)
     monkeypatch.setattr(command, "MOST_SHRINKS", 3)
-    tally = command.Tally(seed=5)
+    tally = command.SoakTally(seed=5)
 
     command._soak(tally, lambda: tally.cases >= 2, jobs=1)
 
@@ -94,7 +96,7 @@ def test_pauses_are_drawn_for_cases_of_each_kind_without_what_they_exclude() -> 
     drawn = [draw_any(1, number) for number in range(600)]
     paused = [case for case in drawn if "pfc" in case.given]
 
-    assert {type(case) for case in paused} == {SoakCase, JobsCase, NicCase}
+    assert {type(case) for case in paused} == {SoakCase, SoakJobs, NicCase}
     assert 0.1 < len(paused) / len(drawn) < 0.4
     for case in paused:
         assert not {"queue", "trim"} & case.given.keys()
@@ -133,12 +135,12 @@ def test_a_deadlock_is_an_end_where_routes_have_a_cycle_and_bad_elsewhere(
 
 
 def test_a_small_soak_with_pauses_finds_nothing() -> None:
-    case = replace(SMALL, given=SMALL.given | {"pfc": "1:1"}, trouble=Trouble(1, 1))
+    case = replace(SMALL, given=SMALL.given | {"pfc": "1:1"}, trouble=Disturbances(1, 1))
     assert [what for what, _, _ in command.try_plain(case)] == ["ok"]
 
 
 def test_a_small_soak_finds_nothing() -> None:
-    plain = command.try_plain(replace(SMALL, trouble=Trouble(1, 1, 1)))
+    plain = command.try_plain(replace(SMALL, trouble=Disturbances(1, 1, 1)))
 
     assert [what for what, _, _ in plain] == ["ok"]
 

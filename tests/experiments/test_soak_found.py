@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from bench.soak.cases import Trouble
-from bench.soak.job_cases import JobsCase, Round, Team, Training
+from bench.soak.cases import Disturbances
+from bench.soak.job_cases import SoakJobs, TeamRound, TeamTraining, TrainingTeam
 from bench.soak.job_trial import try_jobs
 
 
 def test_panamas_workers_with_different_windows_do_not_take_waiting_packets_for_lost() -> None:
     """One sends a block before an earlier one, which others send behind it."""
-    small = Round(
+    small = TeamRound(
         "aalo",
         (
-            Training("panama", (63, 63), 2_073_704, 3, 36_348_737),
-            Training("omnireduce", (2,), 50_000_000, None, 0, 1.0, 4096, 4096),
+            TeamTraining("panama", (63, 63), 2_073_704, 3, 36_348_737),
+            TeamTraining("omnireduce", (2,), 50_000_000, None, 0, 1.0, 4096, 4096),
         ),
     )
-    large = Round(
+    large = TeamRound(
         "geryon",
         (
-            Training("panama", (2, 5000, 255), 4_958_635, 3, 2_838_132, 0.0, 4096, 4096),
-            Training("omnireduce", (1000, 1250, 0, 63), 1_529_729, 1, 3_431_149),
+            TeamTraining("panama", (2, 5000, 255), 4_958_635, 3, 2_838_132, 0.0, 4096, 4096),
+            TeamTraining("omnireduce", (1000, 1250, 0, 63), 1_529_729, 1, 3_431_149),
         ),
     )
     options = {"lanes": "64", "ecn": "1", "routes": "ecmp", "delay": "5us", "rate": "10G"}
-    case = JobsCase(
+    case = SoakJobs(
         30,
         {"topo": "fattree,k=4", "seed": "855900", **options},
-        Trouble(),
+        Disturbances(),
         64,
         "own",
-        (Team(5, 1, "panama"), Team(2, 2, "omnireduce", "int32")),
+        (TrainingTeam(5, 1, "panama"), TrainingTeam(2, 2, "omnireduce", "int32")),
         (small, large),
     )
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from bench.soak import __main__ as command
 from bench.soak import job_trial
 from bench.soak.any_case import AnyCase, draw_any
-from bench.soak.cases import SoakCase, Trouble
+from bench.soak.cases import Disturbances, SoakCase
 from bench.soak.job_cases import (
-    JobsCase,
-    Round,
-    Team,
-    Training,
+    SoakJobs,
+    TeamRound,
+    TeamTraining,
+    TrainingTeam,
     draw_jobs,
     simpler_jobs,
 )
@@ -28,16 +28,22 @@ from ringleaf.networks.endpoints.training import TrainingDirector
 from ringleaf.topologies.registry import count
 from ringleaf.units import FOREVER_PS
 
-SMALL = JobsCase(
+SMALL = SoakJobs(
     0,
     {"topo": "leafspine,leaves=2,spines=1,hosts=2", "seed": "1"},
-    Trouble(),
+    Disturbances(),
     None,
     "own",
-    (Team(2), Team(2)),
+    (TrainingTeam(2), TrainingTeam(2)),
     (
-        Round("fifo", (Training("ring", (1000, 3), 10_000, 2), Training("tree", (65,), 10_000, 1))),
-        Round("shares", (Training("ps", (256,), 10_000, 1), Training("ring", (1,), 10_000, None))),
+        TeamRound(
+            "fifo",
+            (TeamTraining("ring", (1000, 3), 10_000, 2), TeamTraining("tree", (65,), 10_000, 1)),
+        ),
+        TeamRound(
+            "shares",
+            (TeamTraining("ps", (256,), 10_000, 1), TeamTraining("ring", (1,), 10_000, None)),
+        ),
     ),
 )
 
@@ -100,15 +106,15 @@ def test_a_failing_case_of_jobs_is_made_smaller() -> None:
     """It fails with a tree of 65 elements, whatever else there is."""
 
     def fails(case: AnyCase) -> bool:
-        assert isinstance(case, JobsCase)
+        assert isinstance(case, SoakJobs)
         jobs = [job for each in case.rounds for job in each.trainings]
         return any(job.algo == "tree" and 65 in job.elements for job in jobs)
 
     smallest = command.follow(SMALL, command.shrink(SMALL, fails))
 
-    assert isinstance(smallest, JobsCase)
-    assert smallest.teams == (Team(2),)
-    assert smallest.rounds == (Round("fifo", (Training("tree", (65,), 10_000, 1),)),)
+    assert isinstance(smallest, SoakJobs)
+    assert smallest.teams == (TrainingTeam(2),)
+    assert smallest.rounds == (TeamRound("fifo", (TeamTraining("tree", (65,), 10_000, 1),)),)
     assert simpler_jobs(smallest) == []
     assert "Training(algo='tree'" in smallest.command
 
@@ -116,7 +122,7 @@ def test_a_failing_case_of_jobs_is_made_smaller() -> None:
 def test_numbers_draw_all_kinds() -> None:
     kinds = {type(draw_any(1, number)) for number in range(40)}
 
-    assert kinds == {SoakCase, JobsCase, NicCase}
+    assert kinds == {SoakCase, SoakJobs, NicCase}
 
 
 @pytest.mark.parametrize(("factor", "what"), [(1.0, "ok"), (1e3, "bound")])
@@ -129,10 +135,13 @@ def test_a_sum_that_is_too_fast_is_found(
         job_trial._Fabric, "_least_ps", lambda self, group: factor * least_ps(self, group)
     )
     rounds = (
-        Round(
-            "dear", (Training("ring", (5000,), 1, 3), Training("halvingdoubling", (5000,), 1, 2))
+        TeamRound(
+            "dear",
+            (TeamTraining("ring", (5000,), 1, 3), TeamTraining("halvingdoubling", (5000,), 1, 2)),
         ),
-        Round("fifo", (Training("ring", (5000,), 1, 3), Training("ring", (5000,), 1, 2))),
+        TeamRound(
+            "fifo", (TeamTraining("ring", (5000,), 1, 3), TeamTraining("ring", (5000,), 1, 2))
+        ),
     )
     options = {"rate": "10G", "delay": "100ns"}
 
@@ -143,10 +152,10 @@ def test_a_sum_that_is_too_fast_is_found(
 
 def test_packets_that_were_trimmed_may_be_sent_again() -> None:
     options = {"queue": "4K", "trim": "64K", "mtu": "1024"}
-    teams, jobs = (Team(4),), (Training("allpairs", (5000, 5000), 1, 2),)
+    teams, jobs = (TrainingTeam(4),), (TeamTraining("allpairs", (5000, 5000), 1, 2),)
 
     (found,) = job_trial.try_jobs(
-        replace(SMALL, given=SMALL.given | options, teams=teams, rounds=(Round("fifo", jobs),))
+        replace(SMALL, given=SMALL.given | options, teams=teams, rounds=(TeamRound("fifo", jobs),))
     )
 
     assert found.what == "ok"

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 
 from bench.soak.cases import SoakCase, draw
-from bench.soak.job_cases import JobsCase, draw_jobs
+from bench.soak.job_cases import SoakJobs, draw_jobs
 from bench.soak.members import are_served
 from bench.soak.nic_cases import draw_nics
 from ringleaf.collectives.compress.registry import COMPRESSORS
@@ -34,7 +34,7 @@ def cases() -> list[SoakCase]:
 
 
 @cache
-def job_cases() -> list[JobsCase]:
+def job_cases() -> list[SoakJobs]:
     return [draw_jobs(1, number) for number in ENOUGH]
 
 
@@ -53,7 +53,7 @@ def values(option: str) -> set[str]:
     return {name for case in cases() for name in names(case.given.get(option, ""))}
 
 
-def systems_of(case: JobsCase) -> set[str]:
+def systems_of(case: SoakJobs) -> set[str]:
     return {team.system for team in case.teams if team.system}
 
 

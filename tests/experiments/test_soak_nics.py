@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench.soak.__main__ import follow, shrink
 from bench.soak.any_case import AnyCase
-from bench.soak.cases import Trouble
+from bench.soak.cases import Disturbances
 from bench.soak.nic_cases import NicCase, draw_nics
 from bench.soak.nic_trial import try_nics
 from ringleaf.arena import Arena
@@ -27,7 +27,7 @@ SMALL = NicCase(
         **{"rows": "20", "dim": "2", "bags": "2", "per_bag": "2", "cache": "4", "policy": "lru"},
         **{"pool": "no", "iterations": "1", "warm_up": "0", "seed": "1"},
     },
-    Trouble(outages=1, restarts=1),
+    Disturbances(outages=1, restarts=1),
 )
 
 
@@ -73,6 +73,6 @@ def test_a_failing_case_is_made_smaller() -> None:
 
     smallest = follow(SMALL, shrink(SMALL, fails))
     assert isinstance(smallest, NicCase)
-    assert smallest.trouble == Trouble()
+    assert smallest.trouble == Disturbances()
     assert set(smallest.given) == {"topo", "seed", "rows", "pool"}
     assert smallest.command.startswith("ringleaf nic guo --topo leafspine,")

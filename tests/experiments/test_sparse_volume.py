@@ -9,7 +9,7 @@ import pytest
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.collectives.sparse.volumes import HEADERS, WORDS, Volume
 from ringleaf.yaml_file import read_yaml
-from studies.sparse_volume import SPEC, Sent, cases, main
+from studies.sparse_volume import SPEC, SentWords, cases, main
 
 
 def test_all_sparse_allreduces_have_bounds() -> None:
@@ -35,8 +35,8 @@ def test_a_small_bound_leaves_room_for_headers_only() -> None:
     v = Volume(32, 16_384, 2)
     most, headers = WORDS["oktopk"](v)[1], HEADERS["oktopk"](v)
     assert (most, headers) == (11.625, 62)
-    assert Sent(74, 0, 0, 0).is_within(most, headers)
-    assert not Sent(75, 0, 0, 0).is_within(most, headers)
+    assert SentWords(74, 0, 0, 0).is_within(most, headers)
+    assert not SentWords(75, 0, 0, 0).is_within(most, headers)
     assert set(HEADERS) == set(WORDS)
     assert HEADERS["topka"](v) == HEADERS["dsar-split"](v) == 31
     assert HEADERS["gtopk"](v) == 5

@@ -16,7 +16,7 @@ from ringleaf.experiments.figures import sorting
 from ringleaf.experiments.records import config
 from ringleaf.experiments.runs import session, sweep
 from ringleaf.experiments.runs import sweep_files as swept_files
-from ringleaf.experiments.runs.request import Request
+from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.runs.spec_file import read_cases, swept
 from ringleaf.experiments.workloads.collective import sparse_figure
 from ringleaf.experiments.workloads.collective.kind import resolve
@@ -166,7 +166,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     done: list[str] = []
     real = session.run
 
-    def run(request: Request, **options: Any) -> CollectiveResults:
+    def run(request: RunRequest, **options: Any) -> CollectiveResults:
         if len(done) == 1 and done[0] != "again":
             done.append("interrupted")
             raise KeyboardInterrupt

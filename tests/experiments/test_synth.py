@@ -12,7 +12,7 @@ from ringleaf.collectives.files.algorithm import read_algorithm
 from ringleaf.collectives.synthesis import search
 from ringleaf.collectives.synthesis.algorithm import about
 from ringleaf.collectives.synthesis.names import SYNTHESISERS, WithSynthesised
-from ringleaf.collectives.synthesis.problem import Plan, Problem, Synthesiser
+from ringleaf.collectives.synthesis.problem import Problem, Synthesiser, SynthesisPlan
 from ringleaf.collectives.synthesisers import tacos
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ConfigError
@@ -22,8 +22,8 @@ from ringleaf.experiments.setup.network import build_topology
 from ringleaf.experiments.workloads.graph.schedules import Scheduling
 from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.spec import JobsSpec
-from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.matched import Meeting
+from ringleaf.hosts.workload.graph import CalledCollective
+from ringleaf.hosts.workload.matched import MatchedWork
 from ringleaf.topologies.graph import hosts
 
 TORUS = "torus2d,x=3,y=3"
@@ -64,9 +64,9 @@ def test_a_plan_is_printed_written_and_kept(
 def test_an_interrupted_search_gives_the_best_so_far(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    plans: list[Plan] = []
+    plans: list[SynthesisPlan] = []
 
-    def solve(problem: Problem) -> Plan:
+    def solve(problem: Problem) -> SynthesisPlan:
         for chunks in (1, 2, 4):
             plans.append(tacos._solve(problem, problem.wires, chunks, 1.0))
             problem.offer(plans[-1])
@@ -141,7 +141,9 @@ def test_jobs_take_synthesised_schedules_for_their_hosts() -> None:
 def test_workloads_take_them_for_each_group() -> None:
     graph = build_topology(TORUS, rate_bps=10**11, delay_ps=10**6, hosts=None)
     scheduling = Scheduling(graph, ["tacos-allgather"], hosts(graph)[::-1])
-    made = scheduling.schedule(Meeting(Call.ALL_GATHER, (0, 2, 4), (0, 0, 0), 4096), 3000)
+    made = scheduling.schedule(
+        MatchedWork(CalledCollective.ALL_GATHER, (0, 2, 4), (0, 0, 0), 4096), 3000
+    )
     assert made.algorithm == "tacos"
     assert made.ranks == 3
 

@@ -12,7 +12,7 @@ from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.results import Combination, JobsCase
-from ringleaf.experiments.workloads.jobs.timeline import FORWARD, QUEUED, WIRE, Span
+from ringleaf.experiments.workloads.jobs.timeline import FORWARD, QUEUED, WIRE, JobSpan
 from ringleaf.units import PS_PER_MS
 from studies.tensorexpress import (
     BASES,
@@ -20,7 +20,7 @@ from studies.tensorexpress import (
     OURS,
     SPEC,
     Condition,
-    Measured,
+    MeasuredCondition,
     draw,
     judge,
     latencies_ms,
@@ -33,8 +33,8 @@ HERE = Condition(2, "small", 4, 20_000_000_000)
 FASTER = Condition(2, "small", 4, 40_000_000_000)
 
 
-def measured(at: Condition, order: str, *times_ms: float) -> Measured:
-    return Measured(at, order, dict(zip(MEASURES, times_ms, strict=True)), 0)
+def measured(at: Condition, order: str, *times_ms: float) -> MeasuredCondition:
+    return MeasuredCondition(at, order, dict(zip(MEASURES, times_ms, strict=True)), 0)
 
 
 FOUND = [
@@ -100,8 +100,8 @@ def test_a_small_case_has_the_claimed_order(tmp_path: Path) -> None:
 
 
 def test_latency_is_from_ready_to_the_last_part_s_sum() -> None:
-    def span(kind: str, layers: tuple[int, ...], start_ms: int, end_ms: int) -> Span:
-        return Span(1, 1, kind, layers, start_ms * PS_PER_MS, end_ms * PS_PER_MS)
+    def span(kind: str, layers: tuple[int, ...], start_ms: int, end_ms: int) -> JobSpan:
+        return JobSpan(1, 1, kind, layers, start_ms * PS_PER_MS, end_ms * PS_PER_MS)
 
     spans = [
         span(FORWARD, (1,), 0, 90),

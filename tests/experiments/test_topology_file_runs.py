@@ -17,7 +17,7 @@ from typed import ROOT
 import ringleaf as package
 from ringleaf.experiments.runs import drawing, perform
 from ringleaf.experiments.runs.sweep import _finished
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.topologies.files.format import FORMATS, written
 
@@ -208,7 +208,7 @@ def test_nothing_is_faster_than_its_bounds_on_any_network(
     (tmp_path / "net.edges").write_text(text)
     algos = "ring,tree,halvingdoubling,switchml,atp"
     options = {"topo": str(tmp_path / "net.edges"), "algo": algos, "size": "20000", "routes": ways}
-    for measured in Experiment(resolve(options)).run():
+    for measured in CollectiveExperiment(resolve(options)).run():
         assert measured.row.wrong == 0
         assert measured.row.time_ps >= measured.row.bound_ps > 0
         assert measured.row.time_ps >= measured.row.floor_ps

@@ -16,24 +16,24 @@ from distributed.security import Security
 from ringleaf.errors import BackendError, ConfigError, TopologyError
 from ringleaf.experiments.runs import pool, sweep
 from ringleaf.experiments.runs import sweep_files as swept_files
-from ringleaf.experiments.runs.apart import Leavings
-from ringleaf.experiments.runs.machines import Scheduler
-from ringleaf.experiments.runs.pool import Pool, Worker, run_here
-from ringleaf.experiments.runs.workers import Crew
+from ringleaf.experiments.runs.isolated_run import Leavings
+from ringleaf.experiments.runs.machines import DaskScheduler
+from ringleaf.experiments.runs.pool import Pool, PoolWorker, run_here
+from ringleaf.experiments.runs.workers import RunProcesses
 
 CASES: list[dict[str, Any]] = [
     {"topo": "leafspine,leaves=1,spines=1,hosts=3", "algo": "ring,switchml", "size": size}
     for size in ("1K", "2K", "4K", "8K")
 ]
 DATED = ("config.json", "log.txt")  # these say when, and how fast
-UNENCRYPTED = Scheduler("tcp://127.0.0.1:1", unencrypted=True)
+UNENCRYPTED = DaskScheduler("tcp://127.0.0.1:1", unencrypted=True)
 
 
-def to_scheduler(address: str, files: dict[str, str]) -> Scheduler:
-    return Scheduler(address, files["ca_file"], files["cert"], files["key"])
+def to_scheduler(address: str, files: dict[str, str]) -> DaskScheduler:
+    return DaskScheduler(address, files["ca_file"], files["cert"], files["key"])
 
 
-def swept(out: Path, crew: Crew, emit: Any = lambda line: None) -> dict[str, bytes]:
+def swept(out: Path, crew: RunProcesses, emit: Any = lambda line: None) -> dict[str, bytes]:
     """Return all files of a sweep but those that say when they were made."""
     assert sweep.run([{**case, "out": str(out)} for case in CASES], name="x", emit=emit, crew=crew)
     return {
@@ -46,7 +46,7 @@ def swept(out: Path, crew: Crew, emit: Any = lambda line: None) -> dict[str, byt
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of the sweep that one process has done."""
-    return swept(tmp_path_factory.mktemp("alone") / "x", Crew())
+    return swept(tmp_path_factory.mktemp("alone") / "x", RunProcesses())
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def hired(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The processes that the sweeps of a test have started."""
     pids: list[int] = []
 
-    class Noted(Worker):
+    class Noted(PoolWorker):
         def __init__(self, above: Path) -> None:
             super().__init__(above)
             pids.append(self.pid)
@@ -78,7 +78,7 @@ def test_a_worker_that_is_killed_loses_nothing(
             os.kill(hired[0], signal.SIGKILL)
         said.append(line)
 
-    apart = swept(tmp_path / "x", Crew(2), emit)
+    apart = swept(tmp_path / "x", RunProcesses(2), emit)
 
     assert len(hired) == 3
     places = [line for line in said if line.startswith("# size=")]
@@ -96,11 +96,11 @@ def test_an_interrupted_sweep_ends_its_processes_and_goes_on(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as ended:
-        swept(tmp_path / "x", Crew(2), emit)
+        swept(tmp_path / "x", RunProcesses(2), emit)
     assert not any(map(is_there, hired))
     assert "0 of 4 runs" in ended.value.__notes__[0] or "no runs" in ended.value.__notes__[0]
 
-    assert swept(tmp_path / "x", Crew(2)) == alone
+    assert swept(tmp_path / "x", RunProcesses(2)) == alone
     assert not any(map(is_there, hired))
 
 
@@ -168,7 +168,7 @@ def test_a_sweep_lists_no_file_that_a_worker_names_elsewhere(
     found = Leavings([], {"../../mine": b"", "config.json": b""})
     monkeypatch.setattr(sweep, "run_all", lambda cases, crew: iter([("size=1K", found)]))
     with pytest.raises(BackendError, match="must be in"):
-        swept(tmp_path / "x", Crew(2))
+        swept(tmp_path / "x", RunProcesses(2))
     assert mine.read_text() == "mine"
     assert not (tmp_path / "x" / "size=1K").exists()
 
@@ -180,7 +180,7 @@ def test_workers_do_not_command_the_terminal(
     monkeypatch.setattr(sweep, "run_all", lambda cases, crew: iter([("size=1K", found)]))
     monkeypatch.setattr(sweep, "rows_of", lambda case, columns: [])
     said: list[str] = []
-    swept(tmp_path / "x", Crew(2), said.append)
+    swept(tmp_path / "x", RunProcesses(2), said.append)
     assert "]0;titlerow" in said
 
 
@@ -240,7 +240,7 @@ def test_a_schedulers_workers_do_the_same(
         said.append(line)
 
     address = cluster.scheduler_address
-    apart = swept(tmp_path / "x", Crew(scheduler=to_scheduler(address, known)), emit)
+    apart = swept(tmp_path / "x", RunProcesses(scheduler=to_scheduler(address, known)), emit)
 
     assert address.startswith("tls://")
     assert said[0] == (
@@ -255,7 +255,7 @@ def test_a_scheduler_that_others_vouch_for_is_refused(
     monkeypatch.setattr("ringleaf.experiments.runs.machines.CONNECT_S", 0.5)
     stranger = to_scheduler(cluster.scheduler_address, pems("stranger"))
     with pytest.raises(ConfigError, match="no Dask scheduler answers"):
-        swept(tmp_path / "x", Crew(scheduler=stranger))
+        swept(tmp_path / "x", RunProcesses(scheduler=stranger))
 
 
 def test_a_scheduler_that_does_not_answer_is_named(
@@ -264,7 +264,7 @@ def test_a_scheduler_that_does_not_answer_is_named(
     monkeypatch.setattr("ringleaf.experiments.runs.machines.CONNECT_S", 0.2)
     said: list[str] = []
     with pytest.raises(ConfigError, match=r"no Dask scheduler answers, got 'tcp://127\.0\.0\.1:1'"):
-        swept(tmp_path, Crew(scheduler=UNENCRYPTED), said.append)
+        swept(tmp_path, RunProcesses(scheduler=UNENCRYPTED), said.append)
     assert said == [
         "# runs on tcp://127.0.0.1:1, unencrypted: whoever reaches its port, or a wire on the way, "
         "can run code as you"
@@ -274,16 +274,24 @@ def test_a_scheduler_that_does_not_answer_is_named(
 @pytest.mark.parametrize(
     ("scheduler", "complaint"),
     [
-        (Scheduler("tcp://a:1"), r"must be an encrypted scheduler, tls://HOST:PORT, got 'tcp://a"),
-        (Scheduler("a:1"), "or say --unencrypted: then whoever reaches its port can run code"),
-        (Scheduler("inproc://a"), "must be an encrypted scheduler"),
-        (Scheduler("tls://a:1", unencrypted=True), "got 'tls://a:1' and --unencrypted"),
-        (Scheduler("tcp://a:1", key="k", unencrypted=True), "got '--tls-key' and --unencrypted"),
+        (
+            DaskScheduler("tcp://a:1"),
+            r"must be an encrypted scheduler, tls://HOST:PORT, got 'tcp://a",
+        ),
+        (DaskScheduler("a:1"), "or say --unencrypted: then whoever reaches its port can run code"),
+        (DaskScheduler("inproc://a"), "must be an encrypted scheduler"),
+        (DaskScheduler("tls://a:1", unencrypted=True), "got 'tls://a:1' and --unencrypted"),
+        (
+            DaskScheduler("tcp://a:1", key="k", unencrypted=True),
+            "got '--tls-key' and --unencrypted",
+        ),
     ],
 )
-def test_an_unencrypted_scheduler_has_to_be_wanted(scheduler: Scheduler, complaint: str) -> None:
+def test_an_unencrypted_scheduler_has_to_be_wanted(
+    scheduler: DaskScheduler, complaint: str
+) -> None:
     with pytest.raises(ConfigError, match=complaint):
-        Crew(scheduler=scheduler)
+        RunProcesses(scheduler=scheduler)
 
 
 @pytest.mark.parametrize("missing", ["ca_file", "cert", "key"])
@@ -294,7 +302,7 @@ def test_a_missing_certificate_is_named(
     for value, complaint in ((None, "got none, and none in Dask"), ("/no/x", "got --.* '/no/x'")):
         given: dict[str, Any] = {**known, missing: value}
         with pytest.raises(ConfigError, match=complaint) as raised:
-            Scheduler("tls://a:1", **given).security()
+            DaskScheduler("tls://a:1", **given).security()
         assert f"--{option}" in str(raised.value)
 
 
@@ -311,8 +319,8 @@ def test_dask_is_needed_for_machines_only(
 ) -> None:
     monkeypatch.setattr("ringleaf.extras.find_spec", lambda package: None)
     with pytest.raises(ConfigError, match=r"distributed, got none .*'ringleaf\[machines\]'"):
-        Crew(scheduler=UNENCRYPTED)
-    assert swept(tmp_path / "x", Crew(2)) == alone
+        RunProcesses(scheduler=UNENCRYPTED)
+    assert swept(tmp_path / "x", RunProcesses(2)) == alone
 
 
 @pytest.mark.parametrize(("option", "value"), [("net", "mininet"), ("record", "traces")])
@@ -322,4 +330,4 @@ def test_what_has_to_stay_on_this_machine_is_refused(
     monkeypatch.setattr("ringleaf.experiments.runs.sweep.check", lambda spec: None)
     cases = [{**case, option: value, "out": str(tmp_path)} for case in CASES]
     with pytest.raises(ConfigError, match=f"only in virtual time and without traces, got {option}"):
-        sweep.run(cases, name="x", emit=lambda line: None, crew=Crew(2))
+        sweep.run(cases, name="x", emit=lambda line: None, crew=RunProcesses(2))

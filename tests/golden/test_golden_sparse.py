@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.program import Ask, Post, Program, drive
+from ringleaf.collectives.compress.program import Ask, CompressedProgram, Post, drive
 from ringleaf.collectives.sparse.bloom import filter_size
 from ringleaf.collectives.sparse.registry import parse_sparse
 from ringleaf.collectives.sparse_allreduces.oktopk import _adapted
@@ -34,11 +34,13 @@ def exchange(asks: Sequence[Ask | Post]) -> list[Array | dict[int, Array]]:
     return [np.concatenate(blocks)] * len(asks)
 
 
-def made(text: str, ranks: int) -> list[Program]:
+def made(text: str, ranks: int) -> list[CompressedProgram]:
     return [parse_sparse(text).make(rank, ranks) for rank in range(ranks)]
 
 
-def step(programs: list[Program], values: Sequence[Sequence[float]], seed: int = 0) -> list[float]:
+def step(
+    programs: list[CompressedProgram], values: Sequence[Sequence[float]], seed: int = 0
+) -> list[float]:
     """Return the result, which must be the same everywhere."""
     arrays = [np.array(each, np.float32) for each in values]
     results = drive([p.step(v, seed) for p, v in zip(programs, arrays, strict=True)], exchange)
@@ -46,7 +48,7 @@ def step(programs: list[Program], values: Sequence[Sequence[float]], seed: int =
     return [float(value) for value in results[0]]
 
 
-def left(programs: list[Program]) -> list[list[float]]:
+def left(programs: list[CompressedProgram]) -> list[list[float]]:
     return [program.left.tolist() for program in programs]  # type: ignore[attr-defined]
 
 

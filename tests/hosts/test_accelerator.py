@@ -5,7 +5,7 @@ from __future__ import annotations
 from ringleaf.hosts.training.accelerator import Accelerator
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model
-from ringleaf.hosts.training.pieces import Piece, cut
+from ringleaf.hosts.training.pieces import GradientPiece, cut
 from ringleaf.units import FOREVER_PS
 
 
@@ -17,7 +17,7 @@ def make_job(pass_ps: int, iterations: int) -> TrainingJob:
 
 def play(jobs: list[TrainingJob], lags: list[int]) -> None:
     """Run jobs whose gradients are reduced `lags` after they became ready."""
-    under_way: list[tuple[int, TrainingJob, Piece]] = []
+    under_way: list[tuple[int, TrainingJob, GradientPiece]] = []
     while not all(job.done for job in jobs):
         first = min(jobs, key=lambda job: job.next_ps())
         if first.next_ps() <= min((at_ps for at_ps, *_ in under_way), default=FOREVER_PS):

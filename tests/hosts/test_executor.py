@@ -25,8 +25,8 @@ from ringleaf.hosts.executor.claims import choose
 from ringleaf.hosts.plan import RECEIVE, SEND, plans
 from ringleaf.hosts.rc.landing import ASKED, COPY, FLOAT32, TARGET, land
 from ringleaf.hosts.staging import lay_out
-from ringleaf.networks.endpoints.memory import Memory, aligned
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.memory import RegisteredMemory, aligned
+from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.tensors import as_array, as_tensors
 
 HOST_TO_HOST = [name for name, algorithm in ALGORITHMS.items() if not algorithm.in_network]
@@ -53,7 +53,7 @@ class Mesh:
     def __init__(self, schedule: Schedule, tensors: list[torch.Tensor], seed: int) -> None:
         self.rng = random.Random(seed)
         self.store = Store()
-        memory = Memory(self.store)
+        memory = RegisteredMemory(self.store)
         elements, dtype = tensors[0].numel(), as_array(tensors[0]).dtype
         parts = plans(schedule, elements)
         staging = lay_out(parts, 4, ahead_bytes=AHEAD)
@@ -66,7 +66,7 @@ class Mesh:
         buffers = [memory.take_bytes(size) for size in sizes]
         self.executors = Executors(self.store, parts, staging, dtype)
         self.executors.prepare([memory.address(array) for array in arrays], buffers)
-        self.operation = Operation(
+        self.operation = CollectiveOperation(
             self.store, memory, self.executors, arrays, group=0, channel=0, ranks=len(tensors)
         )
         self.sends: dict[Pair, deque[Request]] = defaultdict(deque)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ringleaf.hosts.scheduling.interface import Item, Release, Situation, Standing
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
-from ringleaf.hosts.training.pieces import Piece
+from ringleaf.hosts.training.pieces import GradientPiece
 
 STANDING = Standing(
     layers=4, iterations=10, iterations_done=0, size_bytes=4000, compute_ps=1000, weight=1.0
@@ -16,7 +16,7 @@ JOBS = {0: STANDING, 1: STANDING}
 
 def item(front: int, ready_ps: int, job: int = 0) -> Item:
     """Return a piece whose front-most layer is `front`."""
-    return Item(job, Piece(0, 0, 100, (front,)), 400, ready_ps)
+    return Item(job, GradientPiece(0, 0, 100, (front,)), 400, ready_ps)
 
 
 def released(name: str, waiting: list[Item], under_way: list[Item] | None = None) -> list[Item]:

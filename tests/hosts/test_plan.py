@@ -15,7 +15,7 @@ from ringleaf.collectives.schedule import (
     Schedule,
     Transfer,
 )
-from ringleaf.hosts.plan import RECEIVE, SEND, SUM, Plans, Stream, _distinct, plans
+from ringleaf.hosts.plan import RECEIVE, SEND, SUM, PeerMessages, Plans, _distinct, plans
 from ringleaf.hosts.staging import lay_out
 
 
@@ -110,7 +110,7 @@ def test_a_node_s_streams_are_in_the_order_of_their_first_messages() -> None:
         Transfer(2, 0, 1, 0, Op.COPY),
     )
 
-    sent, got = [Stream(2, Op.COPY), Stream(1, Op.COPY)], [Stream(2, Op.REDUCE)]
+    sent, got = [PeerMessages(2, Op.COPY), PeerMessages(1, Op.COPY)], [PeerMessages(2, Op.REDUCE)]
     assert made.streams_of(0) == sent + got
     assert made.streams_of(0, RECEIVE) == got
 
@@ -123,7 +123,7 @@ def test_channels_between_two_nodes_are_streams_of_their_own() -> None:
         chunks=4,
     )
 
-    assert made.streams_of(0) == [Stream(1, Op.COPY, 1), Stream(1, Op.COPY, 0)]
+    assert made.streams_of(0) == [PeerMessages(1, Op.COPY, 1), PeerMessages(1, Op.COPY, 0)]
     assert made.message.tolist() == 2 * [0, 2, 1]
 
 

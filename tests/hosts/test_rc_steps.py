@@ -32,7 +32,7 @@ from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_WORDS, open_fifo
 from ringleaf.hosts.rc import congestion, queue, receiver, sender, trimming, wire
-from ringleaf.hosts.rc.layers import AETH, BTH, ICRC, Hop, Telemetry
+from ringleaf.hosts.rc.layers import AETH, BTH, ICRC, HopTelemetry, Telemetry
 from ringleaf.packets import HEAD_LEN, allocate_packet, make_pool, open_packet, read_packet
 from ringleaf.units import FOREVER_PS
 
@@ -626,7 +626,7 @@ def test_eager_senders_hear_of_receives_only_where_they_were_refused(gap: int, o
         (AETH(), "00000000"),
         (AETH(kind=3, value=0, msn=0x010203), "60010203"),
         (AETH(kind=1, value=31), "3f000000"),
-        (Hop(), "00" * 16),
+        (HopTelemetry(), "00" * 16),
         (Telemetry(), "0000"),
         (ICRC(), "00000000"),
     ],

@@ -13,7 +13,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.hosts.training.jitter import Jitter
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model, read_model, scaled
-from ringleaf.hosts.training.pieces import Piece, cut
+from ringleaf.hosts.training.pieces import GradientPiece, cut
 from ringleaf.units import FOREVER_PS
 
 layers = st.builds(
@@ -50,10 +50,10 @@ class Lag:
 
     def __init__(self, lags: list[int]) -> None:
         self._lags = lags
-        self.under_way: list[tuple[int, Piece]] = []
+        self.under_way: list[tuple[int, GradientPiece]] = []
         self._count = 0
 
-    def take(self, pieces: list[Piece], now_ps: int) -> None:
+    def take(self, pieces: list[GradientPiece], now_ps: int) -> None:
         for piece in pieces:
             lag = self._lags[self._count % len(self._lags)]
             self._count += 1

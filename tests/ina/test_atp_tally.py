@@ -11,12 +11,12 @@ from ringleaf.arena import Store
 from ringleaf.compiled import signed
 from ringleaf.ina.atp.ledger import make_server, open_server
 from ringleaf.ina.atp.roster import OF_JOB, Roster, flat_roster, racks_roster
-from ringleaf.ina.atp.state import Address
+from ringleaf.ina.atp.state import AtpAddress
 from ringleaf.ina.atp.tally import BEGINS, JOINS, REFUSED, admit, has_all, has_worker
 from ringleaf.ina.atp.wire import worker_set
 
 ENTRY = 3
-NOWHERE = Address(1, 1)
+NOWHERE = AtpAddress(1, 1)
 ROSTERS = {
     # racks of three and two, one that is a single worker, and three workers beside the server
     "racks": racks_roster({"a": [0, 5, 1], "b": [2, 4], "c": [3], "z": [6, 7, 8]}, "z", 9, 6),

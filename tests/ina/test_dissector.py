@@ -16,10 +16,10 @@ from scapy.utils import wrpcap
 
 from ringleaf.ina.atp.layers import ATP, ATPFloats
 from ringleaf.ina.dissector import items_of, write_dissector
-from ringleaf.ina.omnireduce.layers import OmniReduce
-from ringleaf.ina.switchml.layers import SwitchML, SwitchMLLanes
+from ringleaf.ina.omnireduce.layers import OmniReduceHeader
+from ringleaf.ina.switchml.layers import SwitchMLHeader, SwitchMLLanes
 
-HEADERS = (ATP, OmniReduce, SwitchML)
+HEADERS = (ATP, OmniReduceHeader, SwitchMLHeader)
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=lambda header: header.__name__)
@@ -36,7 +36,7 @@ def test_fields_lie_where_scapy_reads_them(header: Any, data: bytes) -> None:
 
 
 def test_lists_know_their_length() -> None:
-    _, listed = items_of(OmniReduce)
+    _, listed = items_of(OmniReduceHeader)
     assert listed is not None
     assert (listed.name, listed.count, listed.item.size) == ("next", "columns", 4)
     items, listed = items_of(ATPFloats)
@@ -51,8 +51,8 @@ def test_tshark_shows_what_was_sent(tmp_path: Path) -> None:
     packets = [
         header / SwitchMLLanes(values=lanes)
         for header in (
-            SwitchML(message=1, size=1, job=1, block=77, version=1, slot=5),
-            SwitchML(message=2, size=1, job=1, block=78, slot=0x7FFF),
+            SwitchMLHeader(message=1, size=1, job=1, block=77, version=1, slot=5),
+            SwitchMLHeader(message=2, size=1, job=1, block=78, slot=0x7FFF),
         )
     ]
     wrpcap(

@@ -25,7 +25,7 @@ from ringleaf.ina.panama import job as panama
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.sharp import job as sharp
 from ringleaf.ina.sharp_quantum2 import job as sharp_quantum2
-from ringleaf.ina.systems import JobRequest, Share
+from ringleaf.ina.systems import JobRequest, ResourceShare
 from ringleaf.ina.tern.values import read_sums, write_levels
 from ringleaf.ina.tern.wire import MOST_WORKERS, PLANE_BYTES, PLANES
 from ringleaf.ina.vote import wire as vote
@@ -94,7 +94,7 @@ def test_panama() -> None:
 
 def asked(members: list[str], earlier: list[tuple[int, list[str]]]) -> JobRequest:
     return JobRequest(
-        number=2, members=members, servers=(), share=Share(), ring=0, lanes=64, slots=None,
+        number=2, members=members, servers=(), share=ResourceShare(), ring=0, lanes=64, slots=None,
         rtt_ps=8_000_000, ecmp=False, earlier=earlier,
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ from ringleaf.ina.omnireduce import state as omnireduce_state
 from ringleaf.ina.panama import job as panama
 from ringleaf.ina.switchml import job as switchml
 from ringleaf.ina.switchml import state as switchml_state
-from ringleaf.ina.systems import JobRequest, Share
+from ringleaf.ina.systems import JobRequest, ResourceShare
 from ringleaf.topologies.registry import build
 
 RACK = "leafspine,leaves=1,spines=0,hosts=4,rate=100G"
@@ -60,7 +60,7 @@ def test_workers_wait_for_two_round_trips_or_all_that_is_in_flight(
 ) -> None:
     members = ["h0", "h1", "h2"] if graph == RACK else [f"h{n}" for n in range(6)]
     slots = 16 if graph == RACK else 12
-    asked = JobRequest(1, members, ("h3",), Share(), 0, 64, slots, rtt_ps=1_000, ecmp=False)
+    asked = JobRequest(1, members, ("h3",), ResourceShare(), 0, 64, slots, rtt_ps=1_000, ecmp=False)
     if in_flight_ps:
         assert least_ps(job, place, graph, asked) == 2 * in_flight_ps
     long_ps = in_flight_ps + 1
@@ -69,5 +69,5 @@ def test_workers_wait_for_two_round_trips_or_all_that_is_in_flight(
 
 def test_netreduces_queue_pairs_wait_for_all_packets_in_both_directions_twice() -> None:
     """And for two round trips on top of that."""
-    asked = JobRequest(1, ["h0", "h1"], (), Share(), 0, 64, 16, rtt_ps=1_000, ecmp=False)
+    asked = JobRequest(1, ["h0", "h1"], (), ResourceShare(), 0, 64, 16, rtt_ps=1_000, ecmp=False)
     assert least_ps(netreduce, 0, RACK, asked) == 2 * 1_000 + 4 * 16 * NETREDUCE_PS

@@ -13,7 +13,7 @@ from ringleaf.ina.netreduce.control import Connection, entities
 from ringleaf.ina.netreduce.values import check_range
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.switchml.control import SwitchmlJob
-from ringleaf.ina.systems import JobRequest, Share
+from ringleaf.ina.systems import JobRequest, ResourceShare
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
@@ -83,7 +83,7 @@ def request(**changed: object) -> JobRequest:
         "number": 1,
         "members": ["h0", "h1"],
         "servers": (),
-        "share": Share(),
+        "share": ResourceShare(),
         "ring": 0,
         "lanes": LANES,
         "slots": None,
@@ -111,7 +111,7 @@ def test_jobs_that_do_not_fit_are_refused() -> None:
     graph = build(TREE)
     store = network().store
     with pytest.raises(ConfigError, match="netreduce job 1: a switch must have a slot for each"):
-        SYSTEMS["netreduce"].join(graph, store, request(share=Share(0, 2, 1)))
+        SYSTEMS["netreduce"].join(graph, store, request(share=ResourceShare(0, 2, 1)))
     tree = aggregation_tree(graph, ["h0", "h1"])
     ring = [Connection("h0", "h1", 1)] * 1025
     with pytest.raises(ConfigError, match="netreduce job 1: switches know 1024 connections, got 1"):

@@ -19,7 +19,7 @@ from ringleaf.ina.omnireduce_switch.wire import NEXT_AT, NONE, VALUES_AT
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.switchml.wire import MESSAGE_AT, RESULT
 from ringleaf.topologies.registry import build
-from ringleaf.topologies.ways import Ways
+from ringleaf.topologies.ways import TopologyRoutes
 
 LANES = 64
 
@@ -130,7 +130,7 @@ def test_a_result_that_names_no_block_behind_the_rounds_is_ignored(strange: int)
 
 def test_loads_by_hand() -> None:
     """Racks of one host; h0 has block 0, h1 has 0 and 3 of 4, so there are 2 + 1 rounds."""
-    ways = Ways(build("leafspine,leaves=2,spines=1,hosts=1"))
+    ways = TopologyRoutes(build("leafspine,leaves=2,spines=1,hosts=1"))
     parts = np.zeros((2, 4 * LANES), np.int32)
     parts[:, 0] = parts[1, 3 * LANES] = 1
     what = Aggregation((0, 1), (), 4 * LANES, False, LANES, slots=1, inputs=list(parts))

@@ -23,11 +23,11 @@ from ringleaf.ina.panama.pacing import IN_FLIGHT, TREE_WORDS
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.switchml.state import EXTRAS_AT
 from ringleaf.ina.switchml.wire import BLOCK_AT, TREE_AT, VALUES_AT
-from ringleaf.ina.systems import JobRequest, Share
+from ringleaf.ina.systems import JobRequest, ResourceShare
 from ringleaf.ina.window_registry import find_window
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
-from ringleaf.topologies.ways import Ways
+from ringleaf.topologies.ways import TopologyRoutes
 
 SPINES = "leafspine,leaves=3,spines=3,hosts=2"
 
@@ -190,7 +190,7 @@ def request(graph: object, **changed: int | None) -> JobRequest:
         "number": 1,
         "members": hosts(graph),  # type: ignore[arg-type]
         "servers": (),
-        "share": Share(),
+        "share": ResourceShare(),
         "ring": 0,
         "lanes": 64,
         "slots": None,
@@ -227,7 +227,7 @@ def test_there_is_a_tree_for_each_root_or_as_many_as_asked_for(
 
 def test_a_share_without_a_slot_for_each_tree_is_refused() -> None:
     graph = build(SPINES)
-    few = request(graph, share=Share(0, 2, 4))  # type: ignore[arg-type]
+    few = request(graph, share=ResourceShare(0, 2, 4))  # type: ignore[arg-type]
     with pytest.raises(
         ConfigError, match="panama job 1: a switch must have a slot for each of 3 t"
     ):
@@ -241,7 +241,7 @@ def test_a_share_without_a_slot_for_each_tree_is_refused() -> None:
 
 def test_the_load_of_the_busiest_link_falls_by_the_number_of_trees() -> None:
     """60 blocks, on links between switches four times as slow as hosts'."""
-    ways = Ways(build("leafspine,leaves=2,spines=3,hosts=2,rate=25G,host_rate=100G"))
+    ways = TopologyRoutes(build("leafspine,leaves=2,spines=3,hosts=2,rate=25G,host_rate=100G"))
     members = (0, 1, 2, 3)
     frame_ps = {25: (VALUES_AT + 256 + 24) * 8 * 40, 100: (VALUES_AT + 256 + 24) * 8 * 10}
 

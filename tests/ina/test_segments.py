@@ -19,7 +19,7 @@ from ringleaf.ina.leases import (
     source_at,
     target_at,
 )
-from ringleaf.ina.tensors import LEASE_AT, MOST_TENSORS, TENSOR_WORDS, Tensors
+from ringleaf.ina.tensors import LEASE_AT, MOST_TENSORS, TENSOR_WORDS, TensorQueue
 from ringleaf.networks.endpoints.leases import Leases
 
 
@@ -45,7 +45,7 @@ def test_a_segment_is_opened_once_and_closed_with_its_last_result() -> None:
     words[[second + PLACE, second + LEFT, second + IS_OPEN]] = 20_000, 2000, 0
     rows = np.zeros(MOST_TENSORS * TENSOR_WORDS, np.int64)
     rows[LEASE_AT] = table
-    tensors = Tensors(np.zeros(8, np.int64), rows)
+    tensors = TensorQueue(np.zeros(8, np.int64), rows)
 
     assert source_at(store.arena, tensors, 0, SEGMENT_BYTES + 1000) == 21_000
     assert target_at(store.arena, tensors, 0, SEGMENT_BYTES) == 20_000

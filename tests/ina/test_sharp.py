@@ -13,7 +13,7 @@ from ringleaf.ina.sharp.job import MOST_BYTES, QUANTUM, QUANTUM_2, SharpJob, joi
 from ringleaf.ina.sharp.trees import streaming
 from ringleaf.ina.switchml.control import SwitchmlJob
 from ringleaf.ina.switchml.wire import SIZE_NONE
-from ringleaf.ina.systems import JobRequest, Share
+from ringleaf.ina.systems import JobRequest, ResourceShare
 from ringleaf.topologies.registry import build
 
 RACKS = "leafspine,leaves=4,spines=2,hosts=2"
@@ -64,7 +64,7 @@ def joined(jobs: list[tuple[int, list[str]]], **changed: object) -> tuple[Store,
         "number": number,
         "members": members,
         "servers": (),
-        "share": Share(),
+        "share": ResourceShare(),
         "ring": 0,
         "lanes": 64,
         "slots": None,

@@ -13,7 +13,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.ina.switchml.control import ENTRIES, SwitchmlJob, check_jobs, entities
 from ringleaf.ina.switchml.system import SYSTEM
 from ringleaf.ina.switchml.wire import SIZES
-from ringleaf.ina.systems import JobRequest, Share
+from ringleaf.ina.systems import JobRequest, ResourceShare
 from ringleaf.topologies.graph import Link, add_host, add_switch, connect, hosts, new_graph, port
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.trees import aggregation_tree
@@ -140,7 +140,7 @@ def test_a_job_has_no_more_slots_than_its_share(slots: int | None, first: int | 
         number=2,
         members=hosts(graph),
         servers=(),
-        share=Share(1, 2, 16),
+        share=ResourceShare(1, 2, 16),
         ring=0,
         lanes=64,
         slots=slots,

@@ -17,10 +17,10 @@ from ringleaf.errors import ConfigError
 from ringleaf.ina.atp.system import Atp
 from ringleaf.ina.registry import SYSTEMS, layer_modules, program_of
 from ringleaf.ina.switchml.system import SwitchML
-from ringleaf.ina.systems import Costs, Share, System
+from ringleaf.ina.systems import Costs, ResourceShare, System
 from ringleaf.shipped import P4, built_program, built_programs
 from ringleaf.topologies.registry import build
-from ringleaf.topologies.ways import Ways
+from ringleaf.topologies.ways import TopologyRoutes
 
 
 class Noted(SwitchML):
@@ -29,7 +29,7 @@ class Noted(SwitchML):
     name = "noted"
 
     def __init__(self) -> None:
-        self.shares: list[Share] = []
+        self.shares: list[ResourceShare] = []
 
     def join(self, *given: Any) -> Any:
         self.shares.append(given[-1].share)
@@ -91,12 +91,12 @@ def test_systems_of_one_program_share_its_slots() -> None:
     groups = [Group(1, ("h0", "h1"), (), one), Group(2, ("h2", "h3"), (), other)]
     VirtualNetwork(graph, NetworkOptions(lanes=64), groups=groups).close()
 
-    assert [*one.shares, *other.shares] == [Share(0, 2), Share(1, 2)]
+    assert [*one.shares, *other.shares] == [ResourceShare(0, 2), ResourceShare(1, 2)]
 
 
 def test_the_least_system_has_an_answer_to_all() -> None:
     bare = Bare()
-    ways = Ways(build("leafspine,leaves=1,spines=1,hosts=2"))
+    ways = TopologyRoutes(build("leafspine,leaves=1,spines=1,hosts=2"))
 
     assert (bare.algorithm.title, bare.algorithm.in_network) == ("bare", True)
     assert bare.algorithm is bare.algorithm

@@ -12,7 +12,7 @@ from lossy_network import Network, TernJob, misbehaving, on_time, tree_of
 
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from ringleaf.ina.systems import JobRequest, Share
+from ringleaf.ina.systems import JobRequest, ResourceShare
 from ringleaf.ina.tern.job import join
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
@@ -84,7 +84,9 @@ def test_different_scales_make_no_numbers(levels: tuple[int, ...]) -> None:
 def test_what_is_not_ternary_is_refused(values: np.ndarray, message: str) -> None:
     graph, store = build("leafspine,leaves=1,spines=1,hosts=2"), Store()
     job = join(
-        graph, store, JobRequest(1, hosts(graph), (), Share(), 0, 64, None, 8_000_000, False)
+        graph,
+        store,
+        JobRequest(1, hosts(graph), (), ResourceShare(), 0, 64, None, 8_000_000, False),
     )
     at = store.register_memory(values.nbytes)
     store.arena.memory[at : at + values.nbytes] = values.view(np.uint8)
@@ -94,6 +96,6 @@ def test_what_is_not_ternary_is_refused(values: np.ndarray, message: str) -> Non
 
 def test_more_workers_than_counts_have_room_for_are_refused() -> None:
     graph = build("leafspine,leaves=2,spines=1,hosts=16")
-    request = JobRequest(1, hosts(graph), (), Share(), 0, 64, None, 8_000_000, False)
+    request = JobRequest(1, hosts(graph), (), ResourceShare(), 0, 64, None, 8_000_000, False)
     with pytest.raises(ConfigError, match="tern job 1: switches add up 31 workers, got 32"):
         join(graph, Store(), request)

@@ -14,7 +14,7 @@ from ringleaf.arena import Store
 from ringleaf.collectives.compressors.signsgd import SignSGD
 from ringleaf.errors import ConfigError
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.ina.systems import JobRequest, Share
+from ringleaf.ina.systems import JobRequest, ResourceShare
 from ringleaf.ina.vote.job import join
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
@@ -69,7 +69,9 @@ def test_a_worker_sends_a_bit_per_element() -> None:
 def test_what_is_no_sign_is_refused(values: np.ndarray, message: str) -> None:
     graph, store = build("leafspine,leaves=1,spines=1,hosts=2"), Store()
     job = join(
-        graph, store, JobRequest(1, hosts(graph), (), Share(), 0, 64, None, 8_000_000, False)
+        graph,
+        store,
+        JobRequest(1, hosts(graph), (), ResourceShare(), 0, 64, None, 8_000_000, False),
     )
     at = store.register_memory(values.nbytes)
     store.arena.memory[at : at + values.nbytes] = values.view(np.uint8)
@@ -79,7 +81,7 @@ def test_what_is_no_sign_is_refused(values: np.ndarray, message: str) -> None:
 
 def test_more_workers_than_counts_have_room_for_are_refused() -> None:
     graph = build("leafspine,leaves=2,spines=1,hosts=32")
-    request = JobRequest(1, hosts(graph), (), Share(), 0, 64, None, 8_000_000, False)
+    request = JobRequest(1, hosts(graph), (), ResourceShare(), 0, 64, None, 8_000_000, False)
     with pytest.raises(ConfigError, match="vote job 1: switches count to 63, got 64 workers"):
         join(graph, Store(), request)
 

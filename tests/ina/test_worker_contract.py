@@ -17,7 +17,7 @@ from ringleaf.ina.omnireduce_switch import worker as omnireduce_switch
 from ringleaf.ina.panama import worker as panama
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.switchml import worker as switchml
-from ringleaf.ina.systems import JobRequest, Share
+from ringleaf.ina.systems import JobRequest, ResourceShare
 from ringleaf.ina.tensors import FLOAT32, INT32
 from ringleaf.ina.tern import worker as tern
 from ringleaf.packets import FREE_AT, POOL_FREE, make_pool, read_packet
@@ -54,7 +54,9 @@ def test_a_worker_sends_each_of_its_packets_once_to_its_systems_port(name: str) 
     make_pool(store, size=8, head_bytes=2048, field_count=0, lane_count=0)
     ring = make_ring(store, 8)
     graph = build("leafspine,leaves=1,spines=0,hosts=3")
-    asked = JobRequest(1, ["h0", "h1", "h2"], (), Share(), ring, 64, 4, 1_000_000, ecmp=False)
+    asked = JobRequest(
+        1, ["h0", "h1", "h2"], (), ResourceShare(), ring, 64, 4, 1_000_000, ecmp=False
+    )
     job = SYSTEMS[name].join(graph, store, asked)
     place = store.register_memory(4 * 4 * 768)
     arena, at = store.arena, job.agents[1].block
@@ -82,7 +84,9 @@ def test_an_empty_tensor_is_done_at_once_and_nothing_is_sent(name: str, dtype: i
     make_pool(store, size=8, head_bytes=512, field_count=0, lane_count=0)
     ring = make_ring(store, 8)
     graph = build("leafspine,leaves=1,spines=0,hosts=3")
-    asked = JobRequest(1, ["h0", "h1", "h2"], (), Share(), ring, 64, 4, 1_000_000, ecmp=False)
+    asked = JobRequest(
+        1, ["h0", "h1", "h2"], (), ResourceShare(), ring, 64, 4, 1_000_000, ecmp=False
+    )
     job = SYSTEMS[name].join(graph, store, asked)
     worker = job.agents[1]
     protocol: Any = worker.protocol

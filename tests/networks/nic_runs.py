@@ -10,7 +10,7 @@ import numpy as np
 from ringleaf.experiments.workloads.nic.embedding import CheckedNics, ExchangeCase, make_system
 from ringleaf.experiments.workloads.nic.network import NicNetwork
 from ringleaf.experiments.workloads.nic.reference import Indices, Reference
-from ringleaf.hosts.nic.embedding.sizes import Exchange
+from ringleaf.hosts.nic.embedding.sizes import ExchangeSizes
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
@@ -28,7 +28,7 @@ class Exchanges:
 
     def __init__(
         self,
-        sizes: Exchange,
+        sizes: ExchangeSizes,
         *,
         latency_ps: int = 0,
         exponent: float = 1.05,

@@ -18,7 +18,7 @@ from scapy.utils import rdpcap, wrpcap
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.request import resolve as request
-from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
@@ -37,7 +37,7 @@ def frame(src: str, dst: str, size: int, time_s: float, tos: int = 0) -> Packet:
 
 
 def measured(folder: Path, **given: str) -> Measurement:
-    (found,) = Experiment(resolve({"out": str(folder), "topo": STAR, **given})).run()
+    (found,) = CollectiveExperiment(resolve({"out": str(folder), "topo": STAR, **given})).run()
     return found
 
 

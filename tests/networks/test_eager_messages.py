@@ -15,9 +15,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_work_director import Ledger, Unchecked, compute, graph, receive, schedule_for, send
 
-from ringleaf.hosts.workload.graph import Graph, Kind, Node
+from ringleaf.hosts.workload.graph import Graph, NodeKind, WorkNode
 from ringleaf.hosts.workload.meetings import match
-from ringleaf.hosts.workload.replay import Replay
+from ringleaf.hosts.workload.replay import WorkReplay
 from ringleaf.networks.endpoints.desks import Score, find_teams
 from ringleaf.networks.endpoints.work import WorkDirector
 from ringleaf.networks.groups import Group
@@ -50,7 +50,7 @@ def play(
     queue_pairs: int = 1,
     until_acked: bool = False,
     **options: Any,
-) -> Replay:
+) -> WorkReplay:
     """Replay a graph on hosts below one switch; all data are checked."""
     matched = match(made, eager_bytes)
     names = [
@@ -73,17 +73,17 @@ def play(
     return director.replay
 
 
-def ends(replay: Replay, rank: int) -> list[int]:
+def ends(replay: WorkReplay, rank: int) -> list[int]:
     return [times.end_ps for times in replay.times[rank]]
 
 
-def last_ps(replay: Replay) -> int:
+def last_ps(replay: WorkReplay) -> int:
     return max(max(ends(replay, rank)) for rank in range(len(replay.times)))
 
 
 def chain(hops: int, size: int, work_ps: int = 0) -> Graph:
     """A message from each rank to the next, which computes before it passes it on."""
-    ranks: list[list[Node]] = [[send(2, 1, size)]]
+    ranks: list[list[WorkNode]] = [[send(2, 1, size)]]
     for rank in range(1, hops):
         come = receive(0, rank - 1, size)
         done = [compute(1, work_ps, 0)] if work_ps else []
@@ -128,7 +128,7 @@ def test_processors_take_their_time_at_both_ends() -> None:
 
 def test_a_binomial_tree_takes_its_depth() -> None:
     """Each rank sends to the largest subtree first; so does LogGOPSim's broadcast of 32 ranks."""
-    ranks: list[list[Node]] = []
+    ranks: list[list[WorkNode]] = []
     for rank in range(32):
         low = rank & -rank if rank else 32
         need = (0,) if rank else ()
@@ -178,7 +178,7 @@ def test_rounds_of_a_dissemination_each_take_one_way() -> None:
     """A barrier of eight ranks: three rounds, in which a rank sends to the one 1, 2, 4 away."""
     ranks = []
     for rank in range(8):
-        nodes: list[Node] = []
+        nodes: list[WorkNode] = []
         for distance in (1, 2, 4):
             after = (len(nodes) - 1,) if nodes else ()
             nodes.append(send(len(nodes), (rank + distance) % 8, 8, *after))
@@ -258,16 +258,18 @@ def test_a_flow_is_on_the_wire_until_it_is_acknowledged() -> None:
 def legal_graphs(draw: st.DrawFn) -> Graph:
     """Graphs whose nodes can run in the order in which they are drawn, if messages are eager."""
     count = draw(st.integers(2, 4))
-    nodes: list[list[Node]] = [[] for _ in range(count)]
+    nodes: list[list[WorkNode]] = [[] for _ in range(count)]
     flying: list[tuple[int, int, int, int]] = []  # sender, receiver, size, tag
 
     def needs(rank: int) -> tuple[int, ...]:
         known = range(len(nodes[rank]))
         return tuple(draw(st.sets(st.sampled_from(known), max_size=2))) if known else ()
 
-    def add(rank: int, kind: Kind, **about: Any) -> None:
+    def add(rank: int, kind: NodeKind, **about: Any) -> None:
         begun = needs(rank) if draw(st.booleans()) else ()
-        nodes[rank].append(Node(len(nodes[rank]), kind, after=needs(rank), begun=begun, **about))
+        nodes[rank].append(
+            WorkNode(len(nodes[rank]), kind, after=needs(rank), begun=begun, **about)
+        )
 
     for tag in range(draw(st.integers(1, 14))):
         kind = draw(st.sampled_from(("compute", "send", "receive")))
@@ -275,21 +277,21 @@ def legal_graphs(draw: st.DrawFn) -> Graph:
             duration = draw(st.sampled_from((0, 5, 300_000, 5 * PS_PER_US)))
             stream = draw(st.integers(0, 1))
             rank = draw(st.integers(0, count - 1))
-            add(rank, Kind.COMPUTE, duration_ps=duration, stream=stream)
+            add(rank, NodeKind.COMPUTE, duration_ps=duration, stream=stream)
         elif kind == "send":
             one, other = draw(st.permutations(range(count)))[:2]
             size = 4 * draw(st.sampled_from((1, 2, 255, 1000, 20_000)))
-            add(one, Kind.SEND, peer=other, size_bytes=size, tag=tag)
+            add(one, NodeKind.SEND, peer=other, size_bytes=size, tag=tag)
             flying.append((one, other, size, tag))
         elif flying:
             one, other, size, its = flying.pop(draw(st.integers(0, len(flying) - 1)))
-            add(other, Kind.RECEIVE, peer=one, size_bytes=size, tag=its)
+            add(other, NodeKind.RECEIVE, peer=one, size_bytes=size, tag=its)
     for one, other, size, its in flying:
-        add(other, Kind.RECEIVE, peer=one, size_bytes=size, tag=its)
+        add(other, NodeKind.RECEIVE, peer=one, size_bytes=size, tag=its)
     return graph(*nodes)
 
 
-def check_times(made: Graph, replay: Replay) -> None:
+def check_times(made: Graph, replay: WorkReplay) -> None:
     """All have ended, each no earlier than what it waits for; sends begin at that very time."""
     assert replay.left == 0
     matched = replay.matched
@@ -299,7 +301,7 @@ def check_times(made: Graph, replay: Replay) -> None:
             ready_ps = max((times[each].end_ps for each in after), default=0)
             assert own.ready_ps >= ready_ps
             assert own.end_ps >= own.start_ps >= own.ready_ps
-            if node.kind is Kind.SEND:
+            if node.kind is NodeKind.SEND:
                 assert own.start_ps == own.ready_ps
             if not node.begun:
                 assert own.ready_ps == ready_ps
@@ -337,9 +339,9 @@ def test_times_are_the_same_with_threads(
 def test_a_failure_on_a_host_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """What happens at once is a callback of compiled code, which must not swallow anything."""
 
-    def fail(self: Replay, number: int, side: int, end_ps: int) -> None:
+    def fail(self: WorkReplay, number: int, side: int, end_ps: int) -> None:
         raise RuntimeError("a fault of the replay")
 
-    monkeypatch.setattr(Replay, "end_for", fail)
+    monkeypatch.setattr(WorkReplay, "end_for", fail)
     with pytest.raises(RuntimeError, match="a fault of the replay"):
         play(chain(3, 8))

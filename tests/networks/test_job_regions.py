@@ -18,9 +18,9 @@ from ringleaf.errors import ConfigError
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model
-from ringleaf.hosts.training.pieces import Piece, cut
+from ringleaf.hosts.training.pieces import GradientPiece, cut
 from ringleaf.ina.registry import SYSTEMS, program_of
-from ringleaf.networks.endpoints.assignment import Assignment
+from ringleaf.networks.endpoints.assignment import JobAssignment
 from ringleaf.networks.endpoints.training import TrainingDirector
 from ringleaf.networks.faults import LinkLoss
 from ringleaf.networks.groups import Group
@@ -39,11 +39,13 @@ class Ledger:
     def __init__(self) -> None:
         self.sums: list[tuple[int, int, bytes]] = []
 
-    def fill(self, job: int, piece: Piece, arrays: Sequence[Array]) -> None:
+    def fill(self, job: int, piece: GradientPiece, arrays: Sequence[Array]) -> None:
         for rank, array in enumerate(arrays):
             array[:] = np.arange(array.size) * (rank + 1) % 1009
 
-    def check(self, job: int, piece: Piece, schedule: Schedule, arrays: Sequence[Array]) -> None:
+    def check(
+        self, job: int, piece: GradientPiece, schedule: Schedule, arrays: Sequence[Array]
+    ) -> None:
         wanted = sum(np.arange(arrays[0].size) * (rank + 1) % 1009 for rank in range(len(arrays)))
         assert all(np.array_equal(array, wanted) for array in arrays)
         self.sums.append((job, piece.number, arrays[0].tobytes()))
@@ -74,7 +76,7 @@ def play(
     )
     model = Model("m", "", "int32", tuple(Layer(f"l{n}", n, 2 * US, 3 * US) for n in elements))
     assignments = [
-        Assignment(
+        JobAssignment(
             TrainingJob(
                 model, cut(model, partition_bytes=8192), iterations=2, start_ps=i * US // 3
             ),

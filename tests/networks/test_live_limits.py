@@ -15,8 +15,8 @@ from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.live_limits import VIRTUAL_ONLY, check_live
 from ringleaf.networks.live.hosts import LiveHosts
-from ringleaf.networks.mininet.fabric import Settings
-from ringleaf.networks.mininet.network import MininetNetwork, Testbed
+from ringleaf.networks.mininet.fabric import LiveSettings
+from ringleaf.networks.mininet.network import LiveTestbed, MininetNetwork
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.pausing import Pausing
 from ringleaf.topologies.delays import with_delays
@@ -86,7 +86,7 @@ def test_networks_made_in_python_refuse_them(name: str) -> None:
     with pytest.raises(ConfigError) as alone:
         LiveHosts(GRAPH, options)
     with pytest.raises(ConfigError) as whole:
-        MininetNetwork(Testbed(GRAPH, Settings()), options)
+        MininetNetwork(LiveTestbed(GRAPH, LiveSettings()), options)
     assert str(alone.value) == str(whole.value) == message
 
 
@@ -117,22 +117,22 @@ def test_options_that_a_testbed_was_made_without_are_refused(
     wanted: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=f"options: {message}; give Settings"):
-        MininetNetwork(Testbed(GRAPH, Settings()), NetworkOptions(**wanted))
+        MininetNetwork(LiveTestbed(GRAPH, LiveSettings()), NetworkOptions(**wanted))
 
 
 def test_bmv2_has_strict_priority_only() -> None:
     message = "scheduler: BMv2's ports have strict priority only, got 'drr'; take switch=embedded"
     with pytest.raises(ConfigError, match=message):
-        Settings(switch="bmv2", scheduler="drr")
+        LiveSettings(switch="bmv2", scheduler="drr")
     with pytest.raises(ConfigError, match=message):
         resolve({"net": "mininet", "switch": "bmv2", "scheduler": "drr"})
-    assert Settings(scheduler="drr").scheduler == "drr"
+    assert LiveSettings(scheduler="drr").scheduler == "drr"
 
 
 def test_bmv2_has_no_pauses() -> None:
     message = "pfc: BMv2 has none, got '65536:49152'; take switch=embedded"
     with pytest.raises(ConfigError, match=message):
-        Settings(switch="bmv2", pfc=Pausing(65536, 49152))
+        LiveSettings(switch="bmv2", pfc=Pausing(65536, 49152))
     with pytest.raises(ConfigError, match=message):
         resolve({"net": "mininet", "switch": "bmv2", "pfc": "64K:48K"})
     assert resolve({"net": "mininet", "pfc": "64K:48K"}).pfc == Pausing(65536, 49152)

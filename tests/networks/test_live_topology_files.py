@@ -16,7 +16,7 @@ pytestmark = pytest.mark.live
 
 def test_each_direction_has_its_own_terms(tmp_path: Path) -> None:
     from ringleaf.networks.forwarding import forwarding_entities
-    from ringleaf.networks.mininet.fabric import Fabric, Settings
+    from ringleaf.networks.mininet.fabric import LiveSettings, MininetFabric
 
     (tmp_path / "net.edges").write_text(
         "a s rate=10G\n"
@@ -24,9 +24,11 @@ def test_each_direction_has_its_own_terms(tmp_path: Path) -> None:
         "s t rate=20G delay=2ms delay_back=3ms\n"
     )
     graph = build(str(tmp_path / "net.edges"))
-    settings = Settings(scale=1000, loss=0.25, queue_bytes=1 << 20)
+    settings = LiveSettings(scale=1000, loss=0.25, queue_bytes=1 << 20)
     program = built_program("forward")
-    with Fabric(graph, settings, program=program, entities=forwarding_entities(graph)) as fabric:
+    with MininetFabric(
+        graph, settings, program=program, entities=forwarding_entities(graph)
+    ) as fabric:
         lines = {switch.name: switch.lines for switch in fabric.net.switches}
     terms = {
         name: [(line.rate_bps, line.delay_ps, line.loss, line.queue_bytes) for line in own]

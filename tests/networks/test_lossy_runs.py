@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from bench.soak.cases import METHODS, SoakCase, Trouble
+from bench.soak.cases import METHODS, Disturbances, SoakCase
 from bench.soak.trial import try_case
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 
@@ -34,7 +34,7 @@ def ends_of(seed: int, controller: str, mtu: str) -> list[str]:
         "cc": controller,
         "mtu": mtu,
     }
-    return [f"{each.what}: {each.why}" for each in try_case(SoakCase(0, given, Trouble()))]
+    return [f"{each.what}: {each.why}" for each in try_case(SoakCase(0, given, Disturbances()))]
 
 
 @pytest.mark.parametrize(("controller", "mtu"), list(product(sorted(CONTROLLERS), ("256", "4096"))))
@@ -48,5 +48,5 @@ def test_swifts_pauses_do_not_grow_with_its_timeouts() -> None:
     small = {"algo": "oktopk:20%", "size": "3660", "mtu": "256", "topo": TOPOLOGIES[1]}
     odd = {"algo": "oktopk:20%,balanced=no", "size": "2352", "mtu": "1024", "topo": TOPOLOGIES[1]}
     for given in (small, odd):
-        found = try_case(SoakCase(0, lossy | given, Trouble()))
+        found = try_case(SoakCase(0, lossy | given, Disturbances()))
         assert [(each.what, each.why) for each in found] == [("ok", "")]

@@ -18,7 +18,7 @@ from ringleaf.networks.traces.checksums import changed_files
 from ringleaf.networks.traces.manifest import (
     Manifest,
     Port,
-    Write,
+    TimedEntries,
     is_inside,
     read_manifest,
     write_manifest,
@@ -35,7 +35,7 @@ MANIFESTS = st.builds(
     program=st.just(Path("program.json")),
     p4info=st.sampled_from([None, Path("info")]),
     writes=st.lists(TIMES, unique=True, max_size=3).map(
-        lambda times: tuple(Write(at_ps, Path("entries")) for at_ps in [0, *sorted(times)])
+        lambda times: tuple(TimedEntries(at_ps, Path("entries")) for at_ps in [0, *sorted(times)])
     ),
     ports=st.lists(PORTS, min_size=1, max_size=3).map(tuple),
     seed=st.integers(0, (1 << 64) - 1),
@@ -66,7 +66,9 @@ def test_manifests_are_read_as_they_were_written(manifest: Manifest) -> None:
             program=folder / manifest.program,
             p4info=manifest.p4info and folder / manifest.p4info,
             arrivals=manifest.arrivals and folder / manifest.arrivals,
-            writes=tuple(Write(write.at_ps, folder / write.path) for write in manifest.writes),
+            writes=tuple(
+                TimedEntries(write.at_ps, folder / write.path) for write in manifest.writes
+            ),
         )
         assert read == placed
 

@@ -14,18 +14,18 @@ from nic_runs import RANKS, Exchanges, star
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.nic.cache import LFU, LRU
-from ringleaf.hosts.nic.embedding.sizes import INVALIDATE, UPDATE, Exchange
+from ringleaf.hosts.nic.embedding.sizes import INVALIDATE, UPDATE, ExchangeSizes
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.tensors import FLOAT32
 
-SIZES = Exchange(RANKS, rows=60, dim=8, bags=6, per_bag=5)
+SIZES = ExchangeSizes(RANKS, rows=60, dim=8, bags=6, per_bag=5)
 
 
 @settings(max_examples=12, deadline=None)
 @given(
     st.builds(
-        Exchange,
+        ExchangeSizes,
         ranks=st.integers(2, 4),
         rows=st.integers(4, 70),
         dim=st.integers(1, 20),
@@ -41,7 +41,9 @@ SIZES = Exchange(RANKS, rows=60, dim=8, bags=6, per_bag=5)
     st.sampled_from([0.0, 0.02]),
     st.integers(1, 9),
 )
-def test_results_are_those_of_the_whole_table(sizes: Exchange, share: float, seed: int) -> None:
+def test_results_are_those_of_the_whole_table(
+    sizes: ExchangeSizes, share: float, seed: int
+) -> None:
     """Also if packets are lost, duplicated and late."""
     options = NetworkOptions(mtu=256, loss=share, duplicate=share, reorder=share)
     found = Exchanges(sizes, seed=seed, options=options)
@@ -75,7 +77,7 @@ def test_without_cache_each_lookup_travels() -> None:
 def test_without_cache_it_is_two_plain_all_to_alls() -> None:
     """As many look-ups for each owner: hosts' own all-to-all of as many bytes, then of vectors."""
     dim, bags = 64, 32
-    sizes = Exchange(RANKS, rows=64 * RANKS, dim=dim, bags=bags, per_bag=RANKS)
+    sizes = ExchangeSizes(RANKS, rows=64 * RANKS, dim=dim, bags=bags, per_bag=RANKS)
     plain_ps = plain_bytes = 0
     for chunk in (bags, bags * dim):
         elements = chunk * RANKS
@@ -165,7 +167,7 @@ def test_a_row_that_left_a_cache_is_told_of_no_longer() -> None:
     After the second batch, rank 0 tells that row 1 has gone: 4 bytes. News of rows: in each
     batch, of the one row that rank 0 has, which it has changed itself: 4 + 4 bytes.
     """
-    sizes = Exchange(2, rows=6, dim=1, bags=1, per_bag=1, cache=1)
+    sizes = ExchangeSizes(2, rows=6, dim=1, bags=1, per_bag=1, cache=1)
     found = Exchanges(sizes)
     for own, other in ((1, 1), (3, 1), (3, 1)):  # rows 1, 3 and 5 are rank 1's
         found.iterate(np.array([[[own]], [[other]]]))
@@ -188,7 +190,7 @@ def test_each_host_without_nic_adds_its_latency() -> None:
 def test_rows_of_the_host_take_time_unless_the_nic_has_them() -> None:
     """By hand: both look the same row of rank 1 up four times. Rank 1 reads it eight times, and
     with a cache of its own rows, once."""
-    sizes = Exchange(2, rows=4, dim=1, bags=1, per_bag=4, row_ps=1_000_000)
+    sizes = ExchangeSizes(2, rows=4, dim=1, bags=1, per_bag=4, row_ps=1_000_000)
     batch = np.full((2, 1, 4), 1)
     times = []
     for local_cache in (0, 1):

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nic_runs import star
 
-from ringleaf.experiments.workloads.nic.formula import Line, formula, lines
-from ringleaf.experiments.workloads.nic.network import Connect, MakeSystem, NicNetwork
+from ringleaf.experiments.workloads.nic.formula import StageLine, formula, lines
+from ringleaf.experiments.workloads.nic.network import MakeNicNetwork, MakeSystem, NicNetwork
 from ringleaf.experiments.workloads.nic.pipeline import PipelineCase, Work
 from ringleaf.experiments.workloads.nic.spec import PipelineSpec
 from ringleaf.experiments.workloads.nic.workload import Row
@@ -25,7 +25,7 @@ HOSTS = 3
 WIDTHS = (96, 200, 130, 64)
 
 
-def connected(graph: nx.Graph[str], options: NetworkOptions) -> Connect:
+def connected(graph: nx.Graph[str], options: NetworkOptions) -> MakeNicNetwork:
     def connect(make_system: MakeSystem) -> NicNetwork:
         system = make_system(options)
         return NicNetwork(VirtualNetwork(graph, replace(options, system=system)), system)
@@ -94,7 +94,7 @@ def test_the_formula_by_hand() -> None:
     as a byte takes 1 ns. The second packet follows the first: 1.082 + 0.582 on the first link; on
     the second, it waits until the first has left, at 1.082 + 1 + 1.082 us; and 1 us of delay.
     """
-    line = Line([Link(8 * 10**9, 1_000_000)] * 2, mtu=1000)
+    line = StageLine([Link(8 * 10**9, 1_000_000)] * 2, mtu=1000)
     over_ps = 82_000
     passage_ps = (1000_000 + over_ps) * 2 + 1_000_000 + (500_000 + over_ps) + 1_000_000
     turn_ps = 1500_000 + 2 * over_ps

@@ -15,8 +15,8 @@ from ringleaf.hosts.agent import PROGRESS, make_agent, make_ring
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import plans
 from ringleaf.hosts.staging import lay_out
-from ringleaf.networks.endpoints.memory import Memory
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.networks.endpoints.memory import RegisteredMemory
+from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.virtual.patience import Patience, limit_ps, probes_of
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import TOPOLOGIES, build
@@ -26,10 +26,12 @@ from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US
 LIMIT_PS = PS_PER_S
 
 
-def operation_of(group: int) -> Operation:
+def operation_of(group: int) -> CollectiveOperation:
     store, parts = Store(), plans(ALGORITHMS["ring"].build(2), 2)
     executors = Executors(store, parts, lay_out(parts, 4, ahead_bytes=0), torch.float32)
-    return Operation(store, Memory(store), executors, (), group=group, channel=0, ranks=2)
+    return CollectiveOperation(
+        store, RegisteredMemory(store), executors, (), group=group, channel=0, ranks=2
+    )
 
 
 def make(groups: int) -> tuple[Patience, Store, list[int]]:

@@ -16,7 +16,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.runs.spec_file import read_cases
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
@@ -193,9 +193,9 @@ def test_the_committed_spec_ends_with_the_verdict_and_completes_without_pfc() ->
     path = PACKAGE / "experiments" / "specs" / "pfc_deadlock.yaml"
     (case,) = read_cases(path)
     with pytest.raises(BackendError, match="PFC deadlock: switches s0 -> s1 -> s2 -> s3 -> s0"):
-        list(Experiment(resolve(case)).run())
+        list(CollectiveExperiment(resolve(case)).run())
     (case,) = read_cases(path, {"pfc": "off", "queue": "128K"})
-    (measured,) = Experiment(resolve(case)).run()
+    (measured,) = CollectiveExperiment(resolve(case)).run()
     assert measured.row.wrong == 0
     assert measured.row.drops > 0
 

@@ -15,9 +15,9 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.marking import NEVER, Marking, from_depth
 from ringleaf.networks.outcome import RunResult
-from ringleaf.networks.replay.compare import PortResult, Rules, Window, make_check
+from ringleaf.networks.replay.compare import ComparisonRules, PortResult, ReorderWindow, make_check
 from ringleaf.networks.replay.replayer import Replayer, load_program
-from ringleaf.networks.replay.sinks import Comparison, Outputs
+from ringleaf.networks.replay.sinks import Outputs, PortComparison
 from ringleaf.networks.traces.checksums import changed_files
 from ringleaf.networks.traces.trace import ORDER, TIME_PS, open_trace
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
@@ -63,11 +63,11 @@ def record(
     return result
 
 
-def replay(folder: Path, rules: Rules = Rules(times=True)) -> list[PortResult]:  # noqa: B008
+def replay(folder: Path, rules: ComparisonRules = ComparisonRules(times=True)) -> list[PortResult]:  # noqa: B008
     trace = open_trace(folder)
     checks = [make_check(port, 0, file, rules) for port, file in enumerate(trace.expected, start=1)]
     replayer = Replayer(trace, load_program(trace.manifest))
-    replayer.run([Comparison(checks, trace.origin_ns)], lambda _: None)
+    replayer.run([PortComparison(checks, trace.origin_ns)], lambda _: None)
     for check in checks:
         check.finish()
     return [check.result for check in checks]
@@ -164,5 +164,7 @@ def test_the_same_trace_twice_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_windows_forgive_order_but_not_bytes(tmp_path: Path) -> None:
     record(tmp_path, TOPOLOGIES[0], "ring", 500, delay_ps=1000, record=tmp_path)
 
-    for window in (Window(), Window(packets=0), Window(time_ns=0)):
-        assert all(result.equal for result in replay(tmp_path / "s0", Rules(window=window)))
+    for window in (ReorderWindow(), ReorderWindow(packets=0), ReorderWindow(time_ns=0)):
+        assert all(
+            result.equal for result in replay(tmp_path / "s0", ComparisonRules(window=window))
+        )

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.rows import Columns, Op
-from ringleaf.collectives.schedule import Rows, Schedule
+from ringleaf.collectives.schedule import ChunkRows, Schedule
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.workloads.collective.experiment import Experiment, Measurement
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks import skipping
 from ringleaf.networks.outcome import RECEIVE, Note, RunResult
@@ -150,7 +150,7 @@ def test_what_does_not_repeat_runs_in_full(algo: str, why: str) -> None:
 
 @given(circulants())
 def test_a_circulant_schedule_s_steps_repeat_if_all_its_rows_do(schedule: Schedule) -> None:
-    whole = replace(schedule, rows=Rows(schedule.columns))
+    whole = replace(schedule, rows=ChunkRows(schedule.columns))
     found, wanted = (skipping.obstacle(each, 1000, 0) for each in (schedule, whole))
     assert found == wanted
 
@@ -164,7 +164,7 @@ def test_a_step_that_reads_what_it_writes_is_not_skipped() -> None:
             for step in range(40)
         ]
     )
-    swaps = replace(ring(2), rows=Rows(columns))
+    swaps = replace(ring(2), rows=ChunkRows(columns))
     assert skipping.obstacle(swaps, 1000, 12) == "its steps differ"
 
 
@@ -177,5 +177,5 @@ def test_what_needs_every_packet_refuses_to_skip(name: str, value: str) -> None:
 
 
 def measured(**given: str) -> Measurement:
-    (found,) = Experiment(resolve(given)).run()
+    (found,) = CollectiveExperiment(resolve(given)).run()
     return found

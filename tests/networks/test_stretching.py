@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.experiments.checking.data import Noise
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks import stretching
 from ringleaf.networks.outcome import RunResult
@@ -128,7 +128,9 @@ def test_most_of_a_tensor_is_skipped(algo: str) -> None:
     [("halvingdoubling", "steps"), ("atp", "its workers' windows change with congestion")],
 )
 def test_what_may_take_longer_later_runs_in_full(algo: str, why: str) -> None:
-    [found] = Experiment(resolve({"topo": RACKS, "algo": algo, "size": "1M", "skip": "1%"})).run()
+    [found] = CollectiveExperiment(
+        resolve({"topo": RACKS, "algo": algo, "size": "1M", "skip": "1%"})
+    ).run()
     assert found.row.skipping.startswith("in full, as ")
     assert why in found.row.skipping
     assert found.row.skipped_percent == 0
@@ -138,7 +140,7 @@ def test_what_may_take_longer_later_runs_in_full(algo: str, why: str) -> None:
 def test_what_is_simulated_of_a_sum_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     """The ranks' smaller tensors have values of their own, which are made again for the check."""
     monkeypatch.setattr(Noise, "fill", lambda *_: None)  # workers have zeros
-    [found] = Experiment(
+    [found] = CollectiveExperiment(
         resolve({"topo": RACKS, "algo": "switchml", "size": "8M", "skip": "1%"})
     ).run()
     assert found.row.wrong

@@ -12,17 +12,17 @@ from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Op, Schedule
 from ringleaf.hosts.congestion.control import GAIN, ONE_GAIN
-from ringleaf.hosts.plan import Stream
+from ringleaf.hosts.plan import PeerMessages
 from ringleaf.hosts.rc.state import CONTROL_AT, RATE_BPS, open_qp
 from ringleaf.hosts.scheduling.interface import Scheduler
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model
-from ringleaf.hosts.training.pieces import Piece, cut
+from ringleaf.hosts.training.pieces import GradientPiece, cut
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.networks.endpoints.assignment import Assignment
+from ringleaf.networks.endpoints.assignment import JobAssignment
 from ringleaf.networks.endpoints.credit import credit_bytes, partition_bytes
-from ringleaf.networks.endpoints.training import Stretch, TrainingDirector
+from ringleaf.networks.endpoints.training import PieceTimes, TrainingDirector
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
@@ -53,11 +53,13 @@ class Ledger:
     def __init__(self) -> None:
         self.checked: list[tuple[int, int]] = []
 
-    def fill(self, job: int, piece: Piece, arrays: Sequence[Array]) -> None:
+    def fill(self, job: int, piece: GradientPiece, arrays: Sequence[Array]) -> None:
         for rank, array in enumerate(arrays):
             array[:] = value(rank, array.size)
 
-    def check(self, job: int, piece: Piece, schedule: Schedule, arrays: Sequence[Array]) -> None:
+    def check(
+        self, job: int, piece: GradientPiece, schedule: Schedule, arrays: Sequence[Array]
+    ) -> None:
         given = as_tensors(value(rank, array.size) for rank, array in enumerate(arrays))
         wanted = as_arrays(execute(schedule, given))
         assert all(np.array_equal(a, b) for a, b in zip(arrays, wanted, strict=True))
@@ -100,7 +102,7 @@ def direct(
     ]
     network = VirtualNetwork(graph, NetworkOptions(lanes=64, slots=slots), groups=groups)
     assignments = [
-        Assignment(
+        JobAssignment(
             TrainingJob(
                 MODEL,
                 cut(MODEL, partition_bytes=partition(network, i, found)),
@@ -187,7 +189,7 @@ def test_weighted_shares_are_what_hosts_send_at(algorithm: str) -> None:
     assert 0.9 * wanted_ps < took_ps[1] - took_ps[0] < 1.1 * wanted_ps  # headers; a last gap
 
 
-def size_of(stretch: Stretch) -> int:
+def size_of(stretch: PieceTimes) -> int:
     return 4 * stretch.piece.elements
 
 
@@ -196,7 +198,7 @@ def test_rates_that_are_lifted_are_lifted_on_every_queue_pair() -> None:
     graph = registry.build("leafspine,leaves=1,spines=1,hosts=3", hosts=None)
     network = VirtualNetwork(graph, NetworkOptions())
     connections = network.endpoints.connections
-    streams = [Stream(peer, Op.REDUCE) for peer in (1, 2)]
+    streams = [PeerMessages(peer, Op.REDUCE) for peer in (1, 2)]
     connections.connect(0, 0, [(0, stream) for stream in streams])
 
     connections.pace(0, 0, 0, streams, rate_bps=10**9)
@@ -211,7 +213,7 @@ def test_a_gain_holds_for_the_channel_until_the_next() -> None:
     network = VirtualNetwork(graph, NetworkOptions(congestion="dctcp"))
     connections = network.endpoints.connections
     for channel in range(2):
-        connections.connect(0, channel, [(0, Stream(1, Op.REDUCE))])
+        connections.connect(0, channel, [(0, PeerMessages(1, Op.REDUCE))])
     arena, at = network.store.arena, connections.agents[0]
     blocks = [int(open_qp(arena, at, number).state[CONTROL_AT]) for number in range(2)]
 

@@ -9,8 +9,15 @@ import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
-from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, Kind, Node, RankWork
-from ringleaf.hosts.workload.matched import Meeting
+from ringleaf.hosts.workload.graph import (
+    CalledCollective,
+    CallGroup,
+    Graph,
+    NodeKind,
+    RankWork,
+    WorkNode,
+)
+from ringleaf.hosts.workload.matched import MatchedWork
 from ringleaf.hosts.workload.meetings import match
 from ringleaf.networks.endpoints.desks import Score, find_teams
 from ringleaf.networks.endpoints.work import WorkDirector
@@ -24,28 +31,30 @@ from ringleaf.units import PS_PER_US
 GRAPH = registry.build("leafspine,leaves=1,spines=0,hosts=4", rate_bps=10**11, delay_ps=10**6)
 
 
-def graph(*ranks: Sequence[Node], groups: Sequence[tuple[int, ...]] = ()) -> Graph:
+def graph(*ranks: Sequence[WorkNode], groups: Sequence[tuple[int, ...]] = ()) -> Graph:
     works = tuple(RankWork(tuple(nodes)) for nodes in ranks)
     return Graph("hand", works, tuple(CallGroup(f"g{i}", each) for i, each in enumerate(groups)))
 
 
-def compute(number: int, time_ps: int, *after: int) -> Node:
-    return Node(number, Kind.COMPUTE, duration_ps=time_ps, after=after)
+def compute(number: int, time_ps: int, *after: int) -> WorkNode:
+    return WorkNode(number, NodeKind.COMPUTE, duration_ps=time_ps, after=after)
 
 
-def call(number: int, what: Call, size: int, *after: int, group: int = 0) -> Node:
-    return Node(number, Kind.COLLECTIVE, size_bytes=size, call=what, group=group, after=after)
+def call(number: int, what: CalledCollective, size: int, *after: int, group: int = 0) -> WorkNode:
+    return WorkNode(
+        number, NodeKind.COLLECTIVE, size_bytes=size, call=what, group=group, after=after
+    )
 
 
-def send(number: int, peer: int, size: int, *after: int) -> Node:
-    return Node(number, Kind.SEND, size_bytes=size, peer=peer, after=after)
+def send(number: int, peer: int, size: int, *after: int) -> WorkNode:
+    return WorkNode(number, NodeKind.SEND, size_bytes=size, peer=peer, after=after)
 
 
-def receive(number: int, peer: int, size: int, *after: int) -> Node:
-    return Node(number, Kind.RECEIVE, size_bytes=size, peer=peer, after=after)
+def receive(number: int, peer: int, size: int, *after: int) -> WorkNode:
+    return WorkNode(number, NodeKind.RECEIVE, size_bytes=size, peer=peer, after=after)
 
 
-def schedule_for(meeting: Meeting, elements: int) -> Schedule:
+def schedule_for(meeting: MatchedWork, elements: int) -> Schedule:
     if meeting.call is None:
         return Schedule(Collective.BROADCAST, "message", 2, 1, [Transfer(0, 0, 1, 0, Op.COPY)])
     return ALGORITHMS["ring"].build(len(meeting.ranks), size_bytes=4 * elements)
@@ -92,10 +101,21 @@ def spans(director: WorkDirector, rank: int) -> list[tuple[int, int]]:
 
 
 EVERYTHING = graph(
-    [compute(0, 10 * PS_PER_US), call(1, Call.ALLREDUCE, 40_000, 0), send(2, 3, 8000, 1)],
-    [call(1, Call.ALLREDUCE, 40_000), call(2, Call.ALLREDUCE, 400, group=1)],
-    [call(1, Call.ALLREDUCE, 40_000), compute(2, 5 * PS_PER_US)],
-    [call(2, Call.ALLREDUCE, 400, group=1), receive(3, 0, 8000), compute(4, PS_PER_US, 3)],
+    [
+        compute(0, 10 * PS_PER_US),
+        call(1, CalledCollective.ALLREDUCE, 40_000, 0),
+        send(2, 3, 8000, 1),
+    ],
+    [
+        call(1, CalledCollective.ALLREDUCE, 40_000),
+        call(2, CalledCollective.ALLREDUCE, 400, group=1),
+    ],
+    [call(1, CalledCollective.ALLREDUCE, 40_000), compute(2, 5 * PS_PER_US)],
+    [
+        call(2, CalledCollective.ALLREDUCE, 400, group=1),
+        receive(3, 0, 8000),
+        compute(4, PS_PER_US, 3),
+    ],
     groups=[(0, 1, 2), (3, 1)],
 )
 
@@ -137,7 +157,7 @@ def test_times_are_the_same_with_threads_and_without_data(options: dict[str, obj
 
 
 def test_a_team_s_meetings_run_one_after_the_other() -> None:
-    calls = [call(number, Call.ALLREDUCE, 40_000) for number in range(3)]
+    calls = [call(number, CalledCollective.ALLREDUCE, 40_000) for number in range(3)]
     director, _ = run(graph(calls, calls, groups=[(0, 1)]))
 
     found = spans(director, 0)
@@ -161,9 +181,9 @@ def test_messages_in_opposite_directions_overlap() -> None:
 def test_a_rank_alone_has_nothing_to_wait_for() -> None:
     director, ledger = run(
         graph(
-            [compute(0, 7), call(1, Call.ALLREDUCE, 4000, 0), compute(2, 5, 1)],
-            [call(0, Call.ALLREDUCE, 40, group=1)],
-            [call(0, Call.ALLREDUCE, 40, group=1)],
+            [compute(0, 7), call(1, CalledCollective.ALLREDUCE, 4000, 0), compute(2, 5, 1)],
+            [call(0, CalledCollective.ALLREDUCE, 40, group=1)],
+            [call(0, CalledCollective.ALLREDUCE, 40, group=1)],
             groups=[(0,), (1, 2)],
         )
     )
@@ -174,7 +194,7 @@ def test_a_rank_alone_has_nothing_to_wait_for() -> None:
 
 def test_memory_is_used_again() -> None:
     """A hundred meetings of 1 MB have memory for one."""
-    calls = [call(number, Call.ALLREDUCE, 1 << 20) for number in range(100)]
+    calls = [call(number, CalledCollective.ALLREDUCE, 1 << 20) for number in range(100)]
     matched = match(graph(calls, calls, groups=[(0, 1)]))
     network = VirtualNetwork(
         GRAPH, NetworkOptions(has_data=False), groups=[Group(1, ("h0", "h1"), (), None)]

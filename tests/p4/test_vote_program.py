@@ -10,7 +10,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from switch_packets import make_switch
 
-from ringleaf.ina.switchml.layers import SwitchML
+from ringleaf.ina.switchml.layers import SwitchMLHeader
 from ringleaf.ina.switchml.wire import RESULT, UPDATE
 from ringleaf.ina.vote.control import bias_of
 from ringleaf.ina.vote.wire import PLANES, SIGNS, SIGNS_SIZE
@@ -44,7 +44,7 @@ def node(children: int, workers: int, parent: int = 0) -> Switch:
 
 def packet(signs: int, message: int = UPDATE) -> bytes:
     """A packet of slot 0's first round with these bits."""
-    header = SwitchML(message=message, size=SIGNS_SIZE, job=JOB)
+    header = SwitchMLHeader(message=message, size=SIGNS_SIZE, job=JOB)
     ports = UDP(sport=0xBF03, dport=0xBF03, chksum=0)
     body = header / signs.to_bytes(PLANE_BYTES)
     return bytes(Ether() / IP(src="10.0.0.1", dst="10.0.1.1") / ports / body)

@@ -13,7 +13,7 @@ from finsy.p4entity import P4ValueSetMember
 from finsy.proto import U128, p4d, p4r
 
 from ringleaf.switches.program import Program
-from ringleaf.switches.server.device import Device
+from ringleaf.switches.server.device import SharedDevice
 from ringleaf.switches.server.service import Service
 
 PATH = Path(__file__).parent / "programs" / "controller.json"
@@ -43,7 +43,9 @@ class Desk:
 
     def __init__(self, number: int = 1) -> None:
         self.now_ps = 0
-        self.device = Device(number, ports=PORTS, cpu_port=CPU_PORT, clock=lambda: self.now_ps)
+        self.device = SharedDevice(
+            number, ports=PORTS, cpu_port=CPU_PORT, clock=lambda: self.now_ps
+        )
         self.device.pipelines.load(controller_program(), PATH.read_bytes())
         self.service = Service([self.device])
         self.stream = Listener()

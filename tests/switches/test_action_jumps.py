@@ -14,10 +14,10 @@ from ringleaf.errors import ConfigError
 from ringleaf.switches.generate.flow import Body, If, IfLeft, Leave, Repeat
 from ringleaf.switches.generate.jumps import action_body
 from ringleaf.switches.json.program import load_source
-from ringleaf.switches.source import Action, Constant, Expression, Field, Primitive
+from ringleaf.switches.source import ActionSource, Constant, Expression, FieldSource, Primitive
 
 SOURCE = load_source(Path(PROGRAMS / "tables.json"))
-CONDITION = Field("key", "kind")
+CONDITION = FieldSource("key", "kind")
 
 Answers = Iterator[bool]
 """What conditions are found to be, one after the other; when there are no more, all are false."""
@@ -35,8 +35,8 @@ def jump_if_zero(target: int) -> Primitive:
     return Primitive("_jump_if_zero", (CONDITION, Constant(target)))
 
 
-def action(steps: list[Primitive]) -> Action:
-    return Action(0, "a", (), tuple(steps))
+def action(steps: list[Primitive]) -> ActionSource:
+    return ActionSource(0, "a", (), tuple(steps))
 
 
 @st.composite

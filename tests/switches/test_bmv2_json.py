@@ -13,7 +13,7 @@ from program_cases import BUILT, PROGRAMS
 from ringleaf.errors import ConfigError
 from ringleaf.switches.json.program import load_source
 from ringleaf.switches.program import Program
-from ringleaf.switches.source import Constant, Field, Operation
+from ringleaf.switches.source import Constant, FieldSource, OperationSource
 
 Json = dict[str, Any]
 
@@ -35,10 +35,10 @@ def test_program_is_read_into_types() -> None:
     tables = {table.name: table for table in source.ingress.tables}
     assert [key.kind for key in tables["Forwarding.ipv4_lpm"].keys] == ["lpm"]
     forward = next(a for a in source.actions.values() if a.name == "Forwarding.forward")
-    ttl = Field("ipv4", "ttl")
+    ttl = FieldSource("ipv4", "ttl")
     assert forward.primitives[-1].parameters == (
         ttl,
-        Operation("&", Operation("+", ttl, Constant(255)), Constant(255)),
+        OperationSource("&", OperationSource("+", ttl, Constant(255)), Constant(255)),
     )
     assert "forwarding.p4 line" in forward.primitives[0].where
 

@@ -13,7 +13,7 @@ import pytest
 
 from ringleaf.errors import BackendError
 from ringleaf.switches.bmv2.binaries import BINARY
-from ringleaf.switches.bmv2.enclosed import alone, beside
+from ringleaf.switches.bmv2.namespace import alone, beside
 from ringleaf.switches.bmv2.process import Bmv2
 
 

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.switches.fuzz.driving import drive
-from ringleaf.switches.fuzz.values import Bits, Computed, Place, Unknown, Value, evaluate, places_in
+from ringleaf.switches.fuzz.values import (
+    Computed,
+    PacketBits,
+    Place,
+    Unknown,
+    Value,
+    evaluate,
+    places_in,
+)
 from ringleaf.switches.source import Constant
 
 WORDS, WIDTH = 4, 16
@@ -30,7 +38,7 @@ class Row:
 
 
 rows = st.integers(0, (1 << WORDS * WIDTH) - 1)
-words = st.sampled_from([Bits(WIDTH * i, WIDTH) for i in range(WORDS)])
+words = st.sampled_from([PacketBits(WIDTH * i, WIDTH) for i in range(WORDS)])
 constants = st.integers(0, 0xFFFF).map(Constant)
 shifts = st.integers(0, 15).map(Constant)
 
@@ -88,7 +96,7 @@ def _parts(value: Value) -> list[Value]:
 @given(rows, st.integers(0, 0xFF), st.integers(0, 0xFF))
 def test_slices_are_set_apart(row: int, high: int, low: int) -> None:
     """Bytes of one word, as p4c writes x[15:8] and x[7:0]."""
-    packet, word = Row(row), Bits(16, 16)
+    packet, word = Row(row), PacketBits(16, 16)
     first = Computed("&", Computed("&", Computed(">>", word, Constant(8)), Constant(0xFFFF)), FF)
     assert drive(packet, first, high)
     assert drive(packet, Computed("&", word, FF), low)
@@ -102,7 +110,7 @@ FF = Constant(0xFF)
 @given(rows, st.integers(0, 0xFFFFFFFF))
 def test_words_put_together_get_their_parts(row: int, wanted: int) -> None:
     packet = Row(row)
-    both = Computed("|", Computed("<<", Bits(0, 16), Constant(16)), Bits(16, 16))
+    both = Computed("|", Computed("<<", PacketBits(0, 16), Constant(16)), PacketBits(16, 16))
     assert drive(packet, both, wanted)
     assert packet.get((0, 32)) == wanted
 
@@ -111,21 +119,21 @@ def test_words_put_together_get_their_parts(row: int, wanted: int) -> None:
     st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), rows, st.integers(1, 0xFFFE), st.booleans()
 )
 def test_comparisons_turn_out_as_wanted(op: str, row: int, number: int, wanted: bool) -> None:
-    packet, value = Row(row), Computed(op, Bits(0, 16), Constant(number))
+    packet, value = Row(row), Computed(op, PacketBits(0, 16), Constant(number))
     assert drive(packet, value, wanted)
     assert bool(evaluate(packet, value)) is wanted
 
 
 @given(rows, st.booleans())
 def test_fields_are_compared_with_each_other(row: int, wanted: bool) -> None:
-    packet, value = Row(row), Computed("==", Bits(0, 16), Bits(16, 16))
+    packet, value = Row(row), Computed("==", PacketBits(0, 16), PacketBits(16, 16))
     assert drive(packet, Computed("d2b", None, value), wanted)
     assert (packet.get((0, 16)) == packet.get((16, 16))) is wanted
 
 
 @given(rows, st.booleans(), st.booleans())
 def test_both_conditions_are_met(row: int, either: bool, wanted: bool) -> None:
-    parts = [Computed("==", Bits(16 * i, 16), Constant(7 + i)) for i in range(2)]
+    parts = [Computed("==", PacketBits(16 * i, 16), Constant(7 + i)) for i in range(2)]
     packet, value = Row(row), Computed("or" if either else "and", *parts)
     assert drive(packet, Computed("not", None, value), not wanted)
     assert bool(evaluate(packet, value)) is wanted
@@ -134,14 +142,14 @@ def test_both_conditions_are_met(row: int, either: bool, wanted: bool) -> None:
 def test_what_depends_on_more_than_the_packet_is_not_reached() -> None:
     packet = Row(5)
     assert not drive(packet, Computed("+", Unknown(), Constant(1)), 6)
-    assert not drive(packet, Computed("==", Unknown(), Bits(0, 16)), 1)
+    assert not drive(packet, Computed("==", Unknown(), PacketBits(0, 16)), 1)
 
 
 @given(rows, rows, st.integers(0, 15), st.integers(0, 0xFFFF))
 def test_a_slice_depends_on_no_more_than_it_shows(
     row: int, other: int, shift: int, mask: int
 ) -> None:
-    value = Computed("&", Computed(">>", Bits(16, 16), Constant(shift)), Constant(mask))
+    value = Computed("&", Computed(">>", PacketBits(16, 16), Constant(shift)), Constant(mask))
     places = list(places_in(value))
     packet = Row(other)
     for place in places:

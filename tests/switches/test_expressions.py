@@ -17,20 +17,20 @@ from numba import types
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.engine import arithmetic, wide
+from ringleaf.switches.engine import arithmetic, multiword
 from ringleaf.switches.generate.expressions import Expressions
 from ringleaf.switches.generate.storage import Storage, word_count
-from ringleaf.switches.generate.text import Constants, Lines
+from ringleaf.switches.generate.text import Lines, ModuleConstants
 from ringleaf.switches.json.program import load_source
 from ringleaf.switches.source import (
     VALID,
     Constant,
     Expression,
-    Field,
-    Header,
+    FieldSource,
     HeaderField,
+    HeaderSource,
     Named,
-    Operation,
+    OperationSource,
 )
 
 UNSIGNED_WIDTHS = (1, 5, 8, 32, 63, 64, 65, 100, 128, 200, 2048)
@@ -44,7 +44,9 @@ SHAPES = {
 SHAPES |= {f"{name}b": shape for name, shape in SHAPES.items()}
 PLAIN = load_source(PROGRAMS / "expressions.json")
 FIELDS = tuple(replace(shape, name=name) for name, shape in SHAPES.items())
-_HEADERS = {name: Header(name, (*FIELDS, HeaderField(VALID, 1, False, 0)), False) for name in "io"}
+_HEADERS = {
+    name: HeaderSource(name, (*FIELDS, HeaderField(VALID, 1, False, 0)), False) for name in "io"
+}
 SOURCE = replace(
     PLAIN, instances=replace(PLAIN.instances, headers=PLAIN.instances.headers | _HEADERS)
 )
@@ -64,19 +66,19 @@ def compute(expression: Any, values: Values) -> int:
     match expression:
         case Constant():
             return expression.value
-        case Field():
+        case FieldSource():
             return values[expression.name]
-        case Operation("?", left, right, chosen):
+        case OperationSource("?", left, right, chosen):
             return compute(left if compute(chosen, values) else right, values)
-        case Operation("b2d", _, right):
+        case OperationSource("b2d", _, right):
             return int(compute(right, values))
-        case Operation("d2b", _, right):
+        case OperationSource("d2b", _, right):
             return compute(right, values) != 0
-        case Operation("not", _, right):
+        case OperationSource("not", _, right):
             return not compute(right, values)
-        case Operation("~", _, right):
+        case OperationSource("~", _, right):
             return ~compute(right, values)
-        case Operation(op, left, right):
+        case OperationSource(op, left, right):
             return OPERATORS[op](compute(left, values), compute(right, values))
     raise AssertionError(expression)
 
@@ -137,37 +139,40 @@ def stored(value: int, width: int, signed: bool) -> int:
 
 EDGES = [0, 1, -1, 255, 2**31, 2**32 - 1, 2**63, 2**64 - 1, 2**64, 2**128 - 1, -(2**127), 2**2047]
 leaves = st.one_of(
-    st.sampled_from([Field("i", name) for name in SHAPES]),
+    st.sampled_from([FieldSource("i", name) for name in SHAPES]),
     st.integers(-(2**70), 2**2048 - 1).map(Constant),
     st.sampled_from(EDGES).map(Constant),
 )
 widths = st.sampled_from([3, 8, 17, 32, 63, 64, 65, 100, 128, 129, 2048]).map(Constant)
-AMOUNTS = [Field("i", name) for name in ("u1", "u5", "u8")]
+AMOUNTS = [FieldSource("i", name) for name in ("u1", "u5", "u8")]
 
 
 def extend(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     compare = st.builds(
-        Operation, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), inner, inner
+        OperationSource, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), inner, inner
     )
     test = st.one_of(
         compare,
-        st.builds(Operation, st.sampled_from(["and", "or"]), compare, compare),
-        st.builds(lambda right: Operation("not", None, right), compare),
-        st.builds(lambda right: Operation("d2b", None, right), inner),
+        st.builds(OperationSource, st.sampled_from(["and", "or"]), compare, compare),
+        st.builds(lambda right: OperationSource("not", None, right), compare),
+        st.builds(lambda right: OperationSource("d2b", None, right), inner),
     )
     amounts = st.one_of(st.integers(0, 260).map(Constant), st.sampled_from(AMOUNTS))
     masks = st.sampled_from([0xFF, 2**64 - 1, 2**100 - 1, 2**128 - 1, 2**2048 - 1, 255 << 60])
     return st.one_of(
-        st.builds(Operation, st.sampled_from("+-*&|^"), inner, inner),
-        st.builds(Operation, st.sampled_from(["<<", ">>"]), inner, amounts),
-        st.builds(Operation, st.just("&"), inner, masks.map(Constant)),
-        st.builds(Operation, st.sampled_from("/%"), inner, inner),
+        st.builds(OperationSource, st.sampled_from("+-*&|^"), inner, inner),
+        st.builds(OperationSource, st.sampled_from(["<<", ">>"]), inner, amounts),
+        st.builds(OperationSource, st.just("&"), inner, masks.map(Constant)),
+        st.builds(OperationSource, st.sampled_from("/%"), inner, inner),
         st.builds(
-            Operation, st.sampled_from(["two_comp_mod", "sat_cast", "usat_cast"]), inner, widths
+            OperationSource,
+            st.sampled_from(["two_comp_mod", "sat_cast", "usat_cast"]),
+            inner,
+            widths,
         ),
-        st.builds(lambda right: Operation("~", None, right), inner),
-        st.builds(lambda right: Operation("b2d", None, right), test),
-        st.builds(lambda *parts: Operation("?", *parts), inner, inner, test),
+        st.builds(lambda right: OperationSource("~", None, right), inner),
+        st.builds(lambda right: OperationSource("b2d", None, right), test),
+        st.builds(lambda *parts: OperationSource("?", *parts), inner, inner, test),
     )
 
 
@@ -200,11 +205,11 @@ class Function:
     """Assignments as one generated function of an array of the fields' words."""
 
     def __init__(self, wanted: Sequence[tuple[Expression, str]]) -> None:
-        storage, constants, lines = Storage(SOURCE), Constants(), Lines(1)
+        storage, constants, lines = Storage(SOURCE), ModuleConstants(), Lines(1)
         code = Expressions(SOURCE, storage, constants, lines)
         at = 0
         for name in SHAPES:
-            for word in storage.names(Field("i", name)):
+            for word in storage.names(FieldSource("i", name)):
                 lines.add(f"{word} = fields[{at}]")
                 at += 1
         self._shapes = [SHAPES[result] for _, result in wanted]
@@ -215,7 +220,7 @@ class Function:
                 at += 1
         self._size = at
         text = ["import numpy as np", *constants.lines(), "def run(fields):", *lines.lines]
-        names = vars(arithmetic) | vars(wide) | {"U": np.uint64, "I": np.int64}
+        names = vars(arithmetic) | vars(multiword) | {"U": np.uint64, "I": np.int64}
         exec("\n".join(text), names)
         self._run = names["run"]
 
@@ -273,18 +278,18 @@ def test_compiled_code_computes_the_same(wanted: list[Any], cases: list[Values])
         assert function(values) == expected(wanted, values)
 
 
-def binary(op: str, left: Any, right: Any, width: int = 2048) -> Operation:
+def binary(op: str, left: Any, right: Any, width: int = 2048) -> OperationSource:
     """Return an operation on unsigned values as p4c writes it."""
-    return Operation("&", Operation(op, left, right), Constant((1 << width) - 1))
+    return OperationSource("&", OperationSource(op, left, right), Constant((1 << width) - 1))
 
 
 WHOLE = [
-    (binary(op, Field("i", f"u{width}"), Field("i", f"u{width}b"), width), f"u{width}")
+    (binary(op, FieldSource("i", f"u{width}"), FieldSource("i", f"u{width}b"), width), f"u{width}")
     for op in "+-*/%|&^"
     for width in (65, 200, 2048)
 ]
 SHIFTED = [
-    (binary(op, Field("i", name), Field("i", "u8"), 2048), "u2048")
+    (binary(op, FieldSource("i", name), FieldSource("i", "u8"), 2048), "u2048")
     for op in ("<<", ">>")
     for name in ("u64", "s64", "u200", "s100", "u2048", "s2048")
 ]
@@ -314,17 +319,17 @@ def test_variable_shifts_of_any_amount(values: Values, amount: int) -> None:
 def test_constant_shifts_of_negative_differences_keep_the_sign(shift: int, less: int) -> None:
     """Of words of any size, whichever hold the bits that are shifted out."""
     values = dict.fromkeys(SHAPES, 0) | {"u64b": less}
-    difference = Operation("-", Field("i", "u64"), Field("i", "u64b"))
-    shifted = Operation(">>", difference, Constant(shift))
+    difference = OperationSource("-", FieldSource("i", "u64"), FieldSource("i", "u64b"))
+    shifted = OperationSource(">>", difference, Constant(shift))
     for result, width in (("u64", 64), ("u128", 128), ("u200", 200)):
         assert evaluate(shifted, values, result) == (-less >> shift) % 2**width
 
 
 def test_bounds_are_exact_where_masks_may_be_left_out() -> None:
     storage = Storage(SOURCE)
-    code = Expressions(SOURCE, storage, Constants(), Lines())
-    first, second = Field("i", "u32"), Field("i", "u32b")
-    total = Operation("+", first, second)
+    code = Expressions(SOURCE, storage, ModuleConstants(), Lines())
+    first, second = FieldSource("i", "u32"), FieldSource("i", "u32b")
+    total = OperationSource("+", first, second)
     (a,), (b,) = storage.names(first), storage.names(second)
 
     assert code.bounds(total) == (0, 2**33 - 2)
@@ -336,41 +341,41 @@ def test_bounds_are_exact_where_masks_may_be_left_out() -> None:
 @pytest.mark.parametrize("name", ["u64", "u65", "u2048"])
 def test_division_by_zero_is_zero(op: str, name: str) -> None:
     values = dict.fromkeys(SHAPES, 0) | {name: 7}
-    division = Operation(op, Field("i", name), Field("i", f"{name}b"))
+    division = OperationSource(op, FieldSource("i", name), FieldSource("i", f"{name}b"))
     assert evaluate(division, values, "u64") == 0
 
 
 @pytest.mark.parametrize(("valid", "equal"), [(1, 1), (0, 0)])
 def test_headers_are_equal_if_both_are_valid(valid: int, equal: int) -> None:
-    lines, constants = Lines(), Constants()
+    lines, constants = Lines(), ModuleConstants()
     storage = Storage(SOURCE)
     code = Expressions(SOURCE, storage, constants, lines)
     headers = [Named("header", name) for name in "io"]
-    same = code.condition(Operation("==", *headers))
-    other = code.condition(Operation("!=", *headers))
+    same = code.condition(OperationSource("==", *headers))
+    other = code.condition(OperationSource("!=", *headers))
     assert not lines.lines
     names: dict[str, Any] = {"np": np, "I": np.int64, "U": np.uint64}
     exec("\n".join(constants.lines()), names)
     for header in "io":
         for field in (*SHAPES, VALID):
-            words = storage.names(Field(header, field))
+            words = storage.names(FieldSource(header, field))
             names |= dict.fromkeys(words, np.uint64(valid if field == VALID else 3))
     assert (eval(same, names), eval(other, names)) == (bool(equal), not equal)
-    names[storage.names(Field("o", "s2048"))[-1]] += np.uint64(1)
+    names[storage.names(FieldSource("o", "s2048"))[-1]] += np.uint64(1)
     assert (eval(same, names), eval(other, names)) == (False, True)
 
 
 def test_indices_are_the_low_64_bits() -> None:
     storage = Storage(SOURCE)
-    code = Expressions(SOURCE, storage, Constants(), Lines())
-    assert code.unsigned(Field("i", "u128")) == storage.names(Field("i", "u128"))[0]
+    code = Expressions(SOURCE, storage, ModuleConstants(), Lines())
+    assert code.unsigned(FieldSource("i", "u128")) == storage.names(FieldSource("i", "u128"))[0]
 
 
 def test_what_is_no_boolean_is_refused_by_line() -> None:
-    code = Expressions(SOURCE, Storage(SOURCE), Constants(), Lines())
+    code = Expressions(SOURCE, Storage(SOURCE), ModuleConstants(), Lines())
     code.where = "x.p4 line 1"
     with pytest.raises(ConfigError, match=r"not a boolean.*\(x\.p4 line 1\)"):
-        code.condition(Field("i", "u64"))
+        code.condition(FieldSource("i", "u64"))
 
 
 def test_what_saturates_keeps_within_both_ends() -> None:

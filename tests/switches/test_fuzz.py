@@ -18,12 +18,12 @@ from ringleaf.switches.bmv2.commands import CommandWriter
 from ringleaf.switches.engine.updates import (
     INSERT,
     CloneUpdate,
-    Entry,
     GroupUpdate,
-    Member,
+    InstalledEntry,
     MemberGroup,
     MemberGroupUpdate,
     MemberUpdate,
+    ProfileMember,
     TableUpdate,
     Update,
     ValueSetUpdate,
@@ -31,13 +31,13 @@ from ringleaf.switches.engine.updates import (
 from ringleaf.switches.fuzz import sides
 from ringleaf.switches.fuzz.campaign import draw_round
 from ringleaf.switches.fuzz.contest import Contest, Disagreement, shrink
-from ringleaf.switches.fuzz.course import Course
+from ringleaf.switches.fuzz.course import FuzzCourse
 from ringleaf.switches.fuzz.exclusions import clocks_read, unconfigured
-from ringleaf.switches.fuzz.kept import as_stf
-from ringleaf.switches.fuzz.numbers import Numbers
+from ringleaf.switches.fuzz.numbers import NumberDraw
 from ringleaf.switches.fuzz.packets import Packet, PacketMaker
 from ringleaf.switches.fuzz.sides import Bmv2Side, EngineSide, RefusedError
 from ringleaf.switches.fuzz.sieve import CHANCE, ENDLESS, UNDEFINED, Shadows, Sieve
+from ringleaf.switches.fuzz.stf_cases import as_stf
 from ringleaf.switches.program import Program
 
 NAMES = ("tables", "stacks", "unions", "varbits", "externs", "parsers", "l2l3")
@@ -60,7 +60,7 @@ def drawn(
     shadows = Shadows.of(program)
     observer = shadows.observed.module.observer
     assert observer is not None
-    updates, maker = draw_round(program, shadows, Course(observer), seed, number)
+    updates, maker = draw_round(program, shadows, FuzzCourse(observer), seed, number)
     return updates, [maker.draw() for _ in range(packets)]
 
 
@@ -86,7 +86,7 @@ def test_most_updates_fit(name: str) -> None:
 def test_packets_reach_all_parser_states(name: str) -> None:
     program = load(name)
     rng = random.Random(1)
-    maker = PacketMaker(program, [], Numbers(program.source, rng), rng)
+    maker = PacketMaker(program, [], NumberDraw(program.source, rng), rng)
     for _ in range(150):
         maker.draw()
     assert set(maker.passed) == set(program.source.states)
@@ -238,8 +238,8 @@ def test_kept_test_expects_what_left_for_each_packet() -> None:
     ]
 
 
-def of_spread(reference: Member | MemberGroup) -> Update:
-    entry = Entry(((7, 0xFFFF),), 0, (), indirect=reference)
+def of_spread(reference: ProfileMember | MemberGroup) -> Update:
+    entry = InstalledEntry(((7, 0xFFFF),), 0, (), indirect=reference)
     return TableUpdate(INSERT, "I.spread", entry, is_default=False)
 
 
@@ -256,7 +256,7 @@ SPREAD: list[Update] = [
     [
         (SPREAD[1], "Member(number=0)"),
         (of_spread(MemberGroup(0)), "MemberGroup(number=0)"),
-        (of_spread(Member(3)), "Member(number=3)"),
+        (of_spread(ProfileMember(3)), "Member(number=3)"),
     ],
 )
 def test_commands_name_what_was_never_made(update: Update, missing: str) -> None:

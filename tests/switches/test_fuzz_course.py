@@ -17,14 +17,14 @@ from ringleaf.experiments.commands.fuzz import _say_course
 from ringleaf.switches.engine.updates import TableUpdate
 from ringleaf.switches.fuzz.campaign import draw_round
 from ringleaf.switches.fuzz.contest import Contest
-from ringleaf.switches.fuzz.course import Course
+from ringleaf.switches.fuzz.course import FuzzCourse
 from ringleaf.switches.fuzz.entries import EntryMaker
-from ringleaf.switches.fuzz.numbers import Numbers, definitions
+from ringleaf.switches.fuzz.numbers import NumberDraw, definitions
 from ringleaf.switches.fuzz.packets import PacketMaker
 from ringleaf.switches.fuzz.sides import EngineSide
 from ringleaf.switches.generate.observing import ACTION, FALSE, HIT, STATE, TRUE, Variant
 from ringleaf.switches.program import Program
-from ringleaf.switches.source import Constant, Field
+from ringleaf.switches.source import Constant, FieldSource
 
 Json = dict[str, Any]
 
@@ -39,7 +39,7 @@ def changed(tmp_path: Path, name: str, change: Callable[[Json], None]) -> Progra
     return Program.load(path)
 
 
-def travel(program: Program, packets: int, rounds: int = 1) -> Course:
+def travel(program: Program, packets: int, rounds: int = 1) -> FuzzCourse:
     """Return where a campaign gets without BMv2, which has no say in it."""
     contest = Contest(program)
     for number in range(rounds):
@@ -49,7 +49,7 @@ def travel(program: Program, packets: int, rounds: int = 1) -> Course:
     return contest.course
 
 
-def missing(course: Course, kind: str) -> set[str]:
+def missing(course: FuzzCourse, kind: str) -> set[str]:
     return {point.name for point in course.missing() if point.kind == kind}
 
 
@@ -95,7 +95,7 @@ def test_header_that_is_looked_ahead_for_is_reached(tmp_path: Path) -> None:
     """It begins one in 2^32 random packets."""
     program = changed(tmp_path, "padding", look_ahead)
     rng = random.Random(1)
-    maker = PacketMaker(program, [], Numbers(program.source, rng), rng)
+    maker = PacketMaker(program, [], NumberDraw(program.source, rng), rng)
     drawn = [maker.draw()[1] for _ in range(100)]
     assert sum(data[:1] == b"\x12" and data[2:5] == b"P4\1" for data in drawn) > 5
 
@@ -135,7 +135,7 @@ def test_tables_behind_tables_are_hit() -> None:
 def test_seeds_are_the_packets_that_reached_something_first() -> None:
     program = Program.load(PROGRAMS / "padding.json", variant=Variant(observed=True))
     assert program.module.observer is not None
-    course = Course(program.module.observer)
+    course = FuzzCourse(program.module.observer)
     side = EngineSide(program, [])
     padding, same, option = (1, b"\0\x0a\1\2\3"), (1, b"\0\x0b\1\2\3"), (1, b"\3\1\x0a\1\2\3")
     for packet in (padding, same, option):
@@ -161,7 +161,7 @@ def test_a_seed_is_drawn_again() -> None:
             return []
 
     rng = random.Random(1)
-    maker = PacketMaker(program, [], Numbers(program.source, rng), rng, Aims())
+    maker = PacketMaker(program, [], NumberDraw(program.source, rng), rng, Aims())
     drawn = [maker.draw() for _ in range(100)]
     like = [port for port, data in drawn if data[:4] == bytes(range(200, 204))]
     assert len(like) > 10
@@ -172,7 +172,7 @@ def test_a_seed_is_drawn_again() -> None:
 def test_entries_match_the_keys_that_tables_were_asked_for(seed: int) -> None:
     program = Program.load(PROGRAMS / "tables.json")
     rng = random.Random(seed)
-    maker = EntryMaker(program, Numbers(program.source, rng), rng)
+    maker = EntryMaker(program, NumberDraw(program.source, rng), rng)
     shapes = {shape.table.name: shape for shape in program.module.shapes if shape.table.keys}
     asked = {
         name: [tuple(rng.getrandbits(width) for width in shape.widths)]
@@ -197,11 +197,11 @@ def test_entries_match_the_keys_that_tables_were_asked_for(seed: int) -> None:
 def test_fields_that_are_given_one_value_are_known_by_it() -> None:
     """`lost` is given one value in flows.p4, `way` many; in stateful.p4 `level` is read."""
     found = definitions(Program.load(PROGRAMS / "flows.json").source)
-    assert found[Field("scalars", "metadata.lost")] == Field("work", "count")
-    assert Field("work", "way") not in found
+    assert found[FieldSource("scalars", "metadata.lost")] == FieldSource("work", "count")
+    assert FieldSource("work", "way") not in found
     found = definitions(Program.load(PROGRAMS / "stateful.json").source)
-    assert found[Field("scalars", "metadata.lost")] == Constant(0xFF)
-    assert Field("result", "crc32") not in found  # which a hash gives
+    assert found[FieldSource("scalars", "metadata.lost")] == Constant(0xFF)
+    assert FieldSource("result", "crc32") not in found  # which a hash gives
 
 
 @starts_uncompiled

@@ -29,13 +29,19 @@ from hypothesis import strategies as st
 from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.packets import grow_pool
-from ringleaf.switches.engine.updates import INSERT, Entry, GroupUpdate, TableUpdate, Update
+from ringleaf.switches.engine.updates import (
+    INSERT,
+    GroupUpdate,
+    InstalledEntry,
+    TableUpdate,
+    Update,
+)
 from ringleaf.switches.fuzz.clocks import Clocks, matched, similar, timed_places
 from ringleaf.switches.fuzz.contest import Disagreement
-from ringleaf.switches.fuzz.kept import as_stf
 from ringleaf.switches.fuzz.packets import Packet
 from ringleaf.switches.fuzz.sides import EngineSide, cells_of
 from ringleaf.switches.fuzz.sieve import ORDER, TIME, UNDEFINED, Shadows, Sieve
+from ringleaf.switches.fuzz.stf_cases import as_stf
 from ringleaf.switches.generate.doubts import NEVER, Doubts
 from ringleaf.switches.generate.observing import OPEN
 from ringleaf.switches.program import Program
@@ -44,9 +50,9 @@ from ringleaf.switches.source import (
     Boolean,
     Constant,
     Expression,
-    Field,
+    FieldSource,
     Named,
-    Operation,
+    OperationSource,
 )
 
 uncompiled = pytest.mark.skipif(
@@ -71,7 +77,7 @@ def sieve_of(path: Path, updates: Sequence[Update] = ()) -> Sieve:
 
 def entry(value: int, mask: int, precedence: int = 0) -> Update:
     return TableUpdate(
-        INSERT, "t_to_4", Entry(((value, mask),), 1, (), precedence), is_default=False
+        INSERT, "t_to_4", InstalledEntry(((value, mask),), 1, (), precedence), is_default=False
     )
 
 
@@ -151,7 +157,7 @@ def test_key_counts_if_the_other_keys_allow_its_entry(
     """The entry is for packets of `length` bytes, and the one without a header has one byte."""
     size = key(field("standard_metadata", "packet_length"), "ternary")
     pairs = ((length, 0xFFFF_FFFF), (ARP, 0xFFFF))
-    update = TableUpdate(INSERT, "t_to_4", Entry(pairs, 1, (), -1), is_default=False)
+    update = TableUpdate(INSERT, "t_to_4", InstalledEntry(pairs, 1, (), -1), is_default=False)
     sieve = sieve_of(write(tmp_path, key=[size, key(T, "ternary")]), [update])
     assert bool(sieve.keep([SHORT])) is kept
 
@@ -184,41 +190,43 @@ def test_select_by_a_missing_header_is_left_out(tmp_path: Path) -> None:
 
 # The condition for a doubt, apart from any program's code.
 
-LEAVES = st.sampled_from([Field("e", "t"), Field("scalars", "copy"), Constant(3), Constant(ARP)])
+LEAVES = st.sampled_from(
+    [FieldSource("e", "t"), FieldSource("scalars", "copy"), Constant(3), Constant(ARP)]
+)
 NUMBERS = st.recursive(
     LEAVES,
-    lambda inner: st.builds(Operation, st.sampled_from(["+", "&", "|", "^"]), inner, inner),
+    lambda inner: st.builds(OperationSource, st.sampled_from(["+", "&", "|", "^"]), inner, inner),
     max_leaves=4,
 )
 TRUTHS = st.recursive(
     st.one_of(
-        st.builds(Operation, st.sampled_from(["==", "!=", "<", ">="]), NUMBERS, NUMBERS),
-        st.just(Operation("valid", None, Named("header", "e"))),
+        st.builds(OperationSource, st.sampled_from(["==", "!=", "<", ">="]), NUMBERS, NUMBERS),
+        st.just(OperationSource("valid", None, Named("header", "e"))),
     ),
     lambda inner: st.one_of(
-        st.builds(Operation, st.sampled_from(["and", "or"]), inner, inner),
-        st.builds(Operation, st.just("not"), st.none(), inner),
-        st.builds(Operation, st.just("?"), inner, inner, inner),
+        st.builds(OperationSource, st.sampled_from(["and", "or"]), inner, inner),
+        st.builds(OperationSource, st.just("not"), st.none(), inner),
+        st.builds(OperationSource, st.just("?"), inner, inner, inner),
     ),
     max_leaves=8,
 )
 WORDS = st.one_of(st.sampled_from([0, 2, 3, 4, ARP, 0xFFFF]), st.integers(0, 0xFFFF))
 
 
-def value_of(part: Expression | None, fields: dict[Field, int]) -> int:
+def value_of(part: Expression | None, fields: dict[FieldSource, int]) -> int:
     """Return an expression's value, in Python's own words."""
     match part:
-        case Field():
+        case FieldSource():
             return fields[part]
         case Constant(value) | Boolean(value):
             return int(value)
-        case Operation("valid", _, Named(_, header)):
-            return fields[Field(header, VALID)]
-        case Operation("not", _, inner):
+        case OperationSource("valid", _, Named(_, header)):
+            return fields[FieldSource(header, VALID)]
+        case OperationSource("not", _, inner):
             return int(not value_of(inner, fields))
-        case Operation("?", left, right, chosen):
+        case OperationSource("?", left, right, chosen):
             return value_of(left if value_of(chosen, fields) else right, fields)
-        case Operation(sign, left, right):
+        case OperationSource(sign, left, right):
             return int(
                 eval(f"a {sign} b", {"a": value_of(left, fields), "b": value_of(right, fields)})
             )
@@ -236,12 +244,17 @@ def doubts(tmp_path_factory: pytest.TempPathFactory) -> Doubts:
 def test_without_doubt_a_missing_header_changes_nothing(
     doubts: Doubts, condition: Expression, copy: int, others: list[int]
 ) -> None:
-    fields = {Field("scalars", "copy"): copy, Field("e", VALID): 0, Field("e", "t"): 0}
+    fields = {
+        FieldSource("scalars", "copy"): copy,
+        FieldSource("e", VALID): 0,
+        FieldSource("e", "t"): 0,
+    }
     doubt = doubts.about(condition, OPEN)
     outcomes = {
-        bool(value_of(condition, fields | {Field("e", "t"): t})) for t in (0, 2, 3, 4, ARP, *others)
+        bool(value_of(condition, fields | {FieldSource("e", "t"): t}))
+        for t in (0, 2, 3, 4, ARP, *others)
     }
-    seen = {bool(value_of(doubt, fields | {Field("e", "t"): t})) for t in (0, ARP, *others)}
+    seen = {bool(value_of(doubt, fields | {FieldSource("e", "t"): t})) for t in (0, ARP, *others)}
     assert len(outcomes) == 1 or seen == {True}
 
 
@@ -249,12 +262,16 @@ def test_without_doubt_a_missing_header_changes_nothing(
 def test_with_its_header_nothing_is_in_doubt(
     doubts: Doubts, condition: Expression, copy: int, t: int
 ) -> None:
-    fields = {Field("scalars", "copy"): copy, Field("e", VALID): 1, Field("e", "t"): t}
+    fields = {
+        FieldSource("scalars", "copy"): copy,
+        FieldSource("e", VALID): 1,
+        FieldSource("e", "t"): t,
+    }
     assert not value_of(doubts.about(condition, OPEN), fields)
 
 
 def test_a_field_of_metadata_is_never_in_doubt(doubts: Doubts) -> None:
-    assert doubts.about(Field("scalars", "copy"), OPEN) == NEVER
+    assert doubts.about(FieldSource("scalars", "copy"), OPEN) == NEVER
 
 
 # Time.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ringleaf.switches.generate import bits, calculations, select
-from ringleaf.switches.generate.marks import Mark, MarkedLine, marked_lines
+from ringleaf.switches.generate.marks import LineMark, MarkedLine, marked_lines
 
 CODE: Any = SimpleNamespace(u=str)
 
@@ -61,7 +61,7 @@ def test_identity_is_the_first_eight_bytes(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_marks_are_of_the_lines_of_each_function() -> None:
     """Lines count from 1; the second function has the text of the first, and comes behind it."""
-    mark, other = Mark("x", None, "a"), Mark("x", None, "b")
+    mark, other = LineMark("x", None, "a"), LineMark("x", None, "b")
     bodies: list[list[str]] = [
         ["def f():", MarkedLine("    a", mark)],
         ["def f():", MarkedLine("    a", other), MarkedLine("    # b", other)],

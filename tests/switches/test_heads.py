@@ -29,10 +29,10 @@ from ringleaf.packets import (
 from ringleaf.switches.engine import heads
 from ringleaf.switches.engine.arithmetic import fold16
 from ringleaf.switches.generate.bits import lanes_call, read_bits, write_bits
-from ringleaf.switches.generate.code import Code
-from ringleaf.switches.generate.state import State
+from ringleaf.switches.generate.code import FunctionCode
+from ringleaf.switches.generate.state import StateLayout
 from ringleaf.switches.generate.storage import LaneRun, Storage
-from ringleaf.switches.generate.text import Constants
+from ringleaf.switches.generate.text import ModuleConstants
 from ringleaf.switches.json.program import load_source
 from ringleaf.views import swap_items
 
@@ -160,12 +160,12 @@ def test_compiled_swaps_do_as_plain_ones(count: int, start: int) -> None:
     assert (head == data).all()
 
 
-def make_code() -> Code:
+def make_code() -> FunctionCode:
     source = load_source(PROGRAMS / "headers.json")
-    return Code(source, Storage(source), State(source), Constants(), {})
+    return FunctionCode(source, Storage(source), StateLayout(source), ModuleConstants(), {})
 
 
-def run(code: Code, expression: str = "None", **names: Any) -> Any:
+def run(code: FunctionCode, expression: str = "None", **names: Any) -> Any:
     """Execute what was written, and return an expression's value."""
     names |= {"np": np, "U": np.uint64} | vars(heads) | vars(views)
     exec("\n".join(code.constants.lines()), names)

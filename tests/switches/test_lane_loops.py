@@ -12,14 +12,14 @@ from ringleaf.switches.generate import generate
 from ringleaf.switches.generate.flow import Body, If, Loop
 from ringleaf.switches.generate.lanes import Roller
 from ringleaf.switches.generate.repetition import fields
-from ringleaf.switches.generate.state import State
+from ringleaf.switches.generate.state import StateLayout
 from ringleaf.switches.generate.storage import Storage
 from ringleaf.switches.json.program import load_source
 from ringleaf.switches.program import Program
-from ringleaf.switches.source import Constant, Field, Named, Operation, Primitive
+from ringleaf.switches.source import Constant, FieldSource, Named, OperationSource, Primitive
 
 SOURCE = load_source(PROGRAMS / "lanes.json")
-INDEX = Field("scalars", "index_0")
+INDEX = FieldSource("scalars", "index_0")
 
 
 @cache
@@ -34,18 +34,18 @@ def action_text(action: str) -> str:
     return text[start : end.start()]
 
 
-def read(lane: int, target: Field, index: Field = INDEX) -> Primitive:
+def read(lane: int, target: FieldSource, index: FieldSource = INDEX) -> Primitive:
     return Primitive("register_read", (target, Named("register_array", f"I.r{lane}"), index))
 
 
-def add(lane: int, value: Field) -> Primitive:
-    field = Field("lanes", f"d{lane}")
-    total = Operation("&", Operation("+", field, value), Constant(0xFFFFFFFF))
+def add(lane: int, value: FieldSource) -> Primitive:
+    field = FieldSource("lanes", f"d{lane}")
+    total = OperationSource("&", OperationSource("+", field, value), Constant(0xFFFFFFFF))
     return Primitive("assign", (field, total))
 
 
 def roll(body: Body, storage: Storage | None = None) -> tuple[Body, Roller]:
-    roller = Roller(SOURCE, storage or Storage(SOURCE), State(SOURCE))
+    roller = Roller(SOURCE, storage or Storage(SOURCE), StateLayout(SOURCE))
     (rolled,) = roller.roll([body], elsewhere=[])
     return rolled, roller
 
@@ -90,51 +90,51 @@ def test_code_does_not_grow_with_lanes() -> None:
 
 
 def test_one_statement_per_lane() -> None:
-    rolled, roller = roll(tuple(read(lane, Field("lanes", f"d{lane}")) for lane in range(16)))
+    rolled, roller = roll(tuple(read(lane, FieldSource("lanes", f"d{lane}")) for lane in range(16)))
 
-    assert rolled == (Loop(16, (read(0, Field("lanes", "d0")),), 0),)
+    assert rolled == (Loop(16, (read(0, FieldSource("lanes", "d0")),), 0),)
     assert roller.patterns[0].registers["I.r0"].step == 1
 
 
 def test_fewer_than_eight_stay_as_they_are() -> None:
-    body = tuple(read(lane, Field("lanes", f"d{lane}")) for lane in range(7))
+    body = tuple(read(lane, FieldSource("lanes", f"d{lane}")) for lane in range(7))
     assert roll(body)[0] == body
 
 
 def test_lanes_that_skip_are_no_run() -> None:
     order = [0, 1, 2, 3, 5, 4, 6, 7]
-    body = tuple(read(lane, Field("lanes", f"d{lane}")) for lane in order)
+    body = tuple(read(lane, FieldSource("lanes", f"d{lane}")) for lane in order)
     assert roll(body)[0] == body
 
 
 def test_lanes_backwards_and_by_twos_are_runs() -> None:
-    backwards = tuple(read(lane, Field("lanes", f"d{15 - lane}")) for lane in range(16))
+    backwards = tuple(read(lane, FieldSource("lanes", f"d{15 - lane}")) for lane in range(16))
     (loop,), roller = roll(backwards)
     assert isinstance(loop, Loop)
-    assert roller.patterns[0].lanes[Field("lanes", "d15")].step == -1
+    assert roller.patterns[0].lanes[FieldSource("lanes", "d15")].step == -1
 
     evens = tuple(add(lane, INDEX) for lane in range(0, 16, 2))
     (loop,), roller = roll(evens)
     assert isinstance(loop, Loop)
-    assert roller.patterns[0].lanes[Field("lanes", "d0")].step == 2
+    assert roller.patterns[0].lanes[FieldSource("lanes", "d0")].step == 2
 
 
 def test_temporary_of_one_turn_is_a_variable_of_the_loop() -> None:
     body = tuple(
         statement
         for lane in range(16)
-        for kept in [Field("scalars", f"kept{lane}_0")]
+        for kept in [FieldSource("scalars", f"kept{lane}_0")]
         for statement in (read(lane, kept), add(lane, kept))
     )
     storage = Storage(SOURCE)
     (loop,), _ = roll(body, storage)
 
     assert isinstance(loop, Loop)
-    assert storage.lane(Field("scalars", "kept0_0")) is None
+    assert storage.lane(FieldSource("scalars", "kept0_0")) is None
 
 
 def test_temporary_that_outlives_its_turn_becomes_a_lane() -> None:
-    kept = [Field("scalars", f"kept{lane}_0") for lane in range(16)]
+    kept = [FieldSource("scalars", f"kept{lane}_0") for lane in range(16)]
     body = tuple(read(lane, kept[lane]) for lane in range(16))
     body += tuple(add(lane, kept[lane]) for lane in range(16))
     storage = Storage(SOURCE)
@@ -151,8 +151,10 @@ def test_what_every_turn_does_alike_is_done_once() -> None:
         statement
         for lane in range(16)
         for statement in (
-            Primitive("assign", (Field("scalars", f"kept{lane}_0"), Field("op", "index"))),
-            read(lane, Field("lanes", f"d{lane}"), Field("scalars", f"kept{lane}_0")),
+            Primitive(
+                "assign", (FieldSource("scalars", f"kept{lane}_0"), FieldSource("op", "index"))
+            ),
+            read(lane, FieldSource("lanes", f"d{lane}"), FieldSource("scalars", f"kept{lane}_0")),
         )
     )
     (loop,), roller = roll(body)
@@ -170,7 +172,9 @@ def test_index_that_changes_from_turn_to_turn_is_no_loop() -> None:
 def test_order_of_turns_is_kept_where_one_reads_what_another_wrote() -> None:
     """`d[i+1] = d[i]` copies the first lane to all, in a loop as without."""
     body = tuple(
-        Primitive("assign", (Field("lanes", f"d{lane + 1}"), Field("lanes", f"d{lane}")))
+        Primitive(
+            "assign", (FieldSource("lanes", f"d{lane + 1}"), FieldSource("lanes", f"d{lane}"))
+        )
         for lane in range(15)
     )
     (loop,), _ = roll(body)
@@ -179,8 +183,8 @@ def test_order_of_turns_is_kept_where_one_reads_what_another_wrote() -> None:
 
 
 def test_repetition_inside_a_branch_is_found() -> None:
-    inner = tuple(read(lane, Field("lanes", f"d{lane}")) for lane in range(16))
-    condition = Operation("==", INDEX, Constant(3))
+    inner = tuple(read(lane, FieldSource("lanes", f"d{lane}")) for lane in range(16))
+    condition = OperationSource("==", INDEX, Constant(3))
     (branch,), _ = roll((If(condition, inner, ()),))
 
     assert isinstance(branch, If)
@@ -189,9 +193,13 @@ def test_repetition_inside_a_branch_is_found() -> None:
 
 def test_repeated_branches_are_found() -> None:
     body = tuple(
-        If(Operation("==", Field("lanes", f"d{lane}"), Constant(3)), (add(lane, INDEX),), ())
+        If(
+            OperationSource("==", FieldSource("lanes", f"d{lane}"), Constant(3)),
+            (add(lane, INDEX),),
+            (),
+        )
         for lane in range(16)
     )
     (loop,), _ = roll(body)
     assert isinstance(loop, Loop)
-    assert fields(loop.body)[0] == Field("lanes", "d0")
+    assert fields(loop.body)[0] == FieldSource("lanes", "d0")

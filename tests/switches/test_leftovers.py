@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from ringleaf.switches.generate.leftovers import Leftovers, _stretches
 from ringleaf.switches.generate.storage import POSITION, VARBITS
-from ringleaf.switches.source import STACKS, VALID, Field
+from ringleaf.switches.generate.undefined_fields import Leftovers, _stretches
+from ringleaf.switches.source import STACKS, VALID, FieldSource
 
 
 def make(kind: int, width: int) -> Leftovers:
@@ -25,7 +25,7 @@ def make(kind: int, width: int) -> Leftovers:
 
 def test_leftovers_are_all_alike_or_all_different_within_their_width() -> None:
     """With two bits, 1, 2, 3 and 0; a field keeps its number."""
-    a, b, c, d = (Field("h", name) for name in "abcd")
+    a, b, c, d = (FieldSource("h", name) for name in "abcd")
     assert [make(1, 2).first(field) for field in (a, b, c, d)] == [1, 1, 1, 1]
     numbered = make(2, 2)
     assert [numbered.first(field) for field in (a, b, c, d, b)] == [1, 2, 3, 0, 2]
@@ -37,17 +37,19 @@ def test_leftovers_are_all_alike_or_all_different_within_their_width() -> None:
 @pytest.mark.parametrize(
     ("field", "with_metadata", "value"),
     [
-        (Field("h", "a"), False, 1),
-        (Field("m", "a"), False, 0),
-        (Field("m", "a"), True, 1),
-        (Field("h", VALID), True, 0),
-        (Field("h", POSITION), True, 0),
-        (Field("h", VARBITS), True, 0),
-        (Field(STACKS, "a"), True, 0),
-        (Field("elsewhere", "a"), True, 0),
+        (FieldSource("h", "a"), False, 1),
+        (FieldSource("m", "a"), False, 0),
+        (FieldSource("m", "a"), True, 1),
+        (FieldSource("h", VALID), True, 0),
+        (FieldSource("h", POSITION), True, 0),
+        (FieldSource("h", VARBITS), True, 0),
+        (FieldSource(STACKS, "a"), True, 0),
+        (FieldSource("elsewhere", "a"), True, 0),
     ],
 )
-def test_validity_and_places_are_never_open(field: Field, with_metadata: bool, value: int) -> None:
+def test_validity_and_places_are_never_open(
+    field: FieldSource, with_metadata: bool, value: int
+) -> None:
     assert make(1, 8).first(field, with_metadata=with_metadata) == value
 
 

@@ -15,10 +15,10 @@ from ringleaf.switches.generate.marks import (
     PRIMITIVE,
     UPDATE,
     VERIFY,
-    Mark,
+    LineMark,
 )
 from ringleaf.switches.generate.text import Lines
-from ringleaf.switches.source import Conditional, ParserState, Primitive, Source, Table
+from ringleaf.switches.source import Conditional, ParserState, Primitive, ProgramSource, TableSource
 
 PATHS = sorted([*PROGRAMS.glob("*.json"), *PSA.glob("*.json"), *BUILT.glob("*.json")])
 
@@ -43,7 +43,7 @@ def test_all_of_a_program_is_marked(path: Path) -> None:
         return {mark.where for mark in marks if mark.kind == kind}
 
     states = {mark.what.name for mark in marks if isinstance(mark.what, ParserState)}
-    tables = {mark.what.name for mark in marks if isinstance(mark.what, Table)}
+    tables = {mark.what.name for mark in marks if isinstance(mark.what, TableSource)}
     conditions = {node.where for node in nodes if isinstance(node, Conditional)}
     assert states == set(source.states)
     assert tables == {shape.table.name for shape in program.module.shapes}
@@ -56,11 +56,11 @@ def test_all_of_a_program_is_marked(path: Path) -> None:
     assert places(PRIMITIVE) | places(LOOP) <= in_actions | in_deparser | in_parser
 
 
-def _places_of_actions(source: Source) -> set[str]:
+def _places_of_actions(source: ProgramSource) -> set[str]:
     return {item.where for action in source.actions.values() for item in action.primitives}
 
 
-def _jumps(source: Source) -> set[str]:
+def _jumps(source: ProgramSource) -> set[str]:
     actions = source.actions.values()
     steps = [item for action in actions for item in action.primitives]
     return {item.where for item in steps if item.op == "_jump_if_zero"}
@@ -68,12 +68,12 @@ def _jumps(source: Source) -> set[str]:
 
 def test_a_whole_mark_covers_those_inside_it() -> None:
     lines = Lines()
-    whole, inner = Mark(LOOP, whole=True), Mark(PRIMITIVE, Primitive("no_op", ()))
+    whole, inner = LineMark(LOOP, whole=True), LineMark(PRIMITIVE, Primitive("no_op", ()))
 
     lines.add("a")
     with lines.marked(whole), lines.block("for lane in range(2):"), lines.marked(inner):
         lines.add("b", inner)
-    with lines.marked(inner), lines.block("if b:", Mark(CONDITION)):
+    with lines.marked(inner), lines.block("if b:", LineMark(CONDITION)):
         lines.add("c")
     lines.add("d")
 

@@ -18,9 +18,9 @@ from ringleaf.switches.engine.updates import (
     INSERT,
     MODIFY,
     Count,
-    Entry,
+    InstalledEntry,
+    MeterRates,
     MeterUpdate,
-    Rates,
     TableUpdate,
 )
 from ringleaf.switches.switch import Switch
@@ -31,7 +31,7 @@ BY_PACKETS, BY_BYTES, DIRECT = 0, 1, 2  # values of `op`
 TABLE = "I.metered"
 
 rates = st.builds(
-    lambda low, more, burst, peak_burst: Rates(low, burst, low + more, peak_burst),
+    lambda low, more, burst, peak_burst: MeterRates(low, burst, low + more, peak_burst),
     st.integers(0, 10**10) | st.fractions(0, 100, max_denominator=1000).map(float),
     st.integers(0, 10**10),
     st.integers(0, 10**6),
@@ -67,7 +67,7 @@ class Model:
     committed: Bucket
 
     @classmethod
-    def of(cls, rates: Rates) -> Model:
+    def of(cls, rates: MeterRates) -> Model:
         def bucket(rate: float, burst: int) -> Bucket:
             return Bucket(Fraction(round(rate * 10**6), 10**12), burst)
 
@@ -90,7 +90,7 @@ arrivals = st.lists(
 
 @given(rates=rates, arrivals=arrivals)
 def test_colors_are_those_of_two_exact_token_buckets(
-    rates: Rates, arrivals: list[tuple[int, int]]
+    rates: MeterRates, arrivals: list[tuple[int, int]]
 ) -> None:
     fields = np.array([7, *configure(rates)], np.uint64)
     model, now_ps = Model.of(rates), 0
@@ -103,7 +103,7 @@ def test_colors_are_those_of_two_exact_token_buckets(
 
 
 @given(rates=rates)
-def test_rates_read_back(rates: Rates) -> None:
+def test_rates_read_back(rates: MeterRates) -> None:
     got = rates_of(configure(rates))
     assert got is not None
     assert got.committed == pytest.approx(rates.committed, abs=1e-6)
@@ -131,8 +131,8 @@ def test_unconfigured_meter_is_green(switch: Switch) -> None:
 def test_packets_and_bytes(switch: Switch) -> None:
     switch.apply(
         [
-            MeterUpdate("I.by_packets", 3, Rates(1, 1, 1, 2)),
-            MeterUpdate("I.by_bytes", 3, Rates(1, 20, 1, 30)),
+            MeterUpdate("I.by_packets", 3, MeterRates(1, 1, 1, 2)),
+            MeterUpdate("I.by_bytes", 3, MeterRates(1, 20, 1, 30)),
         ]
     )
     by_packets = [send(switch, BY_PACKETS, 3)[0] for _ in range(4)]
@@ -146,14 +146,14 @@ def test_packets_and_bytes(switch: Switch) -> None:
     assert send(switch, BY_PACKETS, 3)[0] == GREEN
 
 
-def entry(index: int, action: int | None = None) -> Entry:
-    return Entry(((index, 0xFFFF),), 0 if action is None else action, ())
+def entry(index: int, action: int | None = None) -> InstalledEntry:
+    return InstalledEntry(((index, 0xFFFF),), 0 if action is None else action, ())
 
 
 def test_direct_meter_and_counter_are_an_entrys_own(switch: Switch) -> None:
     (table,) = (t for t in switch.program.source.ingress.tables if t.name == TABLE)
     passes = table.actions[0]
-    rates = Rates(1, 13, 1, 26)
+    rates = MeterRates(1, 13, 1, 26)
     switch.apply(
         [
             *(TableUpdate(INSERT, TABLE, entry(i, passes), False) for i in (1, 2)),
@@ -179,8 +179,8 @@ def test_direct_meter_and_counter_are_an_entrys_own(switch: Switch) -> None:
 
 def test_entry_becomes_idle_once_until_it_is_hit_again(switch: Switch) -> None:
     (table,) = (t for t in switch.program.source.ingress.tables if t.name == TABLE)
-    idle = Entry(((1, 0xFFFF),), table.actions[0], (), idle_timeout_ns=10**9)
-    never = Entry(((2, 0xFFFF),), table.actions[0], ())
+    idle = InstalledEntry(((1, 0xFFFF),), table.actions[0], (), idle_timeout_ns=10**9)
+    never = InstalledEntry(((2, 0xFFFF),), table.actions[0], ())
     switch.apply([TableUpdate(INSERT, TABLE, e, False) for e in (idle, never)])
 
     def found(now_ps: int) -> list[int]:
@@ -200,8 +200,8 @@ def test_entry_becomes_idle_once_until_it_is_hit_again(switch: Switch) -> None:
 @pytest.mark.parametrize(
     ("update", "message"),
     [
-        (MeterUpdate("I.by_packets", 3, Rates(2, 1, 1, 1)), "must not exceed the peak rate"),
-        (MeterUpdate("I.by_packets", 3, Rates(-1, 1, 1, 1)), r"must be in \[0, 2\*\*44\)"),
+        (MeterUpdate("I.by_packets", 3, MeterRates(2, 1, 1, 1)), "must not exceed the peak rate"),
+        (MeterUpdate("I.by_packets", 3, MeterRates(-1, 1, 1, 1)), r"must be in \[0, 2\*\*44\)"),
         (MeterUpdate("I.by_packets", 16, None), "has indices 0 to 15, got 16"),
         (MeterUpdate("I.by_packet", 0, None), "unknown meter, got 'I.by_packet'"),
         (MeterUpdate("I.per_entry", None, None, entry(9)), "no such entry"),

@@ -16,8 +16,8 @@ from uncompiled import run_uncompiled, starts_uncompiled
 from ringleaf.switches.engine.updates import (
     INSERT,
     CloneUpdate,
-    Entry,
     GroupUpdate,
+    InstalledEntry,
     TableUpdate,
     Update,
 )
@@ -107,7 +107,7 @@ def test_tables_note_hits_misses_actions_and_keys() -> None:
 
     shape = next(s for s in side.switch.program.module.shapes if s.table.name == "I.masked")
     [found] = [n for n in shape.table.actions if side.switch.program.source.actions[n].widths]
-    entry = Entry(((0x0230, 0xFFFF), (0, 0)), found, (5,), -1)
+    entry = InstalledEntry(((0x0230, 0xFFFF), (0, 0)), found, (5,), -1)
     side.switch.apply([TableUpdate(INSERT, "I.masked", entry, is_default=False)])
     side.process((1, struct.pack(">BBHII", 77, 9, 0x1234, 0, 0)))
     assert names(side, HIT) == {"I.masked"}

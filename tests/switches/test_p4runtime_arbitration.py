@@ -15,8 +15,8 @@ from p4runtime_client import Client
 
 from ringleaf.errors import ConfigError
 from ringleaf.switches.server.arbitration import Election
-from ringleaf.switches.server.device import Device
-from ringleaf.switches.server.server import Server
+from ringleaf.switches.server.device import SharedDevice
+from ringleaf.switches.server.server import P4RuntimeServer
 
 STEPS = st.lists(
     st.tuples(st.integers(0, 3), st.none() | st.integers(0, 5) | st.just("leave")), max_size=30
@@ -56,7 +56,7 @@ def test_the_highest_id_ever_is_the_primary(steps: list[tuple[int, int | str | N
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
-    with Server([Device(number) for number in range(1, 30)]) as server:
+    with P4RuntimeServer([SharedDevice(number) for number in range(1, 30)]) as server:
         yield server.address
 
 

@@ -27,8 +27,8 @@ from p4runtime_client import DELETE, INSERT, MODIFY, Client
 
 from ringleaf.switches.bmv2 import process as bmv2
 from ringleaf.switches.p4runtime.replication import port_of
-from ringleaf.switches.server.device import Device
-from ringleaf.switches.server.server import Server
+from ringleaf.switches.server.device import SharedDevice
+from ringleaf.switches.server.server import P4RuntimeServer
 
 pytestmark = pytest.mark.bmv2
 
@@ -95,11 +95,11 @@ def essence(entity: Any) -> str:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_both_read_what_both_were_told(seed: int) -> None:
-    device = Device(1, ports=PORTS, cpu_port=CPU_PORT)
+    device = SharedDevice(1, ports=PORTS, cpu_port=CPU_PORT)
     device.pipelines.load(controller_program(), PATH.read_bytes())
     with (
         bmv2.Bmv2(PATH, P4INFO) as other,
-        Server([device]) as server,
+        P4RuntimeServer([device]) as server,
         Client(other.address) as theirs,
         Client(server.address) as ours,
     ):

@@ -15,11 +15,11 @@ from controller_entities import CPU_PORT, PATH, PORTS, controller_program
 from finsy.proto import U128, p4r, p4r_grpc
 
 from bench.soak.attacks import ATTACKS
-from bench.soak.siege import KINDS, Others, Outcome
+from bench.soak.siege import KINDS, AttackOutcome, Others
 from ringleaf.compiled import handler
-from ringleaf.switches.server.device import Device
-from ringleaf.switches.server.limits import Limits
-from ringleaf.switches.server.server import Server
+from ringleaf.switches.server.device import SharedDevice
+from ringleaf.switches.server.limits import ServerLimits
+from ringleaf.switches.server.server import P4RuntimeServer
 from ringleaf.switches.server.status import DETAILS
 
 HANG_S = 30.0
@@ -30,14 +30,14 @@ BUSY = p4r.ReadRequest(
 )
 
 
-def device() -> Device:
-    made = Device(1, ports=PORTS, cpu_port=CPU_PORT)
+def device() -> SharedDevice:
+    made = SharedDevice(1, ports=PORTS, cpu_port=CPU_PORT)
     made.pipelines.load(controller_program(), PATH.read_bytes())
     return made
 
 
 @contextmanager
-def connected(server: Server, count: int = 1) -> Iterator[Any]:
+def connected(server: P4RuntimeServer, count: int = 1) -> Iterator[Any]:
     """Connect, each time anew; return a stub, or several."""
     with ExitStack() as stack:
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", -1)]
@@ -79,7 +79,7 @@ def code_of(call: Any) -> str:
 
 
 def test_a_stranger_is_turned_away_before_a_message_is_received() -> None:
-    with Server([device()], token=TOKEN) as server, connected(server) as stub:
+    with P4RuntimeServer([device()], token=TOKEN) as server, connected(server) as stub:
         channel = grpc.insecure_channel(server.address)
         for name in ("Write", "Read", "SetForwardingPipelineConfig", "StreamChannel"):
             call = channel.stream_stream(f"/p4.v1.P4Runtime/{name}")
@@ -91,8 +91,8 @@ def test_a_stranger_is_turned_away_before_a_message_is_received() -> None:
 
 
 def test_silent_calls_lock_nobody_out() -> None:
-    limits = Limits(calls=20)
-    with Server([device()], limits=limits) as server, connected(server, 4) as stubs:
+    limits = ServerLimits(calls=20)
+    with P4RuntimeServer([device()], limits=limits) as server, connected(server, 4) as stubs:
         mute = [stub.StreamChannel(silence()) for stub in stubs[:3] for _ in range(20)]
         assert ask(stubs[3])
         stream = elect(stubs[3])
@@ -105,7 +105,10 @@ def test_silent_calls_lock_nobody_out() -> None:
 
 
 def test_a_silent_call_ends_by_itself_and_a_controller_s_stream_does_not() -> None:
-    with Server([device()], limits=Limits(patience_s=0.05)) as server, connected(server) as stub:
+    with (
+        P4RuntimeServer([device()], limits=ServerLimits(patience_s=0.05)) as server,
+        connected(server) as stub,
+    ):
         stream = elect(stub)
         mute = stub.StreamChannel(silence())
         assert "neither sent nor read for 0.05 s" in mute.exception(timeout=HANG_S).details()
@@ -121,8 +124,11 @@ def test_packets_without_end_for_one_who_reads_nothing_stop_coming() -> None:
             sent.append(number)
             yield packet
 
-    limits = Limits(waiting_bytes=50_000)
-    with Server([device()], limits=limits) as server, connected(server, 2) as (deaf, other):
+    limits = ServerLimits(waiting_bytes=50_000)
+    with (
+        P4RuntimeServer([device()], limits=limits) as server,
+        connected(server, 2) as (deaf, other),
+    ):
         stream = deaf.StreamChannel(packets())
         for _ in range(20):
             assert ask(other)
@@ -135,7 +141,7 @@ def test_packets_without_end_for_one_who_reads_nothing_stop_coming() -> None:
 
 
 def test_a_read_ends_with_its_client_and_others_write_meanwhile() -> None:
-    with Server([device()]) as server, connected(server, 2) as (reader, other):
+    with P4RuntimeServer([device()]) as server, connected(server, 2) as (reader, other):
         stream = elect(other)
         answers = reader.Read(BUSY)
         next(answers)
@@ -149,8 +155,8 @@ def test_a_read_ends_with_its_client_and_others_write_meanwhile() -> None:
 
 
 def test_messages_that_are_too_long_or_packed_are_refused() -> None:
-    limits = Limits(message_bytes=1 << 20)
-    with Server([device()], limits=limits) as server, connected(server) as stub:
+    limits = ServerLimits(message_bytes=1 << 20)
+    with P4RuntimeServer([device()], limits=limits) as server, connected(server) as stub:
         for size, packing, code in (
             (1 << 21, None, "RESOURCE_EXHAUSTED"),
             (1 << 21, grpc.Compression.Gzip, "UNIMPLEMENTED"),
@@ -163,14 +169,14 @@ def test_messages_that_are_too_long_or_packed_are_refused() -> None:
 
 
 def test_a_request_that_is_none_is_refused() -> None:
-    with Server([device()]) as server, grpc.insecure_channel(server.address) as channel:
+    with P4RuntimeServer([device()]) as server, grpc.insecure_channel(server.address) as channel:
         call = channel.stream_stream("/p4.v1.P4Runtime/Write")
         assert code_of(lambda: call(iter([b"\x0b"]), timeout=HANG_S)) == "INVALID_ARGUMENT"
         assert code_of(lambda: call(iter([]), timeout=HANG_S)) == "INVALID_ARGUMENT"
 
 
 def test_a_write_of_refused_updates_tells_how_many() -> None:
-    with Server([device()]) as server, connected(server) as stub:
+    with P4RuntimeServer([device()]) as server, connected(server) as stub:
         stream = elect(stub)
         request = p4r.WriteRequest(device_id=1, election_id=U128.encode(1))
         request.updates.extend([p4r.Update(type=p4r.Update.INSERT)] * 3000)
@@ -182,15 +188,15 @@ def test_a_write_of_refused_updates_tells_how_many() -> None:
 
 
 def test_memory_that_is_needed_ends_calls_and_those_who_are_quick_go_on() -> None:
-    limits = Limits(memory_bytes=-(1 << 40))
-    with Server([device()], limits=limits) as server, connected(server) as stub:
+    limits = ServerLimits(memory_bytes=-(1 << 40))
+    with P4RuntimeServer([device()], limits=limits) as server, connected(server) as stub:
         mute = stub.StreamChannel(silence())
         assert "memory is full" in mute.exception(timeout=HANG_S).details()
 
 
 def test_others_of_a_siege_are_served_and_their_table_says_so() -> None:
-    outcome = Outcome("peace")
-    with Server([device()]) as server:
+    outcome = AttackOutcome("peace")
+    with P4RuntimeServer([device()]) as server:
         others = Others(server.address, ())
         for name, act in KINDS.items():
             act(others)

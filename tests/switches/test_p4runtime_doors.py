@@ -14,8 +14,8 @@ from finsy.proto import p4r, p4r_grpc
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.commands import shell
 from ringleaf.experiments.commands.serve import check_open, read_token
-from ringleaf.switches.server.device import Device
-from ringleaf.switches.server.server import Server
+from ringleaf.switches.server.device import SharedDevice
+from ringleaf.switches.server.server import P4RuntimeServer
 
 TOKEN = "a token of this test"
 Metadata = Sequence[tuple[str, str]]
@@ -35,7 +35,7 @@ def read(address: str, metadata: Metadata = ()) -> Any:
 
 def test_a_socket_is_its_user_s_alone(tmp_path: Path) -> None:
     path = tmp_path / "p4.sock"
-    with Server([Device(1)], f"unix:{path}") as server:
+    with P4RuntimeServer([SharedDevice(1)], f"unix:{path}") as server:
         assert server.address == f"unix:{path}"
         assert stat.S_ISSOCK(path.stat().st_mode)
         assert not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
@@ -47,7 +47,10 @@ def test_a_socket_is_its_user_s_alone(tmp_path: Path) -> None:
     "metadata", [(), (("authorization", TOKEN),), (("authorization", f"Bearer {TOKEN}x"),)]
 )
 def test_calls_without_the_token_are_turned_away(call: Any, metadata: Metadata) -> None:
-    with Server([Device(1)], token=TOKEN) as server, pytest.raises(grpc.RpcError) as caught:
+    with (
+        P4RuntimeServer([SharedDevice(1)], token=TOKEN) as server,
+        pytest.raises(grpc.RpcError) as caught,
+    ):
         call(server.address, metadata)
     assert caught.value.code() == grpc.StatusCode.UNAUTHENTICATED
     assert "wants metadata 'authorization: Bearer TOKEN'" in caught.value.details()
@@ -55,7 +58,7 @@ def test_calls_without_the_token_are_turned_away(call: Any, metadata: Metadata) 
 
 def test_calls_with_the_token_are_answered() -> None:
     given = (("authorization", f"Bearer {TOKEN}"),)
-    with Server([Device(1)], token=TOKEN) as server:
+    with P4RuntimeServer([SharedDevice(1)], token=TOKEN) as server:
         assert capabilities(server.address, given).p4runtime_api_version
         with pytest.raises(grpc.RpcError) as caught:
             read(server.address, given)
@@ -65,8 +68,8 @@ def test_calls_with_the_token_are_answered() -> None:
 @pytest.mark.parametrize("address", ["0.0.0.0:9559", "[::]:0", "192.0.2.1:9559"])
 def test_beyond_this_machine_a_token_is_needed(address: str) -> None:
     with pytest.raises(ConfigError, match="listens beyond this machine only with a token, got"):
-        Server([], address)
-    Server([], address, token=TOKEN)
+        P4RuntimeServer([], address)
+    P4RuntimeServer([], address, token=TOKEN)
 
 
 @pytest.mark.parametrize("token", [None, Path("token")])
@@ -81,7 +84,7 @@ def test_a_port_has_a_token_or_is_open_by_intent(token: Path | None) -> None:
 def test_a_socket_in_use_is_left_alone(tmp_path: Path) -> None:
     address = f"unix:{tmp_path / 'switch.sock'}"
     check_open(address, None, is_open=False)
-    with Server([Device(1)], address):
+    with P4RuntimeServer([SharedDevice(1)], address):
         with pytest.raises(BackendError, match=r"can't listen, got unix:.*another switch does"):
             check_open(address, None, is_open=False)
         assert capabilities(address).p4runtime_api_version

@@ -13,21 +13,21 @@ from controller_entities import CPU_PORT, P4INFO, PATH, PORTS
 from finsy.grpcutil import GRPCStatusCode
 from finsy.p4entity import P4Replica
 
-from ringleaf.switches.server.device import Device
-from ringleaf.switches.server.server import Server
+from ringleaf.switches.server.device import SharedDevice
+from ringleaf.switches.server.server import P4RuntimeServer
 
 PATIENCE_S = 30.0
 FRAME = bytes.fromhex("0000000000070200000000010800") + bytes(range(46))
 
 
 @pytest.fixture
-def device() -> Device:
-    return Device(3, ports=PORTS, cpu_port=CPU_PORT)
+def device() -> SharedDevice:
+    return SharedDevice(3, ports=PORTS, cpu_port=CPU_PORT)
 
 
 @pytest.fixture
-def address(device: Device) -> Iterator[str]:
-    with Server([device]) as server:
+def address(device: SharedDevice) -> Iterator[str]:
+    with P4RuntimeServer([device]) as server:
         yield server.address
 
 
@@ -42,7 +42,7 @@ async def read(switch: Any, *entities: Any) -> list[Any]:
     return [entity async for entity in switch.read(entities)]
 
 
-def test_finsy_sets_the_pipeline_and_writes_and_reads(address: str, device: Device) -> None:
+def test_finsy_sets_the_pipeline_and_writes_and_reads(address: str, device: SharedDevice) -> None:
     async def control() -> None:
         async with connected(address) as switch:
             assert switch.is_primary
@@ -78,7 +78,7 @@ def test_finsy_sets_the_pipeline_and_writes_and_reads(address: str, device: Devi
     asyncio.run(control())
 
 
-def test_finsy_takes_over_a_pipeline_that_is_there(address: str, device: Device) -> None:
+def test_finsy_takes_over_a_pipeline_that_is_there(address: str, device: SharedDevice) -> None:
     async def control() -> None:
         async with connected(address) as switch:
             await switch.write([+fy.P4MulticastGroupEntry(1, replicas=[1])])
@@ -88,7 +88,7 @@ def test_finsy_takes_over_a_pipeline_that_is_there(address: str, device: Device)
     asyncio.run(control())
 
 
-def test_finsy_sends_and_gets_packets_and_digests(address: str, device: Device) -> None:
+def test_finsy_sends_and_gets_packets_and_digests(address: str, device: SharedDevice) -> None:
     sent: list[tuple[int, bytes]] = []
     device._transmit = lambda port, data: sent.append((port, data))
 

@@ -19,16 +19,16 @@ from p4runtime_client import DELETE, INSERT, MODIFY, sorted_messages
 
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import DigestMessage
-from ringleaf.switches.server.calls import BUSY, FULL, SLOW, Call, Calls
+from ringleaf.switches.server.calls import BUSY, FULL, SLOW, RunningRpc, ServerRpcs
 from ringleaf.switches.server.controllers import MOST_STREAMS, Controllers
 from ringleaf.switches.server.digests import MOST_LISTS, MOST_MESSAGES, DigestLists
-from ringleaf.switches.server.limits import FLEET_LIMITS, LIMITS, Limits
-from ringleaf.switches.server.memory import EVERY, Memory
+from ringleaf.switches.server.limits import FLEET_LIMITS, LIMITS, ServerLimits
+from ringleaf.switches.server.memory import EVERY, ProcessMemory
 from ringleaf.switches.server.messages import fields, parse_pipeline, split
 from ringleaf.switches.server.service import CHUNK
 from ringleaf.switches.server.status import MOST_TOLD, BatchError, batch_status
 from ringleaf.switches.server.stream import OVERHEAD, Channel
-from ringleaf.switches.server.worker import Effort, Worker
+from ringleaf.switches.server.worker import Effort, ServerThread
 
 ALL_REGISTERS = p4r.Entity(register_entry=p4r.RegisterEntry())
 
@@ -91,7 +91,7 @@ def test_bytes_that_are_no_message_are_refused(data: bytes, what: str) -> None:
 
 
 def test_too_many_items_are_refused_and_a_large_one_is_an_error_in_its_place() -> None:
-    limits = Limits(items=3, entity_bytes=100)
+    limits = ServerLimits(items=3, entity_bytes=100)
     small, large = p4r.Entity(), p4r.Entity(table_entry={"metadata": bytes(200)})
     request = p4r.ReadRequest(entities=[small, large, small])
     _, items = finish(split(request.SerializeToString(), p4r.ReadRequest, "entities", limits))
@@ -123,7 +123,7 @@ def pipeline(text: bytes, tables: int = 0, cookie: int = 0) -> bytes:
     ],
 )
 def test_pipelines_that_would_grow_when_parsed_are_refused(data: bytes, what: str) -> None:
-    limits = Limits(info_bytes=500, info_objects=40, json_values=50)
+    limits = ServerLimits(info_bytes=500, info_objects=40, json_values=50)
     with pytest.raises(ConfigError, match=f"pipeline: at most {what}"):
         parse_pipeline(data, limits)
     request = parse_pipeline(pipeline(b"[1,2]" + b" " * 5000, tables=30, cookie=8), limits)
@@ -268,7 +268,7 @@ def test_a_write_of_all_cells_is_a_write_of_each(kind: str) -> None:
 
 def test_what_stays_is_refused_once_there_is_no_memory_left() -> None:
     taken = [100]
-    memory = Memory(50, measure=lambda: taken[0])
+    memory = ProcessMemory(50, measure=lambda: taken[0])
     memory.check("an update")
     taken[0] = 151
     for _ in range(EVERY - 1):  # measuring takes as long as a small update
@@ -283,7 +283,7 @@ def test_what_stays_is_refused_once_there_is_no_memory_left() -> None:
 
     desk = Desk()
     desk.write((INSERT, encode(fy.P4MulticastGroupEntry(1))))
-    desk.service.memory = Memory(-(1 << 40))
+    desk.service.memory = ProcessMemory(-(1 << 40))
     with pytest.raises(BatchError) as caught:
         desk.write((INSERT, encode(fy.P4MulticastGroupEntry(2))))
     assert [error.code for error in caught.value.errors if error] == [Code.RESOURCE_EXHAUSTED]
@@ -299,7 +299,7 @@ def packet(size: int) -> Any:
 
 @pytest.mark.parametrize("size", [100, 9_000, 1 << 20])
 def test_answers_for_a_controller_that_does_not_read_are_bounded(size: int) -> None:
-    limits = Limits(waiting_bytes=100_000)
+    limits = ServerLimits(waiting_bytes=100_000)
     channel = Channel(Desk().service.find, limits)
     data = packet(size).SerializeToString()
     for _ in range(1000):
@@ -312,7 +312,7 @@ def test_answers_for_a_controller_that_does_not_read_are_bounded(size: int) -> N
 
 def test_a_controller_that_does_not_read_elections_loses_its_stream() -> None:
     desk = Desk()
-    channel = Channel(desk.service.find, Limits(waiting_bytes=2000))
+    channel = Channel(desk.service.find, ServerLimits(waiting_bytes=2000))
     bid = p4r.MasterArbitrationUpdate(device_id=1, election_id=U128.encode(7))
     for _ in range(50):
         channel.receive_data(p4r.StreamMessageRequest(arbitration=bid).SerializeToString())
@@ -396,7 +396,7 @@ class Context:
         return b""
 
 
-async def wait_for(call: Call) -> str | None:
+async def wait_for(call: RunningRpc) -> str | None:
     try:
         await call.receive()
     except asyncio.CancelledError:
@@ -404,13 +404,13 @@ async def wait_for(call: Call) -> str | None:
     return "went on"
 
 
-def with_calls(limits: Limits, count: int, act: Any) -> list[str | None]:
+def with_calls(limits: ServerLimits, count: int, act: Any) -> list[str | None]:
     """Let clients call one after the other and say nothing; return why each has ended, if so."""
     now = [0.0]
-    calls = Calls(limits, clock=lambda: now[0])
+    calls = ServerRpcs(limits, clock=lambda: now[0])
 
     async def one() -> str | None:
-        call = Call(calls, Context())
+        call = RunningRpc(calls, Context())
         calls.enter(call)
         return await wait_for(call)
 
@@ -432,13 +432,13 @@ def with_calls(limits: Limits, count: int, act: Any) -> list[str | None]:
 
 
 def test_a_call_too_many_ends_the_one_that_waits_longest_for_its_client() -> None:
-    assert with_calls(Limits(calls=3), 5, lambda _: None) == [BUSY, BUSY, None, None, None]
+    assert with_calls(ServerLimits(calls=3), 5, lambda _: None) == [BUSY, BUSY, None, None, None]
 
 
 def test_calls_end_after_some_time_and_for_their_memory_the_oldest_first() -> None:
-    ends = with_calls(Limits(patience_s=2.5), 5, Calls.end_slow)
+    ends = with_calls(ServerLimits(patience_s=2.5), 5, ServerRpcs.end_slow)
     assert ends == [SLOW.format(2.5)] * 3 + [None] * 2
-    assert with_calls(LIMITS, 9, Calls.relieve) == [FULL] * 2 + [None] * 7
+    assert with_calls(LIMITS, 9, ServerRpcs.relieve) == [FULL] * 2 + [None] * 7
 
 
 def test_what_a_client_has_used_is_forgotten_in_time() -> None:
@@ -455,14 +455,14 @@ def test_what_a_client_has_used_is_forgotten_in_time() -> None:
 
 
 def test_calls_of_a_connection_share_what_they_have_used() -> None:
-    calls = Calls(LIMITS)
+    calls = ServerRpcs(LIMITS)
     first = calls.effort("a")
     assert calls.effort("a") is first
     assert calls.effort("b") is not first
 
 
 def test_short_work_goes_before_long_work_that_came_earlier() -> None:
-    worker = Worker("test")
+    worker = ServerThread("test")
     done: list[str] = []
     busy, may_go = threading.Event(), threading.Event()
 

@@ -14,8 +14,8 @@ from p4runtime_client import INSERT, MODIFY, Client, sorted_messages
 
 from ringleaf.errors import Code
 from ringleaf.switches.p4runtime.finsy_entities import read_p4info
-from ringleaf.switches.server.device import Device
-from ringleaf.switches.server.server import Server
+from ringleaf.switches.server.device import SharedDevice
+from ringleaf.switches.server.server import P4RuntimeServer
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -51,18 +51,18 @@ DEFAULT = fy.P4TableEntry("lpm_table", is_default_action=True).encode(SCHEMA)
 
 
 @pytest.fixture
-def device() -> Device:
-    return Device(1)
+def device() -> SharedDevice:
+    return SharedDevice(1)
 
 
 @pytest.fixture
-def client(device: Device) -> Iterator[Client]:
-    with Server([device]) as server, Client(server.address) as client:
+def client(device: SharedDevice) -> Iterator[Client]:
+    with P4RuntimeServer([device]) as server, Client(server.address) as client:
         client.bid(1)
         yield client
 
 
-def looked_up(device: Device, address: int) -> int:
+def looked_up(device: SharedDevice, address: int) -> int:
     """What a packet through the table has found."""
     packet = bytes([3, address, 0, 0, 0, 0, 7]) + bytes(25)
     ((_, data),) = device.process(1, packet)
@@ -108,7 +108,7 @@ def test_a_commit_forgets_what_was_there(client: Client) -> None:
 
 
 def test_a_saved_pipeline_takes_writes_and_runs_once_committed(
-    device: Device, client: Client
+    device: SharedDevice, client: Client
 ) -> None:
     client.set_pipeline("VERIFY_AND_COMMIT", config())
     exact = fy.P4TableEntry(
@@ -128,7 +128,7 @@ def test_a_saved_pipeline_takes_writes_and_runs_once_committed(
     assert refuse(client.set_pipeline, "COMMIT", config()) is Code.INVALID_ARGUMENT
 
 
-def test_reconciling_keeps_the_state(device: Device, client: Client) -> None:
+def test_reconciling_keeps_the_state(device: SharedDevice, client: Client) -> None:
     client.set_pipeline("VERIFY_AND_COMMIT", config())
     client.write((INSERT, entry(9)), (MODIFY, default(5)))
     before = sorted_messages(client.read(EVERY_ENTRY, DEFAULT))
@@ -214,5 +214,8 @@ def test_long_reads_come_in_pieces(client: Client) -> None:
 def test_a_second_server_does_not_share_the_port() -> None:
     from ringleaf.errors import BackendError
 
-    with Server([Device(1)]) as server, pytest.raises(BackendError, match="can't listen"):
-        Server([Device(1)], server.address).__enter__()
+    with (
+        P4RuntimeServer([SharedDevice(1)]) as server,
+        pytest.raises(BackendError, match="can't listen"),
+    ):
+        P4RuntimeServer([SharedDevice(1)], server.address).__enter__()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from controller_entities import CPU_PORT, P4INFO, PATH, PORTS
 
-from ringleaf.switches.server.device import Device
-from ringleaf.switches.server.server import Server
+from ringleaf.switches.server.device import SharedDevice
+from ringleaf.switches.server.server import P4RuntimeServer
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv-shell" / "bin" / "python"
@@ -21,7 +21,7 @@ PATIENCE_S = 100
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    with Server([Device(1, ports=PORTS, cpu_port=CPU_PORT)]) as server:
+    with P4RuntimeServer([SharedDevice(1, ports=PORTS, cpu_port=CPU_PORT)]) as server:
         yield server.address
 
 

@@ -15,11 +15,11 @@ from ringleaf.switches.engine.updates import (
     DELETE,
     INSERT,
     MODIFY,
-    Entry,
-    Member,
+    InstalledEntry,
     MemberGroup,
     MemberGroupUpdate,
     MemberUpdate,
+    ProfileMember,
     TableUpdate,
     Update,
 )
@@ -50,8 +50,10 @@ def group(number: int, members: Iterable[tuple[int, int]], verb: str = INSERT) -
     return MemberGroupUpdate(verb, SPREADER, number, tuple(members))
 
 
-def row(index: int, to: Member | MemberGroup, verb: str = INSERT, table: str = EXACT) -> Update:
-    return TableUpdate(verb, table, Entry(((index, 0xFFFF),), 0, (), indirect=to), False)
+def row(
+    index: int, to: ProfileMember | MemberGroup, verb: str = INSERT, table: str = EXACT
+) -> Update:
+    return TableUpdate(verb, table, InstalledEntry(((index, 0xFFFF),), 0, (), indirect=to), False)
 
 
 def send(switch: Switch, op: int, index: int, flow: int = 0) -> int:
@@ -114,8 +116,8 @@ def test_selector_goes_by_the_hash_of_its_fields(switch: Switch, flows: list[int
 def test_tables_share_members_and_follow_their_changes(switch: Switch) -> None:
     clear(switch)
     switch.apply([member(switch, 1, 11), group(4, [(1, 1)])])
-    lpm = Entry(((0x0100, 0xFF00),), 0, (), indirect=MemberGroup(4))
-    switch.apply([row(1, Member(1)), TableUpdate(INSERT, LPM, lpm, False)])
+    lpm = InstalledEntry(((0x0100, 0xFF00),), 0, (), indirect=MemberGroup(4))
+    switch.apply([row(1, ProfileMember(1)), TableUpdate(INSERT, LPM, lpm, False)])
     assert [send(switch, SPREAD, index) for index in (1, 0x0123, 2)] == [11, 11, 0]
     switch.apply([member(switch, 1, 12, MODIFY)])
     assert [send(switch, SPREAD, index) for index in (1, 0x0123)] == [12, 12]
@@ -132,7 +134,7 @@ def test_tables_share_members_and_follow_their_changes(switch: Switch) -> None:
 def test_default_entry_may_be_a_group(switch: Switch) -> None:
     clear(switch)
     switch.apply([member(switch, 1, 77), group(2, [(1, 1)])])
-    default = Entry((), 0, (), indirect=MemberGroup(2))
+    default = InstalledEntry((), 0, (), indirect=MemberGroup(2))
     switch.apply([TableUpdate(MODIFY, LPM, default, True)])
     assert switch.default_entry(LPM).indirect == MemberGroup(2)
     assert send(switch, SPREAD, 9) == 77
@@ -144,7 +146,7 @@ def test_profile_without_selector(switch: Switch) -> None:
     clear(switch)
     number = action(switch, "I.set_single", TERNARY)
     one = MemberUpdate(INSERT, PROFILE, 3, number, (9,))
-    match = Entry(((0, 0),), 0, (), precedence=1, indirect=Member(3))
+    match = InstalledEntry(((0, 0),), 0, (), precedence=1, indirect=ProfileMember(3))
     assert send(switch, ONE, 5) == 0
     switch.apply([one, TableUpdate(INSERT, TERNARY, match, False)])
     assert send(switch, ONE, 5) == 9
@@ -174,14 +176,14 @@ def test_profile_without_selector(switch: Switch) -> None:
         (lambda s: member(s, 5, 1 << 16), "takes 16 bits", Code.INVALID_ARGUMENT),
         (lambda s: MemberUpdate(INSERT, SPREADER, 5, 99), "no table has", Code.INVALID_ARGUMENT),
         (lambda s: MemberUpdate(INSERT, "I.x", 5), "unknown action profile", Code.INVALID_ARGUMENT),
-        (lambda s: row(9, Member(9)), "not in its action profile", Code.NOT_FOUND),
+        (lambda s: row(9, ProfileMember(9)), "not in its action profile", Code.NOT_FOUND),
         (
-            lambda s: TableUpdate(INSERT, EXACT, Entry(((9, 0xFFFF),), 0, ()), False),
+            lambda s: TableUpdate(INSERT, EXACT, InstalledEntry(((9, 0xFFFF),), 0, ()), False),
             "must name a member or a group of its profile",
             Code.INVALID_ARGUMENT,
         ),
         (
-            lambda s: row(9, Member(1), table="I.metered"),
+            lambda s: row(9, ProfileMember(1), table="I.metered"),
             "must name an action",
             Code.INVALID_ARGUMENT,
         ),
@@ -192,7 +194,7 @@ def test_what_does_not_fit_is_refused(
 ) -> None:
     clear(switch)
     switch.apply([member(switch, 1, 1), member(switch, 2, 2), group(1, [(2, 1)])])
-    switch.apply([row(1, Member(1)), row(2, MemberGroup(1))])
+    switch.apply([row(1, ProfileMember(1)), row(2, MemberGroup(1))])
     with pytest.raises(ConfigError, match=message) as caught:
         switch.apply([make(switch)])  # type: ignore[operator]
     assert caught.value.code == code

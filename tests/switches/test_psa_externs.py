@@ -28,16 +28,16 @@ from ringleaf.switches.engine.updates import (
     Count,
     DigestMessage,
     DigestUpdate,
-    Entry,
+    InstalledEntry,
+    MeterRates,
     MeterUpdate,
-    Rates,
     TableUpdate,
 )
 from ringleaf.switches.switch import Switch
 from ringleaf.units import PS_PER_S
 
 RED, GREEN, YELLOW = 0, 1, 2  # PSA_MeterColor_t
-RATES = Rates(committed=1, committed_burst=1, peak=1, peak_burst=2)
+RATES = MeterRates(committed=1, committed_burst=1, peak=1, peak_burst=2)
 
 
 def attribute(name: str, value: Any, kind: str = "hexstr") -> Json:
@@ -242,7 +242,7 @@ def test_a_direct_meter_runs_on_each_hit(tmp_path: Path) -> None:
         }
     ]
     switch = Switch.alone(load(tmp_path / "limits.json", data), 4)
-    entry = Entry(((7, 0xFF),), 2, ())
+    entry = InstalledEntry(((7, 0xFF),), 2, ())
     switch.apply([TableUpdate(INSERT, "t", entry, is_default=False)])
     assert [send(switch, "07ff"), send(switch, "08ff")] == ["0701", "08ff"]
     switch.apply([MeterUpdate("t", None, RATES, entry)])

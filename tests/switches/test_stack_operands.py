@@ -10,20 +10,28 @@ from program_cases import PROGRAMS
 from ringleaf.switches.generate.lower import lower
 from ringleaf.switches.json.program import load_source
 from ringleaf.switches.json.stacks import StackReader
-from ringleaf.switches.source import STACKS, Constant, Field, Named, Operation, Primitive, Source
+from ringleaf.switches.source import (
+    STACKS,
+    Constant,
+    FieldSource,
+    Named,
+    OperationSource,
+    Primitive,
+    ProgramSource,
+)
 
 UNIONS = load_source(PROGRAMS / "unions.json")
 STACKED = load_source(PROGRAMS / "stacks.json")
 
 
-def copies(source: Source, op: str, first: Named, second: Named) -> list[tuple[str, str]]:
+def copies(source: ProgramSource, op: str, first: Named, second: Named) -> list[tuple[str, str]]:
     """Return (to, from) of each plain assignment that a primitive becomes."""
     found = []
     for step in lower(source, Primitive(op, (first, second))):
         assert isinstance(step, Primitive)
         to, origin = step.parameters
-        assert isinstance(to, Named | Field)
-        assert isinstance(origin, Named | Field)
+        assert isinstance(to, Named | FieldSource)
+        assert isinstance(origin, Named | FieldSource)
         found.append((to.name, origin.name))
     return found
 
@@ -45,12 +53,12 @@ def test_union_is_copied_by_member() -> None:
     assert copies(UNIONS, "assign_union_stack", stack, stack) == expected
 
 
-def reader(source: Source) -> StackReader:
+def reader(source: ProgramSource) -> StackReader:
     return StackReader(source.instances, lambda item: Constant(int(item["value"], 16)))
 
 
 def leaves_of(expression: Any) -> list[Any]:
-    if not isinstance(expression, Operation):
+    if not isinstance(expression, OperationSource):
         return [expression]
     parts = (expression.condition, expression.left, expression.right)
     return [leaf for part in parts if part is not None for leaf in leaves_of(part)]
@@ -61,7 +69,7 @@ def test_headers_are_equal_if_valid_and_alike(op: str) -> None:
     """BMv2's `Header::cmp`."""
     sides = [{"type": "header", "value": f"labels[{i}]"} for i in range(2)]
     found = reader(STACKED).operation({"op": op, "left": sides[0], "right": sides[1]})
-    assert isinstance(found, Operation)
+    assert isinstance(found, OperationSource)
     assert (found.op == "not") == (op == "!=")
     names = [leaf.name for leaf in leaves_of(found)]
     assert names[:2] == ["labels[0]", "labels[1]"]  # their validity
@@ -83,16 +91,16 @@ def test_member_of_an_element_of_a_stack_of_unions() -> None:
     member = {"op": "access_union_header", "left": element, "right": 2}
     assert reader(UNIONS).operand({"type": "expression", "value": member}) is None
     field = {"type": "expression", "value": {"op": "access_field", "left": member, "right": 0}}
-    assert reader(UNIONS).operand(field) == Field("options[1].long", "kind")
+    assert reader(UNIONS).operand(field) == FieldSource("options[1].long", "kind")
 
 
 def test_size_and_last_index_of_a_stack() -> None:
     stack = {"type": "header_stack", "value": "labels"}
-    count = Field(STACKS, "labels")
+    count = FieldSource(STACKS, "labels")
     assert reader(STACKED).operation({"op": "size_stack", "right": stack}) == count
     last = reader(STACKED).operation({"op": "last_stack_index", "right": stack})
-    assert isinstance(last, Operation)
-    assert last.left == Operation("-", count, Constant(1))
+    assert isinstance(last, OperationSource)
+    assert last.left == OperationSource("-", count, Constant(1))
 
 
 def _number(value: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.generate.state import State
+from ringleaf.switches.generate.state import StateLayout
 
 GIB = 1 << 30
 
@@ -17,7 +17,7 @@ def check(words: int, lanes: int) -> None:
     def refuse(what: str, got: object) -> ConfigError:
         return ConfigError(f"{what}, got {got}")
 
-    state: Any = State.__new__(State)
+    state: Any = StateLayout.__new__(StateLayout)
     state.words, state.lanes = words, lanes
     few, many = SimpleNamespace(size=3), SimpleNamespace(size=70)
     source: Any = SimpleNamespace(

@@ -12,7 +12,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.switches.control.tables import TableEntries
 from ringleaf.switches.engine.lookup import ACTION, find_exact, find_in_ranges, find_masked
 from ringleaf.switches.engine.shapes import shape_table
-from ringleaf.switches.engine.updates import Entry, Match, prefix_mask
+from ringleaf.switches.engine.updates import InstalledEntry, Match, prefix_mask
 from ringleaf.switches.json.program import load_source
 
 SOURCE = load_source(PROGRAMS / "tables.json")
@@ -64,7 +64,7 @@ def test_exact(entries: dict[tuple[int, int], int], wanted: tuple[int, int]) -> 
     table = make_table("exact_table")
     for (address, port), value in entries.items():
         match = ((address, 2**32 - 1), (port, 0xFFFF), (1, 1))
-        table.insert(Entry(match, action("set_exact"), (value,)))
+        table.insert(InstalledEntry(match, action("set_exact"), (value,)))
 
     assert argument(table, "exact_table", (*wanted, 1)) == entries.get(wanted, -1)
     assert argument(table, "exact_table", (*wanted, 0)) == -1
@@ -83,7 +83,9 @@ def test_longest_prefix(prefixes: dict[tuple[int, int], int], data: st.DataObjec
         mask = prefix_mask(32, length)
         if (address & mask, length) not in listed:
             listed[address & mask, length] = value
-            entry = Entry(((address & mask, mask),), action("set_lpm"), (value,), prefix=length)
+            entry = InstalledEntry(
+                ((address & mask, mask),), action("set_lpm"), (value,), prefix=length
+            )
             table.insert(entry)
     near = [address ^ flip for address, _ in prefixes for flip in (0, 1, 1 << 15)]
     address = data.draw(st.sampled_from(near) if near else st.integers(0, 2**32 - 1))
@@ -108,7 +110,7 @@ def test_ternary(rows: list[tuple[int, int, int, int, int]], key: tuple[int, int
         match = ((address & address_mask, address_mask), (flags & flags_mask, flags_mask), (0, 0))
         if (match, priority) not in kept:
             kept[match, priority] = number
-            table.insert(Entry(match, action("set_ternary"), (number,), priority))
+            table.insert(InstalledEntry(match, action("set_ternary"), (number,), priority))
 
     fits = [(-p, number) for (m, p), number in kept.items() if matches(m, (*key, 9))]
     expected = min(fits)[1] if fits else -1
@@ -121,7 +123,7 @@ def test_a_later_mask_may_hold_the_better_entry() -> None:
     rows = [((5, 7), 4, 10), ((2, 7), 1, 11), ((0, 0), 2, 12), ((2, 3), 3, 13)]
     for address, priority, number in rows:
         match = (address, (0, 0), (0, 0))
-        table.insert(Entry(match, action("set_ternary"), (number,), priority))
+        table.insert(InstalledEntry(match, action("set_ternary"), (number,), priority))
 
     found = [argument(table, "ternary_table", (address, 0, 0)) for address in (5, 2, 6, 1)]
     assert found == [10, 13, 13, 12]
@@ -138,7 +140,7 @@ def test_ranges(rows: list[tuple[int, ...]], key: tuple[int, int, int]) -> None:
         match = ((low, high), (kind, 0xFF), (first, last))
         if match not in kept:
             kept[match] = number
-            table.insert(Entry(match, action("set_range"), (number,), 1000 - number))
+            table.insert(InstalledEntry(match, action("set_range"), (number,), 1000 - number))
 
     fits = [number for match, number in kept.items() if matches(match, key, (0, 2))]
     assert argument(table, "range_table", key) == min(fits, default=-1)
@@ -150,7 +152,7 @@ def test_wide_keys_and_parameters() -> None:
     for length in (8, 64, 65, 128):
         mask = prefix_mask(128, length)
         match = ((key & mask, mask), (3, 0xF))
-        table.insert(Entry(match, action("set_mixed"), (length, key), prefix=length))
+        table.insert(InstalledEntry(match, action("set_mixed"), (length, key), prefix=length))
 
     for flipped, length in ((127, -1), (119, 8), (63, 64), (62, 65), (0, 65)):
         assert argument(table, "mixed_table", (key ^ 1 << flipped, 3)) == length
@@ -161,7 +163,9 @@ def test_wide_keys_and_parameters() -> None:
 def test_many_entries_are_found_and_forgotten() -> None:
     table = make_table("exact_table")
     entries = [
-        Entry(((i * 7919 % 2**32, 2**32 - 1), (i % 5, 0xFFFF), (1, 1)), action("set_exact"), (i,))
+        InstalledEntry(
+            ((i * 7919 % 2**32, 2**32 - 1), (i % 5, 0xFFFF), (1, 1)), action("set_exact"), (i,)
+        )
         for i in range(100)
     ]
     for entry in entries:
@@ -181,4 +185,4 @@ def test_constant_entries_go_by_their_order() -> None:
     assert argument(table, "constant_table", (0x01, 1)) == -1
     assert argument(table, "constant_table", (0x55, 2)) == 3
     with pytest.raises(ConfigError, match=r"table 'I\.constant_table': entries are constant"):
-        table.insert(Entry(((0, 0), (1, 0xFF)), action("set_constant"), (9,), 1))
+        table.insert(InstalledEntry(((0, 0), (1, 0xFF)), action("set_constant"), (9,), 1))

@@ -22,7 +22,7 @@ from ringleaf.switches.engine.updates import INSERT, CloneUpdate
 from ringleaf.switches.generate.parser import LONGEST_WAY
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
-from ringleaf.switches.walk import Step, Walk, walk
+from ringleaf.switches.walk import PacketWalk, Step, walk
 from ringleaf.switches.walk import steps as kinds
 from ringleaf.switches.walk.recorder import MOST_IDLE
 from ringleaf.switches.walk.steps import (
@@ -32,7 +32,7 @@ from ringleaf.switches.walk.steps import (
     Extracted,
     LookedUp,
     Managed,
-    Sent,
+    PacketLeaves,
     SourceLine,
     StateEntered,
 )
@@ -46,7 +46,7 @@ each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
 @cache
-def walks(case: Case) -> list[Walk]:
+def walks(case: Case) -> list[PacketWalk]:
     switch = make_switch(case)
     return [walk(switch, port, data) for port, data in case.packets(PACKETS, seed=3)]
 
@@ -63,7 +63,9 @@ def test_a_walk_does_as_the_switch(case: Case) -> None:
 
     for (port, data), seen in zip(packets, walks(case), strict=True):
         assert list(seen.out) == plain.process(port, data)
-        assert [(step.port, step.data) for step in of_kind(seen.steps, Sent)] == list(seen.out)
+        assert [(step.port, step.data) for step in of_kind(seen.steps, PacketLeaves)] == list(
+            seen.out
+        )
 
 
 @uncompiled
@@ -75,7 +77,7 @@ def test_values_follow_from_what_was_extracted_and_written(case: Case) -> None:
         check_values(switch, walk(switch, port, data))
 
 
-def check_values(switch: Switch, seen: Walk) -> None:
+def check_values(switch: Switch, seen: PacketWalk) -> None:
     known: dict[str, int] = {}
     after_ingress: dict[str, int] = {}
     emitted: tuple[tuple[str, int], ...] = ()
@@ -90,7 +92,7 @@ def check_values(switch: Switch, seen: Walk) -> None:
                 known |= {field.name: field.value for field in step.fields}
             case Deparsed():
                 emitted = step.headers
-            case Sent():
+            case PacketLeaves():
                 check_headers(switch, step.data, emitted, known)
         for change in step.writes:
             expected = known.get(change.name, change.old)
@@ -136,7 +138,7 @@ def test_every_copy_ends_somewhere(case: Case) -> None:
 
         assert ends[Managed] >= 1
         assert ends[EgressStarted] == sum(copy.has_port for copy in going)
-        assert ends[EgressStarted] == ends[Sent] + ends[EgressDropped]
+        assert ends[EgressStarted] == ends[PacketLeaves] + ends[EgressDropped]
 
 
 @uncompiled
@@ -207,7 +209,7 @@ def test_a_walk_through_psa_says_why_a_packet_comes_again() -> None:
     ]
     assert [port for port, _ in seen.out].count(3) == 1
     assert list(seen.out) == switch.process(2, asks + bytes(15))
-    last = of_kind(seen.steps, Sent)[-1]
+    last = of_kind(seen.steps, PacketLeaves)[-1]
     assert {14 <= at < 29 for at in last.changed} == {True}  # of the header `seen` alone
 
 

@@ -1,11 +1,11 @@
 """The names of fields are those of the P4 source, where it confirms them."""
 
-from ringleaf.switches.source import Field
+from ringleaf.switches.source import FieldSource
 from ringleaf.switches.walk.names import Names
 
 
 def variable(name: str, text: str) -> str:
-    return Names(text).field(Field("scalars", name))
+    return Names(text).field(FieldSource("scalars", name))
 
 
 def test_a_variable_loses_what_the_compiler_has_put_around_its_name() -> None:

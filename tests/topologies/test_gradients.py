@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.detours import with_detours
 from ringleaf.topologies.gradients import goat, grid
-from ringleaf.topologies.gradients.places import Place, places
+from ringleaf.topologies.gradients.places import AddingPlace, places
 from ringleaf.topologies.graph import (
     Link,
     add_host,
@@ -82,7 +82,7 @@ def test_rates_of_places_by_hand() -> None:
 
     assert grid.rate_with(graph, usual, "h8", 6.0) == pytest.approx(1.5)
     alone = {
-        worker: Place(None, tuple(pairwise(nodes)), ())
+        worker: AddingPlace(None, tuple(pairwise(nodes)), ())
         for worker in workers
         for nodes in [nx.shortest_path(graph, worker, "h8")]
     }

@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.foreign import rate_unit, translate
-from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 from ringleaf.topologies.graph import hosts, link
 from ringleaf.topologies.registry import build, notes, parse
 
 
-def read(values: Mapping[str, str], about: Mapping[str, str] | None = None) -> Rows:
+def read(values: Mapping[str, str], about: Mapping[str, str] | None = None) -> NetworkRows:
     """Return the translation of a network with one link that has these attributes."""
-    nodes = tuple(NodeRow(name, Row(1, {})) for name in "ab")
+    nodes = tuple(NodeRow(name, FileRow(1, {})) for name in "ab")
     return translate(
-        Rows(nodes, (LinkRow("a", "b", Row(7, values)),), Row(1, about or {})), "topology n.json"
+        NetworkRows(nodes, (LinkRow("a", "b", FileRow(7, values)),), FileRow(1, about or {})),
+        "topology n.json",
     )
 
 

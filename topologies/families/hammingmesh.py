@@ -49,7 +49,7 @@ class Rail:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class BoardGrid:
     """Boards of a by b accelerators, x by y of them."""
 
     a: int
@@ -121,7 +121,7 @@ def hamming_mesh(
     """
     name = _checked(a, b, x, y, radix)
     graph = new_graph(name, (a, b, x, y), layout="grid", uneven=True)
-    shape = Shape(a, b, x, y)
+    shape = BoardGrid(a, b, x, y)
     if shape.has_rings:
         graph.graph.update(grid=(a * x, b * y), in_grid=shape.in_grid())
     _add_boards(graph, shape, link)
@@ -139,7 +139,7 @@ def _ends(ranks: Sequence[int], board: int) -> list[tuple[int, int]]:
     return [(ranks[i], ranks[i + board - 1]) for i in range(0, len(ranks), board)]
 
 
-def _add_boards(graph: nx.Graph[str], shape: Shape, link: Link) -> None:
+def _add_boards(graph: nx.Graph[str], shape: BoardGrid, link: Link) -> None:
     places = list(product(range(shape.y), range(shape.x), range(shape.b), range(shape.a)))
     for rank, (board_row, board_column, j, i) in enumerate(places):
         column, row = board_column * shape.a + i, board_row * shape.b + j

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from ringleaf.errors import ConfigError, choose
-from ringleaf.topologies.files.description import Way
+from ringleaf.topologies.files.description import LinkDirection
 from ringleaf.units import PS_PER_S, is_whole, parse_fraction, parse_rate, parse_size, parse_time
 
 HOST, SERVER, SWITCH = ROLES = ("host", "server", "switch")
@@ -69,10 +69,10 @@ def check_name(name: str, where: str) -> str:
     return name
 
 
-_NO_WAY = Way()
+_NO_WAY = LinkDirection()
 
 
-def read_way(values: Mapping[str, str], where: str) -> Way:
+def read_way(values: Mapping[str, str], where: str) -> LinkDirection:
     """Return the direction of a link that attributes describe; USUAL is as good as no value.
 
     Raises:
@@ -83,7 +83,7 @@ def read_way(values: Mapping[str, str], where: str) -> Way:
     )
     if rate is delay is loss is buffer is None:
         return _NO_WAY
-    way = Way(
+    way = LinkDirection(
         None if rate is None else parse_rate(rate, f"{where}: rate"),
         None if delay is None else read_delay(delay, f"{where}: delay"),
         None if loss is None else parse_fraction(loss, f"{where}: loss"),

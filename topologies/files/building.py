@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ringleaf.errors import TopologyError
-from ringleaf.topologies.files.description import Cable, Description, Node, Way
+from ringleaf.topologies.files.description import Cable, Description, FileNode, LinkDirection
 from ringleaf.topologies.graph import (
     Link,
     Point,
@@ -94,7 +94,7 @@ def kind_of(label: str) -> str:
 
 
 def _links(cable: Cable, usual: Link) -> tuple[Link, Link]:
-    def filled(way: Way) -> Link:
+    def filled(way: LinkDirection) -> Link:
         rate_bps = usual.rate_bps if way.rate_bps is None else way.rate_bps
         rate_bps += way.beside * usual.rate_bps
         if rate_bps > MOST_BPS:
@@ -113,7 +113,7 @@ def _links(cable: Cable, usual: Link) -> tuple[Link, Link]:
 
 
 def _join(
-    graph: nx.Graph[str], host: str, server: Node, link: Link, host_link: Link | None
+    graph: nx.Graph[str], host: str, server: FileNode, link: Link, host_link: Link | None
 ) -> None:
     """Give the link inside a server its rate and delay, each the file's or the usual one."""
     join_server(graph, host, link.rate_bps, host_link)

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ringleaf.errors import TopologyError
 from ringleaf.topologies.files.attributes import BACK, OF_LINK, check_names, read_way
-from ringleaf.topologies.files.description import Cable, Way
-from ringleaf.topologies.files.rows import LinkRow, Rows
+from ringleaf.topologies.files.description import Cable, LinkDirection
+from ringleaf.topologies.files.rows import LinkRow, NetworkRows
 
 MOST_SHOWN = 3
 """Links that a note names."""
 
 
-def read_cables(rows: Rows, where: str) -> tuple[tuple[Cable, ...], tuple[str, ...]]:
+def read_cables(rows: NetworkRows, where: str) -> tuple[tuple[Cable, ...], tuple[str, ...]]:
     """Return the links in the order of the file, and notes on those that became one.
 
     Links side by side are one, with their rates and queues added, and the longest delay and the
@@ -24,7 +24,7 @@ def read_cables(rows: Rows, where: str) -> tuple[tuple[Cable, ...], tuple[str, .
         TopologyError: If a link has no such end, or lacks a direction.
     """
     names = {node.name for node in rows.nodes}
-    ways: dict[tuple[str, str], tuple[int, list[Way], list[Way]]] = {}
+    ways: dict[tuple[str, str], tuple[int, list[LinkDirection], list[LinkDirection]]] = {}
     for link in rows.links:
         place = f"{where} line {link.row.line}: link {link.a}-{link.b}"
         check_names(link.row.values, OF_LINK, place, is_strict=rows.strict)
@@ -56,13 +56,13 @@ def read_cables(rows: Rows, where: str) -> tuple[tuple[Cable, ...], tuple[str, .
     return tuple(cables), tuple(_notes(several))
 
 
-def _joined(ways: Sequence[Way]) -> Way:
+def _joined(ways: Sequence[LinkDirection]) -> LinkDirection:
     """Return links side by side, one direction of each, as one."""
     if len(ways) == 1:
         return ways[0]
     rates = [way.rate_bps for way in ways if way.rate_bps is not None]
     buffers = [way.buffer_bytes for way in ways if way.buffer_bytes is not None]
-    return Way(
+    return LinkDirection(
         sum(rates) if rates else None,
         max((way.delay_ps for way in ways if way.delay_ps is not None), default=None),
         max((way.loss for way in ways if way.loss is not None), default=None),
@@ -71,7 +71,7 @@ def _joined(ways: Sequence[Way]) -> Way:
     )
 
 
-def _notes(several: Mapping[str, Sequence[Way]]) -> Iterator[str]:
+def _notes(several: Mapping[str, Sequence[LinkDirection]]) -> Iterator[str]:
     """Yield a note on links that are several side by side; both directions are in one sequence."""
     if several:
         shown = ", ".join([*several][:MOST_SHOWN])

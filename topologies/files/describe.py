@@ -15,11 +15,11 @@ from ringleaf.topologies.files.attributes import (
     read_sizes,
 )
 from ringleaf.topologies.files.cables import read_cables
-from ringleaf.topologies.files.description import Cable, Description, Node
+from ringleaf.topologies.files.description import Cable, Description, FileNode
 from ringleaf.topologies.files.foreign import translate
 from ringleaf.topologies.files.maps import MOST_SHOWN, with_hosts
 from ringleaf.topologies.files.nodes import read_nodes
-from ringleaf.topologies.files.rows import Rows
+from ringleaf.topologies.files.rows import NetworkRows
 
 MOST_NODES = 20_000
 MOST_LINKS = 100_000
@@ -27,7 +27,7 @@ MOST_PORTS = 510  # of a switch; P4's port 511 drops, and 0 is the CPU's
 LAST_HOST_PORT = 254  # which is the last byte of a host's address
 
 
-def describe(rows: Rows, source: str) -> Description:
+def describe(rows: NetworkRows, source: str) -> Description:
     """Return the network that rows describe.
 
     Args:
@@ -70,7 +70,7 @@ def describe(rows: Rows, source: str) -> Description:
     return found
 
 
-def _guess(rows: Rows, hosts: Sequence[Node]) -> Iterator[str]:
+def _guess(rows: NetworkRows, hosts: Sequence[FileNode]) -> Iterator[str]:
     """Yield a note if the file did not say which nodes are hosts."""
     if not any("role" in each.row.values for each in rows.nodes):
         shown = ", ".join(each.label for each in hosts[:MOST_SHOWN])
@@ -147,7 +147,7 @@ def _check_whole(found: Description, place: str) -> None:
 
 
 def _check_torus(
-    hosts: Sequence[Node], cables: Iterable[Cable], shape: tuple[int, ...], place: str
+    hosts: Sequence[FileNode], cables: Iterable[Cable], shape: tuple[int, ...], place: str
 ) -> None:
     """Check that hosts are the servers of a torus, in the order of their ranks."""
     where = f"{place}: routing: dimension_order needs a torus of servers"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class LinkDirection:
     """One direction of a link; None: as the experiment has it for all links.
 
     `buffer_bytes` is the queue of the switch that sends. `beside` is the number of links of the
@@ -21,7 +21,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class FileNode:
     """A host or switch.
 
     A server is a host that forwards for others, through a switch of its own; `inner_rate_bps` and
@@ -47,8 +47,8 @@ class Cable:
     a: str
     b: str
     line: int
-    there: Way
-    back: Way
+    there: LinkDirection
+    back: LinkDirection
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class Description:
     """
 
     source: str
-    hosts: tuple[Node, ...]
-    switches: tuple[Node, ...]
+    hosts: tuple[FileNode, ...]
+    switches: tuple[FileNode, ...]
     cables: tuple[Cable, ...]
     hierarchy: tuple[int, ...] = ()
     routing: str = ""

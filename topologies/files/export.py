@@ -6,7 +6,7 @@ import networkx as nx
 
 from ringleaf.topologies.files.attributes import BACK, HOST, SERVER, SWITCH, USUAL
 from ringleaf.topologies.files.building import kind_of
-from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 from ringleaf.topologies.graph import (
     LOCAL_DELAY_PS,
     Link,
@@ -21,7 +21,7 @@ from ringleaf.topologies.port_order import in_port_order
 from ringleaf.units import exact_rate, exact_time
 
 
-def rows_of(graph: nx.Graph[str]) -> Rows:
+def rows_of(graph: nx.Graph[str]) -> NetworkRows:
     """Return the rows of a topology: nodes in order of their names, links in order of ports.
 
     A server is one node, with the links of the switch inside it. Names are those of the graph;
@@ -31,7 +31,7 @@ def rows_of(graph: nx.Graph[str]) -> Rows:
     own = [_node(graph, host, host in inside.values()) for host in hosts(graph)]
     others = [_node(graph, name, False) for name in switches(graph) if name not in inside]
     links = [
-        LinkRow(inside.get(a, a), inside.get(b, b), Row(0, _link_values(graph, a, b)))
+        LinkRow(inside.get(a, a), inside.get(b, b), FileRow(0, _link_values(graph, a, b)))
         for a, b in in_port_order(graph)
         if inside.get(a) != b and inside.get(b) != a
     ]
@@ -45,7 +45,7 @@ def rows_of(graph: nx.Graph[str]) -> Rows:
         about["machine"] = "x".join(map(str, graph.graph["machine"]))
     if all("pos" in graph.nodes[name] for name in graph):
         about["layout"] = graph.graph["layout"]
-    return Rows((*own, *others), tuple(links), Row(0, about))
+    return NetworkRows((*own, *others), tuple(links), FileRow(0, about))
 
 
 def _is_server(graph: nx.Graph[str], host: str) -> bool:
@@ -70,7 +70,7 @@ def _node(graph: nx.Graph[str], name: str, is_server: bool) -> NodeRow:
         values["kind"] = what
     if "pos" in data:
         values |= {"x": f"{data['pos'][0]:.10g}", "y": f"{data['pos'][1]:.10g}"}
-    return NodeRow(name, Row(0, values | (_inner(graph, name, place) if is_server else {})))
+    return NodeRow(name, FileRow(0, values | (_inner(graph, name, place) if is_server else {})))
 
 
 def _inner(graph: nx.Graph[str], host: str, switch: str) -> dict[str, str]:

@@ -32,7 +32,7 @@ from ringleaf.topologies.files.attributes import (
     SWITCH,
     nearest,
 )
-from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 
 _HOSTS = ("host", "server", "gpu", "npu", "client", "compute", "endhost")
 _SWITCHES = (
@@ -74,7 +74,7 @@ _DELAYS_PS = {
 """Light takes 5 ns for a metre of glass."""
 
 
-def translate(rows: Rows, where: str) -> Rows:
+def translate(rows: NetworkRows, where: str) -> NetworkRows:
     """Return rows with our attributes only, and notes on what the file's own words became.
 
     Links of a node with itself are left out. Files of our own formats are returned as they are.
@@ -104,7 +104,7 @@ def translate(rows: Rows, where: str) -> Rows:
     if loops := len(rows.links) - len(links):
         notes.append(f"left out: {loops} links of a node with itself")
     return replace(
-        rows, nodes=nodes, links=links, about=Row(rows.about.line, about), notes=tuple(notes)
+        rows, nodes=nodes, links=links, about=FileRow(rows.about.line, about), notes=tuple(notes)
     )
 
 
@@ -137,7 +137,7 @@ class _Words:
                     f"valid: {valid}"
                 )
 
-    def node(self, row: Row, role: str) -> Row:
+    def node(self, row: FileRow, role: str) -> FileRow:
         values = _filled(row.values)
         found = {name: value for name, value in values.items() if _is_ours(name, OF_NODE)}
         if role in values:
@@ -151,9 +151,9 @@ class _Words:
         if not all(_NUMBER.fullmatch(values.get(axis, "").strip()) for axis in "xy"):
             found = {name: value for name, value in found.items() if name not in ("x", "y")}
         self._pass_over("nodes", values, {*found, role})
-        return Row(row.line, found)
+        return FileRow(row.line, found)
 
-    def link(self, row: Row, name: str) -> Row:
+    def link(self, row: FileRow, name: str) -> FileRow:
         values = _filled(row.values)
         place = f"{self.where} line {row.line}: {name}"
         found = {name: value for name, value in values.items() if _is_ours(name, OF_LINK)}
@@ -177,7 +177,7 @@ class _Words:
                     known |= {each for each in values if _is_beside(each, other)}
                     break
         self._pass_over("links", values, known)
-        return Row(row.line, found)
+        return FileRow(row.line, found)
 
     def _rate_bps(self, name: str, values: Mapping[str, str], place: str) -> str | None:
         """Return the rate that an attribute says, in bit/s."""

@@ -1,6 +1,6 @@
 """The formats of topology files, by name and by the endings of files.
 
-A new format is a file in `formats` with a `Format` called FORMAT.
+A new format is a file in `formats` with a `TopologyFormat` called FORMAT.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 
 from ringleaf.errors import ConfigError
 from ringleaf.registry import Registry
-from ringleaf.topologies.files.others import looks_like
-from ringleaf.topologies.files.rows import Rows
+from ringleaf.topologies.files.foreign_files import looks_like
+from ringleaf.topologies.files.rows import NetworkRows
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class TopologyFormat:
     """A file format.
 
     `read(text, where)` returns what a file holds; `where` is how its messages begin. It raises
@@ -28,12 +28,12 @@ class Format:
     summary: str
     endings: tuple[str, ...]  # of files' names, with the dot; the first is its own
     mark: str  # a pattern of its files' text alone, by which they are known by other endings, too
-    read: Callable[[str, str], Rows]
-    write: Callable[[Rows], str] | None = None
+    read: Callable[[str, str], NetworkRows]
+    write: Callable[[NetworkRows], str] | None = None
 
 
-FORMATS: Registry[Format] = Registry(
-    "topology_formats", "format", "topologies/files/formats", "FORMAT", kind=Format
+FORMATS: Registry[TopologyFormat] = Registry(
+    "topology_formats", "format", "topologies/files/formats", "FORMAT", kind=TopologyFormat
 )
 
 ENDINGS = (
@@ -43,7 +43,7 @@ ENDINGS = (
 """The endings of all formats' files: those of packages, too, which may add formats to them."""
 
 
-def find_format(name: str, text: str) -> Format:
+def find_format(name: str, text: str) -> TopologyFormat:
     """Return the format of a file with this name and text.
 
     The text decides, if it has a format's mark; then the ending.
@@ -73,7 +73,7 @@ def _kinds() -> str:
     return f"these are read: {', '.join(kinds)}"
 
 
-def choose_format(name: str, path: Path | None) -> Format:
+def choose_format(name: str, path: Path | None) -> TopologyFormat:
     """Return the format to write, of this name; without a name, that of the path's ending.
 
     Raises:

@@ -18,7 +18,7 @@ from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import read_way
 from ringleaf.topologies.files.located import Located
 from ringleaf.topologies.files.notes import read_note
-from ringleaf.topologies.files.reduction import Edge, Terms, split
+from ringleaf.topologies.files.reduction import ReducedLink, Terms, split
 
 MOST_COMPONENTS = 100_000
 MOST_EDGES = 400_000
@@ -32,7 +32,7 @@ _STEP = re.compile(r"([^\[\]]+)(?:\[([-\d:]*)\])?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class InfrastructureDevice:
     """A device: the kind and count of each component, its edges, and the terms of its links."""
 
     components: Mapping[str, tuple[str, int]]
@@ -46,14 +46,14 @@ class Infrastructure:
 
     line: int
     note: str | None
-    devices: Mapping[str, Device]
+    devices: Mapping[str, InfrastructureDevice]
     instances: Mapping[str, Located]
     edges: tuple[Located, ...]
     links: Mapping[str, tuple[Terms, Terms]]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Component:
     """A component of an instance of a device.
 
     Attributes:
@@ -82,7 +82,7 @@ def read_infrastructure(data: Any, where: str) -> Infrastructure:
     if not isinstance(data, Located):
         raise ConfigError(f"{where}: must be an infrastructure with instances, got {data!r:.60}")
     devices = {
-        _text(each, "name", where): Device(
+        _text(each, "name", where): InfrastructureDevice(
             {
                 _text(part, "name", where): (
                     choose(
@@ -108,15 +108,15 @@ def read_infrastructure(data: Any, where: str) -> Infrastructure:
     )
 
 
-def expand(data: Infrastructure, where: str) -> tuple[dict[str, Part], list[Edge]]:
+def expand(data: Infrastructure, where: str) -> tuple[dict[str, Component], list[ReducedLink]]:
     """Return all components by name, and the edges between them: those inside devices first.
 
     Raises:
         ConfigError: If a name or slice means nothing; the message names the line.
         TopologyError: If there are too many.
     """
-    parts: dict[str, Part] = {}
-    edges: list[Edge] = []
+    parts: dict[str, Component] = {}
+    edges: list[ReducedLink] = []
     for name, instance in data.instances.items():
         count = _count(instance, where)
         for index in range(count):
@@ -137,13 +137,13 @@ class _Inside:
     data: Infrastructure
     where: str
     unit: str
-    parts: dict[str, Part]
-    edges: list[Edge]
+    parts: dict[str, Component]
+    edges: list[ReducedLink]
 
     def add(self, instance: Located, device: str, *, is_single: bool) -> None:
         for prefix, kind in self._components(device, self.unit, 0):
             note = instance.get("description")
-            part = Part(prefix, kind, self.unit, is_single, instance.line, note)
+            part = Component(prefix, kind, self.unit, is_single, instance.line, note)
             self.parts[prefix] = part
             if len(self.parts) > MOST_COMPONENTS:
                 raise TopologyError(f"{self.where}: at most {MOST_COMPONENTS} components, got more")
@@ -230,7 +230,7 @@ def _join(
     ends: list[list[str]],
     links: Mapping[str, tuple[Terms, Terms]],
     place: str,
-    edges: list[Edge],
+    edges: list[ReducedLink],
 ) -> None:
     scheme = choose(place, "scheme", str(edge.get("scheme") or SCHEMES[0]), SCHEMES)
     there, back = links[choose(place, "link", _text(edge, "link", place), links)]
@@ -242,7 +242,7 @@ def _join(
         pairs = product(first, second)
     for a, b in pairs:
         if a != b:
-            edges.append(Edge(a, b, there, back, edge.line, len(edges)))
+            edges.append(ReducedLink(a, b, there, back, edge.line, len(edges)))
 
 
 def _links(item: Located, where: str) -> dict[str, tuple[Terms, Terms]]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.topologies.files.attributes import HOST, HOSTS, SERVER, SWITCH
-from ringleaf.topologies.files.rows import NodeRow, Row, Rows
+from ringleaf.topologies.files.rows import FileRow, NetworkRows, NodeRow
 
 EACH = "each"
 HYPEREDGE = "hyperedge"
@@ -19,7 +19,7 @@ HYPEREDGE = "hyperedge"
 MOST_SHOWN = 5
 
 
-def with_hosts(rows: Rows, where: str) -> Rows:
+def with_hosts(rows: NetworkRows, where: str) -> NetworkRows:
     """Return rows with the hosts that `hosts=each` asks for, if it does.
 
     The largest connected part of the network is taken. Each of its nodes is a host, but those
@@ -51,10 +51,10 @@ def with_hosts(rows: Rows, where: str) -> Rows:
 def _with_role(node: NodeRow) -> NodeRow:
     is_link = node.row.values.get(HYPEREDGE, "") in ("1", "true", "True")
     role = SWITCH if is_link else SERVER
-    return NodeRow(node.name, Row(node.row.line, {**node.row.values, "role": role}))
+    return NodeRow(node.name, FileRow(node.row.line, {**node.row.values, "role": role}))
 
 
-def _largest_part(rows: Rows) -> set[str]:
+def _largest_part(rows: NetworkRows) -> set[str]:
     """Return the names in the largest connected part; of equal ones, the first in the file."""
     peers: dict[str, list[str]] = {each.name: [] for each in rows.nodes}
     for link in rows.links:

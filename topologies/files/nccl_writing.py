@@ -12,7 +12,7 @@ from ringleaf.errors import TopologyError
 from ringleaf.topologies.files.attributes import BACK, HOST, SWITCH, USUAL
 from ringleaf.topologies.files.markup import quoted
 from ringleaf.topologies.files.notes import write_note
-from ringleaf.topologies.files.rows import LinkRow, NodeRow, Rows
+from ringleaf.topologies.files.rows import LinkRow, NetworkRows, NodeRow
 from ringleaf.units import parse_rate
 
 NOTE, LINK_NOTE = "ringleaf", "ringleaf_link"
@@ -26,7 +26,7 @@ _Link = tuple[int, LinkRow]
 """A link, and its place among all."""
 
 
-def write(rows: Rows) -> str:
+def write(rows: NetworkRows) -> str:
     """Return the text of a file.
 
     A host with one link is below its switch. Switches are PCI switches, in trees as far as their
@@ -39,7 +39,7 @@ def write(rows: Rows) -> str:
 
 
 class _Writer:
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: NetworkRows) -> None:
         self._rows = rows
         self._nodes = {each.name: each for each in rows.nodes}
         self._bus = {each.name: _bus(number) for number, each in enumerate(rows.nodes, start=1)}

@@ -19,16 +19,16 @@ from ringleaf.topologies.files.attributes import (
     read_delay,
     read_whole,
 )
-from ringleaf.topologies.files.description import Cable, Node
-from ringleaf.topologies.files.rows import NodeRow, Rows
+from ringleaf.topologies.files.description import Cable, FileNode
+from ringleaf.topologies.files.rows import NetworkRows, NodeRow
 from ringleaf.units import parse_rate
 
 MOST_TIERS = 20
 
 
 def read_nodes(
-    rows: Rows, cables: Sequence[Cable], where: str
-) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    rows: NetworkRows, cables: Sequence[Cable], where: str
+) -> tuple[tuple[FileNode, ...], tuple[FileNode, ...]]:
     """Return the hosts, in rank order, and the switches, in the order of the file.
 
     Raises:
@@ -37,7 +37,7 @@ def read_nodes(
     """
     places = _places(rows.nodes, where)
     roles = _roles(rows.nodes, cables, places, where)
-    hosts: list[tuple[NodeRow, Node]] = []
+    hosts: list[tuple[NodeRow, FileNode]] = []
     switches = []
     for each in rows.nodes:
         check_names(each.row.values, OF_NODE, places[each.name], is_strict=rows.strict)
@@ -109,7 +109,7 @@ def _roles(
     }
 
 
-def _read_node(each: NodeRow, role: str, place: str) -> Node:
+def _read_node(each: NodeRow, role: str, place: str) -> FileNode:
     values = each.row.values
     pos = None
     if ("x" in values) != ("y" in values):
@@ -126,7 +126,7 @@ def _read_node(each: NodeRow, role: str, place: str) -> Node:
         raise ConfigError(f"{place}: only a switch has a tier, got role {role!r}")
     if "rank" in values and role == SWITCH:
         raise ConfigError(f"{place}: only a host has a rank, got role {role!r}")
-    return Node(
+    return FileNode(
         each.name,
         each.row.line,
         is_host=role != SWITCH,
@@ -149,12 +149,12 @@ def _read_node(each: NodeRow, role: str, place: str) -> Node:
 
 
 def _in_rank_order(
-    hosts: Sequence[tuple[NodeRow, Node]], places: Mapping[str, str]
-) -> tuple[Node, ...]:
+    hosts: Sequence[tuple[NodeRow, FileNode]], places: Mapping[str, str]
+) -> tuple[FileNode, ...]:
     """Return the hosts by their ranks, or in the order of the file if none has one."""
     if not any("rank" in row.row.values for row, _ in hosts):
         return tuple(node for _, node in hosts)
-    by_rank: dict[int, Node] = {}
+    by_rank: dict[int, FileNode] = {}
     for row, node in hosts:
         place = f"{places[node.name]}: rank"
         if "rank" not in row.row.values:

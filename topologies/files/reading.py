@@ -12,7 +12,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.describe import describe
 from ringleaf.topologies.files.description import Description
 from ringleaf.topologies.files.format import find_format
-from ringleaf.topologies.files.rows import Row
+from ringleaf.topologies.files.rows import FileRow
 
 MOST_BYTES = 16 << 20
 
@@ -41,7 +41,7 @@ def _read(name: str, data: bytes, reading: tuple[tuple[str, str], ...]) -> Descr
             f"topology {name} line {line}: must be UTF-8, got {data[error.start : error.end]!r}"
         ) from error
     rows = find_format(name, text).read(text, f"topology {name}")
-    about = Row(rows.about.line, {**rows.about.values, **dict(reading)})
+    about = FileRow(rows.about.line, {**rows.about.values, **dict(reading)})
     source = ",".join([name, *(f"{key}={value}" for key, value in reading)])
     return describe(replace(rows, about=about), source)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ringleaf.topologies.files.attributes import BACK, USUAL
-from ringleaf.topologies.files.rows import LinkRow, Row
+from ringleaf.topologies.files.rows import FileRow, LinkRow
 from ringleaf.units import exact_rate, exact_time, parse_fraction, parse_rate, parse_time
 
 Terms = Mapping[str, str]
@@ -18,7 +18,7 @@ Terms = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class ReducedLink:
     """A link between two parts; `order` is its place among the links."""
 
     a: str
@@ -28,11 +28,11 @@ class Edge:
     line: int
     order: int
 
-    def leaving(self, node: str) -> Edge:
+    def leaving(self, node: str) -> ReducedLink:
         """Return the same link, beginning at one of its ends."""
         if node == self.a:
             return self
-        return Edge(self.b, self.a, self.back, self.there, self.line, self.order)
+        return ReducedLink(self.b, self.a, self.back, self.there, self.line, self.order)
 
 
 def split(values: Mapping[str, str]) -> tuple[Terms, Terms]:
@@ -46,10 +46,10 @@ def split(values: Mapping[str, str]) -> tuple[Terms, Terms]:
 class Parts:
     """A network of parts, which is reduced in place; `edges` has the links of each part."""
 
-    edges: dict[str, list[Edge]] = field(default_factory=dict)
+    edges: dict[str, list[ReducedLink]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, names: Iterable[str], edges: Iterable[Edge]) -> Parts:
+    def of(cls, names: Iterable[str], edges: Iterable[ReducedLink]) -> Parts:
         """Return the network of some parts; links of a part with itself are left out."""
         parts = cls({name: [] for name in names})
         for each in edges:
@@ -80,7 +80,7 @@ class Parts:
 
         Those of which a rate is not known stay links of their own.
         """
-        together: dict[frozenset[str], list[Edge]] = {}
+        together: dict[frozenset[str], list[ReducedLink]] = {}
         whole = sorted(
             (each for name, mine in self.edges.items() for each in mine if each.a == name),
             key=lambda each: each.order,
@@ -93,12 +93,12 @@ class Parts:
             rows += [_row(edges)] if is_known else [_row([each]) for each in edges]
         return tuple(rows)
 
-    def _add(self, edge: Edge) -> None:
+    def _add(self, edge: ReducedLink) -> None:
         if edge.a != edge.b:
             self.edges[edge.a].append(edge)
             self.edges[edge.b].append(edge)
 
-    def _remove(self, name: str) -> list[Edge]:
+    def _remove(self, name: str) -> list[ReducedLink]:
         """Remove a part; return its links, which begin there."""
         mine = self.edges.pop(name)
         for each in mine:
@@ -107,10 +107,10 @@ class Parts:
         return [each.leaving(name) for each in mine]
 
 
-def _chained(first: Edge, second: Edge) -> Edge:
+def _chained(first: ReducedLink, second: ReducedLink) -> ReducedLink:
     """Return the link that two links are, one after the other."""
     line, order = max((each.order, each.line) for each in (first, second))[::-1]
-    return Edge(
+    return ReducedLink(
         first.a,
         second.b,
         _in_line(first.there, second.there),
@@ -138,7 +138,7 @@ def _in_line(first: Terms, second: Terms) -> Terms:
     return found
 
 
-def _row(edges: list[Edge]) -> LinkRow:
+def _row(edges: list[ReducedLink]) -> LinkRow:
     """Return links side by side, whose rates are known, as one."""
     first = edges[0]
     same = [each.leaving(first.a) for each in edges]
@@ -146,7 +146,7 @@ def _row(edges: list[Edge]) -> LinkRow:
     back = _side_by_side([each.back for each in same])
     names = [name for name in {**there, **back} if there.get(name) != back.get(name)]
     differing = {f"{name}{BACK}": back.get(name, USUAL) for name in names}
-    return LinkRow(first.a, first.b, Row(first.line, {**there, **differing}))
+    return LinkRow(first.a, first.b, FileRow(first.line, {**there, **differing}))
 
 
 def _side_by_side(terms: list[Terms]) -> dict[str, str]:

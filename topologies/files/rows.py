@@ -1,6 +1,6 @@
 """The neutral description between file formats and topologies: nodes, links and their attributes.
 
-Every format reads its files into `Rows`, and writes them from `Rows`. What attributes mean is said
+Every format reads its files into `NetworkRows`, and writes them from `NetworkRows`. What attributes mean is said
 once, in `ringleaf.topologies.files.attributes`.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FileRow:
     """Attributes as texts, by name, and the line of the file on which they begin, from 1."""
 
     line: int
@@ -24,7 +24,7 @@ class NodeRow:
     """A node, by the name that it has in the file."""
 
     name: str
-    row: Row
+    row: FileRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class LinkRow:
 
     a: str
     b: str
-    row: Row
+    row: FileRow
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class NetworkRows:
     """A network as a file has it.
 
     `is_directed` says that a link is one direction, and that there must be another one back.
@@ -51,7 +51,7 @@ class Rows:
 
     nodes: tuple[NodeRow, ...]
     links: tuple[LinkRow, ...]
-    about: Row
+    about: FileRow
     is_directed: bool = False
     strict: bool = False
     notes: tuple[str, ...] = ()

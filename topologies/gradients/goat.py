@@ -29,7 +29,7 @@ import networkx as nx
 from ringleaf.topologies.gradients.places import (
     DRAWS,
     SERVER,
-    Place,
+    AddingPlace,
     Way,
     empty_program,
     places,
@@ -54,7 +54,7 @@ class GoatRouting:
         links: Links that a block of each sub-model travels, all packets and sums together.
     """
 
-    chosen: Mapping[Choice, Place]
+    chosen: Mapping[Choice, AddingPlace]
     ways: tuple[Way, ...]
     links: int
 
@@ -85,7 +85,7 @@ def route(
     best: GoatRouting | None = None
     for _ in range(DRAWS):
         held: Counter[str] = Counter()
-        chosen: dict[Choice, Place] = {}
+        chosen: dict[Choice, AddingPlace] = {}
         for server in servers:
             free = {s: x for s, x in share[server].items() if held[s] < memory}
             taken = _knapsacks(free, rng)
@@ -102,7 +102,7 @@ def route(
     return best
 
 
-def links_of(chosen: Mapping[Choice, Place]) -> int:
+def links_of(chosen: Mapping[Choice, AddingPlace]) -> int:
     """Return the links that a block of each sub-model travels: all gradients, and all sums."""
     rests = {
         (server, place.switch): len(place.rest)
@@ -128,12 +128,12 @@ def _knapsacks(share: Mapping[str, float], rng: Random) -> list[str]:
 
 
 def _pick(
-    options: Sequence[Place],
+    options: Sequence[AddingPlace],
     taken: Sequence[str],
     part: Mapping[str, float],
     share: Mapping[str, float],
     rng: Random,
-) -> Place:
+) -> AddingPlace:
     """Return a worker's place: one of the switches taken, by chance, or else the server."""
     left = rng.random()
     for place in options:
@@ -146,7 +146,7 @@ def _pick(
 
 
 def _relaxed(
-    options: Mapping[Choice, Sequence[Place]], servers: Sequence[str], memory: int
+    options: Mapping[Choice, Sequence[AddingPlace]], servers: Sequence[str], memory: int
 ) -> tuple[dict[str, dict[str, float]], dict[Choice, dict[str, float]]]:
     """Return the fractions of each sub-model at switches, and of each worker's gradients there."""
     program = empty_program()

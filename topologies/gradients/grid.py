@@ -30,8 +30,8 @@ from ringleaf.topologies.gradients.places import (
     DRAWS,
     OWN,
     SERVER,
+    AddingPlace,
     Link,
-    Place,
     Way,
     empty_program,
     places,
@@ -56,7 +56,7 @@ class GridRouting:
         rate_bps: The rate at which all workers can send, as the model has it.
     """
 
-    chosen: Mapping[str, Place]
+    chosen: Mapping[str, AddingPlace]
     ways: tuple[Way, ...]
     rate_bps: int
 
@@ -88,7 +88,7 @@ def route(
     usual = [{w: each[end] for w, each in options.items()} for end in (OWN, SERVER)]
     drawn = ({w: each[_pick(rates[w], rng)] for w, each in options.items()} for _ in range(DRAWS))
 
-    def worth(chosen: Mapping[str, Place]) -> tuple[float, int]:
+    def worth(chosen: Mapping[str, AddingPlace]) -> tuple[float, int]:
         links = sum(len(place.links) for place in chosen.values())
         return rate_with(graph, chosen, server, limit), -links
 
@@ -99,7 +99,7 @@ def route(
 
 
 def rate_with(
-    graph: nx.Graph[str], chosen: Mapping[str, Place], server: str, adds: float | None
+    graph: nx.Graph[str], chosen: Mapping[str, AddingPlace], server: str, adds: float | None
 ) -> float:
     """Return the largest rate of all workers, in Gbit/s, with these places."""
     added = Counter(place.switch for place in chosen.values() if place.switch is not None)
@@ -124,7 +124,7 @@ def _pick(rates: Sequence[float], rng: Random) -> int:
 
 def _relaxed(
     graph: nx.Graph[str],
-    options: Mapping[str, Sequence[Place]],
+    options: Mapping[str, Sequence[AddingPlace]],
     server: str,
     adds: float | None,
 ) -> dict[str, list[float]]:

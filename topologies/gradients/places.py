@@ -32,7 +32,7 @@ DRAWS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AddingPlace:
     """A switch that may add up a worker's gradients for a server.
 
     Args:
@@ -46,7 +46,7 @@ class Place:
     rest: tuple[Link, ...]
 
 
-def places(graph: nx.Graph[str], worker: str, server: str, table: Table) -> list[Place]:
+def places(graph: nx.Graph[str], worker: str, server: str, table: Table) -> list[AddingPlace]:
     """Return all places for a worker's gradients, its own switch first, the server last.
 
     Gradients go to their switch by a shortest way, and sums go on to the server by a shortest way;
@@ -55,16 +55,18 @@ def places(graph: nx.Graph[str], worker: str, server: str, table: Table) -> list
     """
     own = attachment(graph, worker)
     usual = path(graph, worker, server, table=table)
-    found = [Place(own, ((worker, own),), tuple(pairwise(usual[1:])))]
+    found = [AddingPlace(own, ((worker, own),), tuple(pairwise(usual[1:])))]
     for switch in switches(graph):
         if switch != own:
             nodes = _nodes(graph, worker, switch, server)
             if nodes:
                 at = nodes.index(switch) + 1
                 found.append(
-                    Place(switch, *(tuple(pairwise(p)) for p in (nodes[:at], nodes[at - 1 :])))
+                    AddingPlace(
+                        switch, *(tuple(pairwise(p)) for p in (nodes[:at], nodes[at - 1 :]))
+                    )
                 )
-    return [*found, Place(None, tuple(pairwise(usual)), ())]
+    return [*found, AddingPlace(None, tuple(pairwise(usual)), ())]
 
 
 def _nodes(graph: nx.Graph[str], worker: str, switch: str, server: str) -> tuple[str, ...]:
@@ -74,7 +76,7 @@ def _nodes(graph: nx.Graph[str], worker: str, switch: str, server: str) -> tuple
         return ()
 
 
-def way_of(graph: nx.Graph[str], worker: str, place: Place, server: str) -> Way | None:
+def way_of(graph: nx.Graph[str], worker: str, place: AddingPlace, server: str) -> Way | None:
     """Return the detour that leads a worker's gradients to their place; None: it needs none.
 
     For the server itself, that is a way by its own switch alone, which adds up all that comes.
@@ -89,7 +91,7 @@ def rate_of(graph: nx.Graph[str], ends: Link) -> float:
 
 
 @dataclass(slots=True)
-class Program:
+class LinearProgram:
     """A linear program: minimise cost @ v, subject to rows @ v <= limits, and v within bounds.
 
     `rows` are mappings from a variable's number to its factor.
@@ -132,9 +134,9 @@ class Program:
         return solution
 
 
-def empty_program() -> Program:
+def empty_program() -> LinearProgram:
     """Return a program without variables."""
-    return Program([], [], [], [])
+    return LinearProgram([], [], [], [])
 
 
 def sums(items: Sequence[tuple[Link, int]]) -> dict[Link, dict[int, float]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ringleaf.topologies.machine import NCCL_TOPO, Machine, Wire
+from ringleaf.topologies.machine import NCCL_TOPO, MachineKind, MachineLink
 from ringleaf.units import PS_PER_NS
 
-MACHINE = Machine(
+MACHINE = MachineKind(
     summary="GPUs at an NVSwitch, each with a PCIe switch and a NIC of its own; as DGX H100",
     gpus=8,
-    nvlink=Wire(
+    nvlink=MachineLink(
         164_800_000_000,
         150 * PS_PER_NS,
         f"{NCCL_TOPO}: SM90_NVLINK_BW, 20.6 GB/s",
@@ -16,13 +16,13 @@ MACHINE = Machine(
     ),
     nvlinks=18,
     nvlinks_source="aliyun/SimAI, calbusbw.h: H100_NVLINKS",
-    pcie=Wire(
+    pcie=MachineLink(
         384_000_000_000,
         200 * PS_PER_NS,
         f"{NCCL_TOPO}: 16 lanes of 32 GT/s, 24 Gbit/s each",
         "assumed",
     ),
-    cpu=Wire(
+    cpu=MachineLink(
         176_000_000_000,
         100 * PS_PER_NS,
         f"{NCCL_TOPO}: Intel from model 0x8F on, 22 GB/s",

@@ -6,7 +6,7 @@ import random
 from functools import cache
 from pathlib import Path
 
-from bench.soak.inputs.kind import TRACES, Kind
+from bench.soak.inputs.kind import TRACES, InputKind
 from bench.soak.inputs.mutators import mutate_bytes
 
 
@@ -50,4 +50,4 @@ def _feed_capture(data: bytes, folder: Path) -> None:
         assert 0 < len(file.packet(number)) <= len(data)
 
 
-KIND = Kind(16, _draw_capture, _feed_capture)
+KIND = InputKind(16, _draw_capture, _feed_capture)

@@ -16,7 +16,7 @@ class BreachError(BaseException):
     """A breach that no input may cause; no `except Exception` hides it."""
 
 
-class Watch:
+class AuditWatch:
     """An audit hook (PEP 578) that notes and stops all that input must not do.
 
     Files may be written only in `folders`. An audit hook can't be removed, so there is one per
@@ -68,15 +68,17 @@ class Watch:
         return f"opens a connection: {arguments!r:.200}"
 
 
-_EVENTS: dict[str, Callable[[Watch, tuple[Any, ...]], str | None]] = {
-    "open": Watch._opened,
+_EVENTS: dict[str, Callable[[AuditWatch, tuple[Any, ...]], str | None]] = {
+    "open": AuditWatch._opened,
     **dict.fromkeys(
-        ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.symlink"), Watch._written
+        ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.symlink"), AuditWatch._written
     ),
-    **dict.fromkeys(("os.chmod", "os.truncate", "shutil.rmtree"), Watch._written),
-    **dict.fromkeys(("os.system", "os.exec", "os.posix_spawn", "os.spawn"), Watch._started),
-    **dict.fromkeys(("os.fork", "os.forkpty", "subprocess.Popen", "pty.spawn"), Watch._started),
-    **dict.fromkeys(("socket.connect", "socket.bind"), Watch._connected),
+    **dict.fromkeys(("os.chmod", "os.truncate", "shutil.rmtree"), AuditWatch._written),
+    **dict.fromkeys(("os.system", "os.exec", "os.posix_spawn", "os.spawn"), AuditWatch._started),
+    **dict.fromkeys(
+        ("os.fork", "os.forkpty", "subprocess.Popen", "pty.spawn"), AuditWatch._started
+    ),
+    **dict.fromkeys(("socket.connect", "socket.bind"), AuditWatch._connected),
 }
 
 

@@ -20,7 +20,7 @@ REFUSALS: tuple[type[Exception], ...] = (RingleafError, BatchError)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class InputKind:
     """A kind of input, with functions that draw and feed one.
 
     `feed` takes an input, and an empty folder for it alone.

@@ -6,7 +6,7 @@ import json
 import random
 from pathlib import Path
 
-from bench.soak.inputs.kind import Kind
+from bench.soak.inputs.kind import InputKind
 from bench.soak.inputs.mutators import mutate_json
 from bench.soak.inputs.run_names import check_name
 
@@ -35,4 +35,4 @@ def _feed_options(data: bytes, folder: Path) -> None:
     parse(spec.topo)
 
 
-KIND = Kind(10, _draw_options, _feed_options)
+KIND = InputKind(10, _draw_options, _feed_options)

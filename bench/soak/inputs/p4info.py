@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from bench.soak.inputs.device import device_program
-from bench.soak.inputs.kind import PROGRAMS, Kind
+from bench.soak.inputs.kind import PROGRAMS, InputKind
 from bench.soak.inputs.mutators import mutate_text
 from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.program import Program
@@ -31,4 +31,4 @@ def _feed_p4info(data: bytes, folder: Path) -> None:
     assert other.encoder
 
 
-KIND = Kind(6, _draw_p4info, _feed_p4info)
+KIND = InputKind(6, _draw_p4info, _feed_p4info)

@@ -6,7 +6,7 @@ import random
 from functools import cache
 from pathlib import Path
 
-from bench.soak.inputs.kind import PROGRAMS, Kind
+from bench.soak.inputs.kind import PROGRAMS, InputKind
 from bench.soak.inputs.mutators import mutate_bytes, mutate_json
 from ringleaf.shipped import P4_BUILD
 from ringleaf.switches.program import Program
@@ -33,4 +33,4 @@ def _feed_program(data: bytes, folder: Path) -> None:
     Program.load(path)
 
 
-KIND = Kind(24, _draw_program, _feed_program)
+KIND = InputKind(24, _draw_program, _feed_program)

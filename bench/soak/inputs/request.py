@@ -11,12 +11,12 @@ from finsy.proto import p4r
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from bench.soak.inputs.device import device_program
-from bench.soak.inputs.kind import Kind
+from bench.soak.inputs.kind import InputKind
 from bench.soak.inputs.mutators import mutate_bytes
 from ringleaf.errors import ConfigError
 from ringleaf.switches.program import Program
 from ringleaf.switches.server.controllers import Controllers
-from ringleaf.switches.server.device import Device
+from ringleaf.switches.server.device import SharedDevice
 from ringleaf.switches.server.service import Service
 
 _MESSAGES: dict[bytes, Any] = {
@@ -153,7 +153,7 @@ def _feed_request(data: bytes, folder: Path) -> None:
     except DecodeError as error:
         raise ConfigError(f"gRPC refuses it: {error}") from error
     program, text = device_program()
-    device = Device(1, cpu_port=64, inject=lambda _: None)
+    device = SharedDevice(1, cpu_port=64, inject=lambda _: None)
     device.controllers = _AnyController(1)
     device.pipelines.load(program, text)
     service = Service([device])
@@ -172,4 +172,4 @@ def _feed_request(data: bytes, folder: Path) -> None:
                 device.switch.commit()
 
 
-KIND = Kind(16, _draw_request, _feed_request)
+KIND = InputKind(16, _draw_request, _feed_request)

@@ -6,7 +6,7 @@ import random
 from functools import cache
 from pathlib import Path
 
-from bench.soak.inputs.kind import Kind
+from bench.soak.inputs.kind import InputKind
 from bench.soak.inputs.mutators import mutate_text
 from ringleaf.collectives.files.algorithm import read_algorithm
 from ringleaf.collectives.files.registry import FORMATS
@@ -40,4 +40,4 @@ def _feed_schedule(data: bytes, folder: Path) -> None:
     algorithm.build(algorithm.ranks, size_bytes=1 << 20)
 
 
-KIND = Kind(8, _draw_schedule, _feed_schedule)
+KIND = InputKind(8, _draw_schedule, _feed_schedule)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from bench.soak.inputs.kind import Kind
+from bench.soak.inputs.kind import InputKind
 from bench.soak.inputs.mutators import mutate_json, mutate_text
 from bench.soak.inputs.run_names import check_name
 from ringleaf.hosts.training.model import MODELS
@@ -62,4 +62,4 @@ def _feed_spec(data: bytes, folder: Path) -> None:
                 check_name(run_name(case))
 
 
-KIND = Kind(12, _draw_spec, _feed_spec)
+KIND = InputKind(12, _draw_spec, _feed_spec)

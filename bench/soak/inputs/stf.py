@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from bench.soak.inputs.device import device_program
-from bench.soak.inputs.kind import STF, Kind
+from bench.soak.inputs.kind import STF, InputKind
 from bench.soak.inputs.mutators import mutate_text
 from ringleaf.errors import RingleafError
 
@@ -39,4 +39,4 @@ def _feed_stf(data: bytes, folder: Path) -> None:
             pass  # the statement is of another program
 
 
-KIND = Kind(8, _draw_stf, _feed_stf)
+KIND = InputKind(8, _draw_stf, _feed_stf)

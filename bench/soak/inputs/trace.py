@@ -7,7 +7,7 @@ import shutil
 from functools import cache
 from pathlib import Path
 
-from bench.soak.inputs.kind import TRACES, Kind
+from bench.soak.inputs.kind import TRACES, InputKind
 from bench.soak.inputs.mutators import mutate_bytes, mutate_text
 
 
@@ -51,4 +51,4 @@ def _feed_trace(data: bytes, folder: Path) -> None:
         read_entries(write.path, schema)
 
 
-KIND = Kind(8, _draw_trace, _feed_trace)
+KIND = InputKind(8, _draw_trace, _feed_trace)

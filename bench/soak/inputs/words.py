@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.soak.inputs.guards import SlowError, time_limit
-from bench.soak.inputs.kind import PROGRAMS, ROOT, STF, TRACES, Kind
+from bench.soak.inputs.kind import PROGRAMS, ROOT, STF, TRACES, InputKind
 from ringleaf.errors import choose
 
 WORK_S = 1.0  # of a processor; a command that takes more has begun to work
@@ -56,7 +56,7 @@ class FaultError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class WordOption:
     """An option or argument of a command; without names it is an argument."""
 
     names: tuple[str, ...]
@@ -102,13 +102,13 @@ def _files() -> tuple[str, ...]:
 
 
 @cache
-def _commands() -> dict[tuple[str, ...], tuple[Option, ...]]:
+def _commands() -> dict[tuple[str, ...], tuple[WordOption, ...]]:
     """Return the options and arguments of all commands, by their words."""
     from typer.main import get_command
 
     from ringleaf.experiments.commands.cli import make_app
 
-    found: dict[tuple[str, ...], tuple[Option, ...]] = {}
+    found: dict[tuple[str, ...], tuple[WordOption, ...]] = {}
     waiting: list[tuple[tuple[str, ...], Any]] = [((), get_command(make_app()))]
     while waiting:
         words, command = waiting.pop()
@@ -116,7 +116,7 @@ def _commands() -> dict[tuple[str, ...], tuple[Option, ...]]:
             waiting.append(((*words, name), below))
         if words and words[0] not in NO_COMMANDS and words != ("net", "clean"):
             found[words] = tuple(
-                Option(
+                WordOption(
                     tuple(each.opts) if each.param_type_name == "option" else (),
                     bool(getattr(each, "is_flag", False)),
                 )
@@ -314,5 +314,5 @@ def _feed(data: bytes, folder: Path) -> None:
         feed_words([word.replace("\0", "") for word in words], folder)
 
 
-KIND = Kind(0, _draw, _feed, is_watched=False)
+KIND = InputKind(0, _draw, _feed, is_watched=False)
 """Drawn if it is asked for: `--only words`."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.files.msccl.document import Program, Range
+from ringleaf.collectives.files.msccl.document import MscclProgram, Range
 from ringleaf.errors import ScheduleError
 
 NAMES: Mapping[str, Collective] = {
@@ -35,7 +35,7 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Buffers:
+class RankBuffers:
     """The buffers of a program's ranks.
 
     Attributes:
@@ -56,7 +56,7 @@ class Buffers:
     copies: tuple[tuple[tuple[int, int], ...], ...]
 
     @classmethod
-    def of(cls, program: Program) -> Buffers:
+    def of(cls, program: MscclProgram) -> RankBuffers:
         """Return a program's buffers.
 
         Raises:
@@ -85,7 +85,7 @@ class Buffers:
         found._check_copies(program)
         return found
 
-    def _check_copies(self, program: Program) -> None:
+    def _check_copies(self, program: MscclProgram) -> None:
         """Check that copies are within buffers, and write over no other part of the input."""
         for gpu in program.gpus:
             own = dict(self._own(gpu.id))

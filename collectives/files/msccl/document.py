@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 
-class Kind(Enum):
+class InstructionKind(Enum):
     """An instruction, as `type` names it."""
 
     NOP = "nop"
@@ -39,23 +39,30 @@ class Kind(Enum):
 
 
 _SENDS = {
-    Kind.SEND,
-    Kind.RECEIVE_COPY_SEND,
-    Kind.RECEIVE_REDUCE_SEND,
-    Kind.RECEIVE_REDUCE_COPY_SEND,
+    InstructionKind.SEND,
+    InstructionKind.RECEIVE_COPY_SEND,
+    InstructionKind.RECEIVE_REDUCE_SEND,
+    InstructionKind.RECEIVE_REDUCE_COPY_SEND,
 }
 _RECEIVES = {
-    Kind.RECEIVE,
-    Kind.RECEIVE_COPY_SEND,
-    Kind.RECEIVE_REDUCE_SEND,
-    Kind.RECEIVE_REDUCE_COPY,
-    Kind.RECEIVE_REDUCE_COPY_SEND,
+    InstructionKind.RECEIVE,
+    InstructionKind.RECEIVE_COPY_SEND,
+    InstructionKind.RECEIVE_REDUCE_SEND,
+    InstructionKind.RECEIVE_REDUCE_COPY,
+    InstructionKind.RECEIVE_REDUCE_COPY_SEND,
 }
-ADDS = {Kind.RECEIVE_REDUCE_COPY, Kind.RECEIVE_REDUCE_SEND, Kind.RECEIVE_REDUCE_COPY_SEND}
+ADDS = {
+    InstructionKind.RECEIVE_REDUCE_COPY,
+    InstructionKind.RECEIVE_REDUCE_SEND,
+    InstructionKind.RECEIVE_REDUCE_COPY_SEND,
+}
 """Instructions that add what they receive to what is at `src` here."""
 
-USES_SRC = {Kind.SEND, Kind.COPY, Kind.REDUCE, *ADDS}
-USES_DST = (_RECEIVES - {Kind.RECEIVE_REDUCE_SEND}) | {Kind.COPY, Kind.REDUCE}
+USES_SRC = {InstructionKind.SEND, InstructionKind.COPY, InstructionKind.REDUCE, *ADDS}
+USES_DST = (_RECEIVES - {InstructionKind.RECEIVE_REDUCE_SEND}) | {
+    InstructionKind.COPY,
+    InstructionKind.REDUCE,
+}
 
 BUFFERS = ("i", "o", "s")
 
@@ -77,7 +84,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Instruction:
     """One instruction; `src` and `dst` are local, and None where it does not use them.
 
     Attributes:
@@ -86,7 +93,7 @@ class Step:
     """
 
     line: int
-    kind: Kind
+    kind: InstructionKind
     src: Range | None
     dst: Range | None
     after: tuple[int, int] | None
@@ -102,7 +109,7 @@ class Block:
     send: int
     recv: int
     channel: int
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Instruction] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +129,7 @@ class Gpu:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class MscclProgram:
     """A whole program; `where` is the file's name, and `unused` what it has that has no meaning."""
 
     where: str

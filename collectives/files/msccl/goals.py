@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.files.msccl.buffers import Buffers, Place
-from ringleaf.collectives.files.msccl.document import Program
-from ringleaf.collectives.files.msccl.machine import Machine
-from ringleaf.collectives.files.msccl.state import Value, members, show
+from ringleaf.collectives.files.msccl.buffers import Place, RankBuffers
+from ringleaf.collectives.files.msccl.document import MscclProgram
+from ringleaf.collectives.files.msccl.machine import InstructionMachine
+from ringleaf.collectives.files.msccl.state import Contents, members, show
 from ringleaf.errors import ScheduleError
 
 
-def find_root(machine: Machine, buffers: Buffers) -> int:
+def find_root(machine: InstructionMachine, buffers: RankBuffers) -> int:
     """Return the root of a broadcast or reduce, which programs do not name; else 0.
 
     It is the rank whose data the first output of rank 1 holds in the end, or the one whose first
@@ -28,7 +28,7 @@ def find_root(machine: Machine, buffers: Buffers) -> int:
     return 0
 
 
-def goals(buffers: Buffers, root: int) -> Iterator[tuple[int, Place, Value]]:
+def goals(buffers: RankBuffers, root: int) -> Iterator[tuple[int, Place, Contents]]:
     """Yield the places that must hold results, and the contents that they must have."""
     everyone = (1 << buffers.ranks) - 1
     for rank in range(buffers.ranks):
@@ -44,10 +44,12 @@ def goals(buffers: Buffers, root: int) -> Iterator[tuple[int, Place, Value]]:
                     wanted = 1 << chunk // buffers.share
                 case Collective.ALL_TO_ALL:
                     wanted = 1 << (rank - chunk // buffers.share) % buffers.ranks
-            yield rank, place, Value(chunk, wanted)
+            yield rank, place, Contents(chunk, wanted)
 
 
-def check_goals(program: Program, machine: Machine, buffers: Buffers, root: int) -> None:
+def check_goals(
+    program: MscclProgram, machine: InstructionMachine, buffers: RankBuffers, root: int
+) -> None:
     """Check that all results are there.
 
     Raises:
@@ -63,7 +65,7 @@ def check_goals(program: Program, machine: Machine, buffers: Buffers, root: int)
             )
 
 
-def _problem(found: Value | None, wanted: Value) -> str:
+def _problem(found: Contents | None, wanted: Contents) -> str:
     if found is None:
         return "has no result"
     if found.chunk != wanted.chunk:

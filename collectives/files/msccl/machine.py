@@ -12,10 +12,17 @@ from collections import deque
 
 import numpy as np
 
-from ringleaf.collectives.files.msccl.buffers import Buffers, Place
-from ringleaf.collectives.files.msccl.document import ADDS, Kind, Program, Range
+from ringleaf.collectives.files.msccl.buffers import Place, RankBuffers
+from ringleaf.collectives.files.msccl.document import ADDS, InstructionKind, MscclProgram, Range
 from ringleaf.collectives.files.msccl.races import Uses
-from ringleaf.collectives.files.msccl.state import Clock, Event, Parcel, Thread, Value, show
+from ringleaf.collectives.files.msccl.state import (
+    Clock,
+    Contents,
+    DoneInstruction,
+    Parcel,
+    Thread,
+    show,
+)
 from ringleaf.errors import ScheduleError
 
 MOST_TOLD = 6  # thread blocks of a chain that waits
@@ -24,7 +31,7 @@ _Key = tuple[int, int] | tuple[int, int, int]
 """A thread block's number and a step; or a channel: its sender, its receiver and its number."""
 
 
-class Machine:
+class InstructionMachine:
     """Runs a program on sets of contributions.
 
     Args:
@@ -32,7 +39,7 @@ class Machine:
         buffers: Its buffers.
     """
 
-    def __init__(self, program: Program, buffers: Buffers) -> None:
+    def __init__(self, program: MscclProgram, buffers: RankBuffers) -> None:
         self._program, self._buffers = program, buffers
         blocks = [(gpu.id, block) for gpu in program.gpus for block in gpu.blocks.values()]
         count = len(blocks)
@@ -46,19 +53,19 @@ class Machine:
         }
         self._channels: dict[tuple[int, int, int], deque[Parcel]] = {}
         self.uses = Uses(program)
-        self.values: dict[tuple[int, Place], Value] = {
-            (rank, place): Value(chunk, 1 << rank)
+        self.values: dict[tuple[int, Place], Contents] = {
+            (rank, place): Contents(chunk, 1 << rank)
             for rank in range(program.ranks)
             for place, chunk in buffers.inputs(rank)
         }
 
-    def run(self) -> list[Event]:
+    def run(self) -> list[DoneInstruction]:
         """Run the program, and return its steps in an order in which they may be done.
 
         Raises:
             ScheduleError: If some steps are never done, places race, or contents make no sense.
         """
-        events: list[Event] = []
+        events: list[DoneInstruction] = []
         ready = deque(self._threads)
         waiting: dict[_Key, list[Thread]] = {}
         while ready:
@@ -148,7 +155,7 @@ class Machine:
                     f"which never receives it; {len(left)} of rank {src}'s messages are left"
                 )
 
-    def _do(self, thread: Thread) -> Event:
+    def _do(self, thread: Thread) -> DoneInstruction:
         number, step = thread.next, thread.block.steps[thread.next]
         if step.after is not None:
             np.maximum(thread.clock, self._clock_of(thread.rank, *step.after), out=thread.clock)
@@ -166,7 +173,9 @@ class Machine:
             self._channels.setdefault(self._ends_out(thread), deque()).append(sent)
         if step.is_awaited:
             thread.kept[number] = sent.clock if sent else thread.clock.copy()
-        return Event(thread, number, step, taken, sent, src, dst, [value.chunk for value in values])
+        return DoneInstruction(
+            thread, number, step, taken, sent, src, dst, [value.chunk for value in values]
+        )
 
     def _clock_of(self, rank: int, block: int, step: int) -> Clock:
         return self._by_id[rank, block].kept[step]
@@ -184,10 +193,10 @@ class Machine:
         taken: Parcel | None,
         src: list[Place],
         dst: list[Place],
-    ) -> list[Value]:
+    ) -> list[Contents]:
         """Read and write a step's places; return the values that it sends or leaves."""
         kind = thread.block.steps[number].kind
-        if kind is Kind.NOP:
+        if kind is InstructionKind.NOP:
             return []
         if taken is None:
             values = [self._read(thread, number, place) for place in src]
@@ -198,7 +207,7 @@ class Machine:
                 raise self._error(
                     thread, number, f"receives {count} chunks, and {sender} sends {len(values)}"
                 )
-        if kind in ADDS or kind is Kind.REDUCE:
+        if kind in ADDS or kind is InstructionKind.REDUCE:
             values = [
                 self._sum(thread, number, self._read(thread, number, place), value, place)
                 for place, value in zip(src if kind in ADDS else dst, values, strict=True)
@@ -209,8 +218,8 @@ class Machine:
         return values
 
     def _sum(
-        self, thread: Thread, number: int, there: Value, brought: Value, place: Place
-    ) -> Value:
+        self, thread: Thread, number: int, there: Contents, brought: Contents, place: Place
+    ) -> Contents:
         if there.chunk != brought.chunk:
             raise self._error(
                 thread,
@@ -219,7 +228,7 @@ class Machine:
             )
         return there.plus(brought)
 
-    def _read(self, thread: Thread, number: int, place: Place) -> Value:
+    def _read(self, thread: Thread, number: int, place: Place) -> Contents:
         found = self.values.get((thread.rank, place))
         if found is None:
             raise self._error(thread, number, f"reads {show(place)}, which nothing has written")

@@ -16,10 +16,10 @@ from ringleaf.collectives.files.msccl.document import (
     USES_SRC,
     Block,
     Gpu,
-    Kind,
-    Program,
+    Instruction,
+    InstructionKind,
+    MscclProgram,
     Range,
-    Step,
 )
 from ringleaf.errors import ScheduleError
 
@@ -31,7 +31,7 @@ MOST_MOVES = 4_000_000  # chunks that all steps move
 MOST_CLOCKS = 1 << 28  # thread blocks times steps: each may have to know of all others
 
 
-def parse(text: str, where: str) -> Program:
+def parse(text: str, where: str) -> MscclProgram:
     """Return the program of a text; `where` is how messages begin.
 
     Raises:
@@ -53,7 +53,7 @@ class _Reader:
 
     def __init__(self, where: str) -> None:
         self.where = where
-        self.program: Program | None = None
+        self.program: MscclProgram | None = None
         self.told = 0  # ranks, as the root says
         self._open: list[str] = []
         self._steps = self._moves = self._blocks = 0
@@ -84,7 +84,7 @@ class _Reader:
 
     def algo(self, given: _Given) -> None:
         self.told = given.number("ngpus", 1, MOST_RANKS)
-        self.program = Program(
+        self.program = MscclProgram(
             self.where,
             _shown(given.text("name", "program")),
             given.text("coll"),
@@ -137,12 +137,12 @@ class _Reader:
         if self._steps > MOST_STEPS or (self._steps + self._blocks) * self._blocks > MOST_CLOCKS:
             raise self._error(f"too many steps and thread blocks, got {self._steps} so far")
         kind = self._kind(given.text("type"))
-        count = 1 if kind is Kind.NOP else given.number("cnt", 1, MOST_CELLS, default=1)
+        count = 1 if kind is InstructionKind.NOP else given.number("cnt", 1, MOST_CELLS, default=1)
         self._moves += count
         if self._moves > MOST_MOVES:
             raise self._error(f"all steps must move at most {MOST_MOVES} chunks, got more")
         if given.name == "op":
-            if kind in (Kind.COPY, Kind.REDUCE):
+            if kind in (InstructionKind.COPY, InstructionKind.REDUCE):
                 raise self._error(
                     f"<op> names one range only, got type {kind.value!r}; take <step>"
                 )
@@ -155,7 +155,7 @@ class _Reader:
         if (other < 0) != (awaited < 0):
             raise self._error(f"depid and deps must both be -1 or none, got {other} and {awaited}")
         block.steps.append(
-            Step(
+            Instruction(
                 self.parser.CurrentLineNumber,
                 kind,
                 given.range(*src, count) if kind in USES_SRC else None,
@@ -165,11 +165,11 @@ class _Reader:
             )
         )
 
-    def _kind(self, text: str) -> Kind:
+    def _kind(self, text: str) -> InstructionKind:
         try:
-            return Kind(text)
+            return InstructionKind(text)
         except ValueError:
-            valid = ", ".join(kind.value for kind in Kind)
+            valid = ", ".join(kind.value for kind in InstructionKind)
             raise self._error(f"unknown type, got {text[:MOST_SHOWN]!r}; valid: {valid}") from None
 
 
@@ -235,7 +235,7 @@ class _Given:
         return Range(name, self.number(offset, 0, MOST_CELLS), count)
 
 
-def _check(program: Program, told: int) -> None:
+def _check(program: MscclProgram, told: int) -> None:
     """Check peers, channels and dependencies, which name other elements."""
     if program.ranks != told:
         raise ScheduleError(
@@ -258,7 +258,9 @@ def _check(program: Program, told: int) -> None:
                 _check_step(program, gpu, block, number, step)
 
 
-def _check_step(program: Program, gpu: Gpu, block: Block, number: int, step: Step) -> None:
+def _check_step(
+    program: MscclProgram, gpu: Gpu, block: Block, number: int, step: Instruction
+) -> None:
     at = f"{program.where}: {program.at(gpu.id, block.id, number)}"
     if step.kind.sends and block.send < 0:
         raise ScheduleError(

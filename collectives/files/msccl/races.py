@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ringleaf.collectives.files.msccl.buffers import Place
-from ringleaf.collectives.files.msccl.document import Program
+from ringleaf.collectives.files.msccl.document import MscclProgram
 from ringleaf.collectives.files.msccl.state import Thread, show
 from ringleaf.errors import ScheduleError
 
@@ -26,7 +26,7 @@ class _Use:
 class Uses:
     """The uses of all places of a program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: MscclProgram) -> None:
         self._program = program
         self._uses: dict[tuple[int, Place], _Use] = {}
 

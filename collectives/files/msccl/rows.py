@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ringleaf.collectives.files.msccl.buffers import Buffers, Place
-from ringleaf.collectives.files.msccl.document import ADDS, Kind, Program
+from ringleaf.collectives.files.msccl.buffers import Place, RankBuffers
+from ringleaf.collectives.files.msccl.document import ADDS, InstructionKind, MscclProgram
 from ringleaf.collectives.files.msccl.goals import goals
-from ringleaf.collectives.files.msccl.state import Event, Parcel
+from ringleaf.collectives.files.msccl.state import DoneInstruction, Parcel
 from ringleaf.collectives.schedule import Op, Transfer
 
 _FIRST = 1  # step; inputs are copied to other places in step 0
@@ -79,13 +79,17 @@ class Made:
     layers: int
 
 
-def make_rows(program: Program, buffers: Buffers, events: list[Event], root: int) -> Made:
+def make_rows(
+    program: MscclProgram, buffers: RankBuffers, events: list[DoneInstruction], root: int
+) -> Made:
     """Return the rows of a program's events."""
     return _Maker(program, buffers, events, root).run()
 
 
 class _Maker:
-    def __init__(self, program: Program, buffers: Buffers, events: list[Event], root: int) -> None:
+    def __init__(
+        self, program: MscclProgram, buffers: RankBuffers, events: list[DoneInstruction], root: int
+    ) -> None:
         self._ranks, self._events = program.ranks, events
         self._homes = _homes(buffers, root)
         self._cells: dict[tuple[int, Place, int], _Cell] = {}
@@ -119,18 +123,18 @@ class _Maker:
             events.append(event_at)
         return Made(rows, events, max(self._layers.values(), default=0))
 
-    def _do(self, number: int, event: Event) -> list[_Cell]:
+    def _do(self, number: int, event: DoneInstruction) -> list[_Cell]:
         """Make an event's rows; return the cells that it sends from."""
         rank, kind = event.thread.rank, event.step.kind
         src = [self._cell(rank, *each) for each in zip(event.src, event.chunks, strict=False)]
-        if kind is Kind.SEND:
+        if kind is InstructionKind.SEND:
             return src
         dst = [self._cell(rank, *each) for each in zip(event.dst, event.chunks, strict=False)]
-        if kind in (Kind.COPY, Kind.REDUCE):
+        if kind in (InstructionKind.COPY, InstructionKind.REDUCE):
             for source, target in zip(src, dst, strict=True):
-                self._move_locally(event, source, target, adds=kind is Kind.REDUCE)
+                self._move_locally(event, source, target, adds=kind is InstructionKind.REDUCE)
         elif event.taken is not None:
-            if kind is Kind.RECEIVE_REDUCE_SEND:
+            if kind is InstructionKind.RECEIVE_REDUCE_SEND:
                 here = number in self._dead
                 dst = src if here else [self._new_cell(rank, cell.chunk) for cell in src]
             for source, target in zip(src, dst, strict=False):  # `r` and `rcs` read nothing here
@@ -155,7 +159,7 @@ class _Maker:
             layer = self._layers[rank, chunk] = self._layers.get((rank, chunk), 0) + 1
         return _Cell(rank, chunk, layer)
 
-    def _move_locally(self, event: Event, src: _Cell, dst: _Cell, *, adds: bool) -> None:
+    def _move_locally(self, event: DoneInstruction, src: _Cell, dst: _Cell, *, adds: bool) -> None:
         """Copy or add from one cell to another of a rank."""
         if (not adds and dst.contents == src.contents) or src is dst:
             return  # it holds that already
@@ -163,7 +167,7 @@ class _Maker:
         self._write(event, src, dst, step, Op.REDUCE if adds else Op.COPY, event.thread.block.id)
         self._fill(dst, src.contents, adds)
 
-    def _receive(self, event: Event, parcel: Parcel, dst: list[_Cell]) -> None:
+    def _receive(self, event: DoneInstruction, parcel: Parcel, dst: list[_Cell]) -> None:
         """Make the rows of a message, all in one step."""
         leaving = self._sent.pop(id(parcel))
         adds = event.step.kind in ADDS
@@ -190,7 +194,9 @@ class _Maker:
         if step >= 0:
             self._after[ends] = max(step, self._after.get(ends, 0))
 
-    def _write(self, event: Event, src: _Cell, dst: _Cell, step: int, op: Op, channel: int) -> None:
+    def _write(
+        self, event: DoneInstruction, src: _Cell, dst: _Cell, step: int, op: Op, channel: int
+    ) -> None:
         row = self._transfer(step, (src.rank, src.chunk, src.layer), dst, op, channel)
         self._rows.append((row, (event.thread.rank, event.thread.block.id, event.number)))
         src.read = max(src.read, step)
@@ -219,7 +225,7 @@ def _leave(cell: _Cell) -> _Leaving:
     return found
 
 
-def _homes(buffers: Buffers, root: int) -> dict[tuple[int, int], Place]:
+def _homes(buffers: RankBuffers, root: int) -> dict[tuple[int, int], Place]:
     """Return the place of each rank and chunk that is in the tensor: its result's, or input's."""
     found: dict[tuple[int, int], Place] = {}
     for rank in range(buffers.ranks):
@@ -230,7 +236,7 @@ def _homes(buffers: Buffers, root: int) -> dict[tuple[int, int], Place]:
     return found
 
 
-def _overwritten(events: list[Event], wanted: set[tuple[int, Place]]) -> set[int]:
+def _overwritten(events: list[DoneInstruction], wanted: set[tuple[int, Place]]) -> set[int]:
     """Return the numbers of `rrs` events whose places are not read again before a write."""
     live, found = set(wanted), set[int]()
     for number in range(len(events) - 1, -1, -1):
@@ -238,7 +244,7 @@ def _overwritten(events: list[Event], wanted: set[tuple[int, Place]]) -> set[int
         rank, kind = event.thread.rank, event.step.kind
         dst = {(rank, place) for place in event.dst}
         src = {(rank, place) for place in event.src}
-        if kind is Kind.RECEIVE_REDUCE_SEND and not src & live:
+        if kind is InstructionKind.RECEIVE_REDUCE_SEND and not src & live:
             found.add(number)
-        live = live | dst | src if kind is Kind.REDUCE else (live - dst) | src
+        live = live | dst | src if kind is InstructionKind.REDUCE else (live - dst) | src
     return found

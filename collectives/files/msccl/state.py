@@ -9,23 +9,23 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.collectives.files.msccl.buffers import Place
-from ringleaf.collectives.files.msccl.document import Block, Step
+from ringleaf.collectives.files.msccl.document import Block, Instruction
 
 Clock = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class Contents:
     """The contents of a place: contributions of ranks to a logical chunk, as sets of bits."""
 
     chunk: int
     once: int
     twice: int = 0
 
-    def plus(self, other: Value) -> Value:
+    def plus(self, other: Contents) -> Contents:
         """Return the sum with another value of the same chunk."""
         twice = self.twice | other.twice | self.once & other.once
-        return Value(self.chunk, self.once | other.once, twice)
+        return Contents(self.chunk, self.once | other.once, twice)
 
 
 @dataclass(slots=True)
@@ -34,12 +34,12 @@ class Parcel:
 
     thread: Thread
     step: int
-    values: list[Value]
+    values: list[Contents]
     clock: Clock
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class DoneInstruction:
     """A step that was done.
 
     Attributes:
@@ -55,7 +55,7 @@ class Event:
 
     thread: Thread
     number: int
-    step: Step
+    step: Instruction
     taken: Parcel | None
     sent: Parcel | None
     src: list[Place]

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.files.msccl.buffers import NAMES, SHARED, Place
-from ringleaf.collectives.files.msccl.document import Kind
+from ringleaf.collectives.files.msccl.document import InstructionKind
 from ringleaf.collectives.schedule import Aggregate, Message, Op, Schedule, check, messages
 from ringleaf.errors import ScheduleError
 
@@ -28,7 +28,7 @@ _At = tuple[int, int]
 
 @dataclass(slots=True)
 class _Step:
-    kind: Kind
+    kind: InstructionKind
     src: Place
     dst: Place
     count: int
@@ -55,7 +55,7 @@ class _Block:
         self.seen |= latest
         for other in sorted(latest.items()):
             if step.after is not None:
-                self.steps.append(_Step(Kind.NOP, ("i", -1), ("o", -1), 0, step.after))
+                self.steps.append(_Step(InstructionKind.NOP, ("i", -1), ("o", -1), 0, step.after))
             step.after = other
         self.steps.append(step)
         return self.number, len(self.steps) - 1
@@ -129,19 +129,19 @@ class _Writer:
         named = {id(run): (self._place(run.src, run.start), self._target(run)) for run in runs}
         for run in others:
             src, dst = named[id(run)]
-            step = _Step(Kind.SEND, src, dst, run.stop - run.start)
+            step = _Step(InstructionKind.SEND, src, dst, run.stop - run.start)
             ends = (run.dst % ranks, -1, run.channel)
             self._ranks[run.src % ranks].add(ends, step, self._cells(run, run.src), [])
         for run in local:
             src, dst = named[id(run)]
-            kind = Kind.REDUCE if run.op is Op.REDUCE else Kind.COPY
+            kind = InstructionKind.REDUCE if run.op is Op.REDUCE else InstructionKind.COPY
             step = _Step(kind, src, dst, run.stop - run.start)
             cells = self._cells(run, run.src), self._cells(run, run.dst)
             self._ranks[run.src % ranks].add((-1, -1, run.channel), step, *cells)
         for run in others:
             src, dst = named[id(run)]
             adds = run.op is Op.REDUCE
-            kind = Kind.RECEIVE_REDUCE_COPY if adds else Kind.RECEIVE
+            kind = InstructionKind.RECEIVE_REDUCE_COPY if adds else InstructionKind.RECEIVE
             # The runtime adds what is at `src` of the receiver; so that is its own place.
             step = _Step(kind, dst if adds else src, dst, run.stop - run.start)
             ends = (-1, run.src % ranks, run.channel)
@@ -192,7 +192,7 @@ class _Writer:
             for chunk in range(self._schedule.chunks):
                 if not rank.has_written(0, chunk):
                     places = self._place(rank.rank, chunk), self._output(rank.rank, chunk)
-                    rank.add((-1, -1, 0), _Step(Kind.COPY, *places, 1), [(0, chunk)], [])
+                    rank.add((-1, -1, 0), _Step(InstructionKind.COPY, *places, 1), [(0, chunk)], [])
 
 
 def to_xml(schedule: Schedule) -> str:

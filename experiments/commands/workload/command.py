@@ -21,7 +21,7 @@ from ringleaf.hosts.workload.llm.presets import PRESETS
 from ringleaf.units import PS_PER_NS, PS_PER_S, parse_flops
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.commands.workload.profile import LayerCost, Part
+    from ringleaf.experiments.commands.workload.profile import LayerCost, OwnModule
     from ringleaf.experiments.commands.workload.torch_module import Feed
     from ringleaf.hosts.training.model import Layer, Model
 
@@ -179,7 +179,9 @@ def make_model(request: ProfileRequest) -> Model:
     return Model(name, source, "float32", _layers(profiler.parts, costs, scale))
 
 
-def _layers(parts: Sequence[Part], costs: Sequence[LayerCost], scale: float) -> tuple[Layer, ...]:
+def _layers(
+    parts: Sequence[OwnModule], costs: Sequence[LayerCost], scale: float
+) -> tuple[Layer, ...]:
     """Return layers; their times in picoseconds are costs times `scale`, to the nanosecond."""
     from ringleaf.hosts.training.model import Layer
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.commands.doing import do
+from ringleaf.experiments.commands.run_commands import do
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.workloads.graph.kind import (
@@ -21,7 +21,7 @@ from ringleaf.experiments.workloads.graph.kind import (
 from ringleaf.experiments.workloads.graph.names import FILES, LLM, TRACE, kind_of_workload, named
 from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 from ringleaf.hosts.workload.flows import PATTERNS
-from ringleaf.hosts.workload.graph import Kind
+from ringleaf.hosts.workload.graph import NodeKind
 from ringleaf.hosts.workload.llm import traffic
 from ringleaf.hosts.workload.llm.presets import PRESETS
 from ringleaf.units import format_size
@@ -158,7 +158,7 @@ def describe(name: str, ranks: int | None = None) -> Iterator[str]:
     yield f"#{'':>9} {'':>14} {'':>5} {'(B)':>12} {'':>9} {'':>11}"
     rows: Counter[tuple[str, str, int, float]] = Counter()
     for _, node in graph.nodes():
-        if node.kind is Kind.COMPUTE:
+        if node.kind is NodeKind.COMPUTE:
             rows["-", "compute", 1, 0] += 1
             continue
         members = len(graph.groups[node.group].ranks) if node.call else 2

@@ -28,7 +28,7 @@ WARM_UPS = 2
 
 
 @dataclass(slots=True)
-class Part:
+class OwnModule:
     """A module, and the parameters that are its own."""
 
     name: str
@@ -96,16 +96,18 @@ class Profiler:
             torch.accelerator.synchronize(self._device)
         return time.perf_counter()
 
-    def _find_parts(self) -> list[Part]:
+    def _find_parts(self) -> list[OwnModule]:
         """Return the layers, in the order in which a forward pass comes to them.
 
         Parameters of modules that are never called (`MultiheadAttention.out_proj`) belong to the
         nearest around them; shared ones to the first layer that has them, whose gradient is last.
         """
-        order: dict[str, Part] = {}
+        order: dict[str, OwnModule] = {}
         hooks = [
             module.register_forward_pre_hook(
-                lambda module, _, name=name: order.setdefault(name, Part(name, module)) and None
+                lambda module, _, name=name: (
+                    order.setdefault(name, OwnModule(name, module)) and None
+                )
             )
             for name, module in self._module.named_modules()
         ]

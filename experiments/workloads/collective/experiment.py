@@ -15,19 +15,19 @@ from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.compress.compressor import codec_of
 from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.collectives.cost import AlphaBeta
-from ringleaf.collectives.embedding import Embedding
+from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.compiling import working_s
 from ringleaf.experiments.bounds.busbw import busbw_factor
-from ringleaf.experiments.checking.carrying import Carried, carry
-from ringleaf.experiments.checking.data import TYPES, Given, Inputs, Noise, Sparsity, whole
-from ringleaf.experiments.checking.exchanges import Exchange, coded, tolerance_of
+from ringleaf.experiments.checking.carrying import CarriedCollective, carry
+from ringleaf.experiments.checking.data import TYPES, Given, Noise, RankInputs, Sparsity, whole
+from ringleaf.experiments.checking.exchanges import CarriedExchange, coded, tolerance_of
 from ringleaf.experiments.checking.judge import Judge
 from ringleaf.experiments.checking.methods import carry_step
 from ringleaf.experiments.checking.verdict import Tolerance, Verdict
 from ringleaf.experiments.estimates.estimate import Estimate, Need, estimate, need, sort_of
-from ringleaf.experiments.estimates.pace import PACKETS, SETUP, Paces, read_paces
+from ringleaf.experiments.estimates.pace import PACKETS, SETUP, RunPaces, read_paces
 from ringleaf.experiments.explain.findings import file_of
 from ringleaf.experiments.records.config import versions
 from ringleaf.experiments.records.folder import RunFolder, write_text
@@ -38,7 +38,7 @@ from ringleaf.experiments.runs import loading
 from ringleaf.experiments.runs.progress import Progress
 from ringleaf.experiments.setup.cabling import Cabling
 from ringleaf.experiments.setup.network import (
-    Connect,
+    MakeNetwork,
     Network,
     connect,
     connecting,
@@ -53,7 +53,7 @@ from ringleaf.experiments.spec.kinds import DTYPES
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.workloads.collective import table, timeline
-from ringleaf.experiments.workloads.collective.limits import Limits
+from ringleaf.experiments.workloads.collective.limits import CollectiveLimits
 from ringleaf.experiments.workloads.collective.results import (
     CollectiveResults,
     CollectiveRow,
@@ -91,7 +91,7 @@ class Measurement:
     explained: Explained | None = None  # where the time went, if that was asked for
 
 
-class Experiment(runs.Experiment[CollectiveSpec]):
+class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
     """A spec with its topology, which runs one measurement after the other.
 
     Args:
@@ -104,13 +104,13 @@ class Experiment(runs.Experiment[CollectiveSpec]):
         TopologyError: If there is no such topology.
     """
 
-    paces: Paces
+    paces: RunPaces
 
     def __init__(
         self,
         spec: CollectiveSpec,
         inputs: Sequence[torch.Tensor | Array] | None = None,
-        connect: Connect | None = None,
+        connect: MakeNetwork | None = None,
     ) -> None:
         super().__init__()
         self.spec = spec = divide_injection(spec)
@@ -125,9 +125,9 @@ class Experiment(runs.Experiment[CollectiveSpec]):
         self.ranks = count_ranks(len(hosts(self.graph)), spec.servers)
 
     @cached_property
-    def limits(self) -> Limits:
+    def limits(self) -> CollectiveLimits:
         """The least times of its collectives."""
-        return Limits(self.spec, self.collective, self.graph, self.ranks)
+        return CollectiveLimits(self.spec, self.collective, self.graph, self.ranks)
 
     @property
     def fabric(self) -> AlphaBeta:
@@ -145,7 +145,7 @@ class Experiment(runs.Experiment[CollectiveSpec]):
         return fold_hierarchy(sizes, self.ranks) if self.spec.servers else sizes
 
     @cached_property
-    def _embedding(self) -> Embedding:
+    def _embedding(self) -> GridEmbedding:
         return embedding_of(self.graph, self.ranks)
 
     @cached_property
@@ -215,7 +215,7 @@ class Experiment(runs.Experiment[CollectiveSpec]):
                 self._keep(each, folder)
                 yield
 
-    def _connecting(self) -> AbstractContextManager[Connect]:
+    def _connecting(self) -> AbstractContextManager[MakeNetwork]:
         """Return a context that makes networks."""
         if self._connect is not None:
             return nullcontext(self._connect)
@@ -263,7 +263,7 @@ class Experiment(runs.Experiment[CollectiveSpec]):
             self.log.append(f"{name}: the first {most} events, {told.left_out} left out")
 
     def run(
-        self, connect: Connect = connect, progress: Progress | None = None
+        self, connect: MakeNetwork = connect, progress: Progress | None = None
     ) -> Iterator[Measurement]:
         """Yield each measurement as it is made: all algorithms at one size, then at the next."""
         progress = progress or Progress(1.0, None)
@@ -289,14 +289,14 @@ class Experiment(runs.Experiment[CollectiveSpec]):
         self.paces.note(sort, PACKETS, foretold.run_s, packets_s)
         self.taken_s += taken_s
 
-    def tasks(self) -> Iterator[tuple[int, Algorithm, Inputs]]:
+    def tasks(self) -> Iterator[tuple[int, Algorithm, RankInputs]]:
         """Yield each measurement's size, algorithm and inputs, in the order of `run`."""
         for size_bytes in self.spec.sizes_bytes:
             inputs = self._inputs(size_bytes // DTYPES[self.spec.dtype])
             for algorithm in self.algorithms:
                 yield size_bytes, algorithm, inputs
 
-    def _inputs(self, count: int) -> Inputs:
+    def _inputs(self, count: int) -> RankInputs:
         """Return the ranks' inputs: as sparse as asked for, and then compressed, if asked for."""
         spec = self.spec
         if self._given is not None:
@@ -352,10 +352,10 @@ class Experiment(runs.Experiment[CollectiveSpec]):
 
     def measure(
         self,
-        connect: Connect,
+        connect: MakeNetwork,
         algorithm: Algorithm,
         size_bytes: int,
-        inputs: Inputs,
+        inputs: RankInputs,
         tell: Callable[[int], None] | None = None,
     ) -> Measurement:
         """Run one algorithm once on a network that `connect` makes, and judge the result."""
@@ -399,11 +399,11 @@ class Experiment(runs.Experiment[CollectiveSpec]):
         return found
 
     def _measure_method(
-        self, network: Network, algorithm: Algorithm, size_bytes: int, inputs: Inputs
+        self, network: Network, algorithm: Algorithm, size_bytes: int, inputs: RankInputs
     ) -> Measurement:
         """Run a sparse allreduce once on a network, and judge exchanges and result."""
 
-        def bound_ps(each: Exchange) -> int:
+        def bound_ps(each: CarriedExchange) -> int:
             return self.limits.bound_ps(each.schedule, Given(each.values), each.slots)
 
         def build(name: str, size_bytes: int, root: int) -> Schedule:
@@ -418,7 +418,12 @@ class Experiment(runs.Experiment[CollectiveSpec]):
         )
         network.close()
         row = self._row(
-            *(algorithm, done.schedule, size_bytes, Carried(network, done.results, done.outcome)),
+            *(
+                algorithm,
+                done.schedule,
+                size_bytes,
+                CarriedCollective(network, done.results, done.outcome),
+            ),
             verdict=done.verdict,
             bound_ps=done.bound_ps,
             floor_ps=self.limits.latency_ps,  # an element that is not chosen takes nothing
@@ -455,13 +460,13 @@ class Experiment(runs.Experiment[CollectiveSpec]):
         bound_by: Callable[..., int],
     ) -> Explained:
         """Return where a row's time went, from the packets that its network has logged."""
-        from ringleaf.experiments.explain.explain import Settings, bound_parts, explain
+        from ringleaf.experiments.explain.explain import ExplainedOptions, bound_parts, explain
         from ringleaf.experiments.explain.log import LoggedNetwork
 
         assert isinstance(network, LoggedNetwork), "a run that is explained is logged"
         row = found.row
         bound = bound_parts(self.graph, row.bound_ps, lambda graph: bound_by(graph=graph))
-        settings = Settings(
+        settings = ExplainedOptions(
             self.spec.lanes,
             self.spec.message_overhead_ps,
             self.spec.cc,
@@ -493,7 +498,7 @@ class Experiment(runs.Experiment[CollectiveSpec]):
         algorithm: Algorithm,
         schedule: Schedule,
         size_bytes: int,
-        carried: Carried,
+        carried: CarriedCollective,
         *,
         verdict: Verdict | None,
         bound_ps: int,

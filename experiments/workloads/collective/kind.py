@@ -19,7 +19,7 @@ from ringleaf.topologies.family import Counts
 if TYPE_CHECKING:
     from ringleaf.experiments.estimates.estimate import Need
     from ringleaf.experiments.records.columns import Column
-    from ringleaf.experiments.workloads.collective.experiment import Experiment
+    from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
     from ringleaf.experiments.workloads.collective.results import CollectiveResults, CollectiveRow
 
 OPTIONS = options_of(CollectiveSpec)
@@ -77,11 +77,11 @@ class CollectiveKind(WorkloadKind[CollectiveSpec]):
         )
         return spec.plain(), need(spec, count_nodes(spec), mean_distance(graph), read_paces())
 
-    def experiment(self, spec: CollectiveSpec, **own: Any) -> Experiment:
+    def experiment(self, spec: CollectiveSpec, **own: Any) -> CollectiveExperiment:
         """Return the experiment; `inputs` are the ranks' tensors, if the caller has some."""
-        from ringleaf.experiments.workloads.collective.experiment import Experiment
+        from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 
-        return Experiment(spec, **own)
+        return CollectiveExperiment(spec, **own)
 
     def read(self, folder: Path, summary: Mapping[str, Any]) -> CollectiveResults:
         """Load the results of a run from its directory."""

@@ -11,8 +11,8 @@ from ringleaf.collectives.oracle import message_bytes
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.experiments.bounds.bounds import Bounds
-from ringleaf.experiments.bounds.floor import Floor, Held, Task
-from ringleaf.experiments.checking.data import Inputs, whole
+from ringleaf.experiments.bounds.floor import Floor, MovedData, NonZeroBytes
+from ringleaf.experiments.checking.data import RankInputs, whole
 from ringleaf.experiments.spec.kinds import DTYPES
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.ina.registry import find_system
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-class Limits:
+class CollectiveLimits:
     """The bounds and floors of one collective on a topology.
 
     Args:
@@ -76,7 +76,7 @@ class Limits:
     def bound_ps(
         self,
         schedule: Schedule,
-        inputs: Inputs,
+        inputs: RankInputs,
         slots: int | None,
         graph: nx.Graph[str] | None = None,
     ) -> int:
@@ -99,19 +99,19 @@ class Limits:
             slots=slots,
         )
 
-    def floor_ps(self, algorithm: Algorithm, schedule: Schedule, inputs: Inputs) -> int:
+    def floor_ps(self, algorithm: Algorithm, schedule: Schedule, inputs: RankInputs) -> int:
         """Return the least time of any algorithm with the same adders: switches, or only hosts."""
         if self._is_coded(algorithm, schedule):
             return self.latency_ps  # an element may take less than a bit
         size_bytes = inputs.elements * self._item_bytes
         return self._floor.least_ps(
-            Task(
+            MovedData(
                 self._collective,
                 inputs.elements,
                 self._item_bytes,
-                Held.dense(self._ranks, size_bytes)
+                NonZeroBytes.dense(self._ranks, size_bytes)
                 if not inputs.is_kept
-                else Held.of(whole(inputs)),
+                else NonZeroBytes.of(whole(inputs)),
                 hosts_add=self._hosts_add(algorithm),
                 root=schedule.root,
             )
@@ -121,7 +121,7 @@ class Limits:
     def latency_ps(self) -> int:
         """The least time of the collective, if data take none."""
         return self._floor.least_ps(
-            Task(self._collective, 0, 0, Held.dense(self._ranks, 0), hosts_add=False)
+            MovedData(self._collective, 0, 0, NonZeroBytes.dense(self._ranks, 0), hosts_add=False)
         )
 
     def _is_coded(self, algorithm: Algorithm, schedule: Schedule) -> bool:

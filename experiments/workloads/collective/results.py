@@ -17,7 +17,7 @@ from ringleaf.experiments.explain.findings import Explained, file_of
 from ringleaf.experiments.records import columns, drops, link_use
 from ringleaf.experiments.records.columns import Column, as_us, fixed
 from ringleaf.experiments.records.drops import Key
-from ringleaf.experiments.records.facts import Fact
+from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.folder import RunFolder, write_bytes, write_text
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, common
@@ -210,20 +210,20 @@ class CollectiveResults(Results):
         """Yield for each wrong algorithm why it was wrong at the first such size."""
         yield from table.reasons(self.rows)
 
-    def facts(self) -> Iterator[Fact]:
+    def facts(self) -> Iterator[RunFact]:
         """Yield which algorithm was fastest, and by how much."""
         if self.cpu_bound:
-            yield Fact("CPU-bound", self.cpu_bound, "bad")
+            yield RunFact("CPU-bound", self.cpu_bound, "bad")
         if not self.rows:
             return
         first, *others = table.by_time(self.rows)
         time = format_time(first.time_ps).replace("us", "µs")
-        yield Fact(first.algo, f"fastest at {format_size(first.size_bytes)}, {time}")
+        yield RunFact(first.algo, f"fastest at {format_size(first.size_bytes)}, {time}")
         for other in others[:1]:
             ratio = other.time_ps / first.time_ps
-            yield Fact(f"{ratio:.2f} times", f"as fast as {other.algo}, the next")
+            yield RunFact(f"{ratio:.2f} times", f"as fast as {other.algo}, the next")
         hops = sum(row.packet_hops for row in self.rows)
-        yield Fact(f"{hops:,}", "packets carried over links, one by one")
+        yield RunFact(f"{hops:,}", "packets carried over links, one by one")
 
     def mark(self, row: CollectiveRow) -> str:
         """Return whether a row is wrong, or the best of its size."""

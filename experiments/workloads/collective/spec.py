@@ -18,7 +18,7 @@ from ringleaf.experiments.spec.kinds import (
     NONE,
     RANDOM,
     RANK_ORDERS,
-    Text,
+    ValueReader,
     option,
 )
 from ringleaf.experiments.spec.network import MAX_HOSTS, VIRTUAL, NetworkSpec
@@ -29,7 +29,7 @@ ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "s
 
 _SWEEP = {"smallest": "min", "largest": "max", "factor": "factor"}
 
-_As = Annotated[str, Text(lambda text, where: text)]  # as it was typed
+_As = Annotated[str, ValueReader(lambda text, where: text)]  # as it was typed
 _Compressor = Annotated[str, kinds.checked(lambda text, where: text and parse_compressor(text))]
 
 
@@ -50,7 +50,7 @@ class CollectiveSpec(NetworkSpec):
         flags="--algo",
         name="algo",
     )
-    sizes: Annotated[tuple[str, ...] | None, Text(_sizes, listed=True, empty=True)] = option(
+    sizes: Annotated[tuple[str, ...] | None, ValueReader(_sizes, listed=True, empty=True)] = option(
         "", "Bytes per rank: 4MiB, 64K; several sizes: 1K,1M", flags="--size", name="size"
     )
     smallest: _As = option(

@@ -36,7 +36,7 @@ Lanes = dict[tuple[int, str], list[tuple[int, int]]]
 """Per node and kind of message, a heap of its rows: the end of the last message, and the number."""
 
 
-class Told(NamedTuple):
+class TraceText(NamedTuple):
     """The text of a Chrome trace, and the number of events that it had no room for."""
 
     text: str
@@ -50,7 +50,7 @@ def file_of(algo: str, size_bytes: int) -> Path:
 
 def as_chrome(
     graph: nx.Graph[str], schedule: Schedule, outcome: RunResult, *, most: int = MOST_EVENTS
-) -> Told:
+) -> TraceText:
     """Return the timeline of a collective as a Chrome trace.
 
     Args:
@@ -73,7 +73,7 @@ def as_chrome(
     events = chain(_names(hosts(graph), schedule, lanes), spans, counters)
     about = {"events": len(spans) + len(counters), "most": most, "left_out": left_out}
     whole = {"displayTimeUnit": "ns", "otherData": about, "traceEvents": list(events)}
-    return Told(json.dumps(whole, separators=(",", ":")) + "\n", left_out)
+    return TraceText(json.dumps(whole, separators=(",", ":")) + "\n", left_out)
 
 
 def _rows_of(schedule: Schedule, notes: Sequence[Note]) -> dict[int, Message | Aggregate]:

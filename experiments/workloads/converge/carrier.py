@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.program import Ask, Post, Program, drive
+from ringleaf.collectives.compress.program import Ask, CompressedProgram, Post, drive
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.checking.exchanges import Exchange, Exchanges
+from ringleaf.experiments.checking.exchanges import CarriedExchange, Exchanges
 from ringleaf.experiments.setup.network import Network, connect, make_graph
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.collective.kind import resolve
@@ -23,7 +23,7 @@ from ringleaf.topologies.graph import hosts
 
 
 @dataclass
-class Cost:
+class ExchangeCost:
     """The cost of exchanges so far.
 
     Attributes:
@@ -42,7 +42,7 @@ class Cost:
 
 
 @dataclass
-class Carrier:
+class ExchangeCarrier:
     """A topology, and the networks on it that carry exchanges.
 
     Args:
@@ -83,18 +83,18 @@ class Carrier:
             raise ConfigError(f"algo: must be an allreduce, got {self.algorithm!r}")
         self.cost = self._nothing()
 
-    def _nothing(self) -> Cost:
+    def _nothing(self) -> ExchangeCost:
         assert self.ranks is not None
         zeros = np.zeros(self.ranks, np.int64)
-        return Cost(0, zeros, zeros.copy())
+        return ExchangeCost(0, zeros, zeros.copy())
 
-    def take_cost(self) -> Cost:
+    def take_cost(self) -> ExchangeCost:
         """Return the cost since the last call."""
         cost, self.cost = self.cost, self._nothing()
         return cost
 
     def together(
-        self, programs: Sequence[Program], values: Sequence[Array], seed: int
+        self, programs: Sequence[CompressedProgram], values: Sequence[Array], seed: int
     ) -> list[Array]:
         """Drive all ranks' programs through one step; return each rank's result.
 
@@ -121,7 +121,7 @@ class Carrier:
             servers=self._spec.servers if name == self.algorithm else 0,
         )
 
-    def _note(self, done: Exchange) -> None:
+    def _note(self, done: CarriedExchange) -> None:
         assert self.ranks is not None
         self.cost.time_ps += done.outcome.time_ps
         self.cost.wire_bytes += np.array(done.outcome.wire_bytes[: self.ranks])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class TrainingCase:
     """One training.
 
     Attributes:
@@ -43,7 +43,7 @@ class Curve:
         wrong: Elements of all exchanges that were not as defined.
     """
 
-    case: Case
+    case: TrainingCase
     steps: list[float] = field(default_factory=list)
     loss: list[float] = field(default_factory=list)
     right: list[float] = field(default_factory=list)

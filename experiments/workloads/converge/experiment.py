@@ -13,7 +13,7 @@ from ringleaf.experiments.runs import loading
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
 from ringleaf.experiments.setup.network import make_graph
-from ringleaf.experiments.workloads.converge.plan import Plan
+from ringleaf.experiments.workloads.converge.plan import ConvergencePlan
 from ringleaf.experiments.workloads.converge.results import ConvergeResults
 from ringleaf.experiments.workloads.converge.run import run
 from ringleaf.experiments.workloads.converge.spec import ConvergeSpec
@@ -31,7 +31,7 @@ class ConvergeExperiment(Experiment[ConvergeSpec]):
         plan: The plan, with the parts that are wanted.
     """
 
-    def __init__(self, spec: ConvergeSpec, plan: Plan) -> None:
+    def __init__(self, spec: ConvergeSpec, plan: ConvergencePlan) -> None:
         super().__init__()
         self.spec = spec
         self._plan = plan

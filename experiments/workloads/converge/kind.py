@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ringleaf.experiments.estimates.estimate import Need
     from ringleaf.experiments.records.columns import Column
     from ringleaf.experiments.workloads.converge.experiment import ConvergeExperiment
-    from ringleaf.experiments.workloads.converge.plan import Plan
+    from ringleaf.experiments.workloads.converge.plan import ConvergencePlan
     from ringleaf.experiments.workloads.converge.results import ConvergeResults, TrainingRow
 
 CONVERGE = "converge"
@@ -77,7 +77,7 @@ class ConvergeKind(WorkloadKind[ConvergeSpec]):
         return [each for each in COLUMNS if each.is_swept]
 
 
-def _plan_of(name: str) -> Plan:
+def _plan_of(name: str) -> ConvergencePlan:
     """Return the plan of a name, or of a file; raises ConfigError if it makes no sense.
 
     It names models, which are PyTorch's.

@@ -48,7 +48,7 @@ MODELS: dict[str, Callable[[], nn.Module]] = {"logistic": logistic, "cnn": cnn}
 
 
 @dataclass
-class Training:
+class DealtModel:
     """A model with its data, dealt to ranks.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compress.program import (
     Compressed,
-    Program,
+    CompressedProgram,
     TwoSided,
     changes_elements_only,
 )
@@ -19,7 +19,7 @@ from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
 from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.workloads.converge.curve import Case
+from ringleaf.experiments.workloads.converge.curve import TrainingCase
 from ringleaf.experiments.workloads.converge.models import MODELS
 from ringleaf.experiments.workloads.converge.scheme import SCHEMES
 from ringleaf.units import parse_time
@@ -33,17 +33,17 @@ NONE, BOTH_WAYS = "none", "2x-"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ConvergencePlan:
     """An experiment: all cases, and what they have in common."""
 
     topo: str
     compute_ps: int
     batch: int
     seed: int
-    cases: tuple[Case, ...]
+    cases: tuple[TrainingCase, ...]
 
 
-def read_plan(path: Path = SPEC) -> Plan:
+def read_plan(path: Path = SPEC) -> ConvergencePlan:
     """Return the plan that a file describes.
 
     Raises:
@@ -51,7 +51,7 @@ def read_plan(path: Path = SPEC) -> Plan:
     """
     plain: dict[str, Any] = read_yaml(path, "convergence")
     cases = [case for part in plain["parts"] for case in _expand(plain, part)]
-    return Plan(
+    return ConvergencePlan(
         plain["topo"],
         parse_time(plain["compute"], "compute"),
         plain["batch"],
@@ -60,7 +60,7 @@ def read_plan(path: Path = SPEC) -> Plan:
     )
 
 
-def chosen(plan: Plan, parts: Sequence[str], steps: int | None) -> Plan:
+def chosen(plan: ConvergencePlan, parts: Sequence[str], steps: int | None) -> ConvergencePlan:
     """Return a plan with some parts only, or other numbers of steps.
 
     Raises:
@@ -75,7 +75,7 @@ def chosen(plan: Plan, parts: Sequence[str], steps: int | None) -> Plan:
     return replace(plan, cases=tuple(cases))
 
 
-def _expand(plain: dict[str, Any], part: dict[str, Any]) -> Iterator[Case]:
+def _expand(plain: dict[str, Any], part: dict[str, Any]) -> Iterator[TrainingCase]:
     methods = [each for name in part["method"] for each in _methods(name)]
     workloads = [each for name in part["workload"] for each in _all(name, list(SCHEMES))]
     algos = [each for name in part["algo"] for each in _all(name, allreduces())]
@@ -87,7 +87,7 @@ def _expand(plain: dict[str, Any], part: dict[str, Any]) -> Iterator[Case]:
         setting = plain["settings"].get(name)
         text = method if setting is None else f"{method}:{setting}"
         rate = plain["rates"].get(name, plain["rate"][model])
-        yield Case(part["name"], model, text, algo, workload, part["steps"], rate)
+        yield TrainingCase(part["name"], model, text, algo, workload, part["steps"], rate)
 
 
 def allreduces() -> list[str]:
@@ -105,7 +105,7 @@ def _methods(name: str) -> list[str]:
     return SPARSE.shipped() if name == "all-sparse" else [name]
 
 
-def make_program(method: str, rank: int, ranks: int) -> Program:
+def make_program(method: str, rank: int, ranks: int) -> CompressedProgram:
     """Return a rank's side of a method.
 
     Raises:

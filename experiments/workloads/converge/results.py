@@ -13,7 +13,7 @@ from ringleaf.experiments.records.columns import Column, as_ms, fixed, widened
 from ringleaf.experiments.records.folder import RunFolder, write_text
 from ringleaf.experiments.records.results import Results, as_csv, common
 from ringleaf.experiments.records.table import wrong_line
-from ringleaf.experiments.workloads.converge.curve import Case, Curve
+from ringleaf.experiments.workloads.converge.curve import Curve, TrainingCase
 from ringleaf.units import PS_PER_US
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> ConvergeResults:
         for row in csv.DictReader(file):
             about = {name: row[name] for name in CASE}
             curve = curves.setdefault(
-                tuple(about.values()), Curve(Case(**about, steps=0, rate=0.0))
+                tuple(about.values()), Curve(TrainingCase(**about, steps=0, rate=0.0))
             )
             curve.steps.append(float(row["step"]))
             curve.loss.append(float(row["loss"]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from ringleaf.experiments.spec.network import NetworkSpec
-from ringleaf.experiments.workloads.converge.carrier import Carrier
-from ringleaf.experiments.workloads.converge.curve import Case, Curve
-from ringleaf.experiments.workloads.converge.models import Training
-from ringleaf.experiments.workloads.converge.plan import Plan, make_program
+from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
+from ringleaf.experiments.workloads.converge.curve import Curve, TrainingCase
+from ringleaf.experiments.workloads.converge.models import DealtModel
+from ringleaf.experiments.workloads.converge.plan import ConvergencePlan, make_program
 from ringleaf.experiments.workloads.converge.scheme import SCHEMES, Setup
 from ringleaf.units import PS_PER_US
 
@@ -19,14 +19,14 @@ JUDGED = 40
 class Carriers:
     """The networks of a plan, one set for each algorithm."""
 
-    def __init__(self, plan: Plan, network: NetworkSpec | None) -> None:
+    def __init__(self, plan: ConvergencePlan, network: NetworkSpec | None) -> None:
         self._plan = plan
         self._network = network
-        self._made: dict[str, Carrier] = {}
+        self._made: dict[str, ExchangeCarrier] = {}
 
-    def __getitem__(self, algo: str) -> Carrier:
+    def __getitem__(self, algo: str) -> ExchangeCarrier:
         if algo not in self._made:
-            self._made[algo] = Carrier(algo, self._plan.topo, network=self._network)
+            self._made[algo] = ExchangeCarrier(algo, self._plan.topo, network=self._network)
         return self._made[algo]
 
     def close(self) -> None:
@@ -35,11 +35,11 @@ class Carriers:
             carrier.close()
 
 
-def train(plan: Plan, case: Case, carrier: Carrier) -> Curve:
+def train(plan: ConvergencePlan, case: TrainingCase, carrier: ExchangeCarrier) -> Curve:
     """Train one case; its curve starts with the first parameters."""
     assert carrier.ranks is not None
     carrier.take_cost()
-    training = Training(case.model, carrier.ranks, plan.batch, plan.seed)
+    training = DealtModel(case.model, carrier.ranks, plan.batch, plan.seed)
     setup = Setup(
         training,
         carrier,
@@ -73,7 +73,7 @@ def _note(curve: Curve, judged: tuple[float, float], step: float, time_ps: int, 
     curve.bytes_sent.append(sent)
 
 
-def run(plan: Plan, network: NetworkSpec | None = None) -> Generator[Curve]:
+def run(plan: ConvergencePlan, network: NetworkSpec | None = None) -> Generator[Curve]:
     """Yield each case's curve as it is done.
 
     Args:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from ringleaf.collectives.compress.program import Program
-from ringleaf.experiments.workloads.converge.carrier import Carrier
-from ringleaf.experiments.workloads.converge.models import Training
+from ringleaf.collectives.compress.program import CompressedProgram
+from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
+from ringleaf.experiments.workloads.converge.models import DealtModel
 from ringleaf.registry import Registry
 from ringleaf.tensors import Array
 
@@ -26,9 +26,9 @@ class Setup:
         settings: The scheme's own, by name.
     """
 
-    training: Training
-    carrier: Carrier
-    program: Callable[[int, int], Program]
+    training: DealtModel
+    carrier: ExchangeCarrier
+    program: Callable[[int, int], CompressedProgram]
     rate: float
     steps: int
     compute_ps: int = 0
@@ -39,7 +39,7 @@ class Setup:
         """The number of ranks."""
         return self.training.ranks
 
-    def programs(self) -> list[Program]:
+    def programs(self) -> list[CompressedProgram]:
         """Return all ranks' programs."""
         return [self.program(rank, self.ranks) for rank in range(self.ranks)]
 

@@ -8,7 +8,7 @@ from pydantic import ValidationInfo, model_validator
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
-from ringleaf.experiments.spec.kinds import Text, label, option
+from ringleaf.experiments.spec.kinds import ValueReader, label, option
 from ringleaf.experiments.spec.network import VIRTUAL, WHERE, NetworkSpec
 
 ALL = "all"
@@ -23,10 +23,10 @@ def _names(text: str, where: str) -> tuple[str, ...]:
 class ConvergeSpec(NetworkSpec):
     """Trainings on an emulated network, by a plan."""
 
-    converge: Annotated[str, Text(lambda text, where: text)] = option(
+    converge: Annotated[str, ValueReader(lambda text, where: text)] = option(
         "", "Plan of trainings: all (the one that comes along), or a YAML file"
     )
-    parts: Annotated[tuple[str, ...], Text(_names, listed=True)] = option(
+    parts: Annotated[tuple[str, ...], ValueReader(_names, listed=True)] = option(
         "", "Parts of the plan; default: all"
     )
     steps: kinds.AnyCount = option("", "Gradients per rank; default: the plan's")

@@ -15,7 +15,7 @@ from ringleaf.experiments.records.table import wrong_line
 from ringleaf.experiments.spec.kinds import NONE
 from ringleaf.experiments.workloads.graph.messages import PERCENTILES
 from ringleaf.experiments.workloads.graph.names import FLOWS, LLM
-from ringleaf.hosts.workload.graph import Kind
+from ringleaf.hosts.workload.graph import NodeKind
 from ringleaf.hosts.workload.llm.pipeline import bubble
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
@@ -37,7 +37,7 @@ def about(experiment: WorkExperiment) -> list[str]:
     """Return lines on the workload and the network it runs on."""
     spec, graph = experiment.spec, experiment.matched.graph
     kinds = [node.kind for _, node in graph.nodes()]
-    computing = kinds.count(Kind.COMPUTE)
+    computing = kinds.count(NodeKind.COMPUTE)
     return [
         f"{graph.name}, {len(graph.ranks)} ranks on {experiment.graph.graph['name']}, "
         f"{describe(link_kinds(experiment.graph))}; {spec.placement}",

@@ -9,9 +9,9 @@ from statistics import fmean
 import numpy as np
 
 from ringleaf.experiments.workloads.graph.messages import bin_edges
-from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.matched import Meeting
-from ringleaf.hosts.workload.replay import Replay
+from ringleaf.hosts.workload.graph import CalledCollective
+from ringleaf.hosts.workload.matched import MatchedWork
+from ringleaf.hosts.workload.replay import WorkReplay
 
 MOST_SIZES = 40
 """The most sizes of messages that have rows of their own."""
@@ -64,12 +64,12 @@ def length(spans: Iterable[Span]) -> int:
     return total
 
 
-def end_ps(replay: Replay) -> int:
+def end_ps(replay: WorkReplay) -> int:
     """Return the time at which the last node ended."""
     return max((times.end_ps for ranks in replay.times for times in ranks), default=0)
 
 
-def spend(replay: Replay) -> list[Spending]:
+def spend(replay: WorkReplay) -> list[Spending]:
     """Return what each rank's time went into."""
     whole = end_ps(replay)
     found = []
@@ -81,22 +81,22 @@ def spend(replay: Replay) -> list[Spending]:
     return found
 
 
-_Kind = tuple[str, Call | None, int, int]
-KindOf = Callable[[Meeting], _Kind]
+_Kind = tuple[str, CalledCollective | None, int, int]
+KindOf = Callable[[MatchedWork], _Kind]
 
 
-def _kind(meeting: Meeting) -> _Kind:
+def _kind(meeting: MatchedWork) -> _Kind:
     return meeting.label, meeting.call, len(meeting.ranks), meeting.size_bytes
 
 
-def _binned(meetings: Sequence[Meeting]) -> KindOf:
+def _binned(meetings: Sequence[MatchedWork]) -> KindOf:
     """Return what tells a meeting's kind: messages of many sizes are in bins of sizes."""
     sizes = np.array([each.size_bytes for each in meetings if each.call is None], np.int64)
     if len(np.unique(sizes)) <= MOST_SIZES:
         return _kind
     edges = bin_edges(sizes)
 
-    def kind_of(meeting: Meeting) -> _Kind:
+    def kind_of(meeting: MatchedWork) -> _Kind:
         label, call, ranks, size = _kind(meeting)
         if call is None:
             size = int(edges[np.searchsorted(edges, size)])
@@ -106,7 +106,7 @@ def _binned(meetings: Sequence[Meeting]) -> KindOf:
 
 
 def _spans(
-    replay: Replay, rank: int, kind_of: KindOf = _kind
+    replay: WorkReplay, rank: int, kind_of: KindOf = _kind
 ) -> tuple[list[Span], dict[_Kind, list[Span]]]:
     """Return a rank's computations, and its meetings by kind."""
     matched = replay.matched
@@ -121,13 +121,13 @@ def _spans(
     return computing, on_wire
 
 
-def tabulate(replay: Replay, algos: dict[Call | None, str]) -> list[WorkRow]:
+def tabulate(replay: WorkReplay, algos: dict[CalledCollective | None, str]) -> list[WorkRow]:
     """Return a row per kind of meeting, in the order in which kinds first appear.
 
     If messages have many sizes, they come last, by size.
     """
     kind_of = _binned(replay.matched.meetings)
-    kinds: dict[_Kind, list[tuple[Meeting, int]]] = {}
+    kinds: dict[_Kind, list[tuple[MatchedWork, int]]] = {}
     for meeting, over_ps in zip(replay.matched.meetings, replay.over_ps, strict=True):
         if not meeting.is_alone:
             kinds.setdefault(kind_of(meeting), []).append((meeting, over_ps))
@@ -138,7 +138,7 @@ def tabulate(replay: Replay, algos: dict[Call | None, str]) -> list[WorkRow]:
     return rows
 
 
-def _exposed(replay: Replay, kind_of: KindOf) -> dict[_Kind, float]:
+def _exposed(replay: WorkReplay, kind_of: KindOf) -> dict[_Kind, float]:
     """Return the mean time that meetings of a kind are exposed, over the ranks that have some."""
     found: dict[_Kind, list[int]] = {}
     for rank in range(len(replay.times)):
@@ -150,10 +150,10 @@ def _exposed(replay: Replay, kind_of: KindOf) -> dict[_Kind, float]:
 
 
 def _row(
-    replay: Replay,
+    replay: WorkReplay,
     kind: _Kind,
-    meetings: Sequence[tuple[Meeting, int]],
-    algos: dict[Call | None, str],
+    meetings: Sequence[tuple[MatchedWork, int]],
+    algos: dict[CalledCollective | None, str],
     exposed_ps: float,
 ) -> WorkRow:
     label, call, ranks, size_bytes = kind

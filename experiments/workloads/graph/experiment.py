@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ringleaf.compiling import working_s
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimates.estimate import Estimate, Need, sort_of, start_s
-from ringleaf.experiments.estimates.pace import Paces, Sort, read_paces
+from ringleaf.experiments.estimates.pace import RunPaces, Sort, read_paces
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
@@ -33,9 +33,9 @@ from ringleaf.experiments.workloads.graph.results import GraphResults, WorkResul
 from ringleaf.experiments.workloads.graph.schedules import Scheduling, elements_of
 from ringleaf.experiments.workloads.graph.slowdown import alone_ps, slowdowns
 from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
-from ringleaf.experiments.workloads.graph.summary import Performance, summarise
+from ringleaf.experiments.workloads.graph.summary import GraphPerformance, summarise
 from ringleaf.hosts.workload.flows import RING
-from ringleaf.hosts.workload.graph import Call
+from ringleaf.hosts.workload.graph import CalledCollective
 from ringleaf.hosts.workload.matched import Matched
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.tensors import FLOAT32
@@ -43,9 +43,9 @@ from ringleaf.topologies.graph import hosts
 from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
-    from ringleaf.hosts.workload.replay import Replay
+    from ringleaf.hosts.workload.replay import WorkReplay
     from ringleaf.ina.systems import System
-    from ringleaf.networks.endpoints.desks import Score, Team
+    from ringleaf.networks.endpoints.desks import RankTeam, Score
     from ringleaf.networks.groups import Group
     from ringleaf.networks.options import NetworkOptions
 
@@ -66,7 +66,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         TopologyError: If there is no such topology.
     """
 
-    paces: Paces
+    paces: RunPaces
 
     def __init__(self, spec: WorkloadSpec) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         ranks = len(self.matched.graph.ranks)
         self.hosts = place_ranks(hosts(self.graph), ranks, spec.placement, spec.seed)
         self.scheduling = Scheduling(self.graph, spec.algos, self.hosts)
-        algorithm = self.scheduling.algorithm(Call.ALLREDUCE)
+        algorithm = self.scheduling.algorithm(CalledCollective.ALLREDUCE)
         assert algorithm is not None
         self.system: System | None = SYSTEMS[algorithm.name] if algorithm.in_network else None
         self.data = data_of(spec, self.matched)
@@ -85,7 +85,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         """The time that the simulation took."""
 
     @property
-    def calls(self) -> dict[Call | None, str]:
+    def calls(self) -> dict[CalledCollective | None, str]:
         """The algorithm of each call in the graph; that of a message, or of messages, is direct."""
         found = dict.fromkeys(each.call for each in self.matched.meetings)
         named = {call: self.scheduling.algorithm(call) for call in found}
@@ -215,7 +215,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
 
     def _play(
         self, options: NetworkOptions, groups: Sequence[Group], tell: Tell, pass_hops: Hops
-    ) -> Performance:
+    ) -> GraphPerformance:
         from ringleaf.networks.endpoints.work import WorkDirector
         from ringleaf.networks.virtual import VirtualNetwork
 
@@ -224,11 +224,11 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         director = WorkDirector(network.endpoints, self._score(), ledger, tell)
         outcome = network.play(director, pass_hops)
         network.close()
-        return Performance(director.replay, ledger.wrong, ledger.reason, outcome)
+        return GraphPerformance(director.replay, ledger.wrong, ledger.reason, outcome)
 
     def _play_live(
         self, options: NetworkOptions, groups: Sequence[Group], tell: Tell
-    ) -> Performance:
+    ) -> GraphPerformance:
         from ringleaf.experiments.setup.testbed import open_testbed
         from ringleaf.networks.endpoints.work import WorkDirector
         from ringleaf.networks.mininet.network import MininetNetwork
@@ -242,15 +242,15 @@ class WorkExperiment(Experiment[WorkloadSpec]):
             )
             director = WorkDirector(network.endpoints, self._score(), late, tell)
 
-            def collect() -> tuple[Replay, int | None, str]:
+            def collect() -> tuple[WorkReplay, int | None, str]:
                 late.later.settle()
                 return director.replay, ledger.wrong, ledger.reason
 
             outcome, lateness, found = network.play(director, collect)
             network.close()
-        return Performance(*found, outcome, lateness)
+        return GraphPerformance(*found, outcome, lateness)
 
-    def _summarise(self, done: Performance, owners: dict[int, str]) -> WorkResults:
+    def _summarise(self, done: GraphPerformance, owners: dict[int, str]) -> WorkResults:
         assert not done.replay.left
         self.wall_s = done.outcome.wall_s
         found = summarise(self.graph, done, self.calls, owners)
@@ -293,7 +293,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
             until_acked=are_flows,
         )
 
-    def _system_of(self, team: Team) -> System | None:
+    def _system_of(self, team: RankTeam) -> System | None:
         """Return the system that adds up a team's all-reduces."""
         if self.system is None or (team.group, team.ranks) not in self._reducing:
             return None
@@ -301,10 +301,10 @@ class WorkExperiment(Experiment[WorkloadSpec]):
 
     @cached_property
     def _reducing(self) -> set[tuple[int, tuple[int, ...]]]:
-        calls = (Call.ALLREDUCE, Call.BARRIER)
+        calls = (CalledCollective.ALLREDUCE, CalledCollective.BARRIER)
         return {(each.group, each.ranks) for each in self.matched.meetings if each.call in calls}
 
-    def _number(self, teams: Sequence[Team]) -> tuple[list[int], dict[int, str]]:
+    def _number(self, teams: Sequence[RankTeam]) -> tuple[list[int], dict[int, str]]:
         """Return each team's group number, and each number's label.
 
         Teams whose all-reduces are added up by switches have a number of their own; of others, all
@@ -332,7 +332,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
             )
         return numbers, owners
 
-    def _group(self, team: Team, number: int) -> Group:
+    def _group(self, team: RankTeam, number: int) -> Group:
         from ringleaf.networks.groups import Group
 
         names = tuple(self.hosts[rank] for rank in team.ranks)

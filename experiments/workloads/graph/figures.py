@@ -13,7 +13,7 @@ from ringleaf.experiments.figures.style import mark_logarithmic
 from ringleaf.experiments.workloads.graph.messages import Messages
 from ringleaf.experiments.workloads.graph.results import WorkResults
 from ringleaf.experiments.workloads.graph.slowdown import Bin
-from ringleaf.experiments.workloads.graph.timeline import COMPUTE, Bar
+from ringleaf.experiments.workloads.graph.timeline import COMPUTE, NodeBar
 from ringleaf.experiments.workloads.jobs.figures import COLORS, STEPS
 from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 
@@ -88,7 +88,9 @@ def draw_ranks(found: WorkResults) -> Figure:
     return figure
 
 
-def _draw_kind(axes: Axes, bars: Sequence[Bar], shown: Sequence[int], kinds: Sequence[str]) -> None:
+def _draw_kind(
+    axes: Axes, bars: Sequence[NodeBar], shown: Sequence[int], kinds: Sequence[str]
+) -> None:
     """Draw the bars of one kind: computations have the upper half of a rank's line."""
     from matplotlib.collections import PolyCollection
 

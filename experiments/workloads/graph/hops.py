@@ -13,8 +13,8 @@ import numpy.typing as npt
 from ringleaf.collectives.rows import AGGREGATE
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.workloads.graph.schedules import ITEM_BYTES, Scheduling, elements_of
-from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.matched import Meeting
+from ringleaf.hosts.workload.graph import CalledCollective
+from ringleaf.hosts.workload.matched import MatchedWork
 from ringleaf.topologies.graph import attachment, distances, switch_graph
 
 
@@ -22,7 +22,7 @@ class _Shape(NamedTuple):
     """Meetings of one shape have the same messages, between other hosts."""
 
     elements: int
-    call: Call | None
+    call: CalledCollective | None
     root: int
     ranks: int
 
@@ -34,7 +34,7 @@ Traffic = npt.NDArray[np.int64]
 def count_hops(
     graph: nx.Graph[str],
     places: Sequence[str],
-    meetings: Sequence[Meeting],
+    meetings: Sequence[MatchedWork],
     scheduling: Scheduling,
     mtu_bytes: int,
 ) -> int:

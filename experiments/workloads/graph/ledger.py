@@ -13,8 +13,8 @@ from ringleaf.experiments.checking.deferred import Later
 from ringleaf.experiments.checking.judge import Judge
 from ringleaf.experiments.checking.verdict import Tolerance
 from ringleaf.experiments.workloads.graph.schedules import COLLECTIVES
-from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.matched import Meeting
+from ringleaf.hosts.workload.graph import CalledCollective
+from ringleaf.hosts.workload.matched import MatchedWork
 from ringleaf.ina.systems import System
 from ringleaf.tensors import FLOAT32, Array
 
@@ -43,7 +43,7 @@ class RandomData:
     """
 
     def __init__(
-        self, meetings: Sequence[Meeting], *, seed: int, system: System | None, lanes: int
+        self, meetings: Sequence[MatchedWork], *, seed: int, system: System | None, lanes: int
     ) -> None:
         self._meetings, self._seed = meetings, seed
         self._system, self._lanes = system, lanes
@@ -60,7 +60,7 @@ class RandomData:
 
     def check(self, number: int, schedule: Schedule, tensors: Sequence[Array]) -> None:
         meeting, inputs = self._meetings[number], self._inputs(number, tensors)
-        if meeting.call in (Call.GATHER, Call.SCATTER):
+        if meeting.call in (CalledCollective.GATHER, CalledCollective.SCATTER):
             wrong, reason = _count_moved(meeting, inputs, tensors), "a part is not its sender's"
         else:
             collective = COLLECTIVES[meeting.call] if meeting.call else Collective.BROADCAST
@@ -93,10 +93,10 @@ class LateData:
         self.later.keep(number, schedule, tensors=tensors)
 
 
-def _count_moved(meeting: Meeting, inputs: Noise, tensors: Sequence[Array]) -> int:
+def _count_moved(meeting: MatchedWork, inputs: Noise, tensors: Sequence[Array]) -> int:
     """Return the elements that a gather or scatter has not brought where they belong."""
     ranges = chunk_ranges(inputs.elements, len(tensors))
-    is_gather = meeting.call is Call.GATHER
+    is_gather = meeting.call is CalledCollective.GATHER
     return sum(
         int(np.count_nonzero(tensors[taker][start:stop] != inputs.part(giver, start, stop)))
         for rank, (start, stop) in enumerate(ranges)

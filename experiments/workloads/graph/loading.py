@@ -13,7 +13,7 @@ from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 from ringleaf.hosts.workload.flows import RING, Traffic, graph_of, make_flows
 from ringleaf.hosts.workload.formats.flows import read_flows
 from ringleaf.hosts.workload.llm.generate import generate
-from ringleaf.hosts.workload.llm.sizes import Sizes, Split
+from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes
 from ringleaf.hosts.workload.matched import Matched
 from ringleaf.hosts.workload.meetings import match
 from ringleaf.topologies.graph import hosts
@@ -35,7 +35,7 @@ def load(spec: WorkloadSpec) -> Matched:
 
 
 @lru_cache(maxsize=1)
-def _make(name: str, sizes: Sizes, split: Split, eager_bytes: int | None) -> Matched:
+def _make(name: str, sizes: TransformerSizes, split: Split, eager_bytes: int | None) -> Matched:
     return match(generate(name, sizes, split), eager_bytes)
 
 

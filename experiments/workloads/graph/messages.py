@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.experiments.workloads.jobs.results import jain
-from ringleaf.hosts.workload.replay import Replay
+from ringleaf.hosts.workload.replay import WorkReplay
 
 PERCENTILES = (50.0, 99.0, 99.9)
 
@@ -71,7 +71,7 @@ class Messages:
         return jain((1 / np.maximum(largest, 1)).tolist())
 
 
-def messages_of(replay: Replay) -> Messages:
+def messages_of(replay: WorkReplay) -> Messages:
     """Return the messages of a replay that is over."""
     rows = []
     for meeting, over_ps in zip(replay.matched.meetings, replay.over_ps, strict=True):

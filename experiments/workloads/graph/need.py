@@ -18,7 +18,7 @@ from ringleaf.experiments.estimates.estimate import (
     start_s,
 )
 from ringleaf.experiments.estimates.needs import PATH_LINKS, estimate_of_hops, network_bytes
-from ringleaf.experiments.estimates.pace import Paces
+from ringleaf.experiments.estimates.pace import RunPaces
 from ringleaf.experiments.spec.kinds import NONE
 from ringleaf.experiments.workloads.graph.loading import load
 from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
@@ -32,7 +32,7 @@ MEETING_S = 6e-4  # per meeting: started, and noted
 CHECKED_S = 6e-4  # more, if its data are made and checked
 
 
-def need_of_work(spec: WorkloadSpec, counts: Counts, paces: Paces = CONSTANT) -> Need:
+def need_of_work(spec: WorkloadSpec, counts: Counts, paces: RunPaces = CONSTANT) -> Need:
     """Return what a replay needs, its packets roughly counted.
 
     Args:

@@ -18,7 +18,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import drops, link_use
 from ringleaf.experiments.records.columns import Column, as_ms, as_us
 from ringleaf.experiments.records.drops import Key
-from ringleaf.experiments.records.facts import Fact
+from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.folder import RunFolder, write_bytes, write_text
 from ringleaf.experiments.records.link_use import LinkUse
 from ringleaf.experiments.records.pauses import Counted
@@ -29,7 +29,7 @@ from ringleaf.experiments.workloads.graph.accounts import Spending, WorkRow
 from ringleaf.experiments.workloads.graph.messages import COLUMNS, PERCENTILES, Messages
 from ringleaf.experiments.workloads.graph.slowdown import Bin
 from ringleaf.experiments.workloads.graph.timeline import FILE, Timeline
-from ringleaf.hosts.workload.replay import Times
+from ringleaf.hosts.workload.replay import NodeTimes
 from ringleaf.networks.outcome import Drop
 from ringleaf.units import format_size, format_time
 
@@ -76,7 +76,7 @@ class WorkResults:
     pauses: int = 0  # times that a port asked the other end to pause a class
     trims: int = 0  # packets that found a queue full, and went on without their payload
     slowdown: list[Bin] = field(default_factory=list)  # of flows, by size
-    times: list[list[Times]] = field(default_factory=list)  # by rank and node; not in files
+    times: list[list[NodeTimes]] = field(default_factory=list)  # by rank and node; not in files
 
     def share(self, name: str) -> float:
         """Return a part of the ranks' time, of `Spending`'s, relative to the whole."""
@@ -221,19 +221,21 @@ class GraphResults(Results):
         if self.done.reason:
             yield self.done.reason
 
-    def facts(self) -> Iterator[Fact]:
+    def facts(self) -> Iterator[RunFact]:
         """Yield the iteration's time and where it went, and what queues have done."""
         done = self.done
-        yield Fact(format_time(done.iteration_ps), f"iteration, {self.clock}")
+        yield RunFact(format_time(done.iteration_ps), f"iteration, {self.clock}")
         for name, what in (
             ("compute_ps", "of ranks' time: computing"),
             ("exposed_ps", "exposed communication"),
             ("idle_ps", "idle"),
         ):
-            yield Fact(f"{100 * done.share(name):.1f} %", what)
-        yield Fact(f"{done.drops:,}", "packets dropped by full queues", "bad" if done.drops else "")
-        yield Fact(f"{done.retransmissions:,}", "packets sent again")
-        yield Fact(format_size(done.peak_queue_bytes), "the fullest queue")
+            yield RunFact(f"{100 * done.share(name):.1f} %", what)
+        yield RunFact(
+            f"{done.drops:,}", "packets dropped by full queues", "bad" if done.drops else ""
+        )
+        yield RunFact(f"{done.retransmissions:,}", "packets sent again")
+        yield RunFact(format_size(done.peak_queue_bytes), "the fullest queue")
 
     def sections(self, svgs: Mapping[str, str]) -> Iterator[str]:
         """Yield messages' times, flows' slowdowns, and where the timeline is."""

@@ -17,21 +17,21 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.setup.cabling import Cabling
 from ringleaf.experiments.setup.network import fold_hierarchy
-from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.matched import Meeting
+from ringleaf.hosts.workload.graph import CalledCollective
+from ringleaf.hosts.workload.matched import MatchedWork
 from ringleaf.topologies.graph import hosts
 
 ITEM_BYTES = 4
 """Bytes of an element: sizes are rounded up to whole ones, and nothing is shorter than one."""
 
 COLLECTIVES = {
-    Call.ALLREDUCE: Collective.ALLREDUCE,
-    Call.BARRIER: Collective.ALLREDUCE,
-    Call.REDUCE: Collective.REDUCE,
-    Call.BROADCAST: Collective.BROADCAST,
-    Call.ALL_GATHER: Collective.ALL_GATHER,
-    Call.REDUCE_SCATTER: Collective.REDUCE_SCATTER,
-    Call.ALL_TO_ALL: Collective.ALL_TO_ALL,
+    CalledCollective.ALLREDUCE: Collective.ALLREDUCE,
+    CalledCollective.BARRIER: Collective.ALLREDUCE,
+    CalledCollective.REDUCE: Collective.REDUCE,
+    CalledCollective.BROADCAST: Collective.BROADCAST,
+    CalledCollective.ALL_GATHER: Collective.ALL_GATHER,
+    CalledCollective.REDUCE_SCATTER: Collective.REDUCE_SCATTER,
+    CalledCollective.ALL_TO_ALL: Collective.ALL_TO_ALL,
 }
 """The collective of each call that algorithms do; a barrier is an all-reduce of one element."""
 
@@ -39,13 +39,13 @@ USUAL = ("ring", "reduce", "broadcast", "allgather", "reducescatter", "alltoall"
 """The algorithm of each collective that has no other."""
 
 
-def elements_of(meeting: Meeting) -> int:
+def elements_of(meeting: MatchedWork) -> int:
     """Return the elements of each rank's tensor in a meeting.
 
     An all-gather's tensor has the parts of all ranks, of which each brings in one; likewise that
     of a gather, and of a scatter, whose root brings in all.
     """
-    spread = meeting.call in (Call.ALL_GATHER, Call.GATHER)
+    spread = meeting.call in (CalledCollective.ALL_GATHER, CalledCollective.GATHER)
     return max(-(-meeting.size_bytes * (len(meeting.ranks) if spread else 1) // ITEM_BYTES), 1)
 
 
@@ -79,13 +79,13 @@ class Scheduling:
             self._cablings[ranks] = Cabling(self._graph, members)
         return self._cablings[ranks]
 
-    def algorithm(self, call: Call | None) -> Algorithm | None:
+    def algorithm(self, call: CalledCollective | None) -> Algorithm | None:
         """Return the algorithm of a call; None: its messages go straight to their receivers."""
         if call is None or call not in COLLECTIVES:
             return None
         return self._algorithms[COLLECTIVES[call]]
 
-    def schedule(self, meeting: Meeting, elements: int) -> Schedule:
+    def schedule(self, meeting: MatchedWork, elements: int) -> Schedule:
         """Return the schedule of a meeting.
 
         Raises:
@@ -109,13 +109,13 @@ class Scheduling:
         return found
 
 
-def _direct(call: Call | None, ranks: int, root: int) -> Schedule:
+def _direct(call: CalledCollective | None, ranks: int, root: int) -> Schedule:
     """Return a message from the first of two ranks, or a gather or scatter by messages alone."""
     others = [rank for rank in range(ranks) if rank != root]
-    if call is Call.GATHER:
+    if call is CalledCollective.GATHER:
         rows = [Transfer(0, rank, root, rank, Op.COPY) for rank in others]
         return Schedule(Collective.ALL_GATHER, "gather", ranks, ranks, rows, root=root)
-    if call is Call.SCATTER:
+    if call is CalledCollective.SCATTER:
         rows = [Transfer(0, root, rank, rank, Op.COPY) for rank in others]
         return Schedule(Collective.BROADCAST, "scatter", ranks, ranks, rows, root=root)
     assert call is None

@@ -28,7 +28,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.synthesis.names import WithSynthesised
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
-from ringleaf.experiments.spec.kinds import DATA, Text, label, option
+from ringleaf.experiments.spec.kinds import DATA, ValueReader, label, option
 from ringleaf.experiments.spec.network import WHERE, NetworkSpec
 from ringleaf.experiments.workloads.graph.names import FLOWS, LLM, NAMES, TRACE, WORKLOADS
 from ringleaf.files import find_file
@@ -36,7 +36,7 @@ from ringleaf.hosts.workload.flow_sizes import DISTRIBUTIONS, read_distribution
 from ringleaf.hosts.workload.flows import AT_RANDOM, PATTERNS, Traffic
 from ringleaf.hosts.workload.llm.pipeline import SCHEDULES
 from ringleaf.hosts.workload.llm.presets import PRESETS, Preset
-from ringleaf.hosts.workload.llm.sizes import Sizes, Split, check
+from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes, check
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import parse_flops, parse_fraction, parse_size
 
@@ -95,11 +95,13 @@ def _count(help: str, flags: str) -> Any:
 class WorkloadSpec(NetworkSpec):
     """An experiment that replays a graph of work, every value checked and defaults filled in."""
 
-    workload: Annotated[str, Text(_kind, {"type": "string", "examples": list(NAMES)})] = option(
-        LLM,
-        "Workload: llm (a model in parallel, by its sizes), trace (files of a trace) or flows (a "
-        "pattern, or a file of flows); or a preset, a pattern or a file, as `ringleaf workload` "
-        "takes it",
+    workload: Annotated[str, ValueReader(_kind, {"type": "string", "examples": list(NAMES)})] = (
+        option(
+            LLM,
+            "Workload: llm (a model in parallel, by its sizes), trace (files of a trace) or flows (a "
+            "pattern, or a file of flows); or a preset, a pattern or a file, as `ringleaf workload` "
+            "takes it",
+        )
     )
     topo: kinds.Topology = option(
         "leafspine",
@@ -107,22 +109,22 @@ class WorkloadSpec(NetworkSpec):
         "open are made to fit the ranks",
         flags="--topo",
     )
-    files: Annotated[str, Text(lambda text, where: text)] = option(
+    files: Annotated[str, ValueReader(lambda text, where: text)] = option(
         "",
         "Traces: a GOAL file, or Chakra's files, one per rank: gpt.*.et. Flows: a CSV file with "
         "source, target, size, start",
     )
-    pattern: Annotated[str, Text(lambda text, where: text)] = option(
+    pattern: Annotated[str, ValueReader(lambda text, where: text)] = option(
         "", f"Flows: {', '.join(PATTERNS)}; default: incast, unless there is a file"
     )
     ranks: kinds.AnyCount = option("", f"Flows: ranks; default: {RANKS}", flags="--ranks")
-    flow_sizes: Annotated[tuple[int, ...] | str, Text(_sizes, listed=True)] = option(
+    flow_sizes: Annotated[tuple[int, ...] | str, ValueReader(_sizes, listed=True)] = option(
         "64KiB,64KiB,64KiB,1MiB",
         "Flows: sizes, which go round among the flows in a random order; or a distribution that "
         f"they are drawn from: {', '.join(DISTRIBUTIONS)}, or a file with sizes and percentages",
         flags="--flow-sizes",
     )
-    load: Annotated[float | None, Text(_load, empty=True)] = option(
+    load: Annotated[float | None, ValueReader(_load, empty=True)] = option(
         "",
         "Flows: mean share of their links' rate that hosts send, in place of an interval: 30%; "
         f"default: 30% for {' and '.join(DISTRIBUTIONS)}",
@@ -137,13 +139,13 @@ class WorkloadSpec(NetworkSpec):
         flags="--interval",
         name="interval",
     )
-    groups: Annotated[str, Text(lambda text, where: text)] = option(
+    groups: Annotated[str, ValueReader(lambda text, where: text)] = option(
         "",
         "Traces: JSON file of Chakra's process groups; default: NAME.groups.json or "
         "comm_group.json beside the trace",
         flags="--groups",
     )
-    preset: Annotated[str, Text(lambda text, where: text)] = option(
+    preset: Annotated[str, ValueReader(lambda text, where: text)] = option(
         "", f"Models: sizes to begin with: {', '.join(PRESETS)}"
     )
     layers: kinds.AnyCount = _count("number of layers", "--layers")
@@ -165,7 +167,7 @@ class WorkloadSpec(NetworkSpec):
     cp: kinds.AnyCount = _count("ranks that share each sequence", "--cp")
     micro_batch: kinds.AnyCount = _count("sequences of a micro-batch", "--micro-batch")
     micro_batches: kinds.AnyCount = _count("micro-batches of an iteration", "--micro-batches")
-    schedule: Annotated[str, Text(lambda text, where: text)] = option(
+    schedule: Annotated[str, ValueReader(lambda text, where: text)] = option(
         "", f"Models: the pipeline's: {', '.join(SCHEDULES)}; default: 1f1b", flags="--schedule"
     )
     chunks: kinds.AnyCount = _count("parts of the model on a rank, if interleaved", "--chunks")
@@ -173,14 +175,14 @@ class WorkloadSpec(NetworkSpec):
         "", "Models: stage of ZeRO, 0 to 3; default: the preset's", flags="--zero"
     )
     sequence_parallel: Annotated[
-        bool | None, Text(lambda text, where: kinds.parse_yes(where, text), empty=True)
+        bool | None, ValueReader(lambda text, where: kinds.parse_yes(where, text), empty=True)
     ] = option(
         "",
         "Models: yes: tensor parallelism by reduce-scatters and all-gathers",
         flags="--sequence-parallel",
     )
     scatter_gather: Annotated[
-        bool | None, Text(lambda text, where: kinds.parse_yes(where, text), empty=True)
+        bool | None, ValueReader(lambda text, where: kinds.parse_yes(where, text), empty=True)
     ] = option(
         "",
         "Models: yes: each rank of tensor parallelism sends its part of an activation only",
@@ -191,7 +193,7 @@ class WorkloadSpec(NetworkSpec):
         "Models: layers of each stage that are simulated; default: all",
         flags="--layers-per-stage",
     )
-    flops: Annotated[float | None, Text(parse_flops, empty=True)] = option(
+    flops: Annotated[float | None, ValueReader(parse_flops, empty=True)] = option(
         "",
         "Operations per second of a rank, as it really computes: 150T. Traces: for computations "
         "that have operations and no time",
@@ -203,7 +205,7 @@ class WorkloadSpec(NetworkSpec):
         "reached it; longer ones wait for their receivers (rendezvous); default: all are eager",
         flags="--eager-limit",
     )
-    algos: Annotated[tuple[str, ...], Text(_algorithms, listed=True)] = option(
+    algos: Annotated[tuple[str, ...], ValueReader(_algorithms, listed=True)] = option(
         "ring",
         "Algorithms, one for each collective at most; collectives without one have their usual",
         flags="--algo",
@@ -275,7 +277,7 @@ class WorkloadSpec(NetworkSpec):
 
     def _refuse_sizes(self, where: str, what: str) -> None:
         """Refuse options of models for another workload."""
-        for name in (*_names(Sizes), *_names(Split), "preset"):
+        for name in (*_names(TransformerSizes), *_names(Split), "preset"):
             if name != "flops" and getattr(self, name, None):
                 raise ConfigError(
                     f"{where}{name}: is of models, got {getattr(self, name)!r} for {what}"
@@ -308,14 +310,16 @@ class WorkloadSpec(NetworkSpec):
             drawn=drawn,
         )
 
-    def model_sizes(self, where: str = "") -> tuple[Sizes, Split]:
+    def model_sizes(self, where: str = "") -> tuple[TransformerSizes, Split]:
         """Return the sizes of the model and of its division, the preset's where none are given."""
         base = _preset(self.preset, f"{where}preset")
-        given = {name: getattr(self, name, None) for name in (*_names(Sizes), *_names(Split))}
+        given = {
+            name: getattr(self, name, None) for name in (*_names(TransformerSizes), *_names(Split))
+        }
         found = {name: value for name, value in given.items() if value not in (None, "")}
         if base is None:
             base = _from_sizes(found, where)
-        own = {name: found[name] for name in _names(Sizes) if name in found}
+        own = {name: found[name] for name in _names(TransformerSizes) if name in found}
         split = {name: found[name] for name in _names(Split) if name in found}
         return replace(base.sizes, **own), replace(base.split, **split)
 
@@ -329,7 +333,7 @@ class WorkloadSpec(NetworkSpec):
         return found
 
 
-def _names(kind: type[Sizes] | type[Split]) -> list[str]:
+def _names(kind: type[TransformerSizes] | type[Split]) -> list[str]:
     return [field.name for field in fields(kind)]
 
 
@@ -346,4 +350,4 @@ def _from_sizes(found: dict[str, Any], where: str) -> Preset:
                 f"presets: {', '.join(PRESETS)}"
             )
     hidden, heads = found["hidden"], found["heads"]
-    return Preset("", Sizes(found["layers"], hidden, heads, heads, 4 * hidden), Split())
+    return Preset("", TransformerSizes(found["layers"], hidden, heads, heads, 4 * hidden), Split())

@@ -12,21 +12,21 @@ from ringleaf.experiments.workloads.graph.accounts import end_ps, spend, tabulat
 from ringleaf.experiments.workloads.graph.messages import messages_of
 from ringleaf.experiments.workloads.graph.results import WorkResults
 from ringleaf.experiments.workloads.graph.timeline import Timeline
-from ringleaf.hosts.workload.graph import Call
-from ringleaf.hosts.workload.replay import Replay
+from ringleaf.hosts.workload.graph import CalledCollective
+from ringleaf.hosts.workload.replay import WorkReplay
 from ringleaf.networks.live.coordinator import Lateness
 from ringleaf.networks.outcome import RunResult
 from ringleaf.topologies.graph import link
 
 
 @dataclass(frozen=True, slots=True)
-class Performance:
+class GraphPerformance:
     """The result of a replay: ranks' times, checks, and the network's account.
 
     `wrong`, `reason`: as the ledger has them. `lateness` is of live hosts.
     """
 
-    replay: Replay
+    replay: WorkReplay
     wrong: int | None
     reason: str
     outcome: RunResult
@@ -35,8 +35,8 @@ class Performance:
 
 def summarise(
     graph: nx.Graph[str],
-    done: Performance,
-    algos: dict[Call | None, str],
+    done: GraphPerformance,
+    algos: dict[CalledCollective | None, str],
     owners: dict[int, str],
 ) -> WorkResults:
     """Return the results of a replay.

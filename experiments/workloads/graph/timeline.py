@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ringleaf.experiments.records.tracks import MOST_EVENTS, named
-from ringleaf.hosts.workload.replay import Replay
+from ringleaf.hosts.workload.replay import WorkReplay
 from ringleaf.units import PS_PER_US
 
 FILE = "timeline.json"
@@ -20,7 +20,7 @@ COMPUTE = "compute"
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class NodeBar:
     """A node of a rank: a computation, or its part in a meeting; times in picoseconds."""
 
     rank: int
@@ -37,10 +37,10 @@ class Timeline:
 
     ranks: tuple[int, ...]  # those that are shown
     of: int  # ranks in all
-    bars: tuple[Bar, ...]
+    bars: tuple[NodeBar, ...]
 
     @classmethod
-    def of_replay(cls, replay: Replay, *, most: int = MOST_EVENTS) -> Timeline:
+    def of_replay(cls, replay: WorkReplay, *, most: int = MOST_EVENTS) -> Timeline:
         """Return the timeline of all ranks, or of evenly spaced ones if that is `most` bars."""
         count = len(replay.times)
         total = sum(map(len, replay.times))
@@ -83,7 +83,7 @@ class Timeline:
         whole = json.loads(text)
         about = whole["otherData"]
         bars = (
-            Bar(event["pid"], event["cat"], event["name"], **event["args"])
+            NodeBar(event["pid"], event["cat"], event["name"], **event["args"])
             for event in whole["traceEvents"]
             if event["ph"] == "X"
         )
@@ -95,15 +95,15 @@ class Timeline:
         return list(dict.fromkeys((COMPUTE, *(bar.kind for bar in self.bars))))
 
 
-def _start(bar: Bar) -> int:
+def _start(bar: NodeBar) -> int:
     return bar.start_ps
 
 
-def _bars(replay: Replay, rank: int) -> Iterator[Bar]:
+def _bars(replay: WorkReplay, rank: int) -> Iterator[NodeBar]:
     matched = replay.matched
     work = matched.graph.ranks[rank]
     rows = zip(work.nodes, matched.meeting_of[rank], replay.times[rank], strict=True)
     for node, number, times in rows:
         kind = COMPUTE if number < 0 else matched.meetings[number].label
         wait_ps = 0 if number < 0 else times.start_ps - times.ready_ps
-        yield Bar(rank, kind, node.name or kind, times.start_ps, times.end_ps, wait_ps)
+        yield NodeBar(rank, kind, node.name or kind, times.start_ps, times.end_ps, wait_ps)

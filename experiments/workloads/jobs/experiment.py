@@ -24,7 +24,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.checking.exchanges import coded
 from ringleaf.experiments.estimates.estimate import Estimate, Need, sort_of
-from ringleaf.experiments.estimates.pace import Paces, read_paces
+from ringleaf.experiments.estimates.pace import RunPaces, read_paces
 from ringleaf.experiments.records.conditions import is_live
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs.kind import Experiment
@@ -52,7 +52,7 @@ from ringleaf.experiments.workloads.jobs.results import (
 )
 from ringleaf.experiments.workloads.jobs.spec import JobSpec, JobsSpec
 from ringleaf.experiments.workloads.jobs.stages import (
-    Performance,
+    JobsPerformance,
     Play,
     Stage,
     play_live,
@@ -84,9 +84,9 @@ from ringleaf.topologies.graph import attachment, hosts
 if TYPE_CHECKING:
     from ringleaf.hosts.scheduling.interface import Scheduler
     from ringleaf.hosts.workload.graph import Graph
-    from ringleaf.hosts.workload.replay import Times
+    from ringleaf.hosts.workload.replay import NodeTimes
     from ringleaf.ina.systems import System
-    from ringleaf.networks.endpoints.assignment import Assignment
+    from ringleaf.networks.endpoints.assignment import JobAssignment
     from ringleaf.networks.endpoints.endpoints import Endpoints
     from ringleaf.networks.groups import Group
     from ringleaf.networks.options import NetworkOptions
@@ -103,7 +103,7 @@ class JobsExperiment(Experiment[JobsSpec]):
         TopologyError: If there is no such topology.
     """
 
-    paces: Paces
+    paces: RunPaces
 
     def __init__(self, spec: JobsSpec) -> None:
         super().__init__()
@@ -324,7 +324,7 @@ class JobsExperiment(Experiment[JobsSpec]):
 
     def _assign(
         self, combination: Combination, places: Sequence[Place], endpoints: Endpoints
-    ) -> list[Assignment]:
+    ) -> list[JobAssignment]:
         """Return the jobs of a combination for a network's hosts."""
         from ringleaf.networks.endpoints.credit import partition_bytes
 
@@ -378,8 +378,8 @@ class JobsExperiment(Experiment[JobsSpec]):
         network: Cabling,
         turn: int,
         jitter: Jitter,
-    ) -> Assignment:
-        from ringleaf.networks.endpoints.assignment import Assignment
+    ) -> JobAssignment:
+        from ringleaf.networks.endpoints.assignment import JobAssignment
 
         model, foretold = job.model, self._foretold(algo, job.ranks, network)
         if isinstance(order, Compresses):
@@ -389,7 +389,7 @@ class JobsExperiment(Experiment[JobsSpec]):
         else:
             pieces = cut(model, fuse_bytes=self.spec.fuse_bytes, partition_bytes=most_bytes)
         steps = order.steps(model, foretold) if isinstance(order, OrdersSteps) else None
-        return Assignment(
+        return JobAssignment(
             TrainingJob(
                 model,
                 pieces,
@@ -485,7 +485,7 @@ def _gathering(allreduce_ps: CollectivePs, ranks: int) -> CollectivePs:
     return lambda own_bytes: allreduce_ps(own_bytes * ranks // 2)
 
 
-def _trace(done: Performance, number: int, ranks: int) -> tuple[Graph, list[Times]]:
+def _trace(done: JobsPerformance, number: int, ranks: int) -> tuple[Graph, list[NodeTimes]]:
     """Return the graph of a job's complete iterations, and the times of its nodes."""
     job = done.jobs[number]
     reduced: dict[tuple[int, int], tuple[int, int, int]] = {}

@@ -14,7 +14,14 @@ from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.lines import draw_lines, suits
 from ringleaf.experiments.figures.style import INK
 from ringleaf.experiments.workloads.jobs.results import JobRow, JobsCase
-from ringleaf.experiments.workloads.jobs.timeline import BACKWARD, FORWARD, QUEUED, WAIT, WIRE, Span
+from ringleaf.experiments.workloads.jobs.timeline import (
+    BACKWARD,
+    FORWARD,
+    QUEUED,
+    WAIT,
+    WIRE,
+    JobSpan,
+)
 from ringleaf.units import PS_PER_MS, PS_PER_S
 
 if TYPE_CHECKING:
@@ -120,7 +127,7 @@ def draw_timeline(case: JobsCase) -> Figure:
     return figure
 
 
-def _draw_job(axes: Axes, spans: Sequence[Span], layers: int) -> None:
+def _draw_job(axes: Axes, spans: Sequence[JobSpan], layers: int) -> None:
     from matplotlib.collections import PolyCollection
 
     shown = min(2, max(span.iteration for span in spans))
@@ -143,7 +150,7 @@ def _draw_job(axes: Axes, spans: Sequence[Span], layers: int) -> None:
     axes.grid(axis="y", visible=False)
 
 
-def _box(span: Span, layer: int, lower: float, thick: float) -> list[tuple[float, float]]:
+def _box(span: JobSpan, layer: int, lower: float, thick: float) -> list[tuple[float, float]]:
     left, right = span.start_ps / PS_PER_MS, span.end_ps / PS_PER_MS
     top, bottom = layer + lower, layer + lower + thick
     return [(left, top), (right, top), (right, bottom), (left, bottom)]

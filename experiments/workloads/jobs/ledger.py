@@ -11,7 +11,7 @@ from ringleaf.experiments.checking.data import Noise
 from ringleaf.experiments.checking.deferred import Later
 from ringleaf.experiments.checking.judge import Judge
 from ringleaf.experiments.checking.verdict import Tolerance
-from ringleaf.hosts.training.pieces import Piece
+from ringleaf.hosts.training.pieces import GradientPiece
 from ringleaf.ina.systems import System
 from ringleaf.tensors import FLOAT32, Array
 from ringleaf.threads import spread
@@ -66,7 +66,7 @@ class GradientLedger:
         del job  # all have the same
         return self._long
 
-    def _inputs(self, job: int, piece: Piece, ranks: int) -> list[Array]:
+    def _inputs(self, job: int, piece: GradientPiece, ranks: int) -> list[Array]:
         long = self._source(job)
         inputs = [
             long[piece.start + SHIFT * rank : piece.stop + SHIFT * rank] for rank in range(ranks)
@@ -77,7 +77,7 @@ class GradientLedger:
 
         return carry_all(self._compress[job], inputs, piece.start)
 
-    def fill(self, job: int, piece: Piece, tensors: Sequence[Array]) -> None:
+    def fill(self, job: int, piece: GradientPiece, tensors: Sequence[Array]) -> None:
         pairs = list(zip(tensors, self._inputs(job, piece, len(tensors)), strict=True))
         if piece.elements * len(tensors) < FEW:  # threads would take longer to start
             for pair in pairs:
@@ -86,17 +86,21 @@ class GradientLedger:
         for _ in spread(lambda pair: np.copyto(*pair), pairs):
             pass
 
-    def wants(self, job: int, piece: Piece) -> bool:
+    def wants(self, job: int, piece: GradientPiece) -> bool:
         """Return whether the next sum of a piece is to be checked."""
         known = (job, piece.elements) in self._seen
         self._seen.add((job, piece.elements))
         return self._check or not known
 
-    def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
+    def check(
+        self, job: int, piece: GradientPiece, schedule: Schedule, tensors: Sequence[Array]
+    ) -> None:
         if self.wants(job, piece):
             self.judge(job, piece, schedule, tensors)
 
-    def judge(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
+    def judge(
+        self, job: int, piece: GradientPiece, schedule: Schedule, tensors: Sequence[Array]
+    ) -> None:
         """Check the sums of a piece."""
         inputs = self._inputs(job, piece, len(tensors))
         self.checked[job] += 1
@@ -120,6 +124,8 @@ class LateLedger:
         self.fill = ledger.fill
         self.later = Later(ledger.judge)
 
-    def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
+    def check(
+        self, job: int, piece: GradientPiece, schedule: Schedule, tensors: Sequence[Array]
+    ) -> None:
         if self._ledger.wants(job, piece):
             self.later.keep(job, piece, schedule, tensors=tensors)

@@ -22,7 +22,7 @@ from ringleaf.experiments.estimates.estimate import (
     start_s,
 )
 from ringleaf.experiments.estimates.needs import PATH_LINKS, estimate_of_hops, network_bytes
-from ringleaf.experiments.estimates.pace import Paces
+from ringleaf.experiments.estimates.pace import RunPaces
 from ringleaf.experiments.workloads.jobs.spec import JobSpec, JobsSpec
 from ringleaf.topologies.family import Counts
 
@@ -30,7 +30,7 @@ OTHER_PIECES = 1 / 8
 """The share of a job's other pieces that are in memory beside its largest one."""
 
 
-def need_of_jobs(spec: JobsSpec, counts: Counts, paces: Paces = CONSTANT) -> Need:
+def need_of_jobs(spec: JobsSpec, counts: Counts, paces: RunPaces = CONSTANT) -> Need:
     """Return what all cases of a spec need.
 
     All jobs' inputs are parts of one long tensor, and a job has those of its pieces in memory

@@ -17,16 +17,16 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import drops, link_use
 from ringleaf.experiments.records.columns import Column, as_ms, fixed, widened
 from ringleaf.experiments.records.drops import Key
-from ringleaf.experiments.records.facts import Fact
+from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.folder import RunFolder, write_bytes, write_text
 from ringleaf.experiments.records.link_use import LinkUse
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, common
 from ringleaf.experiments.records.table import network_lines, rate_line, wrong_line
 from ringleaf.experiments.workloads.jobs.about import told_of_live, told_of_memory
-from ringleaf.experiments.workloads.jobs.timeline import Span, as_chrome, from_chrome
+from ringleaf.experiments.workloads.jobs.timeline import JobSpan, as_chrome, from_chrome
 from ringleaf.hosts.workload.graph import Graph
-from ringleaf.hosts.workload.replay import Times
+from ringleaf.hosts.workload.replay import NodeTimes
 from ringleaf.networks.outcome import Drop
 from ringleaf.units import PS_PER_MS
 
@@ -95,7 +95,7 @@ class JobsCase:
 
     combination: Combination
     rows: list[JobRow]
-    spans: list[Span] = field(default_factory=list)
+    spans: list[JobSpan] = field(default_factory=list)
     bin_ps: int = 0
     link: str = ""  # the busiest of those that most jobs share
     link_series: npt.NDArray[np.int64] | None = None  # (group numbers, bins) bytes on it
@@ -109,7 +109,7 @@ class JobsCase:
     drops: list[Drop] = field(default_factory=list)
     uses: list[LinkUse] = field(default_factory=list)  # of links, the busiest first
     wall_s: float = 0.0
-    traces: list[tuple[Graph, list[Times]]] = field(default_factory=list)  # if wanted, by job
+    traces: list[tuple[Graph, list[NodeTimes]]] = field(default_factory=list)  # if wanted, by job
 
     @property
     def key(self) -> Key:
@@ -250,13 +250,13 @@ class JobsResults(Results):
             if row.reason:
                 yield f"job {row.job} of {row.jobs} by {row.algo}, {row.order}: {row.reason}"
 
-    def facts(self) -> Iterator[Fact]:
+    def facts(self) -> Iterator[RunFact]:
         """Yield the case that was fastest."""
         most = max(row.jobs for row in self.rows)
         crowded = [case for case in self.cases if case.combination.count == most]
         best = min(crowded, key=lambda case: case.mean_jct_ps)
         name = f"{best.combination.algo}, {best.combination.order}"
-        yield Fact(name, f"fastest of {most} jobs: {best.mean_jct_ps / PS_PER_MS:,.3f} ms")
+        yield RunFact(name, f"fastest of {most} jobs: {best.mean_jct_ps / PS_PER_MS:,.3f} ms")
 
     def sections(self, svgs: Mapping[str, str]) -> Iterator[str]:
         """Yield layers over time, case by case."""
@@ -358,7 +358,7 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> JobsResults:
     return found
 
 
-def read_spans(path: Path) -> list[Span]:
+def read_spans(path: Path) -> list[JobSpan]:
     """Load the spans of a case's timeline; return none if there is no such file.
 
     Raises:

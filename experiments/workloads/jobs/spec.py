@@ -23,7 +23,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.synthesis.names import WithSynthesised
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
-from ringleaf.experiments.spec.kinds import Text, label, option
+from ringleaf.experiments.spec.kinds import ValueReader, label, option
 from ringleaf.experiments.spec.network import WHERE, Checked, NetworkSpec
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import Model, load_model, scaled
@@ -51,7 +51,7 @@ def _own_algorithm(text: str, where: str) -> str:
 class JobSpec(Checked):
     """One job; times in picoseconds."""
 
-    model: Annotated[Model, Text(load_model, {"type": "string"})] = option(
+    model: Annotated[Model, ValueReader(load_model, {"type": "string"})] = option(
         "", "Model: one of `ringleaf workload list`, or a YAML file"
     )
     ranks: Annotated[int, kinds.whole(1)] = option("4", "Number of hosts that train")
@@ -63,8 +63,8 @@ class JobSpec(Checked):
     deadline_ps: kinds.Time = option(
         "0us", "Time after its start by which it shall be over; 0us: no deadline", name="deadline"
     )
-    algo: Annotated[str | None, Text(_own_algorithm, {"type": "string"}, empty=True)] = option(
-        "", "Algorithm that reduces its gradients; default: the one of all jobs"
+    algo: Annotated[str | None, ValueReader(_own_algorithm, {"type": "string"}, empty=True)] = (
+        option("", "Algorithm that reduces its gradients; default: the one of all jobs")
     )
     background: kinds.Yes = option("no", "Keep the job running as long as other jobs run")
 
@@ -98,7 +98,7 @@ class JobsSpec(NetworkSpec):
     counts: kinds.Counts = option(
         "", "Jobs: number of jobs that run, from the first; default: all", flags="--counts"
     )
-    algos: Annotated[tuple[str, ...], Text(_reducing, listed=True)] = option(
+    algos: Annotated[tuple[str, ...], ValueReader(_reducing, listed=True)] = option(
         "ring", "Algorithms that reduce the gradients", flags="--algo", name="algo"
     )
     orders: Annotated[tuple[str, ...], kinds.several_of("order", SCHEDULERS)] = option(
@@ -134,7 +134,7 @@ class JobsSpec(NetworkSpec):
         "that are alike stay in lockstep",
         flags="--jitter",
     )
-    fuse_bytes: Annotated[int, Text(_room)] = option(
+    fuse_bytes: Annotated[int, ValueReader(_room)] = option(
         "0", "Jobs: size up to which small gradients are sent together", flags="--fuse", name="fuse"
     )
     check: kinds.Yes = option("yes", "Jobs: compare every sum with the reference", flags="--check")

@@ -15,12 +15,12 @@ from ringleaf.units import PS_PER_S
 if TYPE_CHECKING:
     from ringleaf.hosts.scheduling.interface import Scheduler
     from ringleaf.hosts.training.job import TrainingJob
-    from ringleaf.networks.endpoints.assignment import Assignment
+    from ringleaf.networks.endpoints.assignment import JobAssignment
     from ringleaf.networks.endpoints.endpoints import Endpoints
-    from ringleaf.networks.endpoints.training import Stretch, Tell
+    from ringleaf.networks.endpoints.training import PieceTimes, Tell
     from ringleaf.networks.groups import Group
     from ringleaf.networks.live.coordinator import Lateness
-    from ringleaf.networks.mininet.network import Testbed
+    from ringleaf.networks.mininet.network import LiveTestbed
     from ringleaf.networks.options import NetworkOptions
     from ringleaf.networks.outcome import RunResult
 
@@ -41,7 +41,7 @@ class Play:
 
     options: NetworkOptions
     groups: Sequence[Group]
-    assign: Callable[[Endpoints], list[Assignment]]
+    assign: Callable[[Endpoints], list[JobAssignment]]
     scheduler: Scheduler
     ledger: GradientLedger
     tell: Tell
@@ -49,7 +49,7 @@ class Play:
 
 
 @dataclass(frozen=True, slots=True)
-class Performance:
+class JobsPerformance:
     """The result of a case: its jobs' histories, and the network's account.
 
     `wrong`, `reasons`: as the ledger has them. `moves`: changes of each job's part of switches'
@@ -57,7 +57,7 @@ class Performance:
     """
 
     jobs: list[TrainingJob]
-    stretches: list[Stretch]
+    stretches: list[PieceTimes]
     wrong: list[int]
     reasons: list[str]
     moves: list[int]
@@ -65,10 +65,10 @@ class Performance:
     lateness: Lateness | None = None
 
 
-Stage = Callable[[Play], Performance]
+Stage = Callable[[Play], JobsPerformance]
 
 
-def play_virtually(spec: JobsSpec, graph: nx.Graph[str], play: Play) -> Performance:
+def play_virtually(spec: JobsSpec, graph: nx.Graph[str], play: Play) -> JobsPerformance:
     """Play a case in virtual time."""
     from ringleaf.networks.endpoints.training import TrainingDirector
     from ringleaf.networks.virtual import VirtualNetwork
@@ -83,10 +83,10 @@ def play_virtually(spec: JobsSpec, graph: nx.Graph[str], play: Play) -> Performa
     ledger = play.ledger
     jobs = [each.job for each in assignments]
     moves, stretches = director.moves, director.stretches
-    return Performance(jobs, stretches, ledger.wrong, ledger.reasons, moves, outcome)
+    return JobsPerformance(jobs, stretches, ledger.wrong, ledger.reasons, moves, outcome)
 
 
-def play_live(spec: JobsSpec, testbed: Testbed, play: Play) -> Performance:
+def play_live(spec: JobsSpec, testbed: LiveTestbed, play: Play) -> JobsPerformance:
     """Play a case on a testbed, whose switches begin anew.
 
     Raises:
@@ -106,7 +106,7 @@ def play_live(spec: JobsSpec, testbed: Testbed, play: Play) -> Performance:
     assignments = play.assign(network.endpoints)
     director = TrainingDirector(network.endpoints, assignments, play.scheduler, ledger, play.tell)
 
-    def collect() -> tuple[list[TrainingJob], list[Stretch], list[int], list[str], list[int]]:
+    def collect() -> tuple[list[TrainingJob], list[PieceTimes], list[int], list[str], list[int]]:
         ledger.later.settle()
         jobs = [each.job for each in assignments]
         wrong, reasons = play.ledger.wrong, play.ledger.reasons
@@ -114,7 +114,7 @@ def play_live(spec: JobsSpec, testbed: Testbed, play: Play) -> Performance:
 
     outcome, lateness, collected = network.play(director, collect)
     network.close()
-    return Performance(*collected, outcome, lateness)
+    return JobsPerformance(*collected, outcome, lateness)
 
 
 def predicting(options: NetworkOptions) -> NetworkOptions:

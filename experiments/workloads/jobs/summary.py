@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ringleaf.experiments.records.link_use import uses_of
 from ringleaf.experiments.workloads.jobs.results import Combination, JobRow, JobsCase, jain
 from ringleaf.experiments.workloads.jobs.spec import JobSpec
-from ringleaf.experiments.workloads.jobs.stages import Performance
+from ringleaf.experiments.workloads.jobs.stages import JobsPerformance
 from ringleaf.experiments.workloads.jobs.timeline import spans_of
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.topologies.graph import link
@@ -30,7 +30,7 @@ def summarise(
     graph: nx.Graph[str],
     combination: Combination,
     jobs: Sequence[JobSpec],
-    done: Performance,
+    done: JobsPerformance,
     shown: str = "",
 ) -> JobsCase:
     """Return a case: its rows, one per job, and the series of a shared link, queue and switch.

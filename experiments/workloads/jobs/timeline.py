@@ -17,8 +17,8 @@ from ringleaf.units import FOREVER_PS, PS_PER_US
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.jobs.results import JobsCase
-    from ringleaf.hosts.training.job import Iteration, TrainingJob
-    from ringleaf.networks.endpoints.training import Stretch
+    from ringleaf.hosts.training.job import JobIteration, TrainingJob
+    from ringleaf.networks.endpoints.training import PieceTimes
 
 FORWARD = "forward"
 BACKWARD = "backward"
@@ -31,7 +31,7 @@ _COMPUTE, _FIRST_QUEUED, _FIRST_WIRE = 1, 100, 200  # rows of a job in the trace
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class JobSpan:
     """A span of a job's computing, or of a piece of its gradient; times in picoseconds."""
 
     job: int  # from 1
@@ -43,7 +43,7 @@ class Span:
     priority: int = 0  # of packets
 
 
-def spans_of(jobs: Sequence[TrainingJob], stretches: Iterable[Stretch]) -> list[Span]:
+def spans_of(jobs: Sequence[TrainingJob], stretches: Iterable[PieceTimes]) -> list[JobSpan]:
     """Return all spans in the order of their starts, without those of no length."""
     found = [
         span
@@ -54,26 +54,28 @@ def spans_of(jobs: Sequence[TrainingJob], stretches: Iterable[Stretch]) -> list[
     for each in stretches:
         about = each.job + 1, each.iteration + 1
         layers, priority = each.piece.layers, each.priority
-        found.append(Span(*about, QUEUED, layers, each.ready_ps, each.start_ps, priority))
-        found.append(Span(*about, WIRE, layers, each.start_ps, each.end_ps, priority))
+        found.append(JobSpan(*about, QUEUED, layers, each.ready_ps, each.start_ps, priority))
+        found.append(JobSpan(*about, WIRE, layers, each.start_ps, each.end_ps, priority))
     return sorted(
         (span for span in found if span.end_ps > span.start_ps),
         key=lambda span: (span.start_ps, span.job, span.kind, span.layers),
     )
 
 
-def _passes(job: TrainingJob, number: int, count: int, iteration: Iteration) -> Iterator[Span]:
+def _passes(
+    job: TrainingJob, number: int, count: int, iteration: JobIteration
+) -> Iterator[JobSpan]:
     """Yield an iteration's passes and waits, without those that are not over yet."""
     now_ps = iteration.start_ps
     layers, starts = job.model.layers, iteration.starts_ps
     for layer, (wait_ps, start_ps) in enumerate(zip(iteration.waits_ps, starts, strict=False)):
-        yield Span(number, count, WAIT, (layer,), now_ps, now_ps + wait_ps)
+        yield JobSpan(number, count, WAIT, (layer,), now_ps, now_ps + wait_ps)
         now_ps = start_ps + layers[layer].forward_ps
-        yield Span(number, count, FORWARD, (layer,), start_ps, now_ps)
+        yield JobSpan(number, count, FORWARD, (layer,), start_ps, now_ps)
     if iteration.backward_ps == FOREVER_PS:
         return
     for step, start_ps in zip(job.steps, starts[len(layers) :], strict=True):
-        yield Span(number, count, BACKWARD, (step.layer,), start_ps, start_ps + step.time_ps)
+        yield JobSpan(number, count, BACKWARD, (step.layer,), start_ps, start_ps + step.time_ps)
 
 
 def as_chrome(case: JobsCase) -> str:
@@ -105,7 +107,7 @@ def as_chrome(case: JobsCase) -> str:
     return json.dumps({"displayTimeUnit": "ns", "traceEvents": events}, indent=0) + "\n"
 
 
-def _free_row(rows: dict[tuple[int, int], list[int]], span: Span, first: int) -> int:
+def _free_row(rows: dict[tuple[int, int], list[int]], span: JobSpan, first: int) -> int:
     """Return a row of the job in which nothing overlaps with a span."""
     ends = rows.setdefault((span.job, first), [])
     for row, end_ps in enumerate(ends):
@@ -138,8 +140,8 @@ def _counters(case: JobsCase) -> Iterator[dict[str, Any]]:
             before = value
 
 
-def from_chrome(text: str) -> list[Span]:
+def from_chrome(text: str) -> list[JobSpan]:
     """Return the spans of a trace that `as_chrome` has made."""
     events = json.loads(text)["traceEvents"]
     told = (event["args"] for event in events if event["ph"] == "X")
-    return [Span(**each | {"layers": tuple(each["layers"])}) for each in told]
+    return [JobSpan(**each | {"layers": tuple(each["layers"])}) for each in told]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import typer
 
 from ringleaf import plugins
-from ringleaf.experiments.commands.doing import AsJson, DryRun, SpecFile, do
+from ringleaf.experiments.commands.run_commands import AsJson, DryRun, SpecFile, do
 from ringleaf.experiments.runs.console import Debug, guard
 from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.spec.options import options_of

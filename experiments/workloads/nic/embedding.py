@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import networkx as nx
     from matplotlib.figure import Figure
 
-    from ringleaf.experiments.workloads.nic.network import Connect, NicNetwork
+    from ringleaf.experiments.workloads.nic.network import MakeNicNetwork, NicNetwork
     from ringleaf.networks.nic.system import NicSystem
     from ringleaf.networks.options import NetworkOptions
     from ringleaf.networks.outcome import RunResult
@@ -45,11 +45,11 @@ class ExchangeCase:
 
     system: str
     policy: str
-    exchange: e.Exchange
+    exchange: e.ExchangeSizes
     latency_ps: int
 
 
-class Embedding(NicWorkload[EmbeddingSpec]):
+class EmbeddingWorkload(NicWorkload[EmbeddingSpec]):
     """Guo et al.'s workload."""
 
     name = "guo"
@@ -119,7 +119,9 @@ class Embedding(NicWorkload[EmbeddingSpec]):
             f"a message reaches the program after {format_time(spec.host_latency_ps)} (a choice)",
         ]
 
-    def run(self, spec: EmbeddingSpec, graph: nx.Graph[str], connect: Connect) -> Iterator[Row]:
+    def run(
+        self, spec: EmbeddingSpec, graph: nx.Graph[str], connect: MakeNicNetwork
+    ) -> Iterator[Row]:
         """Yield a row for hosts without NICs, and one for each cache."""
         for case in cases(spec, count_hosts(graph)):
             yield _measure(spec, case, connect)
@@ -134,12 +136,12 @@ class Embedding(NicWorkload[EmbeddingSpec]):
         }
 
 
-WORKLOAD = Embedding()
+WORKLOAD = EmbeddingWorkload()
 
 
 def cases(spec: EmbeddingSpec, ranks: int) -> list[ExchangeCase]:
     """Return the systems that a spec compares."""
-    plain = e.Exchange(ranks, spec.rows, spec.dim, spec.bags, spec.per_bag, row_ps=spec.row_ps)
+    plain = e.ExchangeSizes(ranks, spec.rows, spec.dim, spec.bags, spec.per_bag, row_ps=spec.row_ps)
     found = [ExchangeCase(HOST, "-", plain, spec.host_latency_ps)]
     for pool, policy, cache in product(spec.pools, spec.policies, dict.fromkeys(spec.caches)):
         exchange = replace(
@@ -170,7 +172,7 @@ def make_system(case: ExchangeCase, options: NetworkOptions) -> NicSystem:
     )
 
 
-def _measure(spec: EmbeddingSpec, case: ExchangeCase, connect: Connect) -> Row:
+def _measure(spec: EmbeddingSpec, case: ExchangeCase, connect: MakeNicNetwork) -> Row:
     sizes = case.exchange
     network = connect(partial(make_system, case))
     reference = Reference(
@@ -217,7 +219,7 @@ class CheckedNics:
         wrong: Elements that differed so far: of sums of bags, of rows, and of cached copies.
     """
 
-    def __init__(self, network: NicNetwork, reference: Reference, sizes: e.Exchange) -> None:
+    def __init__(self, network: NicNetwork, reference: Reference, sizes: e.ExchangeSizes) -> None:
         from ringleaf.hosts.nic.embedding.state import table_of
 
         self._network, self._reference, self._sizes = network, reference, sizes

@@ -21,7 +21,7 @@ from ringleaf.units import serialize_ps
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StageLine:
     """The way of messages from one stage to the next.
 
     Args:
@@ -53,11 +53,11 @@ class Line:
         return max(sum(self._packets_ps(size_bytes, each.rate_bps)) for each in self.links)
 
 
-def lines(graph: nx.Graph[str], mtu: int) -> list[Line]:
+def lines(graph: nx.Graph[str], mtu: int) -> list[StageLine]:
     """Return the way from each host to the next one."""
     table = routes(graph)
     return [
-        Line([link(graph, *ends) for ends in pairwise(path(graph, *pair, table=table))], mtu)
+        StageLine([link(graph, *ends) for ends in pairwise(path(graph, *pair, table=table))], mtu)
         for pair in pairwise(hosts(graph))
     ]
 
@@ -82,7 +82,7 @@ class Formula:
 def formula(
     compute_ps: Sequence[int],
     message_bytes: Sequence[int],
-    ways: Sequence[Line],
+    ways: Sequence[StageLine],
     *,
     messages: int,
     latency_ps: int,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MakeSystem = Callable[["NetworkOptions"], "NicSystem"]
 
 
-class Connect(Protocol):
+class MakeNicNetwork(Protocol):
     """A function that makes a network of hosts whose NICs are of a system."""
 
     def __call__(self, make_system: MakeSystem) -> NicNetwork: ...
@@ -99,7 +99,7 @@ def graph_of(spec: NicSpec) -> nx.Graph[str]:
 
 
 @contextmanager
-def connecting(spec: NicSpec, graph: nx.Graph[str]) -> Iterator[Connect]:
+def connecting(spec: NicSpec, graph: nx.Graph[str]) -> Iterator[MakeNicNetwork]:
     """Yield a function that makes the networks of an experiment.
 
     A live network stays up until the end, its switches programmed anew for each system.
@@ -120,11 +120,11 @@ def connecting(spec: NicSpec, graph: nx.Graph[str]) -> Iterator[Connect]:
         yield connect
         return
     from ringleaf.networks.live.processes import ended_like_interrupts
-    from ringleaf.networks.mininet.fabric import Settings
-    from ringleaf.networks.mininet.network import MininetNetwork, Testbed
+    from ringleaf.networks.mininet.fabric import LiveSettings
+    from ringleaf.networks.mininet.network import LiveTestbed, MininetNetwork
 
     room: dict[str, Any] = {} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}
-    settings = Settings(
+    settings = LiveSettings(
         switch=spec.switch,
         scale=1,  # the graph's rates are already scaled
         loss=spec.loss,
@@ -133,7 +133,7 @@ def connecting(spec: NicSpec, graph: nx.Graph[str]) -> Iterator[Connect]:
         run_dir=spec.out,
         **room,
     )
-    with ended_like_interrupts(), Testbed(graph, settings) as testbed:
+    with ended_like_interrupts(), LiveTestbed(graph, settings) as testbed:
 
         def connect_live(make_system: MakeSystem) -> NicNetwork:
             system = make_system(options)

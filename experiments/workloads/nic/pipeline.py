@@ -17,8 +17,8 @@ from ringleaf.experiments.workloads.nic.workload import NicWorkload, Row, count_
 from ringleaf.hosts.nic.pipeline.layers import (
     LARGEST,
     MOST_MESSAGES,
+    DenseLayer,
     Int8,
-    Layer,
     check_widths,
     divide,
     infer,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ringleaf.experiments.workloads.nic.formula import Formula
-    from ringleaf.experiments.workloads.nic.network import Connect
+    from ringleaf.experiments.workloads.nic.network import MakeNicNetwork
     from ringleaf.networks.nic.system import NicSystem
     from ringleaf.networks.options import NetworkOptions
     from ringleaf.tensors import Array
@@ -45,7 +45,7 @@ MOST_PRODUCTS = 1 << 36
 """The most multiplications of a run: they are all done."""
 
 
-class Pipeline(NicWorkload[PipelineSpec]):
+class PipelineWorkload(NicWorkload[PipelineSpec]):
     """FCsN's workload."""
 
     name = "fcsn"
@@ -133,7 +133,9 @@ class Pipeline(NicWorkload[PipelineSpec]):
             f"{', '.join(map(format_time, spec.latencies))} (choices)",
         ]
 
-    def run(self, spec: PipelineSpec, graph: nx.Graph[str], connect: Connect) -> Iterator[Row]:
+    def run(
+        self, spec: PipelineSpec, graph: nx.Graph[str], connect: MakeNicNetwork
+    ) -> Iterator[Row]:
         """Yield a row for NICs, and one for each latency of hosts, with each size of messages."""
         layers = make_layers(spec.widths, spec.seed)
         rng = np.random.default_rng(spec.seed)
@@ -159,7 +161,7 @@ class Pipeline(NicWorkload[PipelineSpec]):
         }
 
 
-WORKLOAD = Pipeline()
+WORKLOAD = PipelineWorkload()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,11 @@ class Work:
     """
 
     def __init__(
-        self, spec: PipelineSpec, stages: Sequence[Sequence[Layer]], samples: Int8, results: Int8
+        self,
+        spec: PipelineSpec,
+        stages: Sequence[Sequence[DenseLayer]],
+        samples: Int8,
+        results: Int8,
     ) -> None:
         self._stages, self._samples, self._results = stages, samples, results
         self._mtu = spec.mtu_bytes
@@ -209,7 +215,7 @@ class Work:
             latency_ps=case.latency_ps,
         )
 
-    def measure(self, connect: Connect, case: PipelineCase, expected: Formula) -> Row:
+    def measure(self, connect: MakeNicNetwork, case: PipelineCase, expected: Formula) -> Row:
         """Have all samples go through a network; return what a row has of it.
 
         In virtual time they do so twice, so that senders have credit from the start.
@@ -248,7 +254,7 @@ class Work:
 
     def _make_system(self, case: PipelineCase, options: NetworkOptions) -> NicSystem:
         from ringleaf.hosts.nic.pipeline.kernel import kernel
-        from ringleaf.hosts.nic.pipeline.state import AT_ONCE, Stage, make_state
+        from ringleaf.hosts.nic.pipeline.state import AT_ONCE, PipelineStage, make_state
         from ringleaf.networks.nic.system import NicSystem, neighbours
 
         count, stages = len(self._samples), self._stages
@@ -256,7 +262,8 @@ class Work:
             options,
             kernel,
             lambda store, rank: make_state(
-                store, Stage(rank, len(stages), stages[rank], count, case.tile, case.product_ps)
+                store,
+                PipelineStage(rank, len(stages), stages[rank], count, case.tile, case.product_ps),
             ),
             latency_ps=case.latency_ps,
             peers=neighbours,

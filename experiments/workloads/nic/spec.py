@@ -8,7 +8,7 @@ from pydantic import ValidationInfo, model_validator
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
-from ringleaf.experiments.spec.kinds import Text, label, option, whole_number
+from ringleaf.experiments.spec.kinds import ValueReader, label, option, whole_number
 from ringleaf.experiments.spec.network import WHERE, NetworkSpec
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import parse_flops, parse_time
@@ -56,7 +56,7 @@ def _exponent(text: str, where: str) -> float:
 class NicSpec(NetworkSpec):
     """The options of any workload on NICs."""
 
-    offload: Annotated[str, Text(lambda text, where: text)] = option(
+    offload: Annotated[str, ValueReader(lambda text, where: text)] = option(
         "", "Workload of NICs: one of `ringleaf nic --help`"
     )
 
@@ -99,10 +99,10 @@ class EmbeddingSpec(NicSpec):
     per_bag: Annotated[int, kinds.whole(1, 1 << 12)] = option(
         "16", "Look-ups of each bag", flags="--per-bag"
     )
-    zipf: Annotated[float, Text(_exponent)] = option(
+    zipf: Annotated[float, ValueReader(_exponent)] = option(
         "1.05", "Exponent of Zipf's law, by which rows are looked up; a choice", flags="--zipf"
     )
-    caches: Annotated[tuple[int, ...], Text(_sizes, listed=True)] = option(
+    caches: Annotated[tuple[int, ...], ValueReader(_sizes, listed=True)] = option(
         "0,64,256,1024,4096",
         "Rows of other ranks that a NIC caches: a run for each",
         flags="--cache",
@@ -149,7 +149,7 @@ class EmbeddingSpec(NicSpec):
 class PipelineSpec(NicSpec):
     """A network of integers whose layers are on neighbouring hosts, with and without NICs."""
 
-    widths: Annotated[tuple[int, ...], Text(_sizes, listed=True)] = option(
+    widths: Annotated[tuple[int, ...], ValueReader(_sizes, listed=True)] = option(
         "256,512,512,512,512,512,512,512,64",
         "Elements of a sample, then of each layer's output; a layer for each host at least",
         flags="--widths",
@@ -157,17 +157,17 @@ class PipelineSpec(NicSpec):
     samples: Annotated[int, kinds.whole(1, 1 << 16)] = option(
         "64", "Samples that go through the network", flags="--samples"
     )
-    tiles: Annotated[tuple[int, ...], Text(_sizes, listed=True)] = option(
+    tiles: Annotated[tuple[int, ...], ValueReader(_sizes, listed=True)] = option(
         "1,4,16,64", "Samples of a message: a run for each", flags="--tile", name="tile"
     )
-    product_rates: Annotated[tuple[float, ...], Text(_rates, listed=True)] = option(
+    product_rates: Annotated[tuple[float, ...], ValueReader(_rates, listed=True)] = option(
         "4T",
         "Multiplications per second of a NIC, and of a host: a run for each; a choice. They are "
         "divided by SCALE, as rates of links are",
         flags="--products",
         name="products",
     )
-    latencies: Annotated[tuple[int, ...], Text(_times, listed=True)] = option(
+    latencies: Annotated[tuple[int, ...], ValueReader(_times, listed=True)] = option(
         "5us,10us,20us",
         "Time from a message's arrival to the program, where the host computes in place of its "
         "NIC: a run for each; a choice",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import networkx as nx
     from matplotlib.figure import Figure
 
-    from ringleaf.experiments.workloads.nic.network import Connect
+    from ringleaf.experiments.workloads.nic.network import MakeNicNetwork
 
 SomeSpec = TypeVar("SomeSpec", bound=NicSpec)
 
@@ -61,7 +61,7 @@ class NicWorkload(ABC, Generic[SomeSpec]):
         """Return lines on the workload."""
 
     @abstractmethod
-    def run(self, spec: SomeSpec, graph: nx.Graph[str], connect: Connect) -> Iterator[Row]:
+    def run(self, spec: SomeSpec, graph: nx.Graph[str], connect: MakeNicNetwork) -> Iterator[Row]:
         """Yield a row for each system that is compared."""
 
     @abstractmethod

@@ -13,7 +13,9 @@ from ringleaf.experiments.workloads.train.ways import PARTS
 from ringleaf.experiments.workloads.train.wire import ITERATION, SPANS
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.workloads.train.carried import Carried  # loads, or compiles, networks
+    from ringleaf.experiments.workloads.train.rank_data import (
+        FinishedCollective,  # loads, or compiles, networks
+    )
 
 
 class Key(NamedTuple):
@@ -46,14 +48,14 @@ class CallRow:
     wrong: int | None  # elements, over all ranks and calls; None: not checked
 
 
-class Iteration(NamedTuple):
+class RankIteration(NamedTuple):
     """One rank's iteration; picoseconds."""
 
     end_ps: int
     exposed_ps: int  # of it, the rank waited for calls
 
 
-class Span(NamedTuple):
+class RankSpan(NamedTuple):
     """A stretch of a rank's time."""
 
     kind: str
@@ -63,7 +65,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CollectiveLine:
     """A collective, for the timeline."""
 
     title: str
@@ -91,10 +93,10 @@ class Account:
     """
 
     ranks: int
-    lines: list[Line] = field(default_factory=list)
+    lines: list[CollectiveLine] = field(default_factory=list)
     left_out: int = 0
-    iterations: list[list[Iteration]] = field(default_factory=list)
-    spans: list[list[Span]] = field(default_factory=list)
+    iterations: list[list[RankIteration]] = field(default_factory=list)
+    spans: list[list[RankSpan]] = field(default_factory=list)
     end_ps: int = 0
     _times: dict[Key, list[int]] = field(default_factory=dict)
     _wrong: dict[Key, int | None] = field(default_factory=dict)
@@ -103,7 +105,7 @@ class Account:
         self.iterations = [[] for _ in range(self.ranks)]
         self.spans = [[] for _ in range(self.ranks)]
 
-    def add(self, carried: Carried, group: str) -> None:
+    def add(self, carried: FinishedCollective, group: str) -> None:
         """Note a collective that is over, in a group of this title."""
         collective, way = carried.collective, carried.way
         call = collective.call
@@ -118,7 +120,7 @@ class Account:
             self.left_out += 1
             return
         self.lines.append(
-            Line(
+            CollectiveLine(
                 *(str(call), group, way.algorithm, carried.size_bytes, collective.members),
                 tuple(part.clock_ps for part in collective.parts),
                 *(carried.begin_ps, carried.end_ps),
@@ -133,10 +135,10 @@ class Account:
         """
         kind, *rest = what
         if kind == ITERATION:
-            self.iterations[rank].append(Iteration(*map(int, rest)))
+            self.iterations[rank].append(RankIteration(*map(int, rest)))
         elif kind == SPANS:
             [rows] = rest
-            self.spans[rank] += [Span(str(k), str(n), int(s), int(e)) for k, n, s, e in rows]
+            self.spans[rank] += [RankSpan(str(k), str(n), int(s), int(e)) for k, n, s, e in rows]
         else:
             raise ValueError(f"unknown note {kind!r}")
 

@@ -13,8 +13,8 @@ import torch
 import torch.distributed as dist
 
 from ringleaf.experiments.workloads.train.collectives import Collectives
-from ringleaf.experiments.workloads.train.handover import Calls
-from ringleaf.experiments.workloads.train.link import Link
+from ringleaf.experiments.workloads.train.handover import GroupCalls
+from ringleaf.experiments.workloads.train.link import RankConnection
 
 NAME = "ringleaf"
 
@@ -33,7 +33,7 @@ def base_class() -> type[Any]:
     return backend
 
 
-class Group(Collectives):
+class RingleafGroup(Collectives):
     """What a process group or backend has besides its calls.
 
     Args:
@@ -45,9 +45,9 @@ class Group(Collectives):
 
     supports_splitting = False
 
-    def __init__(self, link: Link, group: str, rank: int, ranks: int) -> None:
+    def __init__(self, link: RankConnection, group: str, rank: int, ranks: int) -> None:
         super().__init__(rank, ranks)  # type: ignore[call-arg]
-        self.calls = Calls(link, group, rank, ranks)
+        self.calls = GroupCalls(link, group, rank, ranks)
         self._name = group
         self._described = "undefined"
 
@@ -91,4 +91,4 @@ def make_class(base: type[Any]) -> type[Any]:
     Calls are held together by process groups alone: PyTorch doesn't ask a Python backend to do it.
     """
     told = {"supports_coalescing": issubclass(base, dist.ProcessGroup)}
-    return type("RingleafGroup", (Group, base), told)
+    return type("RingleafGroup", (RingleafGroup, base), told)

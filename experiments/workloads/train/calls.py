@@ -29,7 +29,7 @@ ANY = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CollectiveCall:
     """One rank's part in a collective.
 
     Attributes:
@@ -67,7 +67,7 @@ class Call:
             parts += [f"tag={self.tag}"] * bool(self.tag)
         return f"{self.kind}({', '.join(parts)})"
 
-    def agrees(self, other: Call) -> bool:
+    def agrees(self, other: CollectiveCall) -> bool:
         """Return whether two ranks' calls can be of one collective."""
         if self.kind == ALL_TO_ALL:
             return (self.kind, self.dtype) == (other.kind, other.dtype)
@@ -81,7 +81,7 @@ class Call:
         return [self.kind, self.dtype, self.op, *numbers]
 
 
-def read_call(plain: list[Any]) -> Call:
+def read_call(plain: list[Any]) -> CollectiveCall:
     """Return the call that `plain` has made.
 
     Raises:
@@ -93,4 +93,4 @@ def read_call(plain: list[Any]) -> Call:
         raise ValueError(f"call: not understood, got {plain!r:.200}")
     if min(count, *sends, *takes, 0) < 0:
         raise ValueError(f"call: counts must be >= 0, got {plain!r:.200}")
-    return Call(kind, str(dtype), str(op), count, root, tag, tuple(sends), tuple(takes))
+    return CollectiveCall(kind, str(dtype), str(op), count, root, tag, tuple(sends), tuple(takes))

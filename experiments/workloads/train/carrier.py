@@ -17,10 +17,12 @@ import numpy as np
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.experiments.workloads.train.calls import SEND
-from ringleaf.experiments.workloads.train.carried import (
-    Carried,
+from ringleaf.experiments.workloads.train.fabric import TrainingRanks
+from ringleaf.experiments.workloads.train.parts import CallError, MatchedCalls
+from ringleaf.experiments.workloads.train.rank_data import (
     Check,
     Data,
+    FinishedCollective,
     Note,
     buffers_of,
     inputs_of,
@@ -29,13 +31,17 @@ from ringleaf.experiments.workloads.train.carried import (
     unload,
     way_of,
 )
-from ringleaf.experiments.workloads.train.fabric import Fabric
-from ringleaf.experiments.workloads.train.parts import CallError, Collective
-from ringleaf.experiments.workloads.train.rooms import Lodging, Lodgings, Need, Room, Tensors
-from ringleaf.experiments.workloads.train.ways import Way, Ways, among
+from ringleaf.experiments.workloads.train.rooms import (
+    Lodging,
+    Lodgings,
+    NetworkNeed,
+    RegisteredTensors,
+    Room,
+)
+from ringleaf.experiments.workloads.train.ways import CallCarrier, CallCarriers, among
 from ringleaf.hosts.plan import Plans, plans
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.operation import Operation, add
+from ringleaf.networks.endpoints.operation import CollectiveOperation, add
 from ringleaf.networks.outcome import RunResult
 from ringleaf.tensors import Array
 from ringleaf.units import FOREVER_PS
@@ -46,10 +52,10 @@ Teams = Sequence[tuple[str, tuple[int, ...]]]
 
 @dataclass(slots=True)
 class _UnderWay:
-    collective: Collective
-    way: Way
+    collective: MatchedCalls
+    way: CallCarrier
     begin_ps: int
-    need: Need
+    need: NetworkNeed
     room: Room
     inputs: list[Array]
     is_there: bool = False  # of a message: its receiver has been told
@@ -70,14 +76,14 @@ class PlayingNetwork(Protocol):
     def store(self) -> Store:
         """Their store."""
 
-    def play(self, director: Carrier) -> RunResult:
+    def play(self, director: CollectiveCarrier) -> RunResult:
         """Let a carrier run collectives until it has no more to start."""
 
     def close(self) -> None:
         """End it."""
 
 
-class Carrier:
+class CollectiveCarrier:
     """A `Director` of the collectives of ranks, which also builds the networks that carry them.
 
     Args:
@@ -93,8 +99,8 @@ class Carrier:
 
     def __init__(
         self,
-        fabric: Fabric,
-        ways: Ways,
+        fabric: TrainingRanks,
+        ways: CallCarriers,
         data: Data,
         *,
         build: Callable[[Teams], PlayingNetwork],
@@ -115,7 +121,7 @@ class Carrier:
         self._now_ps = 0
         self._active: dict[int, _UnderWay] = {}  # by the operation's address
         self._plans: dict[tuple[object, ...], tuple[Schedule, Plans]] = {}
-        self._found: dict[int, Way] = {}  # by collective, those that have not begun
+        self._found: dict[int, CallCarrier] = {}  # by collective, those that have not begun
         self._arrived: list[tuple[int, int]] = []  # messages: when, and the operation's address
 
     def run(self) -> Iterator[RunResult]:
@@ -162,10 +168,10 @@ class Carrier:
         self._now_ps = self._epoch_ps + now_ps
         self._fabric.reach(self._now_ps)
 
-    def take_operations(self) -> list[Operation]:
+    def take_operations(self) -> list[CollectiveOperation]:
         self._now_ps = self._epoch_ps + self._network.now_ps
         self._pass_on_arrived()
-        operations: list[Operation] = []
+        operations: list[CollectiveOperation] = []
         while True:
             self._listen(stuck=False)
             began = list(self._begin_ready())
@@ -175,7 +181,7 @@ class Carrier:
             elif not began and not self._fabric.running:
                 return operations
 
-    def finish(self, operation: Operation, now_ps: int) -> None:
+    def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
         self._now_ps = self._epoch_ps + now_ps
         self._pass_on_arrived()
         at = self._active.pop(operation.at)
@@ -186,7 +192,7 @@ class Carrier:
         self._lodging.give(at.need, at.room)
         self._fabric.finish(at.collective, end_ps)
 
-    def _hear(self, operation: Operation, node: int, has_left: bool, now_ps: int) -> bool:
+    def _hear(self, operation: CollectiveOperation, node: int, has_left: bool, now_ps: int) -> bool:
         """Take note that a message has come, or has been acknowledged."""
         at = self._active[operation.at]
         has_come = not has_left and node == at.collective.members[1]
@@ -225,7 +231,7 @@ class Carrier:
         for collective in self._fabric.ready(FOREVER_PS):
             self._want(self._way(collective), collective)
 
-    def _want(self, way: Way, collective: Collective) -> bool:
+    def _want(self, way: CallCarrier, collective: MatchedCalls) -> bool:
         """Have a network built that aggregates for a group; return whether that is needed."""
         team = way.system, collective.members
         if not way.system or team in self._teams:
@@ -236,7 +242,7 @@ class Carrier:
 
     # Collectives.
 
-    def _begin_ready(self) -> Iterator[Operation | None]:
+    def _begin_ready(self) -> Iterator[CollectiveOperation | None]:
         """Begin the collectives that are ready; those with nothing to carry are over at once."""
         for collective in self._fabric.ready(self._now_ps):
             way = self._way(collective)
@@ -253,12 +259,12 @@ class Carrier:
             else:
                 yield self._begin(collective, way)
 
-    def _way(self, collective: Collective) -> Way:
+    def _way(self, collective: MatchedCalls) -> CallCarrier:
         if id(collective) not in self._found:
             self._found[id(collective)] = way_of(self._data, self._ways, collective)
         return self._found[id(collective)]
 
-    def _need(self, collective: Collective, way: Way) -> tuple[Schedule, Need]:
+    def _need(self, collective: MatchedCalls, way: CallCarrier) -> tuple[Schedule, NetworkNeed]:
         """Return the schedule of a collective, and all that it needs."""
         members = collective.members
         team = way.system, members
@@ -268,7 +274,7 @@ class Carrier:
         key = (id(way.schedule), () if way.system else members, way.elements, way.edges)
         schedule, parts = self._plans_for(key, way, members, nodes)
         reduction = way.reduction
-        need = Need(
+        need = NetworkNeed(
             (*key, way.dtype, reduction, place, channel),
             parts,
             way.dtype,
@@ -280,13 +286,13 @@ class Carrier:
         )
         return schedule, need
 
-    def _begin(self, collective: Collective, way: Way) -> Operation:
+    def _begin(self, collective: MatchedCalls, way: CallCarrier) -> CollectiveOperation:
         endpoints, members = self._network.endpoints, collective.members
         schedule, need = self._need(collective, way)
         room = self._lodging.take(need)
         nodes = schedule.nodes
         addresses = _spread(room.tensors, range(nodes) if way.system else members, nodes)
-        tensors = Tensors(endpoints.memory, addresses, way.elements, way.dtype)
+        tensors = RegisteredTensors(endpoints.memory, addresses, way.elements, way.dtype)
         inputs = inputs_of(self._data, collective, way)
         at = _UnderWay(collective, way, self._now_ps, need, room, inputs)
         for address, gift, loads in zip(room.tensors, at.inputs, way.layout.loads, strict=True):
@@ -305,13 +311,13 @@ class Carrier:
             operation.listen(self._hear)
         return operation
 
-    def _tensor(self, address: int, way: Way) -> Array:
+    def _tensor(self, address: int, way: CallCarrier) -> Array:
         """Return the bytes of a tensor in registered memory."""
         memory = self._network.endpoints.memory
         return memory.view(address, way.elements * way.dtype.itemsize, np.dtype(np.uint8))
 
     def _plans_for(
-        self, key: tuple[object, ...], way: Way, members: tuple[int, ...], nodes: int
+        self, key: tuple[object, ...], way: CallCarrier, members: tuple[int, ...], nodes: int
     ) -> tuple[Schedule, Plans]:
         """Return a schedule for the network's nodes, and their parts in it."""
         if key not in self._plans:
@@ -320,7 +326,7 @@ class Carrier:
             self._plans[key] = schedule, plans(schedule, way.elements, edges)
         return self._plans[key]
 
-    def _channel(self, collective: Collective, place: int) -> int:
+    def _channel(self, collective: MatchedCalls, place: int) -> int:
         """Return a channel of a group that is free for a collective."""
         taken = {at.need.channel for at in self._active.values() if at.need.group == place}
         return min(set(range(len(taken) + 1)) - taken)
@@ -340,14 +346,14 @@ class Carrier:
 
     def _note_end(
         self,
-        collective: Collective,
-        way: Way,
+        collective: MatchedCalls,
+        way: CallCarrier,
         times_ps: tuple[int, int],
         given: Sequence[Array],
         results: Sequence[Array],
     ) -> None:
         wrong = self._check(collective, way, given, results)
-        self._note(Carried(collective, way, way.layout.tensor_bytes, *times_ps, wrong))
+        self._note(FinishedCollective(collective, way, way.layout.tensor_bytes, *times_ps, wrong))
 
 
 def _spread(addresses: Sequence[int], members: Sequence[int], nodes: int) -> list[int]:

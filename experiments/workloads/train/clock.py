@@ -88,7 +88,7 @@ def _read_modules(path: str, where: str) -> dict[str, ModuleTimes]:
     return found
 
 
-class Clock:
+class RankClock:
     """A rank's time in picoseconds.
 
     Args:

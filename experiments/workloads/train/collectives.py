@@ -14,14 +14,14 @@ from torch.distributed import ReduceOp
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.train import calls
 from ringleaf.experiments.workloads.train.calls import ANY
-from ringleaf.experiments.workloads.train.handover import Calls, Tensors
+from ringleaf.experiments.workloads.train.handover import GroupCalls, Tensors
 from ringleaf.experiments.workloads.train.works import FabricWork
 
 
 class Collectives:
     """All calls of `torch.distributed`, by the names that its process groups and backends have."""
 
-    calls: Calls
+    calls: GroupCalls
     _held: FabricWork | None = None  # of calls that are coalesced
 
     def allreduce(self, tensors: Tensors, opts: Any = None) -> FabricWork:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ringleaf.experiments.commands.doing import DryRun, do
+from ringleaf.experiments.commands.run_commands import DryRun, do
 from ringleaf.experiments.runs.console import Debug, guard
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import with_options

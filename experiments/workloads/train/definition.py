@@ -9,15 +9,15 @@ import numpy.typing as npt
 
 from ringleaf.experiments.workloads.train import calls
 from ringleaf.experiments.workloads.train.elements import Reduction
-from ringleaf.experiments.workloads.train.parts import Collective
-from ringleaf.experiments.workloads.train.ways import Way
+from ringleaf.experiments.workloads.train.parts import MatchedCalls
+from ringleaf.experiments.workloads.train.ways import CallCarrier
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.tensors import Array
 
 
 def wrong_elements(
-    collective: Collective,
-    way: Way,
+    collective: MatchedCalls,
+    way: CallCarrier,
     given: Sequence[Array],
     results: Sequence[Array],
     *,
@@ -57,7 +57,7 @@ def _differing(result: Array, wanted: Array, item_bytes: int) -> int:
     return int(rows.any(axis=1).sum())
 
 
-def _copies(collective: Collective, given: Sequence[Array], item_bytes: int) -> list[Array]:
+def _copies(collective: MatchedCalls, given: Sequence[Array], item_bytes: int) -> list[Array]:
     """Return the bytes that each member must have in the end."""
     call, ranks = collective.call, len(collective.members)
     nothing = np.zeros(0, np.uint8)
@@ -75,7 +75,9 @@ def _copies(collective: Collective, given: Sequence[Array], item_bytes: int) -> 
     return [joined if everyone or rank == call.root else nothing for rank in range(ranks)]
 
 
-def _exchanged(collective: Collective, given: Sequence[Array], rank: int, item_bytes: int) -> Array:
+def _exchanged(
+    collective: MatchedCalls, given: Sequence[Array], rank: int, item_bytes: int
+) -> Array:
     parts = []
     for part, gift in zip(collective.parts, given, strict=True):
         start = sum(part.call.sends[:rank]) * item_bytes
@@ -84,8 +86,8 @@ def _exchanged(collective: Collective, given: Sequence[Array], rank: int, item_b
 
 
 def _wrong_reductions(
-    collective: Collective,
-    way: Way,
+    collective: MatchedCalls,
+    way: CallCarrier,
     given: Sequence[Array],
     results: Sequence[Array],
     lanes: int,
@@ -111,7 +113,7 @@ def _wrong_reductions(
 
 
 def _near(
-    reduction: Reduction, way: Way, inputs: Array, found: Array, lanes: int
+    reduction: Reduction, way: CallCarrier, inputs: Array, found: Array, lanes: int
 ) -> npt.NDArray[np.bool_]:
     """Return where results are near enough to the exact ones."""
     if not reduction.is_rounded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 
 from ringleaf.experiments.setup.network import common_options
-from ringleaf.experiments.workloads.train.carrier import Carrier, Teams
+from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier, Teams
 from ringleaf.experiments.workloads.train.hosting import Hosting
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.groups import Group
@@ -15,7 +15,7 @@ from ringleaf.topologies.graph import hosts
 WORLD_NUMBER, FIRST_NUMBER = 1, 2
 
 
-def make_carrier(hosting: Hosting) -> Carrier:
+def make_carrier(hosting: Hosting) -> CollectiveCarrier:
     """Return what carries the calls of a fabric's ranks, in virtual time."""
     spec, graph = hosting.spec, hosting.graph
     options = common_options(spec)
@@ -23,7 +23,7 @@ def make_carrier(hosting: Hosting) -> Carrier:
     def build(teams: Teams) -> VirtualNetwork:
         return VirtualNetwork(graph, options, groups=make_groups(graph, teams), seed=spec.seed)
 
-    return Carrier(
+    return CollectiveCarrier(
         hosting.fabric,
         hosting.ways(),
         hosting,

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from ringleaf.experiments.workloads.train.meeting import Meeting
-from ringleaf.experiments.workloads.train.parts import CallError, Collective, Part
+from ringleaf.experiments.workloads.train.meeting import GroupMeetings
+from ringleaf.experiments.workloads.train.parts import CallError, MatchedCalls, RankCall
 from ringleaf.units import FOREVER_PS, format_time
 
 
-class State(Enum):
+class RankState(Enum):
     """What a rank does."""
 
     RUNNING = auto()
@@ -29,7 +29,7 @@ class State(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CallDone:
     """To a rank: a call of its is over."""
 
     rank: int
@@ -46,12 +46,12 @@ class Go:
     clock_ps: int
 
 
-Answer = Done | Go
+Answer = CallDone | Go
 
 
 @dataclass(slots=True)
 class _Rank:
-    state: State = State.RUNNING
+    state: RankState = RankState.RUNNING
     clock_ps: int = 0  # when it last said something
     awaited: frozenset[int] = frozenset()  # calls, all of which it waits for
     watched: frozenset[int] = frozenset()  # calls, any of which lets it go on
@@ -61,7 +61,7 @@ class _Rank:
     said: str = ""  # its last call
 
 
-class Fabric:
+class TrainingRanks:
     """The state of all ranks and their calls; without I/O, and without a network.
 
     Args:
@@ -70,7 +70,7 @@ class Fabric:
 
     def __init__(self, ranks: int) -> None:
         self._ranks = [_Rank() for _ in range(ranks)]
-        self._meeting = Meeting(ranks)
+        self._meeting = GroupMeetings(ranks)
         self._answers: list[Answer] = []
 
     # What ranks say.
@@ -84,7 +84,7 @@ class Fabric:
         self._note(rank)
         self._meeting.join(rank, group, members)
 
-    def call(self, group: str, part: Part) -> None:
+    def call(self, group: str, part: RankCall) -> None:
         """Take a rank's call of a collective.
 
         Raises:
@@ -121,7 +121,7 @@ class Fabric:
         at.awaited = frozenset(awaited) & at.open.keys()
         at.watched = frozenset(watched)
         at.until_ps, at.is_soft = until_ps, is_soft
-        at.state = State.BLOCKED
+        at.state = RankState.BLOCKED
         is_over = not at.awaited and (awaited or not at.watched) and until_ps == FOREVER_PS
         if is_over or at.watched - at.open.keys():
             self._release(rank, clock_ps)
@@ -129,29 +129,29 @@ class Fabric:
     def end(self, rank: int, clock_ps: int) -> None:
         """Take note that a rank has ended, and makes no more calls."""
         self._note(rank, clock_ps)
-        self._ranks[rank].state = State.ENDED
+        self._ranks[rank].state = RankState.ENDED
 
     # What the network asks.
 
     @property
     def running(self) -> list[int]:
         """The ranks that are running."""
-        return [rank for rank, at in enumerate(self._ranks) if at.state is State.RUNNING]
+        return [rank for rank, at in enumerate(self._ranks) if at.state is RankState.RUNNING]
 
     @property
     def ended(self) -> list[int]:
         """The ranks that have ended."""
-        return [rank for rank, at in enumerate(self._ranks) if at.state is State.ENDED]
+        return [rank for rank, at in enumerate(self._ranks) if at.state is RankState.ENDED]
 
     @property
     def has_ended(self) -> bool:
         """Whether all ranks have ended."""
-        return all(at.state is State.ENDED for at in self._ranks)
+        return all(at.state is RankState.ENDED for at in self._ranks)
 
     @property
     def has_soft(self) -> bool:
         """Whether a rank that is blocked may go on by itself."""
-        return any(at.state is State.BLOCKED and at.is_soft for at in self._ranks)
+        return any(at.state is RankState.BLOCKED and at.is_soft for at in self._ranks)
 
     @property
     def is_idle(self) -> bool:
@@ -161,35 +161,35 @@ class Fabric:
     def next_ps(self) -> int:
         """Return the next time at which a collective may begin, or a rank goes on."""
         heads = (start_ps for start_ps, _ in self._meeting.starts())
-        times = (at.until_ps for at in self._ranks if at.state is State.BLOCKED)
+        times = (at.until_ps for at in self._ranks if at.state is RankState.BLOCKED)
         return min((*heads, *times), default=FOREVER_PS)
 
-    def ready(self, now_ps: int) -> Iterator[Collective]:
+    def ready(self, now_ps: int) -> Iterator[MatchedCalls]:
         """Return the collectives that may begin now, those that were called first before others."""
         return self._meeting.ready(now_ps)
 
-    def begin(self, collective: Collective) -> None:
+    def begin(self, collective: MatchedCalls) -> None:
         """Take note that a collective that is ready has begun."""
         self._meeting.begin(collective)
 
-    def finish(self, collective: Collective, now_ps: int) -> None:
+    def finish(self, collective: MatchedCalls, now_ps: int) -> None:
         """Take note that a collective is over on all its ranks, or on all where it was not yet."""
         self._meeting.finish(collective)
         for part in collective.parts:
             if part.number in self._ranks[part.rank].open:
                 self._end(collective, part, now_ps)
 
-    def arrive(self, collective: Collective, now_ps: int) -> None:
+    def arrive(self, collective: MatchedCalls, now_ps: int) -> None:
         """Take note that a message is there: it is over for its receiver, not for its sender."""
         self._end(collective, collective.parts[1], now_ps)
 
-    def _end(self, collective: Collective, part: Part, now_ps: int) -> None:
+    def _end(self, collective: MatchedCalls, part: RankCall, now_ps: int) -> None:
         source = self._meeting.source(collective)
-        self._answers.append(Done(part.rank, part.number, now_ps, source))
+        self._answers.append(CallDone(part.rank, part.number, now_ps, source))
         at = self._ranks[part.rank]
         del at.open[part.number]
         at.awaited -= {part.number}
-        if at.state is State.BLOCKED and (
+        if at.state is RankState.BLOCKED and (
             part.number in at.watched
             or (not at.awaited and not at.watched and at.until_ps == FOREVER_PS)
         ):
@@ -198,7 +198,7 @@ class Fabric:
     def reach(self, now_ps: int) -> None:
         """Take note of the time: ranks that have waited for it go on."""
         for rank, at in enumerate(self._ranks):
-            if at.state is State.BLOCKED and at.until_ps <= now_ps:
+            if at.state is RankState.BLOCKED and at.until_ps <= now_ps:
                 self._release(rank, now_ps)
 
     def take_answers(self) -> list[Answer]:
@@ -225,9 +225,9 @@ class Fabric:
         """Return what a rank does: `waits since 1.2 ms for all_reduce(...)`."""
         at = self._ranks[rank]
         when = f"at {format_time(at.clock_ps)}" if at.clock_ps else "at 0"
-        if at.state is State.ENDED:
+        if at.state is RankState.ENDED:
             return f"has ended {when}"
-        if at.state is State.RUNNING:
+        if at.state is RankState.RUNNING:
             return f"last said {at.said or 'nothing'} {when}"
         awaited = sorted((at.awaited | at.watched) & at.open.keys())
         said = "; ".join(at.open[number] for number in awaited) or "nothing that it has called"
@@ -238,16 +238,16 @@ class Fabric:
     def _note(self, rank: int, clock_ps: int = 0) -> None:
         """Note that a rank says something: it is running, then."""
         at = self._ranks[rank]
-        if at.state is State.BLOCKED and at.is_soft:
+        if at.state is RankState.BLOCKED and at.is_soft:
             self._answers.append(Go(rank, at.clock_ps))
-        elif at.state is not State.RUNNING:
+        elif at.state is not RankState.RUNNING:
             raise CallError(f"rank {rank}: must not call anything while it waits, or has ended")
-        at.state = State.RUNNING
+        at.state = RankState.RUNNING
         at.clock_ps = max(at.clock_ps, clock_ps)
 
     def _release(self, rank: int, now_ps: int) -> None:
         at = self._ranks[rank]
-        at.state = State.RUNNING
+        at.state = RankState.RUNNING
         at.clock_ps = max(at.clock_ps, now_ps)
         at.awaited = at.watched = frozenset()
         at.until_ps = FOREVER_PS

@@ -10,9 +10,9 @@ import torch
 from torch.distributed import ReduceOp
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.workloads.train.calls import Call
+from ringleaf.experiments.workloads.train.calls import CollectiveCall
 from ringleaf.experiments.workloads.train.layout import buffer_bytes
-from ringleaf.experiments.workloads.train.link import Link
+from ringleaf.experiments.workloads.train.link import RankConnection
 from ringleaf.experiments.workloads.train.works import FabricWork
 
 AVERAGE = "avg"
@@ -36,7 +36,7 @@ def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-class Calls:
+class GroupCalls:
     """The calls of one process group, as the fabric takes them.
 
     Args:
@@ -46,7 +46,7 @@ class Calls:
         ranks: Its number of ranks.
     """
 
-    def __init__(self, link: Link, group: str, rank: int, ranks: int) -> None:
+    def __init__(self, link: RankConnection, group: str, rank: int, ranks: int) -> None:
         self._link = link
         self._group = group
         self.rank_here = rank
@@ -81,7 +81,7 @@ class Calls:
             op: The reduction, as PyTorch has it.
             root: The root, or the peer.
             tag: The tag of a message.
-            count: Elements, as `Call.count` has them; by default those of all inputs.
+            count: Elements, as `CollectiveCall.count` has them; by default those of all inputs.
             sends: Elements for each rank of an all_to_all.
             takes: Elements from each.
             work: A work that this call belongs to; None: a new one.
@@ -92,7 +92,7 @@ class Calls:
             _check(kind, [*inputs, *outputs], dtype)
             name, finish = _reduction(op, self.ranks, outputs)
             elements = sum(each.numel() for each in inputs) if count is None else count
-            call = Call(
+            call = CollectiveCall(
                 kind, dtype_name(dtype), name, elements, root, tag, tuple(sends), tuple(takes)
             )
             made = work or self.work(outputs)
@@ -104,7 +104,7 @@ class Calls:
 
     def _send(
         self,
-        call: Call,
+        call: CollectiveCall,
         inputs: Tensors,
         outputs: Tensors,
         item: int,

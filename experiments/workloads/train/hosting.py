@@ -19,18 +19,18 @@ from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.workloads.train.account import Account
 from ringleaf.experiments.workloads.train.definition import wrong_elements
 from ringleaf.experiments.workloads.train.elements import element_type
-from ringleaf.experiments.workloads.train.fabric import Fabric
-from ringleaf.experiments.workloads.train.parts import Collective
-from ringleaf.experiments.workloads.train.server import Look, Server
+from ringleaf.experiments.workloads.train.fabric import TrainingRanks
+from ringleaf.experiments.workloads.train.parts import MatchedCalls
+from ringleaf.experiments.workloads.train.server import FabricServer, Look
 from ringleaf.experiments.workloads.train.spec import TrainSpec
-from ringleaf.experiments.workloads.train.trace import Trace
-from ringleaf.experiments.workloads.train.ways import Way, Ways
+from ringleaf.experiments.workloads.train.trace import GrowingTrace
+from ringleaf.experiments.workloads.train.ways import CallCarrier, CallCarriers
 from ringleaf.networks.outcome import RunResult
 from ringleaf.tensors import Array
 from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.workloads.train.carried import Carried
+    from ringleaf.experiments.workloads.train.rank_data import FinishedCollective
 
 START_S = 300.0
 """The time that ranks have for their first word, which they say behind PyTorch's import."""
@@ -44,7 +44,7 @@ class Hosting:
     Args:
         spec: The spec.
         folder: A private folder, for the socket and shared memory.
-        look: As `Server` has it.
+        look: As `FabricServer` has it.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Hosting:
         self.spec = divide_injection(spec)
         self.account = Account(spec.ranks)
         self.outcomes: list[RunResult] = []
-        self.fabric = Fabric(spec.ranks)
-        self.trace = Trace(spec.ranks, self.item_bytes) if spec.chakra else None
-        self.server = Server(
+        self.fabric = TrainingRanks(spec.ranks)
+        self.trace = GrowingTrace(spec.ranks, self.item_bytes) if spec.chakra else None
+        self.server = FabricServer(
             folder,
             spec.ranks,
             self.fabric,
@@ -111,13 +111,19 @@ class Hosting:
 
     # The interface that carriers use.
 
-    def ways(self) -> Ways:
+    def ways(self) -> CallCarriers:
         """Return the ways of calls."""
         hierarchy = fold_hierarchy(self.graph.graph["hierarchy"], self.spec.ranks)
-        return Ways(self.spec.algorithms, hierarchy, Bounds(self.graph).fabric, Cabling(self.graph))
+        return CallCarriers(
+            self.spec.algorithms, hierarchy, Bounds(self.graph).fabric, Cabling(self.graph)
+        )
 
     def check(
-        self, collective: Collective, way: Way, given: Sequence[Array], results: Sequence[Array]
+        self,
+        collective: MatchedCalls,
+        way: CallCarrier,
+        given: Sequence[Array],
+        results: Sequence[Array],
     ) -> int | None:
         """Return the number of wrong elements of a call; None: they are not checked."""
         if not self.spec.check:
@@ -131,6 +137,6 @@ class Hosting:
             lanes=self.spec.lanes,
         )
 
-    def note(self, carried: Carried) -> None:
+    def note(self, carried: FinishedCollective) -> None:
         """Note a collective that is over."""
         self.account.add(carried, self.fabric.title(carried.collective.group))

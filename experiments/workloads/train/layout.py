@@ -8,10 +8,10 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from ringleaf.experiments.workloads.train import calls
-from ringleaf.experiments.workloads.train.calls import Call
+from ringleaf.experiments.workloads.train.calls import CollectiveCall
 
 
-class Piece(NamedTuple):
+class BufferPiece(NamedTuple):
     """Bytes that lie at one place of a rank's buffer, and at another of the schedule's tensor."""
 
     buffer_at: int
@@ -19,11 +19,11 @@ class Piece(NamedTuple):
     size_bytes: int
 
 
-Pieces = Sequence[Piece]
+Pieces = Sequence[BufferPiece]
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class DataLayout:
     """The data of a collective.
 
     Attributes:
@@ -37,10 +37,12 @@ class Layout:
     unloads: Sequence[Pieces]
 
 
-def whole(size_bytes: int, ranks: int, sources: Sequence[int], targets: Sequence[int]) -> Layout:
+def whole(
+    size_bytes: int, ranks: int, sources: Sequence[int], targets: Sequence[int]
+) -> DataLayout:
     """Return the layout of tensors that `sources` have at first, and `targets` in the end."""
-    all_of_it = [Piece(0, 0, size_bytes)]
-    return Layout(
+    all_of_it = [BufferPiece(0, 0, size_bytes)]
+    return DataLayout(
         size_bytes,
         [all_of_it if rank in sources else [] for rank in range(ranks)],
         [all_of_it if rank in targets else [] for rank in range(ranks)],
@@ -49,7 +51,7 @@ def whole(size_bytes: int, ranks: int, sources: Sequence[int], targets: Sequence
 
 def blocks(
     block_bytes: int, ranks: int, room_bytes: int, *, loads: str, unloads: str, root: int = 0
-) -> Layout:
+) -> DataLayout:
     """Return the layout of tensors of a block for each rank.
 
     Args:
@@ -60,40 +62,42 @@ def blocks(
         unloads: Likewise, in the end.
         root: The root.
     """
-    every = [Piece(i * block_bytes, i * room_bytes, block_bytes) for i in range(ranks)]
+    every = [BufferPiece(i * block_bytes, i * room_bytes, block_bytes) for i in range(ranks)]
 
     def of(which: str, rank: int) -> Pieces:
         if which == "own":
-            return [Piece(0, rank * room_bytes, block_bytes)]
+            return [BufferPiece(0, rank * room_bytes, block_bytes)]
         return every if which == "all" or rank == root else []
 
-    return Layout(
+    return DataLayout(
         ranks * room_bytes,
         [of(loads, rank) for rank in range(ranks)],
         [of(unloads, rank) for rank in range(ranks)],
     )
 
 
-def exchange(block_bytes: int, ranks: int, room_bytes: int) -> Layout:
+def exchange(block_bytes: int, ranks: int, room_bytes: int) -> DataLayout:
     """Return the layout of an all-to-all of equal blocks, in rotated order (see `Collective`)."""
     turned = [
         [
-            Piece(to * block_bytes, (to - rank) % ranks * room_bytes, block_bytes)
+            BufferPiece(to * block_bytes, (to - rank) % ranks * room_bytes, block_bytes)
             for to in range(ranks)
         ]
         for rank in range(ranks)
     ]
     back = [
         [
-            Piece(source * block_bytes, (rank - source) % ranks * room_bytes, block_bytes)
+            BufferPiece(source * block_bytes, (rank - source) % ranks * room_bytes, block_bytes)
             for source in range(ranks)
         ]
         for rank in range(ranks)
     ]
-    return Layout(ranks * room_bytes, turned, back)
+    return DataLayout(ranks * room_bytes, turned, back)
 
 
-def uneven_exchange(parts: Sequence[Call], item_bytes: int, unit: int) -> tuple[Layout, list[int]]:
+def uneven_exchange(
+    parts: Sequence[CollectiveCall], item_bytes: int, unit: int
+) -> tuple[DataLayout, list[int]]:
     """Return the layout of an all-to-all of any blocks, and the edges of its chunks in bytes.
 
     Chunk `i n + j` is the block from rank i for rank j. Each block begins at a multiple of `unit`.
@@ -112,14 +116,14 @@ def uneven_exchange(parts: Sequence[Call], item_bytes: int, unit: int) -> tuple[
             at = accumulate((count * item_bytes for count in counts), initial=0)
             found.append(
                 [
-                    Piece(start, edges[chunk], count * item_bytes)
+                    BufferPiece(start, edges[chunk], count * item_bytes)
                     for start, chunk, count in zip(at, chunks, counts, strict=False)
                 ]
             )
-    return Layout(edges[-1], loads, unloads), edges
+    return DataLayout(edges[-1], loads, unloads), edges
 
 
-def buffer_bytes(call: Call, ranks: int, item_bytes: int) -> tuple[int, int]:
+def buffer_bytes(call: CollectiveCall, ranks: int, item_bytes: int) -> tuple[int, int]:
     """Return the bytes that a call's rank gives, and those that it gets, at most."""
     part = call.count * item_bytes
     if call.kind in (calls.ALL_GATHER, calls.GATHER):

@@ -12,8 +12,8 @@ from typing import Any, NoReturn, Protocol
 
 from ringleaf.errors import BackendError
 from ringleaf.experiments.workloads.train import wire
-from ringleaf.experiments.workloads.train.calls import Call
-from ringleaf.experiments.workloads.train.clock import Clock
+from ringleaf.experiments.workloads.train.calls import CollectiveCall
+from ringleaf.experiments.workloads.train.clock import RankClock
 from ringleaf.tensors import Array
 from ringleaf.units import FOREVER_PS, PS_PER_US
 
@@ -48,7 +48,7 @@ class FabricError(BackendError, RuntimeError):
     is_elsewhere = False
 
 
-class Link:
+class RankConnection:
     """A connection to the fabric.
 
     Calls may come from any thread, one at a time. What a call's end causes is done by the thread
@@ -62,7 +62,7 @@ class Link:
 
     def __init__(self, folder: Path, rank: int, ranks: int) -> None:
         self.rank = rank
-        self.clock = Clock()
+        self.clock = RankClock()
         self.exposed_ps = 0  # spent in waits
         self.settled_task = -1  # of autograd, at whose end futures are waited for
         self.on_wait: Callable[[int, int, list[str]], None] = lambda start, end, calls: None
@@ -70,7 +70,7 @@ class Link:
         self._failure = ""
         self._socket = self._connect(folder)
         self._unpacker = wire.Unpacker()
-        self._buffers = wire.Buffers(folder)
+        self._buffers = wire.SharedBuffers(folder)
         self._free: dict[int, list[int]] = {}  # buffers by size
         self._made = 0
         self._calls = 0
@@ -112,7 +112,12 @@ class Link:
         self._free[self._buffers.buffer(self.rank, number).size].append(number)
 
     def call(
-        self, group: str, call: Call, buffer: int, finish: Finish, at_ps: int | None = None
+        self,
+        group: str,
+        call: CollectiveCall,
+        buffer: int,
+        finish: Finish,
+        at_ps: int | None = None,
     ) -> int:
         """Make a call at a time, by default now; return its number.
 

@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from ringleaf.arena import Store
 from ringleaf.experiments.setup.network import common_options
 from ringleaf.experiments.setup.testbed import open_testbed
-from ringleaf.experiments.workloads.train.ahead import AheadCarrier
-from ringleaf.experiments.workloads.train.carrier import Carrier, PlayingNetwork, Teams
+from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier, PlayingNetwork, Teams
 from ringleaf.experiments.workloads.train.emulated import make_groups
 from ringleaf.experiments.workloads.train.hosting import Hosting
+from ringleaf.experiments.workloads.train.planned_carrier import AheadCarrier
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.operation import Operation
-from ringleaf.networks.mininet.network import MininetNetwork, Testbed
+from ringleaf.networks.endpoints.operation import CollectiveOperation
+from ringleaf.networks.mininet.network import LiveTestbed, MininetNetwork
 from ringleaf.networks.outcome import RunResult
 from ringleaf.units import PS_PER_S
 
@@ -56,7 +56,7 @@ class LiveNetwork:
         """Their store."""
         return self._network.store
 
-    def play(self, director: Carrier) -> RunResult:
+    def play(self, director: CollectiveCarrier) -> RunResult:
         """Let a carrier run collectives until it has no more to start, or needs other hosts."""
         assert isinstance(director, LiveCarrier)
         return self._network.lead(director)
@@ -74,7 +74,7 @@ class LiveCarrier(AheadCarrier):
         testbed: The network, without hosts.
     """
 
-    def __init__(self, hosting: Hosting, testbed: Testbed) -> None:
+    def __init__(self, hosting: Hosting, testbed: LiveTestbed) -> None:
         super().__init__(
             hosting.fabric,
             hosting.ways(),
@@ -94,7 +94,7 @@ class LiveCarrier(AheadCarrier):
         self._tell_time(now_ps)
         super().reach(now_ps)
 
-    def finish(self, operation: Operation, now_ps: int) -> None:
+    def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
         self._tell_time(now_ps)
         super().finish(operation, now_ps)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ringleaf.experiments.workloads.train.calls import ANY, PAIRED, SEND
-from ringleaf.experiments.workloads.train.parts import CallError, Collective, Part
+from ringleaf.experiments.workloads.train.parts import CallError, MatchedCalls, RankCall
 
 WORLD = "world"
 
@@ -21,14 +21,14 @@ WORLD = "world"
 class _Group:
     members: tuple[int, ...]
     said: dict[int, int] = field(default_factory=dict)  # by rank, calls so far
-    gathering: dict[int, dict[int, Part]] = field(default_factory=dict)  # by number, then rank
+    gathering: dict[int, dict[int, RankCall]] = field(default_factory=dict)  # by number, then rank
 
 
 @dataclass(slots=True)
 class _Stream:
     """Collectives that take place one after the other."""
 
-    waiting: deque[Collective] = field(default_factory=deque)
+    waiting: deque[MatchedCalls] = field(default_factory=deque)
     busy: bool = False
     begun: int = 0
 
@@ -36,7 +36,7 @@ class _Stream:
 _Key = tuple[str, int, int]  # of a stream: group, and the ranks of a message, or -1
 
 
-class Meeting:
+class GroupMeetings:
     """The groups of ranks, and their calls that are not over.
 
     Args:
@@ -47,9 +47,9 @@ class Meeting:
         self._ranks = ranks
         self._groups: dict[str, _Group] = {}
         self._streams: dict[_Key, _Stream] = {}
-        self._under_way: dict[_Key, Collective] = {}
-        self._sends: dict[tuple[str, int], list[Part]] = {}  # by group and receiver, in order
-        self._receives: dict[tuple[str, int], list[Part]] = {}
+        self._under_way: dict[_Key, MatchedCalls] = {}
+        self._sends: dict[tuple[str, int], list[RankCall]] = {}  # by group and receiver, in order
+        self._receives: dict[tuple[str, int], list[RankCall]] = {}
 
     def join(self, rank: int, group: str, members: Sequence[int]) -> None:
         """Take note that a rank knows a process group.
@@ -64,7 +64,7 @@ class Meeting:
                 f"{list(known.members)}, got {list(members)}"
             )
 
-    def call(self, name: str, part: Part) -> None:
+    def call(self, name: str, part: RankCall) -> None:
         """Take a rank's call in a group.
 
         Raises:
@@ -114,13 +114,13 @@ class Meeting:
             if stream.waiting and not stream.busy:
                 yield stream.waiting[0].start_ps, key
 
-    def ready(self, now_ps: int) -> Iterator[Collective]:
+    def ready(self, now_ps: int) -> Iterator[MatchedCalls]:
         """Yield the collectives that may begin now, those that were called first before others."""
         for start_ps, key in sorted(self.starts()):
             if start_ps <= now_ps:
                 yield self._streams[key].waiting[0]
 
-    def begin(self, collective: Collective) -> None:
+    def begin(self, collective: MatchedCalls) -> None:
         """Take note that a collective that is ready has begun."""
         key = _key(collective)
         stream = self._streams[key]
@@ -129,13 +129,13 @@ class Meeting:
         stream.busy = True
         self._under_way[key] = collective
 
-    def finish(self, collective: Collective) -> None:
+    def finish(self, collective: MatchedCalls) -> None:
         """Take note that a collective is over."""
         key = _key(collective)
         assert self._under_way.pop(key) is collective
         self._streams[key].busy = False
 
-    def source(self, collective: Collective) -> int:
+    def source(self, collective: MatchedCalls) -> int:
         """Return the rank of the group that a message comes from, or -1."""
         if collective.call.kind not in PAIRED:
             return -1
@@ -158,7 +158,7 @@ class Meeting:
 
     # Inside.
 
-    def _gather(self, name: str, group: _Group, part: Part) -> None:
+    def _gather(self, name: str, group: _Group, part: RankCall) -> None:
         number = group.said.get(part.rank, 0)
         group.said[part.rank] = number + 1
         parts = group.gathering.setdefault(number, {})
@@ -174,7 +174,7 @@ class Meeting:
             del group.gathering[number]
             self._line_up(name, group.members, [parts[rank] for rank in group.members], number)
 
-    def _post(self, name: str, group: _Group, part: Part) -> None:
+    def _post(self, name: str, group: _Group, part: RankCall) -> None:
         """Keep a send or a receive until both ends are there."""
         peer, size = part.call.root, len(group.members)
         if peer != ANY and not 0 <= peer < size:
@@ -184,12 +184,12 @@ class Meeting:
         else:
             self._receives.setdefault((name, part.rank), []).append(part)
 
-    def _fits(self, group: str, send: Part, receive: Part) -> bool:
+    def _fits(self, group: str, send: RankCall, receive: RankCall) -> bool:
         members = self._groups[group].members
         peer = receive.call.root
         return send.call.tag == receive.call.tag and (peer == ANY or members[peer] == send.rank)
 
-    def _pair(self, group: str, send: Part, receive: Part) -> None:
+    def _pair(self, group: str, send: RankCall, receive: RankCall) -> None:
         ours, theirs = send.call, receive.call
         if (ours.dtype, ours.count) != (theirs.dtype, theirs.count):
             raise CallError(
@@ -199,15 +199,15 @@ class Meeting:
         self._line_up(group, (send.rank, receive.rank), [send, receive], 0)
 
     def _line_up(
-        self, group: str, ranks: Sequence[int], parts: Sequence[Part], number: int
+        self, group: str, ranks: Sequence[int], parts: Sequence[RankCall], number: int
     ) -> None:
         start_ps = max(part.clock_ps for part in parts)
-        made = Collective(group, tuple(ranks), tuple(parts), number, start_ps)
+        made = MatchedCalls(group, tuple(ranks), tuple(parts), number, start_ps)
         _check_blocks(made, self.title(group))
         self._streams.setdefault(_key(made), _Stream()).waiting.append(made)
 
 
-def _key(collective: Collective) -> _Key:
+def _key(collective: MatchedCalls) -> _Key:
     if collective.call.kind in PAIRED:
         sender, receiver = collective.members
         return collective.group, sender, receiver
@@ -219,7 +219,7 @@ def _ranks(ranks: Iterable[int]) -> str:
     return f"rank{'s' * (len(found) > 1)} {', '.join(map(str, found))}"
 
 
-def _check_blocks(made: Collective, title: str) -> None:
+def _check_blocks(made: MatchedCalls, title: str) -> None:
     """Check that the blocks of an all_to_all have one size at both ends."""
     for i, mine in enumerate(made.parts):
         for j, theirs in enumerate(made.parts):

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from ringleaf.experiments.workloads.train.clock import Compute, flops_ps, main_thread_ns
-from ringleaf.experiments.workloads.train.link import FabricError, Link
+from ringleaf.experiments.workloads.train.link import FabricError, RankConnection
 from ringleaf.experiments.workloads.train.wire import BACKWARD, FORWARD, ITERATION, SPANS, WAITED
 
 PULSE_S = 0.1
@@ -23,7 +23,7 @@ MOST_SPANS = 20_000
 TOGETHER = 200
 
 
-class Observer:
+class ScriptObserver:
     """Watches this rank's script, and tells the fabric.
 
     Args:
@@ -32,7 +32,7 @@ class Observer:
         timeline: Whether modules' passes and waits are noted.
     """
 
-    def __init__(self, link: Link, compute: Compute, *, timeline: bool) -> None:
+    def __init__(self, link: RankConnection, compute: Compute, *, timeline: bool) -> None:
         self._link = link
         self._clock = link.clock
         self._compute = compute

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ringleaf.errors import BackendError
-from ringleaf.experiments.workloads.train.calls import Call
+from ringleaf.experiments.workloads.train.calls import CollectiveCall
 
 
 class CallError(BackendError):
@@ -13,18 +13,18 @@ class CallError(BackendError):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RankCall:
     """One rank's part in a collective."""
 
     rank: int  # of the world
     number: int  # of the call, by its rank
-    call: Call
+    call: CollectiveCall
     clock_ps: int  # when it was made
     buffer: str = ""  # where its data lie
 
 
 @dataclass(frozen=True, slots=True)
-class Collective:
+class MatchedCalls:
     """Calls that belong together.
 
     Attributes:
@@ -39,11 +39,11 @@ class Collective:
 
     group: str
     members: tuple[int, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[RankCall, ...]
     number: int
     start_ps: int
 
     @property
-    def call(self) -> Call:
+    def call(self) -> CollectiveCall:
         """The first member's call."""
         return self.parts[0].call

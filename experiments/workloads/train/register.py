@@ -16,8 +16,8 @@ from ringleaf.experiments.workloads.train import streams
 from ringleaf.experiments.workloads.train.backend import NAME, base_class, make_class
 from ringleaf.experiments.workloads.train.clock import parse_compute
 from ringleaf.experiments.workloads.train.hooks import compress_all
-from ringleaf.experiments.workloads.train.link import FabricError, Link
-from ringleaf.experiments.workloads.train.observer import Observer
+from ringleaf.experiments.workloads.train.link import FabricError, RankConnection
+from ringleaf.experiments.workloads.train.observer import ScriptObserver
 from ringleaf.experiments.workloads.train.wire import FOLDER
 from ringleaf.shipped import PACKAGE
 
@@ -27,7 +27,7 @@ OPTIONS = "RINGLEAF_TRAIN"
 _KEY = "ringleaf-fabric"
 _START = timedelta(minutes=5)
 
-_links: list[Link] = []
+_links: list[RankConnection] = []
 
 
 def register() -> None:
@@ -36,7 +36,7 @@ def register() -> None:
         dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu"])
 
 
-def current_link() -> Link | None:
+def current_link() -> RankConnection | None:
     """Return this process's link to the fabric, if it has one."""
     return _links[0] if _links else None
 
@@ -54,20 +54,20 @@ def _create(options: Any, _: Any) -> Any:
         return make_class(base_class())(link, group, rank, ranks)
 
 
-def _connect(store: Any, rank: int, ranks: int) -> Link:
+def _connect(store: Any, rank: int, ranks: int) -> RankConnection:
     """Return a new link to the fabric, which rank 0 starts if nobody else has."""
     folder = os.environ.get(FOLDER)
     if folder is None:
         if rank == 0:
-            from ringleaf.experiments.workloads.train.alone import start_fabric
+            from ringleaf.experiments.workloads.train.own_fabric import start_fabric
 
             store.set(_KEY, str(start_fabric(os.environ.get(OPTIONS, ""), ranks)))
         store.wait([_KEY], _START)
         folder = store.get(_KEY).decode()
-    link = Link(Path(folder), rank, ranks)
+    link = RankConnection(Path(folder), rank, ranks)
     compute = parse_compute(link.settings["compute"])
     link.clock.measure(compute.factor)
-    Observer(link, compute, timeline=link.settings["timeline"]).begin()
+    ScriptObserver(link, compute, timeline=link.settings["timeline"]).begin()
     streams.install(link)
     _tell_of_failures(link)
     if link.settings["compress"]:
@@ -75,7 +75,7 @@ def _connect(store: Any, rank: int, ranks: int) -> Link:
     return link
 
 
-def _tell_of_failures(link: Link) -> None:
+def _tell_of_failures(link: RankConnection) -> None:
     """Have a script that fails leave without goodbye, so that the fabric knows.
 
     Of an error that the fabric has reported, only the script's line is new here; and not even that

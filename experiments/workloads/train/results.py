@@ -11,12 +11,18 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.experiments.records.columns import Column, as_us, fixed, widened
-from ringleaf.experiments.records.facts import Fact
+from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.folder import RunFolder, write_text
 from ringleaf.experiments.records.results import Results, as_csv, common
 from ringleaf.experiments.records.table import wrong_line
 from ringleaf.experiments.workloads.train.about import iterations
-from ringleaf.experiments.workloads.train.account import Account, CallRow, Iteration, Line, Span
+from ringleaf.experiments.workloads.train.account import (
+    Account,
+    CallRow,
+    CollectiveLine,
+    RankIteration,
+    RankSpan,
+)
 from ringleaf.experiments.workloads.train.timeline import as_chrome, from_chrome
 from ringleaf.networks.outcome import RunResult
 from ringleaf.units import format_time
@@ -83,9 +89,9 @@ class TrainResults(Results):
     files = (ITERATIONS, str(TIMELINE))
 
     ranks: int
-    iterations: Sequence[Sequence[Iteration]] = ()
-    spans: Sequence[Sequence[Span]] = ()
-    lines: Sequence[Line] = ()
+    iterations: Sequence[Sequence[RankIteration]] = ()
+    spans: Sequence[Sequence[RankSpan]] = ()
+    lines: Sequence[CollectiveLine] = ()
     left_out: int = 0
     totals: dict[str, int] = field(default_factory=dict)
 
@@ -142,7 +148,7 @@ class TrainResults(Results):
             yield ", ".join(f"{what}: {self.totals[name]}" for name, what in _TROUBLES.items())
         yield "results were not checked" if self.wrong is None else wrong_line(self.wrong)
 
-    def facts(self) -> Iterator[Fact]:
+    def facts(self) -> Iterator[RunFact]:
         """Yield the median iteration, and how much of it ranks wait."""
         steps = self.steps()
         if steps:
@@ -150,8 +156,8 @@ class TrainResults(Results):
             time_ps = median(time_ps for time_ps, _ in later)
             wait_ps = median(wait_ps for _, wait_ps in later)
             share = 100 * wait_ps / time_ps if time_ps else 0.0
-            yield Fact(format_time(time_ps), "an iteration, the first left out")
-            yield Fact(f"{share:.0f} %", f"of it, ranks wait: {format_time(wait_ps)}")
+            yield RunFact(format_time(time_ps), "an iteration, the first left out")
+            yield RunFact(f"{share:.0f} %", f"of it, ranks wait: {format_time(wait_ps)}")
 
     def sections(self, svgs: Mapping[str, str]) -> Iterator[str]:
         """Yield where the timeline is."""
@@ -189,7 +195,7 @@ class TrainResults(Results):
             for rank, found in enumerate(self.iterations)
             for number, each in enumerate(found, start=1)
         ]
-        write_text(folder / ITERATIONS, as_csv(rows, ["rank", "iteration", *Iteration._fields]))
+        write_text(folder / ITERATIONS, as_csv(rows, ["rank", "iteration", *RankIteration._fields]))
         (folder / TIMELINE).parent.mkdir(exist_ok=True)
         write_text(folder / TIMELINE, as_chrome(self.spans, self.lines, left_out=self.left_out))
 
@@ -203,10 +209,10 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> TrainResults:
     """
     ranks = summary["ranks"]
     spans, lines = from_chrome((folder / TIMELINE).read_text(encoding="utf-8"), ranks)
-    found: list[list[Iteration]] = [[] for _ in range(ranks)]
+    found: list[list[RankIteration]] = [[] for _ in range(ranks)]
     with (folder / ITERATIONS).open(newline="") as file:
         for row in csv.DictReader(file):
-            each = Iteration(*(int(row[name]) for name in Iteration._fields))
+            each = RankIteration(*(int(row[name]) for name in RankIteration._fields))
             found[int(row["rank"])].append(each)
     return TrainResults(
         **common(folder, summary),

@@ -11,7 +11,7 @@ from ringleaf.arena import Store
 from ringleaf.hosts.executor.build import Executors, words_of
 from ringleaf.hosts.plan import Plans
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.memory import Memory, aligned
+from ringleaf.networks.endpoints.memory import RegisteredMemory, aligned
 from ringleaf.networks.endpoints.operation import Combine
 from ringleaf.tensors import Array, ElementType
 
@@ -19,11 +19,11 @@ MOST_EXECUTORS = 256
 """Executors that are kept for calls to come."""
 
 
-class Tensors(Sequence[Array]):
+class RegisteredTensors(Sequence[Array]):
     """Tensors in registered memory, looked up anew each time, as memory moves when it grows."""
 
     def __init__(
-        self, memory: Memory, addresses: Sequence[int], elements: int, dtype: ElementType
+        self, memory: RegisteredMemory, addresses: Sequence[int], elements: int, dtype: ElementType
     ) -> None:
         self._memory = memory
         self._addresses = addresses
@@ -53,7 +53,7 @@ class Tensors(Sequence[Array]):
 class Rooms:
     """Pieces of registered memory, in sizes that are powers of two."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: RegisteredMemory) -> None:
         self._memory = memory
         self._free: dict[int, list[int]] = {}
 
@@ -134,7 +134,7 @@ class ExecutorRooms:
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class NetworkNeed:
     """All that an operation needs of a network.
 
     Args:
@@ -171,10 +171,10 @@ class Room:
 class Lodging(Protocol):
     """A source of rooms, each for one operation at a time."""
 
-    def take(self, need: Need) -> Room:
+    def take(self, need: NetworkNeed) -> Room:
         """Return a room."""
 
-    def give(self, need: Need, room: Room) -> None:
+    def give(self, need: NetworkNeed, room: Room) -> None:
         """Take back a room, whose operation is over."""
 
 
@@ -186,7 +186,7 @@ class Lodgings:
         self._memory = Rooms(endpoints.memory)
         self._executors = ExecutorRooms(endpoints, store)
 
-    def take(self, need: Need) -> Room:
+    def take(self, need: NetworkNeed) -> Room:
         executors = self._executors.take(
             need.key,
             need.parts,
@@ -205,7 +205,7 @@ class Lodgings:
             tensors + [each for each in buffers if each[1]],
         )
 
-    def give(self, need: Need, room: Room) -> None:
+    def give(self, need: NetworkNeed, room: Room) -> None:
         self._executors.give(need.key)
         self._memory.give(room.pieces)
 
@@ -220,7 +220,7 @@ class FixedLodgings:
     """
 
     def __init__(
-        self, endpoints: Endpoints, needs: Sequence[Need], made: dict[Hashable, Executors]
+        self, endpoints: Endpoints, needs: Sequence[NetworkNeed], made: dict[Hashable, Executors]
     ) -> None:
         memory = endpoints.memory
         stagings = [self._prepare(endpoints, need, made) for need in needs]
@@ -238,7 +238,7 @@ class FixedLodgings:
         }
 
     def _prepare(
-        self, endpoints: Endpoints, need: Need, made: dict[Hashable, Executors]
+        self, endpoints: Endpoints, need: NetworkNeed, made: dict[Hashable, Executors]
     ) -> list[int]:
         """Make executors, if there are none; return the staging memory of each node."""
         staging = endpoints.staging(need.parts, need.dtype)
@@ -255,17 +255,17 @@ class FixedLodgings:
         sizes: list[int] = staging.nodes.tolist()
         return sizes
 
-    def take(self, need: Need) -> Room:
+    def take(self, need: NetworkNeed) -> Room:
         return self._rooms[need.key]
 
-    def give(self, need: Need, room: Room) -> None:
+    def give(self, need: NetworkNeed, room: Room) -> None:
         """Keep the room for the next such operation."""
 
 
-def _tensor_bytes(need: Need) -> int:
+def _tensor_bytes(need: NetworkNeed) -> int:
     return need.parts.elements * need.dtype.itemsize
 
 
-def _total_bytes(need: Need, staging: Sequence[int]) -> int:
+def _total_bytes(need: NetworkNeed, staging: Sequence[int]) -> int:
     """Return the memory that a room takes."""
     return need.tensors * aligned(_tensor_bytes(need)) + sum(map(aligned, staging))

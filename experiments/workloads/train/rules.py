@@ -78,7 +78,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class RuleList:
     """All rules, in order."""
 
     rules: tuple[Rule, ...]
@@ -100,7 +100,7 @@ class Rules:
         return ", ".join(map(_as_text, self.rules))
 
 
-def parse_rules(text: str, where: str = "algo") -> Rules:
+def parse_rules(text: str, where: str = "algo") -> RuleList:
     """Return the rules that a text states.
 
     Raises:
@@ -118,7 +118,7 @@ def parse_rules(text: str, where: str = "algo") -> Rules:
                     f"{_as_text(other)!r}, got {part!r}; put the general one last"
                 )
         found.append(rule)
-    return Rules(tuple(found))
+    return RuleList(tuple(found))
 
 
 def _parse_rule(part: str, where: str) -> Rule:

@@ -15,9 +15,9 @@ from typing import Any
 from ringleaf.errors import BackendError, ConfigError, ProtocolError
 from ringleaf.experiments.workloads.train import wire
 from ringleaf.experiments.workloads.train.calls import read_call
-from ringleaf.experiments.workloads.train.fabric import Done, Fabric
-from ringleaf.experiments.workloads.train.parts import CallError, Part
-from ringleaf.experiments.workloads.train.trace import Trace
+from ringleaf.experiments.workloads.train.fabric import CallDone, TrainingRanks
+from ringleaf.experiments.workloads.train.parts import CallError, RankCall
+from ringleaf.experiments.workloads.train.trace import GrowingTrace
 from ringleaf.tensors import Array
 
 BEAT_S = 0.5
@@ -44,7 +44,7 @@ class _Line:
     heard_s: float = 0.0  # when it has last said something
 
 
-class Server:
+class FabricServer:
     """Sockets of ranks, and the fabric that they talk to.
 
     Args:
@@ -64,14 +64,14 @@ class Server:
         self,
         folder: Path,
         ranks: int,
-        fabric: Fabric,
+        fabric: TrainingRanks,
         *,
         stall_s: float,
         start_s: float,
         note: Note,
         look: Look,
         settings: Mapping[str, Any],
-        trace: Trace | None = None,
+        trace: GrowingTrace | None = None,
     ) -> None:
         self._fabric = fabric
         self._ranks = ranks
@@ -89,7 +89,7 @@ class Server:
         }
         self._lines: dict[int, _Line] = {}  # by rank
         self._began_s = time.monotonic()
-        self._buffers = wire.Buffers(folder)
+        self._buffers = wire.SharedBuffers(folder)
         self._selector = selectors.DefaultSelector()
         self._door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._door.bind(str(folder / wire.SOCKET))
@@ -205,7 +205,7 @@ class Server:
         self, rank: int, number: int, group: str, made_ps: int, now_ps: int, buffer: int, plain: Any
     ) -> None:
         call = read_call(plain)
-        made = Part(rank, int(number), call, int(made_ps), str(int(buffer)))
+        made = RankCall(rank, int(number), call, int(made_ps), str(int(buffer)))
         self._fabric.call(str(group), made)
         if self._trace is not None:
             self._trace.call(rank, int(number), str(group), call, (int(made_ps), int(now_ps)))
@@ -265,7 +265,7 @@ class Server:
                 self._trace.answer(answer)
             message = (
                 [wire.DONE, answer.number, answer.now_ps, answer.source]
-                if isinstance(answer, Done)
+                if isinstance(answer, CallDone)
                 else [wire.GO, answer.clock_ps]
             )
             texts.setdefault(answer.rank, []).append(wire.pack(message))

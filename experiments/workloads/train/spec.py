@@ -10,15 +10,15 @@ from pydantic import BeforeValidator, ValidationInfo, model_validator
 from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
-from ringleaf.experiments.spec.kinds import Text, label, option
+from ringleaf.experiments.spec.kinds import ValueReader, label, option
 from ringleaf.experiments.spec.network import WHERE, NetworkSpec
 from ringleaf.experiments.workloads.train.clock import parse_compute
-from ringleaf.experiments.workloads.train.rules import Rules, parse_rules
+from ringleaf.experiments.workloads.train.rules import RuleList, parse_rules
 
 MOST_RANKS = 64
 """The most ranks: each is a process."""
 
-_As = Annotated[str, Text(lambda text, where: text)]
+_As = Annotated[str, ValueReader(lambda text, where: text)]
 
 
 def _compressor(text: str, where: str) -> object:
@@ -68,7 +68,7 @@ class TrainSpec(NetworkSpec):
     )
 
     @property
-    def algorithms(self) -> Rules:
+    def algorithms(self) -> RuleList:
         """The rules, read."""
         return parse_rules(self.rules)
 

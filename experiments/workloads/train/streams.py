@@ -25,20 +25,20 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ringleaf.experiments.workloads.train.link import Link
+from ringleaf.experiments.workloads.train.link import RankConnection
 from ringleaf.experiments.workloads.train.works import FabricWork
 
 
-class Streams:
+class RankStreams:
     """All streams of a rank.
 
     Args:
         link: The rank's link.
     """
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: RankConnection) -> None:
         self.link = link
-        self.usual = Stream(self)
+        self.usual = RankStream(self)
         self.current = self.usual
         self._unsettled: dict[int, FabricWork] = {}  # by the address of what they write to
 
@@ -84,7 +84,7 @@ class Streams:
         self._unsettled = left
 
 
-class Stream:
+class RankStream:
     """A stream of a rank.
 
     Attributes:
@@ -92,7 +92,7 @@ class Stream:
         works: Calls that were made on it, or that it waits for, and may not be over.
     """
 
-    def __init__(self, streams: Streams, *_: Any, **__: Any) -> None:
+    def __init__(self, streams: RankStreams, *_: Any, **__: Any) -> None:
         self.ready_ps = 0
         self.works: list[FabricWork] = []
         self._streams = streams
@@ -128,17 +128,17 @@ class Stream:
 
     def wait_stream(self, stream: Any) -> None:
         """Have what follows wait for all that a stream has been given."""
-        if isinstance(stream, Stream):
+        if isinstance(stream, RankStream):
             self.follow(*stream.state())
 
     def wait_event(self, event: Any) -> None:
         """Have what follows wait for an event."""
-        if isinstance(event, Event):
+        if isinstance(event, StreamEvent):
             self.follow(event.ready_ps, event.works)
 
     def record_event(self, event: Any = None) -> Any:
         """Record an event: the end of all that this stream has been given."""
-        made = Event(self._streams) if event is None else event
+        made = StreamEvent(self._streams) if event is None else event
         made.record(self)
         return made
 
@@ -152,10 +152,10 @@ class Stream:
         return all(work.is_completed() for work in self.works)
 
 
-class Event:
+class StreamEvent:
     """A place in a stream."""
 
-    def __init__(self, streams: Streams, *_: Any, **__: Any) -> None:
+    def __init__(self, streams: RankStreams, *_: Any, **__: Any) -> None:
         self.ready_ps = 0
         self.works: list[FabricWork] = []
         self._streams = streams
@@ -181,7 +181,7 @@ class Event:
 class _Careful(TorchDispatchMode):
     """Has operations wait for the results of calls that they read; views read nothing."""
 
-    def __init__(self, streams: Streams) -> None:
+    def __init__(self, streams: RankStreams) -> None:
         super().__init__()
         self._streams = streams
 
@@ -194,15 +194,15 @@ class _Careful(TorchDispatchMode):
 class _On:
     """A context in which a stream is the current one; of None, the one that is it anyway."""
 
-    def __init__(self, streams: Streams, stream: Stream | None) -> None:
+    def __init__(self, streams: RankStreams, stream: RankStream | None) -> None:
         self._streams = streams
         self._stream = stream
-        self._before: list[tuple[Stream, _Careful | None]] = []
+        self._before: list[tuple[RankStream, _Careful | None]] = []
 
     def __enter__(self) -> Self:
         streams = self._streams
         before = streams.current
-        if isinstance(self._stream, Stream):
+        if isinstance(self._stream, RankStream):
             streams.current = self._stream
         care = None if streams.current is streams.usual else _Careful(streams)
         if care is not None:
@@ -225,12 +225,12 @@ def _address(value: Any) -> int:
     return -1
 
 
-def install(link: Link) -> None:
+def install(link: RankConnection) -> None:
     """Have a rank's script use streams with times, where PyTorch's for CPUs do nothing."""
-    streams = Streams(link)
+    streams = RankStreams(link)
     link.streams = streams
     cpu: Any = torch.cpu
-    cpu.Stream, cpu.Event = partial(Stream, streams), partial(Event, streams)
+    cpu.Stream, cpu.Event = partial(RankStream, streams), partial(StreamEvent, streams)
     cpu.current_stream = lambda device=None: streams.current
     cpu.stream = cpu.StreamContext = partial(_On, streams)
     cpu.synchronize = lambda device=None: streams.wait_for_all()

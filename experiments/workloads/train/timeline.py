@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ringleaf.experiments.records.tracks import Event, named
-from ringleaf.experiments.workloads.train.account import Line, Span
+from ringleaf.experiments.workloads.train.account import CollectiveLine, RankSpan
 from ringleaf.experiments.workloads.train.wire import BACKWARD, FORWARD, WAITED
 from ringleaf.units import PS_PER_US
 
@@ -23,7 +23,9 @@ _FIRST_CALL = 10
 MOST_EVENTS = 100_000
 
 
-def as_chrome(spans: Sequence[Sequence[Span]], lines: Sequence[Line], *, left_out: int = 0) -> str:
+def as_chrome(
+    spans: Sequence[Sequence[RankSpan]], lines: Sequence[CollectiveLine], *, left_out: int = 0
+) -> str:
     """Return the text of a trace.
 
     Args:
@@ -42,7 +44,7 @@ def as_chrome(spans: Sequence[Sequence[Span]], lines: Sequence[Line], *, left_ou
     return json.dumps(about | {"traceEvents": kept}, indent=0) + "\n"
 
 
-def _span(rank: int, span: Span) -> Event:
+def _span(rank: int, span: RankSpan) -> Event:
     return _event(
         span.kind, span.name or span.kind, rank, _ROWS[span.kind], span.start_ps, span.end_ps, {}
     )
@@ -63,7 +65,7 @@ def _event(
     }
 
 
-def _collectives(lines: Sequence[Line]) -> Iterator[Event]:
+def _collectives(lines: Sequence[CollectiveLine]) -> Iterator[Event]:
     """Yield each collective once for each of its ranks, in a row in which it overlaps with none."""
     free: dict[int, list[int]] = {}  # by rank, the end of the last one in each row
     for number, line in enumerate(lines):
@@ -79,10 +81,10 @@ def _collectives(lines: Sequence[Line]) -> Iterator[Event]:
             yield _event("call", title, rank, _FIRST_CALL + row, called_ps, line.end_ps, about)
 
 
-def from_chrome(text: str, ranks: int) -> tuple[list[list[Span]], list[Line]]:
+def from_chrome(text: str, ranks: int) -> tuple[list[list[RankSpan]], list[CollectiveLine]]:
     """Return the spans by rank, and the collectives, of a trace that `as_chrome` has made."""
-    spans: list[list[Span]] = [[] for _ in range(ranks)]
-    lines: dict[int, Line] = {}
+    spans: list[list[RankSpan]] = [[] for _ in range(ranks)]
+    lines: dict[int, CollectiveLine] = {}
     for event in json.loads(text)["traceEvents"]:
         if event["ph"] != "X":
             continue
@@ -91,8 +93,8 @@ def from_chrome(text: str, ranks: int) -> tuple[list[list[Span]], list[Line]]:
         if event["cat"] == "call":
             number = about.pop("number")
             pairs = {name: tuple(about[name]) for name in ("members", "called_ps")}
-            lines.setdefault(number, Line(**about | pairs | {"end_ps": about["end_ps"]}))
+            lines.setdefault(number, CollectiveLine(**about | pairs | {"end_ps": about["end_ps"]}))
         else:
-            span = Span(event["cat"], event["name"], start_ps, about["end_ps"])
+            span = RankSpan(event["cat"], event["name"], start_ps, about["end_ps"])
             spans[event["pid"] - 1].append(span)
     return spans, [lines[number] for number in sorted(lines)]

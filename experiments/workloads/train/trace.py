@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ringleaf.experiments.workloads.train import calls
-from ringleaf.experiments.workloads.train.calls import Call
-from ringleaf.experiments.workloads.train.fabric import Answer, Done
+from ringleaf.experiments.workloads.train.calls import CollectiveCall
+from ringleaf.experiments.workloads.train.fabric import Answer, CallDone
 from ringleaf.hosts.workload import graph as work
 
 ASIDE = 1
@@ -23,15 +23,15 @@ TAGS = 1 << 16
 """Tags of one group's messages; those of the next group follow."""
 
 _KINDS = {
-    calls.ALL_REDUCE: work.Call.ALLREDUCE,
-    calls.REDUCE: work.Call.REDUCE,
-    calls.BROADCAST: work.Call.BROADCAST,
-    calls.ALL_GATHER: work.Call.ALL_GATHER,
-    calls.GATHER: work.Call.GATHER,
-    calls.SCATTER: work.Call.SCATTER,
-    calls.REDUCE_SCATTER: work.Call.REDUCE_SCATTER,
-    calls.ALL_TO_ALL: work.Call.ALL_TO_ALL,
-    calls.BARRIER: work.Call.BARRIER,
+    calls.ALL_REDUCE: work.CalledCollective.ALLREDUCE,
+    calls.REDUCE: work.CalledCollective.REDUCE,
+    calls.BROADCAST: work.CalledCollective.BROADCAST,
+    calls.ALL_GATHER: work.CalledCollective.ALL_GATHER,
+    calls.GATHER: work.CalledCollective.GATHER,
+    calls.SCATTER: work.CalledCollective.SCATTER,
+    calls.REDUCE_SCATTER: work.CalledCollective.REDUCE_SCATTER,
+    calls.ALL_TO_ALL: work.CalledCollective.ALL_TO_ALL,
+    calls.BARRIER: work.CalledCollective.BARRIER,
 }
 
 
@@ -39,7 +39,7 @@ _KINDS = {
 class _Chain:
     """One rank's nodes, and the place that its clock has reached."""
 
-    nodes: list[work.Node] = field(default_factory=list)
+    nodes: list[work.WorkNode] = field(default_factory=list)
     now_ps: int = 0
     after: tuple[int, ...] = ()  # nodes, all of which have ended now
     times_ps: list[int] = field(default_factory=list)  # of places so far
@@ -49,7 +49,7 @@ class _Chain:
     waiting: tuple[int, frozenset[int], bool] | None = None  # since when, for which; quietly
     ends: dict[int, tuple[int, ...]] = field(default_factory=dict)  # by time, what ended then
 
-    def add(self, node: work.Node) -> int:
+    def add(self, node: work.WorkNode) -> int:
         """Add a node, with the number that it gets; return the number."""
         number = len(self.nodes)
         self.nodes.append(replace(node, id=number))
@@ -59,7 +59,7 @@ class _Chain:
         """Compute until a time."""
         if now_ps > self.now_ps:
             duration_ps = now_ps - self.now_ps
-            node = work.Node(0, work.Kind.COMPUTE, "compute", duration_ps, after=self.after)
+            node = work.WorkNode(0, work.NodeKind.COMPUTE, "compute", duration_ps, after=self.after)
             self.move(now_ps, (self.add(node),))
 
     def move(self, now_ps: int, after: tuple[int, ...]) -> None:
@@ -77,12 +77,12 @@ class _Chain:
         place = bisect_right(self.times_ps, at_ps) - 1
         since_ps, after = (self.times_ps[place], self.places[place]) if place >= 0 else (0, ())
         if at_ps > since_ps:
-            wait = work.Node(0, work.Kind.COMPUTE, "aside", at_ps - since_ps, stream=ASIDE)
+            wait = work.WorkNode(0, work.NodeKind.COMPUTE, "aside", at_ps - since_ps, stream=ASIDE)
             after = (self.add(replace(wait, after=after)),)
         return after
 
 
-class Trace:
+class GrowingTrace:
     """The graph of what ranks do, as it grows.
 
     Args:
@@ -100,7 +100,7 @@ class Trace:
         self._groups.setdefault(group, tuple(members))
 
     def call(
-        self, rank: int, number: int, group: str, call: Call, times_ps: tuple[int, int]
+        self, rank: int, number: int, group: str, call: CollectiveCall, times_ps: tuple[int, int]
     ) -> None:
         """Take note of a call, with the time for which it is made, and the rank's clock."""
         at_ps, now_ps = times_ps
@@ -121,7 +121,7 @@ class Trace:
     def answer(self, answer: Answer) -> None:
         """Take note of what a rank is told."""
         chain = self._chains[answer.rank]
-        if isinstance(answer, Done):
+        if isinstance(answer, CallDone):
             self._end(chain, answer)
         elif chain.waiting is not None:
             since_ps, numbers, quietly = chain.waiting
@@ -155,7 +155,7 @@ class Trace:
             titles.append(f"{title}~{alike + 1}" if alike else title)
         return titles
 
-    def _end(self, chain: _Chain, done: Done) -> None:
+    def _end(self, chain: _Chain, done: CallDone) -> None:
         if done.number not in chain.called:
             return
         places = chain.called[done.number]
@@ -164,12 +164,12 @@ class Trace:
         for place in places if done.source >= 0 else ():
             node = chain.nodes[place]
             members = [*self._groups.values()][node.tag // TAGS]
-            if node.kind is work.Kind.RECEIVE:
+            if node.kind is work.NodeKind.RECEIVE:
                 chain.nodes[place] = replace(node, peer=members[done.source])
 
     def _nodes(
-        self, rank: int, group: str, members: tuple[int, ...], call: Call
-    ) -> list[work.Node]:
+        self, rank: int, group: str, members: tuple[int, ...], call: CollectiveCall
+    ) -> list[work.WorkNode]:
         """Return the nodes of a call, without what goes before it.
 
         An all-to-all of uneven parts, for which there is no word, is messages.
@@ -178,31 +178,34 @@ class Trace:
             tag = (1 + [*self._groups].index(group)) * TAGS - 1
             item = self._item_bytes(call.dtype)
             return [
-                work.Node(0, kind, str(call), size_bytes=count * item, peer=peer, tag=tag)
-                for kind, counts in ((work.Kind.SEND, call.sends), (work.Kind.RECEIVE, call.takes))
+                work.WorkNode(0, kind, str(call), size_bytes=count * item, peer=peer, tag=tag)
+                for kind, counts in (
+                    (work.NodeKind.SEND, call.sends),
+                    (work.NodeKind.RECEIVE, call.takes),
+                )
                 for peer, count in zip(members, counts, strict=True)
                 if count and peer != rank
             ]
         return [self._node(group, members, call)]
 
-    def _node(self, group: str, members: tuple[int, ...], call: Call) -> work.Node:
+    def _node(self, group: str, members: tuple[int, ...], call: CollectiveCall) -> work.WorkNode:
         """Return the one node of a call."""
         place = [*self._groups].index(group)
         size = call.count * self._item_bytes(call.dtype)
         if call.kind in calls.PAIRED:
-            kind = work.Kind.SEND if call.kind == calls.SEND else work.Kind.RECEIVE
+            kind = work.NodeKind.SEND if call.kind == calls.SEND else work.NodeKind.RECEIVE
             peer = members[call.root] if call.root != calls.ANY else -1
             tag = place * TAGS + call.tag % (TAGS - 1)
-            return work.Node(0, kind, str(call), size_bytes=size, peer=peer, tag=tag)
+            return work.WorkNode(0, kind, str(call), size_bytes=size, peer=peer, tag=tag)
         if call.kind in (calls.REDUCE_SCATTER, calls.SCATTER):
             size *= len(members)
         if call.kind == calls.ALL_TO_ALL:
             size = sum(call.sends) * self._item_bytes(call.dtype)
         if call.kind == calls.BARRIER:
             size = 0
-        return work.Node(
+        return work.WorkNode(
             0,
-            work.Kind.COLLECTIVE,
+            work.NodeKind.COLLECTIVE,
             str(call),
             size_bytes=size,
             call=_KINDS[call.kind],

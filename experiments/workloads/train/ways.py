@@ -12,21 +12,21 @@ from ringleaf.collectives.collective import Collective as Kind
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.rows import AGGREGATE
-from ringleaf.collectives.schedule import Columns, Op, Rows, Schedule, check
+from ringleaf.collectives.schedule import ChunkRows, Columns, Op, Schedule, check
 from ringleaf.collectives.synthesis.algorithm import about
 from ringleaf.collectives.wires import Network
 from ringleaf.experiments.workloads.train import calls
-from ringleaf.experiments.workloads.train.calls import Call
+from ringleaf.experiments.workloads.train.calls import CollectiveCall
 from ringleaf.experiments.workloads.train.elements import SUM, WORD, Reduction
 from ringleaf.experiments.workloads.train.layout import (
-    Layout,
+    DataLayout,
     Pieces,
     blocks,
     exchange,
     uneven_exchange,
     whole,
 )
-from ringleaf.experiments.workloads.train.rules import USUAL, Rules
+from ringleaf.experiments.workloads.train.rules import USUAL, RuleList
 from ringleaf.tensors import FLOAT32, ElementType
 
 DIRECT = "direct"
@@ -43,12 +43,12 @@ PARTS: dict[str, Kind] = {
 }
 """The calls for which there are algorithms."""
 
-BARRIER = Call(calls.ALL_REDUCE, "int32", SUM, 1)
+BARRIER = CollectiveCall(calls.ALL_REDUCE, "int32", SUM, 1)
 """The collective that is a barrier: nobody has the sum before all have come."""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class CallCarrier:
     """A way to carry a call.
 
     Attributes:
@@ -66,13 +66,13 @@ class Way:
     schedule: Schedule
     elements: int
     dtype: ElementType
-    layout: Layout
+    layout: DataLayout
     reduction: Reduction | None = None
     system: str = ""
     edges: tuple[int, ...] | None = None
 
 
-class Ways:
+class CallCarriers:
     """All ways of a run.
 
     Args:
@@ -84,7 +84,7 @@ class Ways:
 
     def __init__(
         self,
-        rules: Rules,
+        rules: RuleList,
         hierarchy: tuple[int, ...] = (),
         fabric: AlphaBeta | None = None,
         network: Network | None = None,
@@ -95,7 +95,7 @@ class Ways:
         self._network = network
         self.build = cache(self._build)
 
-    def way(self, parts: Sequence[Call], item_bytes: int) -> Way:
+    def way(self, parts: Sequence[CollectiveCall], item_bytes: int) -> CallCarrier:
         """Return the way of calls that belong together, which all ranks of a group have made.
 
         Args:
@@ -108,7 +108,7 @@ class Ways:
         call, ranks = parts[0], len(parts)
         if call.kind == calls.BARRIER:
             nothing: list[Pieces] = [()] * ranks
-            layout = Layout(BARRIER.count * WORD.itemsize, nothing, nothing)
+            layout = DataLayout(BARRIER.count * WORD.itemsize, nothing, nothing)
             return replace(self._reducing(BARRIER, ranks), layout=layout)
         if call.kind in (calls.ALL_REDUCE, calls.REDUCE, calls.REDUCE_SCATTER):
             return self._reducing(call, ranks)
@@ -122,9 +122,9 @@ class Ways:
             schedule = self.build(name, ranks, layout.tensor_bytes, call.root)
         else:
             name, schedule = DIRECT, direct(call, ranks)
-        return Way(name, schedule, -(-layout.tensor_bytes // WORD.itemsize), WORD, layout)
+        return CallCarrier(name, schedule, -(-layout.tensor_bytes // WORD.itemsize), WORD, layout)
 
-    def _reducing(self, call: Call, ranks: int) -> Way:
+    def _reducing(self, call: CollectiveCall, ranks: int) -> CallCarrier:
         reduction = Reduction(call.dtype, call.op)
         kind = PARTS[call.kind]
         item = reduction.elements.itemsize
@@ -139,7 +139,7 @@ class Ways:
         if not _can(schedule, reduction):
             name = USUAL[kind]
             schedule = self.build(name, ranks, layout.tensor_bytes, call.root)
-        return Way(
+        return CallCarrier(
             name,
             schedule,
             layout.tensor_bytes // item,
@@ -149,7 +149,7 @@ class Ways:
             system=name if ALGORITHMS[name].in_network else "",
         )
 
-    def _exchanging(self, parts: Sequence[Call], item_bytes: int) -> Way:
+    def _exchanging(self, parts: Sequence[CollectiveCall], item_bytes: int) -> CallCarrier:
         ranks, counts = len(parts), {size for call in parts for size in call.sends}
         if len(counts) == 1:
             block = counts.pop() * item_bytes
@@ -157,10 +157,10 @@ class Ways:
             layout = exchange(block, ranks, room)
             name = self._rules.choose(Kind.ALL_TO_ALL, layout.tensor_bytes, ranks)
             schedule = self.build(name, ranks, layout.tensor_bytes, 0)
-            return Way(name, schedule, layout.tensor_bytes // WORD.itemsize, WORD, layout)
+            return CallCarrier(name, schedule, layout.tensor_bytes // WORD.itemsize, WORD, layout)
         layout, edges = uneven_exchange(parts, item_bytes, WORD.itemsize)
         words = tuple(edge // WORD.itemsize for edge in edges)
-        return Way(DIRECT, _pairwise(ranks), words[-1], WORD, layout, edges=words)
+        return CallCarrier(DIRECT, _pairwise(ranks), words[-1], WORD, layout, edges=words)
 
     def _build(self, name: str, ranks: int, size_bytes: int, root: int) -> Schedule:
         """Return an algorithm's schedule; the same one for the same arguments."""
@@ -183,7 +183,7 @@ def _can(schedule: Schedule, reduction: Reduction) -> bool:
     return schedule.codec is None or reduction == Reduction(FLOAT32.name, SUM)
 
 
-def _copied(call: Call, ranks: int, size: int, room: int) -> Layout:
+def _copied(call: CollectiveCall, ranks: int, size: int, room: int) -> DataLayout:
     """Return the layout of a call that copies blocks of `size` bytes."""
     if call.kind == calls.BROADCAST:
         return whole(size, ranks, [call.root], range(ranks))
@@ -199,14 +199,14 @@ def _copied(call: Call, ranks: int, size: int, room: int) -> Layout:
 def _direct(kind: str, ranks: int, root: int) -> Schedule:
     if kind == calls.SEND:
         rows = Columns.transfers(0, 0, 1, 0, Op.COPY)
-        return Schedule(Kind.BROADCAST, DIRECT, 2, 1, Rows(rows))
+        return Schedule(Kind.BROADCAST, DIRECT, 2, 1, ChunkRows(rows))
     others = np.array([rank for rank in range(ranks) if rank != root], np.int64)
     src, dst = (others, root) if kind == calls.GATHER else (root, others)
     rows = Columns.transfers(0, src, dst, others, Op.COPY)
-    return Schedule(Kind.ALL_GATHER, DIRECT, ranks, ranks, Rows(rows))
+    return Schedule(Kind.ALL_GATHER, DIRECT, ranks, ranks, ChunkRows(rows))
 
 
-def direct(call: Call, ranks: int) -> Schedule:
+def direct(call: CollectiveCall, ranks: int) -> Schedule:
     """Return the schedule of a gather, a scatter or a message."""
     return _direct(call.kind, ranks, call.root if call.kind != calls.SEND else 0)
 
@@ -217,7 +217,7 @@ def _pairwise(ranks: int) -> Schedule:
     distance, src = np.ogrid[1:ranks, :ranks]
     dst = (src + distance) % ranks
     rows = Columns.transfers(distance - 1, src, dst, src * ranks + dst, Op.COPY)
-    return Schedule(Kind.ALL_TO_ALL, DIRECT, ranks, ranks * ranks, Rows(rows))
+    return Schedule(Kind.ALL_TO_ALL, DIRECT, ranks, ranks * ranks, ChunkRows(rows))
 
 
 def among(schedule: Schedule, members: Sequence[int], nodes: int) -> Schedule:
@@ -226,4 +226,6 @@ def among(schedule: Schedule, members: Sequence[int], nodes: int) -> Schedule:
     assert not (rows.op == AGGREGATE).any(), "switches aggregate for groups of their own"
     place = np.array(members, np.int64)
     moved = replace(rows, src=place[rows.src], dst=place[rows.dst])
-    return replace(schedule, ranks=nodes, rows=Rows(moved), root=members[schedule.root], servers=0)
+    return replace(
+        schedule, ranks=nodes, rows=ChunkRows(moved), root=members[schedule.root], servers=0
+    )

@@ -99,7 +99,7 @@ def connect(folder: Path) -> socket.socket:
     return made
 
 
-class Buffers:
+class SharedBuffers:
     """Shared memory: files of a folder, mapped.
 
     Args:

@@ -11,7 +11,7 @@ import torch
 from torch.distributed import Work
 from torch.futures import Future
 
-from ringleaf.experiments.workloads.train.link import Link
+from ringleaf.experiments.workloads.train.link import RankConnection
 
 
 class FabricFuture(Future[Any]):
@@ -54,7 +54,9 @@ class FabricWork(Work):
         writes: The tensors that its calls write to.
     """
 
-    def __init__(self, link: Link, results: Sequence[torch.Tensor], group: str = "") -> None:
+    def __init__(
+        self, link: RankConnection, results: Sequence[torch.Tensor], group: str = ""
+    ) -> None:
         super().__init__()
         self.group = group
         self.end_ps = 0
@@ -174,7 +176,7 @@ def _handed_on(name: str, usual: Callable[..., Any]) -> Callable[..., Any]:
     return ask
 
 
-def settle_after_backward(link: Link) -> None:
+def settle_after_backward(link: RankConnection) -> None:
     """Have a backward pass that is under way end with a wait for all futures.
 
     DDP waits for its futures in C++, where nobody can tell the fabric that this rank waits. It does

@@ -20,7 +20,7 @@ INVALIDATE, UPDATE = range(2)
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ExchangeSizes:
     """The sizes of an exchange, and the NICs' part in it.
 
     Args:

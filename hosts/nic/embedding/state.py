@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
 from ringleaf.hosts.nic.cache import COUNT, Cache, clear_cache, open_cache
-from ringleaf.hosts.nic.embedding.sizes import NUMBERS, Exchange
+from ringleaf.hosts.nic.embedding.sizes import NUMBERS, ExchangeSizes
 from ringleaf.hosts.nic.state import STATE_AT
 from ringleaf.views import int64_at
 
@@ -140,7 +140,7 @@ def second_at(n: Words, peer: int, is_out: int) -> int:
     return start + (is_out * n[RANKS] + peer) * n[SECOND_STRIDE]
 
 
-def make_state(store: Store, sizes: Exchange, rank: int) -> int:
+def make_state(store: Store, sizes: ExchangeSizes, rank: int) -> int:
     """Return the address of a rank's state, in memory that is registered for it."""
     places = [store.register_memory(size) for size in sizes.parts]
     state_at, table_at, lookups_at, vectors_at, cache_at, local_at, sharers_at, buffers_at = places

@@ -24,7 +24,7 @@ MOST_MESSAGES = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class DenseLayer:
     """A dense layer.
 
     Attributes:
@@ -66,7 +66,7 @@ def check_widths(widths: Sequence[int]) -> None:
         raise ConfigError(f"widths: must be 1 to {MOST_WIDTH}, got {list(widths)}")
 
 
-def make_layers(widths: Sequence[int], seed: int) -> list[Layer]:
+def make_layers(widths: Sequence[int], seed: int) -> list[DenseLayer]:
     """Return layers with random weights.
 
     Args:
@@ -82,7 +82,7 @@ def make_layers(widths: Sequence[int], seed: int) -> list[Layer]:
     for inputs, outputs in pairwise(widths):
         weights = rng.integers(-MOST_WEIGHT, MOST_WEIGHT + 1, (outputs, inputs)).astype(np.int8)
         # Sums spread by about 4 times sqrt(inputs) times an input's size: outputs stay as large.
-        made.append(Layer(weights, (inputs.bit_length() + 1) // 2 + 1))
+        made.append(DenseLayer(weights, (inputs.bit_length() + 1) // 2 + 1))
     return made
 
 
@@ -100,7 +100,7 @@ def stage_edges(layers: int, stages: int) -> list[int]:
     return [-(-layers * stage // stages) for stage in range(stages + 1)]
 
 
-def divide(layers: Sequence[Layer], stages: int) -> list[list[Layer]]:
+def divide(layers: Sequence[DenseLayer], stages: int) -> list[list[DenseLayer]]:
     """Return the layers of each stage.
 
     Raises:
@@ -109,7 +109,7 @@ def divide(layers: Sequence[Layer], stages: int) -> list[list[Layer]]:
     return [list(layers[a:b]) for a, b in pairwise(stage_edges(len(layers), stages))]
 
 
-def infer(layers: Sequence[Layer], samples: Int8) -> Int8:
+def infer(layers: Sequence[DenseLayer], samples: Int8) -> Int8:
     """Return the outputs of all layers, one after the other: the reference of all runs."""
     for layer in layers:
         samples = layer(samples)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
-from ringleaf.hosts.nic.pipeline.layers import Layer
+from ringleaf.hosts.nic.pipeline.layers import DenseLayer
 from ringleaf.hosts.nic.state import STATE_AT
 from ringleaf.views import int64_at
 
@@ -25,7 +25,7 @@ AT_ONCE = 128  # messages that are expected, or not acknowledged, at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PipelineStage:
     """A stage's part of the work.
 
     Args:
@@ -39,7 +39,7 @@ class Stage:
 
     number: int
     stages: int
-    layers: Sequence[Layer]
+    layers: Sequence[DenseLayer]
     samples: int
     tile: int
     product_ps: int
@@ -70,7 +70,7 @@ def open_stage(arena: Arena, at: int) -> StageState:
     return StageState(int64_at(arena.memory, arena.words[at + STATE_AT], NUMBERS))
 
 
-def make_state(store: Store, stage: Stage) -> int:
+def make_state(store: Store, stage: PipelineStage) -> int:
     """Return the address of a stage's state, in memory that is registered for it."""
     inputs, outputs = stage.layers[0].inputs, stage.layers[-1].outputs
     state_at = store.register_memory(8 * (NUMBERS + LAYER_WORDS * len(stage.layers)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.workload.graph import Call, CallGroup, Kind, Node
+from ringleaf.hosts.workload.graph import CalledCollective, CallGroup, NodeKind, WorkNode
 from ringleaf.units import PS_PER_NS
 
 MOST_NODES = 4_000_000  # of all ranks together
@@ -23,7 +23,7 @@ TP, DP, EP, DP_EP, ALL = "tp", "dp", "ep", "dp_ep", "world"
 """The kinds of groups: of tensor and data parallelism; of experts, and replicas of experts."""
 
 
-class Inputs(Enum):
+class GradientWait(Enum):
     """When the collective of inputs' gradients is waited for."""
 
     NEVER = "it has none"
@@ -45,19 +45,19 @@ class Policy:
     """
 
     forward: bool = True
-    inputs: Inputs = Inputs.NEVER
+    inputs: GradientWait = GradientWait.NEVER
     weights: bool = False
     weights_first: bool = False
     backward: bool = True
     divided: bool = False
 
 
-_TRANSFORMER = Policy(inputs=Inputs.AT_ONCE, weights=True, divided=True)
+_TRANSFORMER = Policy(inputs=GradientWait.AT_ONCE, weights=True, divided=True)
 
 POLICIES = {
     "MICRO": Policy(forward=False, weights=True),
     "DATA": Policy(forward=False, weights=True, weights_first=True),
-    "MODEL": Policy(inputs=Inputs.LATER),
+    "MODEL": Policy(inputs=GradientWait.LATER),
     "DISTRIBUTED_INFERENCE": Policy(backward=False),
     "HYBRID_TRANSFORMER": _TRANSFORMER,
     "HYBRID_TRANSFORMER_FWD_IN_BCKWD": _TRANSFORMER,
@@ -69,28 +69,28 @@ MICRO = "MICRO"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AstraStep:
     """A computation (ns), and the collective after it, with the kind of its group; None: none."""
 
     time_ns: int
-    call: Call | None = None
+    call: CalledCollective | None = None
     group: str = ALL
     size_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class AstraLayer:
     """A line of the file."""
 
     name: str
-    forward: Part
-    inputs: Part
-    weights: Part
+    forward: AstraStep
+    inputs: AstraStep
+    weights: AstraStep
     update_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class AstraHeader:
     """The first line: the kind, sizes of groups, and layers whose forward pass runs again."""
 
     kind: str
@@ -113,15 +113,15 @@ class Header:
 class Maker:
     """The nodes of one rank, which does one thing after the other."""
 
-    header: Header
-    layers: Sequence[Layer]
+    header: AstraHeader
+    layers: Sequence[AstraLayer]
     groups: Sequence[CallGroup]
     own: Mapping[str, int]  # by kind, the place of the rank's group
     most: int  # nodes
-    nodes: list[Node] = field(default_factory=list)
+    nodes: list[WorkNode] = field(default_factory=list)
     last: tuple[int, ...] = ()
 
-    def run(self) -> list[Node]:
+    def run(self) -> list[WorkNode]:
         """Return all nodes.
 
         Raises:
@@ -141,7 +141,7 @@ class Maker:
                 self._backward(place)
         return self.nodes
 
-    def _forward(self, layer: Layer) -> None:
+    def _forward(self, layer: AstraLayer) -> None:
         self._compute(layer, layer.forward, "forward")
         if self.header.policy.forward:
             self.last = self._call(layer, layer.forward, "forward")
@@ -161,44 +161,44 @@ class Maker:
             return
         self._compute(layer, layer.inputs, "inputs")
         waits = self.last
-        if policy.inputs is Inputs.AT_ONCE:
+        if policy.inputs is GradientWait.AT_ONCE:
             self.last = waits = self._call(layer, layer.inputs, "inputs")
         elif place:
             waits = self._call(layer, layer.inputs, "inputs")
         self._weights(layer)
         self.last = tuple(dict.fromkeys((*self.last, *waits)))
 
-    def _weights(self, layer: Layer) -> None:
+    def _weights(self, layer: AstraLayer) -> None:
         self._compute(layer, layer.weights, "weights")
         if self.header.policy.weights:
             self._call(layer, layer.weights, "weights")
 
-    def _compute(self, layer: Layer, part: Part, what: str) -> None:
+    def _compute(self, layer: AstraLayer, part: AstraStep, what: str) -> None:
         if part.time_ns:
             name = f"{layer.name} {what}"
-            self.last = (self._add(name, Kind.COMPUTE, duration_ps=part.time_ns * PS_PER_NS),)
+            self.last = (self._add(name, NodeKind.COMPUTE, duration_ps=part.time_ns * PS_PER_NS),)
 
-    def _call(self, layer: Layer, part: Part, what: str) -> tuple[int, ...]:
+    def _call(self, layer: AstraLayer, part: AstraStep, what: str) -> tuple[int, ...]:
         """Add a part's collective, and the delay after it; return what has its result."""
         if part.call is None:
             return self.last
         name, group, size = f"{layer.name} {what}", self.own[part.group], part.size_bytes
         ranks = self.groups[group].ranks
-        if part.call is Call.ALL_GATHER and self.header.is_simai_s:
+        if part.call is CalledCollective.ALL_GATHER and self.header.is_simai_s:
             size = -(-size // len(ranks))
         about = {"size_bytes": size, "call": part.call, "group": group, "root": ranks[0]}
-        called = self._add(name, Kind.COLLECTIVE, **about)
+        called = self._add(name, NodeKind.COLLECTIVE, **about)
         if not layer.update_ns:
             return (called,)
         delay = {"duration_ps": layer.update_ns * PS_PER_NS, "stream": UPDATE_STREAM + called}
-        return (self._add(f"{name}, update", Kind.COMPUTE, after=(called,), **delay),)
+        return (self._add(f"{name}, update", NodeKind.COMPUTE, after=(called,), **delay),)
 
-    def _add(self, name: str, kind: Kind, **more: object) -> int:
+    def _add(self, name: str, kind: NodeKind, **more: object) -> int:
         number = len(self.nodes)
         if number == self.most:
             raise ConfigError(
                 f"ranks: {len(self.layers)} layers must have {MOST_NODES} nodes at most, together "
                 f"on all ranks, got more; take fewer ranks"
             )
-        self.nodes.append(Node(number, kind, name, **{"after": self.last} | more))  # type: ignore[arg-type]
+        self.nodes.append(WorkNode(number, kind, name, **{"after": self.last} | more))  # type: ignore[arg-type]
         return number

@@ -27,24 +27,24 @@ from ringleaf.hosts.workload.formats.astra_steps import (
     MOST_NODES,
     POLICIES,
     TP,
-    Header,
-    Inputs,
-    Layer,
+    AstraHeader,
+    AstraLayer,
+    AstraStep,
+    GradientWait,
     Maker,
-    Part,
 )
 from ringleaf.hosts.workload.formats.framing import read_text
-from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, RankWork, check_ranks
+from ringleaf.hosts.workload.graph import CalledCollective, CallGroup, Graph, RankWork, check_ranks
 from ringleaf.units import is_whole
 
 MOST_LAYERS = 100_000
 
 CALLS = {
-    "ALLREDUCE": Call.ALLREDUCE,
-    "ALLGATHER": Call.ALL_GATHER,
-    "REDUCESCATTER": Call.REDUCE_SCATTER,
-    "ALLTOALL": Call.ALL_TO_ALL,
-    "BROADCAST": Call.BROADCAST,
+    "ALLREDUCE": CalledCollective.ALLREDUCE,
+    "ALLGATHER": CalledCollective.ALL_GATHER,
+    "REDUCESCATTER": CalledCollective.REDUCE_SCATTER,
+    "ALLTOALL": CalledCollective.ALL_TO_ALL,
+    "BROADCAST": CalledCollective.BROADCAST,
 }
 
 COLUMNS = 12
@@ -84,7 +84,7 @@ def read_astra_text(path: Path, ranks: int | None = None) -> Graph:
     return Graph(path.stem, work, tuple(groups), tuple(_notes(path, header, layers, rows[count:])))
 
 
-def _header(where: str, words: Sequence[str]) -> Header:
+def _header(where: str, words: Sequence[str]) -> AstraHeader:
     kind = words[0] if words else ""
     if kind not in POLICIES:
         raise ConfigError(
@@ -113,7 +113,7 @@ def _header(where: str, words: Sequence[str]) -> Header:
         )
     if sizes.get(TP, 1) < 1 or sizes.get(EP, 1) < 1:
         raise ConfigError(f"{where}: groups must have 1 rank or more, got {dict(sizes)}")
-    return Header(kind, sizes, *(lists.get(each, frozenset()) for each in _LISTS))
+    return AstraHeader(kind, sizes, *(lists.get(each, frozenset()) for each in _LISTS))
 
 
 def _number(where: str, text: str) -> int:
@@ -122,7 +122,7 @@ def _number(where: str, text: str) -> int:
     return int(text)
 
 
-def _layer(where: str, row: Sequence[str], header: Header) -> Layer:
+def _layer(where: str, row: Sequence[str], header: AstraHeader) -> AstraLayer:
     if len(row) != COLUMNS:
         raise ConfigError(f"{where}: must have {COLUMNS} columns, got {len(row)}")
     own = TP if header.policy.divided else ALL
@@ -130,13 +130,13 @@ def _layer(where: str, row: Sequence[str], header: Header) -> Layer:
     forward, inputs, weights = (
         _part(where, row[at : at + 3], group) for at, group in ((2, own), (5, own), (8, of_weights))
     )
-    return Layer(row[0], forward, inputs, weights, _number(f"{where}: column 12", row[11]))
+    return AstraLayer(row[0], forward, inputs, weights, _number(f"{where}: column 12", row[11]))
 
 
-def _part(where: str, cells: Sequence[str], group: str) -> Part:
+def _part(where: str, cells: Sequence[str], group: str) -> AstraStep:
     time_ns, name, size = _number(where, cells[0]), cells[1], _number(where, cells[2])
     if name == "NONE" or not size:
-        return Part(time_ns)
+        return AstraStep(time_ns)
     call, _, suffix = name.partition("_")
     kinds = {"": group, "EP": EP, "DP_EP": DP_EP}
     if call not in CALLS or suffix not in kinds:
@@ -144,17 +144,17 @@ def _part(where: str, cells: Sequence[str], group: str) -> Part:
             f"{where}: must be a collective that is read, got {name!r:.60}; these are NONE, "
             f"{', '.join(CALLS)}, maybe with _EP or _DP_EP"
         )
-    return Part(time_ns, CALLS[call], ALL if group == ALL else kinds[suffix], size)
+    return AstraStep(time_ns, CALLS[call], ALL if group == ALL else kinds[suffix], size)
 
 
-def _ranks(path: Path, header: Header, ranks: int | None) -> int:
+def _ranks(path: Path, header: AstraHeader, ranks: int | None) -> int:
     found = ranks or header.sizes.get(ALL)
     if found is None:
         raise ConfigError(f"{path}: line 1: says nothing of the number of ranks; give --ranks")
     return found
 
 
-def _groups(header: Header, ranks: int, where: str) -> list[CallGroup]:
+def _groups(header: AstraHeader, ranks: int, where: str) -> list[CallGroup]:
     """Return the groups of all kinds: neighbours are of one tensor, as SimAI has them."""
     if not header.policy.divided:
         return [CallGroup(ALL, tuple(range(ranks)))]
@@ -186,14 +186,17 @@ def _own_groups(groups: Sequence[CallGroup]) -> list[dict[str, int]]:
 
 
 def _notes(
-    path: Path, header: Header, layers: Sequence[Layer], others: Sequence[tuple[int, list[str]]]
+    path: Path,
+    header: AstraHeader,
+    layers: Sequence[AstraLayer],
+    others: Sequence[tuple[int, list[str]]],
 ) -> Iterator[str]:
     """Yield lines on what is not used, and on sizes that can be read in two ways."""
     policy, kind = header.policy, header.kind
     if others:
         yield f"{path}: line {others[0][0]} and what follows are passed over: no layers are left"
     forward = any(layer.forward.call for layer in layers) and not policy.forward
-    inputs = any(layer.inputs.call for layer in layers) and policy.inputs is Inputs.NEVER
+    inputs = any(layer.inputs.call for layer in layers) and policy.inputs is GradientWait.NEVER
     weights = any(layer.weights.call for layer in layers) and not policy.weights
     unused = [
         what
@@ -203,6 +206,6 @@ def _notes(
     if unused:
         yield f"{path}: collectives of {' and '.join(unused)} are passed over, as {kind} has none"
     parts = [part for layer in layers for part in (layer.forward, layer.inputs, layer.weights)]
-    if any(part.call is Call.ALL_GATHER for part in parts):
+    if any(part.call is CalledCollective.ALL_GATHER for part in parts):
         size = "the whole result, as SimAI has it" if header.is_simai_s else "each rank's share"
         yield f"{path}: sizes of ALLGATHER are those of {size}"

@@ -1,6 +1,6 @@
 """Chakra execution traces: their terms, and files written from graphs of work.
 
-A trace has a file per rank: a `GlobalMetadata`, then `Node`s, each after its length. Groups are in
+A trace has a file per rank: a `GlobalMetadata`, then `WorkNode`s, each after its length. Groups are in
 a JSON file beside it, as ASTRA-sim has them: names of process groups, and their ranks.
 
 What a node needs beyond the schema is in attributes that other tools pass over: `duration_ps`,
@@ -18,8 +18,15 @@ from typing import Any
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats import schema
 from ringleaf.hosts.workload.formats.framing import frame
-from ringleaf.hosts.workload.graph import ROOTED, Call, CallGroup, Graph, Kind, Node
-from ringleaf.hosts.workload.replay import Times
+from ringleaf.hosts.workload.graph import (
+    ROOTED,
+    CalledCollective,
+    CallGroup,
+    Graph,
+    NodeKind,
+    WorkNode,
+)
+from ringleaf.hosts.workload.replay import NodeTimes
 from ringleaf.units import PS_PER_US
 
 VERSION = "1.0.0"
@@ -28,8 +35,20 @@ INVALID, METADATA, LOAD, STORE, COMPUTE, SEND, RECEIVE, COLLECTIVE = range(8)
 """The types of nodes; an invalid one does nothing, as ASTRA-sim has it."""
 
 CALLS = (
-    *(Call.ALLREDUCE, Call.REDUCE, Call.ALL_GATHER, Call.GATHER, Call.SCATTER, Call.BROADCAST),
-    *(Call.ALL_TO_ALL, Call.REDUCE_SCATTER, Call.REDUCE_SCATTER, Call.BARRIER),
+    *(
+        CalledCollective.ALLREDUCE,
+        CalledCollective.REDUCE,
+        CalledCollective.ALL_GATHER,
+        CalledCollective.GATHER,
+        CalledCollective.SCATTER,
+        CalledCollective.BROADCAST,
+    ),
+    *(
+        CalledCollective.ALL_TO_ALL,
+        CalledCollective.REDUCE_SCATTER,
+        CalledCollective.REDUCE_SCATTER,
+        CalledCollective.BARRIER,
+    ),
 )
 """The call of each `comm_type`; a reduce-scatter has two."""
 
@@ -43,7 +62,9 @@ EVERYBODY = "world"
 """The name of the group of all ranks, which collectives without `pg_name` call."""
 
 
-def write_rank(graph: Graph, rank: int, times: Sequence[Times] | None = None) -> Iterator[bytes]:
+def write_rank(
+    graph: Graph, rank: int, times: Sequence[NodeTimes] | None = None
+) -> Iterator[bytes]:
     """Yield the bytes of a rank's file, message by message.
 
     Args:
@@ -68,9 +89,9 @@ def write_rank(graph: Graph, rank: int, times: Sequence[Times] | None = None) ->
         yield frame(message.SerializeToString())
 
 
-def _message_of(graph: Graph, rank: int, node: Node) -> Any:
+def _message_of(graph: Graph, rank: int, node: WorkNode) -> Any:
     message = schema.Node(id=node.id, name=node.name, data_deps=node.after)
-    if node.kind is Kind.COMPUTE:
+    if node.kind is NodeKind.COMPUTE:
         memory = node.stream == MEMORY_STREAM
         message.type = LOAD if memory else COMPUTE
         message.duration_micros = round(node.duration_ps / PS_PER_US)
@@ -81,7 +102,7 @@ def _message_of(graph: Graph, rank: int, node: Node) -> Any:
     else:
         _add(message, "is_cpu_op", bool_val=False)
         _add(message, "comm_size", int64_val=node.size_bytes)
-        if node.kind is Kind.COLLECTIVE:
+        if node.kind is NodeKind.COLLECTIVE:
             assert node.call is not None
             message.type = COLLECTIVE
             _add(message, "comm_type", int64_val=CALLS.index(node.call))
@@ -89,7 +110,7 @@ def _message_of(graph: Graph, rank: int, node: Node) -> Any:
             if node.call in ROOTED:
                 _add(message, "root_rank", int64_val=node.root)
         else:
-            is_send = node.kind is Kind.SEND
+            is_send = node.kind is NodeKind.SEND
             message.type = SEND if is_send else RECEIVE
             _add(message, "comm_src", int32_val=rank if is_send else node.peer)
             _add(message, "comm_dst", int32_val=node.peer if is_send else rank)
@@ -99,10 +120,10 @@ def _message_of(graph: Graph, rank: int, node: Node) -> Any:
     return message
 
 
-def _add_times(message: Any, node: Node, times: Times) -> None:
+def _add_times(message: Any, node: WorkNode, times: NodeTimes) -> None:
     """Note when a node ran in a replay; a meeting's duration is its time on the wire."""
     message.start_time_micros = times.start_ps // PS_PER_US
-    if node.kind is not Kind.COMPUTE:
+    if node.kind is not NodeKind.COMPUTE:
         message.duration_micros = round((times.end_ps - times.start_ps) / PS_PER_US)
 
 

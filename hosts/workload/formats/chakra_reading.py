@@ -40,10 +40,17 @@ from ringleaf.hosts.workload.formats.chakra import (
     STORE,
 )
 from ringleaf.hosts.workload.formats.framing import read_frames
-from ringleaf.hosts.workload.graph import LONGEST_NAME, ROOTED, Call, Kind, Node, RankWork
+from ringleaf.hosts.workload.graph import (
+    LONGEST_NAME,
+    ROOTED,
+    CalledCollective,
+    NodeKind,
+    RankWork,
+    WorkNode,
+)
 from ringleaf.units import PS_PER_S, PS_PER_US
 
-_KINDS = {SEND: Kind.SEND, RECEIVE: Kind.RECEIVE, COLLECTIVE: Kind.COLLECTIVE}
+_KINDS = {SEND: NodeKind.SEND, RECEIVE: NodeKind.RECEIVE, COLLECTIVE: NodeKind.COLLECTIVE}
 
 _TELLING = {SEND: "comm_dst", RECEIVE: "comm_src", COLLECTIVE: "comm_type"}
 """The attribute without which a node on the host's processor is a computation."""
@@ -209,17 +216,17 @@ class _Reader:
         self._path, self._rank, self._groups, self._flops = path, rank, groups, flops
         self._passed = passed
 
-    def node(self, given: Any, after: tuple[int, ...]) -> Node:
+    def node(self, given: Any, after: tuple[int, ...]) -> WorkNode:
         """Return the node of a message, which waits for others."""
         name = f" {given.name[:LONGEST_NAME]!r}" if given.name else ""
         where = f"{self._path}: rank {self._rank}, node {given.id}{name}"
         attributes = {each.name: _value(each) for each in given.attr}
         more: dict[str, Any] = {"after": after, "label": str(attributes.get("label", ""))}
-        kind = _KINDS.get(given.type, Kind.COMPUTE)
-        if kind is not Kind.COMPUTE and _is_host_s(given.type, attributes):
-            kind = Kind.COMPUTE
+        kind = _KINDS.get(given.type, NodeKind.COMPUTE)
+        if kind is not NodeKind.COMPUTE and _is_host_s(given.type, attributes):
+            kind = NodeKind.COMPUTE
             self._passed.calls += 1
-        if kind is not Kind.COMPUTE:
+        if kind is not NodeKind.COMPUTE:
             make = self._call if given.type == COLLECTIVE else self._message
             more |= make(given.type, attributes, where)
         elif given.type == INVALID:
@@ -228,7 +235,7 @@ class _Reader:
             more |= self._computation(given, attributes, where)
         else:
             raise ConfigError(f"{where}: must have a type from 0 to 7, got {given.type}")
-        return Node(given.id, kind, given.name, **more)
+        return WorkNode(given.id, kind, given.name, **more)
 
     def _computation(self, given: Any, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
         micros, operations = given.duration_micros, attributes.get("num_ops", 0)
@@ -277,7 +284,7 @@ class _Reader:
                 f"{where}: must name its group by pg_name, got involved_dim {dimensions} alone"
             )
         call = CALLS[number]
-        size = _whole(attributes, "comm_size", where) if call is not Call.BARRIER else 0
+        size = _whole(attributes, "comm_size", where) if call is not CalledCollective.BARRIER else 0
         rooted = call in ROOTED and "root_rank" in attributes
         root = _whole(attributes, "root_rank", where) if rooted else 0
         return {"call": call, "group": self._groups[name], "size_bytes": size, "root": root}

@@ -30,7 +30,7 @@ from ringleaf.hosts.workload.formats.chakra_reading import (
 from ringleaf.hosts.workload.formats.framing import read_bytes
 from ringleaf.hosts.workload.formats.goal import read_goal, write_goal
 from ringleaf.hosts.workload.graph import Graph, check_ranks
-from ringleaf.hosts.workload.replay import Times
+from ringleaf.hosts.workload.replay import NodeTimes
 
 GOAL, CHAKRA = FORMATS = ("goal", "chakra")
 
@@ -180,7 +180,7 @@ def write_trace(
     form: str,
     folder: Path,
     name: str,
-    times: Sequence[Sequence[Times]] | None = None,
+    times: Sequence[Sequence[NodeTimes]] | None = None,
 ) -> list[Path]:
     """Write a graph's files; return them.
 
@@ -206,7 +206,7 @@ def write_trace(
 
 
 def _write_chakra(
-    graph: Graph, folder: Path, name: str, times: Sequence[Sequence[Times]] | None
+    graph: Graph, folder: Path, name: str, times: Sequence[Sequence[NodeTimes]] | None
 ) -> list[Path]:
     written = []
     for rank in range(len(graph.ranks)):

@@ -23,7 +23,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.workload.flows import Flow, FlowFile
+from ringleaf.hosts.workload.flows import FlowFile, TimedFlow
 from ringleaf.hosts.workload.formats.framing import read_text
 from ringleaf.hosts.workload.graph import check_ranks
 from ringleaf.units import PS_PER_S, is_whole
@@ -66,7 +66,7 @@ def read_ns3_flows(path: Path) -> FlowFile:
     return FlowFile(_some(path, flows), notes=tuple(notes))
 
 
-def _ns3_flow(where: str, row: Sequence[str]) -> Flow:
+def _ns3_flow(where: str, row: Sequence[str]) -> TimedFlow:
     if len(row) == 7:
         raise ConfigError(
             f"{where}: must have 5 or 6 columns, got 7; files with sizes in packets, and with a "
@@ -83,7 +83,7 @@ def _ns3_flow(where: str, row: Sequence[str]) -> Flow:
     return _flow(where, row[0], row[1], row[-2], start_ps)
 
 
-def _flow(where: str, source: str, target: str, size: str, start_ps: int) -> Flow:
+def _flow(where: str, source: str, target: str, size: str, start_ps: int) -> TimedFlow:
     ends = [_whole(where, "a node", each) for each in (source, target)]
     for end in ends:
         check_ranks(where, end + 1)
@@ -92,7 +92,7 @@ def _flow(where: str, source: str, target: str, size: str, start_ps: int) -> Flo
     size_bytes = _whole(where, "a size", size)
     if not size_bytes:
         raise ConfigError(f"{where}: size must be 1 byte or more, got 0; such a flow never ends")
-    return Flow(ends[0], ends[1], size_bytes, start_ps)
+    return TimedFlow(ends[0], ends[1], size_bytes, start_ps)
 
 
 def _whole(where: str, what: str, text: str) -> int:
@@ -101,7 +101,7 @@ def _whole(where: str, what: str, text: str) -> int:
     return int(text)
 
 
-def _some(path: Path, flows: list[Flow]) -> list[Flow]:
+def _some(path: Path, flows: list[TimedFlow]) -> list[TimedFlow]:
     if not flows:
         raise ConfigError(f"{path}: must have a flow at least, got none")
     return flows
@@ -115,7 +115,7 @@ def read_htsim_flows(path: Path) -> FlowFile:
             message names the line.
     """
     counts: dict[str, int] = {}
-    flows: list[Flow] = []
+    flows: list[TimedFlow] = []
     unused: set[str] = set()
     for at, line in enumerate(read_text(path).splitlines(), 1):
         where, words = f"{path}: line {at}", line.split()
@@ -139,7 +139,9 @@ def read_htsim_flows(path: Path) -> FlowFile:
     return FlowFile(_some(path, flows), check_ranks(str(path), ranks), notes)
 
 
-def _htsim_flow(where: str, ends: re.Match[str], words: Sequence[str], unused: set[str]) -> Flow:
+def _htsim_flow(
+    where: str, ends: re.Match[str], words: Sequence[str], unused: set[str]
+) -> TimedFlow:
     given: dict[str, str] = {}
     at = 0
     while at < len(words):

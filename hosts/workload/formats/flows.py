@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ringleaf.errors import ConfigError
 from ringleaf.files import HTSIM, NS3_FLOWS, kind_of
-from ringleaf.hosts.workload.flows import Flow, FlowFile
+from ringleaf.hosts.workload.flows import FlowFile, TimedFlow
 from ringleaf.hosts.workload.formats.flow_text import read_htsim_flows, read_ns3_flows
 from ringleaf.hosts.workload.formats.framing import read_text
 from ringleaf.hosts.workload.graph import check_ranks
@@ -42,7 +42,7 @@ def read_flows(path: Path) -> FlowFile:
     return FlowFile(_read_csv(path))
 
 
-def _read_csv(path: Path) -> list[Flow]:
+def _read_csv(path: Path) -> list[TimedFlow]:
     """Return the flows of a CSV file with a header and the columns `COLUMNS`, in any order."""
     text = read_text(path)
     reader = csv.DictReader(text.splitlines(), strict=True)
@@ -62,7 +62,7 @@ def _read_csv(path: Path) -> list[Flow]:
     return flows
 
 
-def _read_row(where: str, row: dict[str, str | None]) -> Flow:
+def _read_row(where: str, row: dict[str, str | None]) -> TimedFlow:
     texts = {name: row[name] or "" for name in COLUMNS}
     if None in row or None in row.values():
         raise ConfigError(
@@ -74,7 +74,7 @@ def _read_row(where: str, row: dict[str, str | None]) -> Flow:
     size = parse_size(texts["size"], f"{where}: size")
     if size < 1:
         raise ConfigError(f"{where}: size must be 1 B or more, got {texts['size']!r}")
-    return Flow(source, target, size, parse_time(texts["start"], f"{where}: start"))
+    return TimedFlow(source, target, size, parse_time(texts["start"], f"{where}: start"))
 
 
 def _read_rank(where: str, text: str) -> int:

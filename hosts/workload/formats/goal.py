@@ -27,7 +27,7 @@ from pathlib import Path
 
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats.framing import read_text
-from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork, check_ranks
+from ringleaf.hosts.workload.graph import Graph, NodeKind, RankWork, WorkNode, check_ranks
 from ringleaf.units import PS_PER_NS
 
 _NUMBER = r"\d{1,15}"
@@ -81,7 +81,7 @@ def read_goal(path: Path) -> Graph:
 
 def _read_rank(path: Path, start: int, lines: Iterator[tuple[int, str]]) -> RankWork:
     """Return the nodes of a rank, up to its closing bracket."""
-    nodes: list[Node] = []
+    nodes: list[WorkNode] = []
     labels: dict[str, int] = {}
     needs: list[tuple[int, str, str, str]] = []  # line, label, way, label
     for number, line in lines:
@@ -104,11 +104,11 @@ def _read_rank(path: Path, start: int, lines: Iterator[tuple[int, str]]) -> Rank
     raise ConfigError(f"{path}: line {start}: the rank must end with }}, got the file's end")
 
 
-def _node(where: str, number: int, found: re.Match[str]) -> Node:
+def _node(where: str, number: int, found: re.Match[str]) -> WorkNode:
     name, stream = found["label"] or "", int(found["cpu"] or 0)
     if found["calc"]:
         time_ps = int(found["calc"]) * PS_PER_NS
-        return Node(number, Kind.COMPUTE, name, time_ps, stream=stream)
+        return WorkNode(number, NodeKind.COMPUTE, name, time_ps, stream=stream)
     is_send = found["way"] == "send"
     if found["to"] != ("to" if is_send else "from"):
         raise ConfigError(f"{where}: must be send to or recv from, got {found[0]!r:.80}")
@@ -117,9 +117,9 @@ def _node(where: str, number: int, found: re.Match[str]) -> Node:
             f"{where}: must name its peer and tag, got {found[0]!r:.80}; any sender or tag is not "
             "supported"
         )
-    return Node(
+    return WorkNode(
         number,
-        Kind.SEND if is_send else Kind.RECEIVE,
+        NodeKind.SEND if is_send else NodeKind.RECEIVE,
         name,
         size_bytes=int(found["size"]),
         peer=int(found["peer"]),
@@ -129,8 +129,11 @@ def _node(where: str, number: int, found: re.Match[str]) -> Node:
 
 
 def _depending(
-    path: Path, nodes: list[Node], labels: dict[str, int], needs: list[tuple[int, str, str, str]]
-) -> tuple[Node, ...]:
+    path: Path,
+    nodes: list[WorkNode],
+    labels: dict[str, int],
+    needs: list[tuple[int, str, str, str]],
+) -> tuple[WorkNode, ...]:
     """Return the nodes with what they wait for."""
     after: dict[int, list[int]] = {}
     begun: dict[int, list[int]] = {}
@@ -164,13 +167,13 @@ def write_goal(graph: Graph) -> Iterator[str]:
         yield "}"
 
 
-def _operation(graph: Graph, rank: int, node: Node) -> str:
+def _operation(graph: Graph, rank: int, node: WorkNode) -> str:
     cpu = f" cpu {node.stream}" if node.stream > 0 else ""
-    if node.kind is Kind.COMPUTE:
+    if node.kind is NodeKind.COMPUTE:
         return f"calc {round(node.duration_ps / PS_PER_NS)}{cpu}"
-    if node.kind is Kind.COLLECTIVE:
+    if node.kind is NodeKind.COLLECTIVE:
         raise ConfigError(
             f"{graph.place(rank, node)}: GOAL has messages only, got a collective; lower it first"
         )
-    way, to = ("send", "to") if node.kind is Kind.SEND else ("recv", "from")
+    way, to = ("send", "to") if node.kind is NodeKind.SEND else ("recv", "from")
     return f"{way} {node.size_bytes}b {to} {node.peer} tag {node.tag}{cpu}"

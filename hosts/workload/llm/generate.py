@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
-from ringleaf.hosts.workload.graph import Call, Graph, Kind, Node, RankWork
+from ringleaf.hosts.workload.graph import CalledCollective, Graph, NodeKind, RankWork, WorkNode
 from ringleaf.hosts.workload.llm import layout, traffic
-from ringleaf.hosts.workload.llm.layout import Layout, Place
-from ringleaf.hosts.workload.llm.pipeline import SCHEDULES, Task, worker_of
-from ringleaf.hosts.workload.llm.sizes import Sizes, Split, check
+from ringleaf.hosts.workload.llm.layout import RankLayout, RankPlace
+from ringleaf.hosts.workload.llm.pipeline import SCHEDULES, MicroBatchPass, worker_of
+from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes, check
 
 BACKWARD_TIMES = 2
 """The length of a backward pass, in forward passes: gradients of inputs, and of weights."""
 
 
-def generate(name: str, sizes: Sizes, split: Split, where: str = "") -> Graph:
+def generate(name: str, sizes: TransformerSizes, split: Split, where: str = "") -> Graph:
     """Return the graph of one iteration.
 
     Forward and backward passes of a stage are chains of computation and of the exchange inside
@@ -34,7 +34,7 @@ def generate(name: str, sizes: Sizes, split: Split, where: str = "") -> Graph:
     """
     check(sizes, split, where)
     order = SCHEDULES[split.schedule](split.pp, split.micro_batches, split.chunks)
-    numbers = Layout(sizes, split)
+    numbers = RankLayout(sizes, split)
     ranks = tuple(
         RankWork(tuple(_Rank(sizes, split, numbers, at, order[at.pp]).nodes))
         for at in numbers.places
@@ -46,11 +46,16 @@ class _Rank:
     """One rank's nodes, made pass by pass. `_last` are the nodes that the next one follows."""
 
     def __init__(
-        self, sizes: Sizes, split: Split, numbers: Layout, at: Place, tasks: list[Task]
+        self,
+        sizes: TransformerSizes,
+        split: Split,
+        numbers: RankLayout,
+        at: RankPlace,
+        tasks: list[MicroBatchPass],
     ) -> None:
         self._sizes, self._split, self._numbers, self._at = sizes, split, numbers, at
         self._rank = numbers.rank(at)
-        self.nodes: list[Node] = []
+        self.nodes: list[WorkNode] = []
         self._last: tuple[int, ...] = ()
         self._layers = range(split.layers_per_stage or sizes.layers // split.stages)
         self._activation = traffic.activation_bytes(sizes, split)
@@ -59,16 +64,21 @@ class _Rank:
         for task in tasks:
             self._pass(task, is_first=first[_kind(task)] is task, is_last=last[_kind(task)] is task)
 
-    def _add(self, kind: Kind, name: str, after: Iterable[int], **more: Any) -> int:
+    def _add(self, kind: NodeKind, name: str, after: Iterable[int], **more: Any) -> int:
         number = len(self.nodes)
-        self.nodes.append(Node(number, kind, name, after=tuple(after), **more))
+        self.nodes.append(WorkNode(number, kind, name, after=tuple(after), **more))
         return number
 
     def _compute(self, name: str, time_ps: int) -> None:
-        self._last = (self._add(Kind.COMPUTE, name, self._last, duration_ps=time_ps),)
+        self._last = (self._add(NodeKind.COMPUTE, name, self._last, duration_ps=time_ps),)
 
     def _call(
-        self, label: str, call: Call, size_bytes: int, after: Iterable[int], stage: int = 0
+        self,
+        label: str,
+        call: CalledCollective,
+        size_bytes: int,
+        after: Iterable[int],
+        stage: int = 0,
     ) -> tuple[int, ...]:
         """Add a collective, if there is anybody to call it with; return what to wait for."""
         group = self._numbers.group(label, self._rank, stage)
@@ -76,14 +86,14 @@ class _Rank:
             return tuple(after)
         name = f"{label} {call.value}"
         more = {"call": call, "group": group, "size_bytes": size_bytes, "label": label}
-        return (self._add(Kind.COLLECTIVE, name, after, **more),)
+        return (self._add(NodeKind.COLLECTIVE, name, after, **more),)
 
     def _shares(self, label: str, stage: int) -> int:
         """Return the number of ranks of this rank's group."""
         group = self._numbers.group(label, self._rank, stage)
         return 1 if group is None else len(self._numbers.groups[group].ranks)
 
-    def _pass(self, task: Task, *, is_first: bool, is_last: bool) -> None:
+    def _pass(self, task: MicroBatchPass, *, is_first: bool, is_last: bool) -> None:
         split, name = self._split, f"{'B' if task.backward else 'F'}{task.micro} s{task.stage}"
         before, then = (
             (task.stage + 1, task.stage - 1) if task.backward else (task.stage - 1, task.stage + 1)
@@ -101,20 +111,26 @@ class _Rank:
             else:
                 self._forward(f"{name} l{layer}")
         if 0 <= then < split.stages:
-            self._exchange(Kind.SEND, task, then, _tag(split, task), f"{name} out", self._last)
+            self._exchange(NodeKind.SEND, task, then, _tag(split, task), f"{name} out", self._last)
 
-    def _receive(self, task: Task, before: int, name: str) -> tuple[int, ...]:
+    def _receive(self, task: MicroBatchPass, before: int, name: str) -> tuple[int, ...]:
         tag = _tag(self._split, task._replace(stage=before))
         after: tuple[int, ...] = (
-            self._exchange(Kind.RECEIVE, task, before, tag, f"{name} in", ()),
+            self._exchange(NodeKind.RECEIVE, task, before, tag, f"{name} in", ()),
         )
         if self._split.scatter_gather:
             size = traffic.boundary_bytes(self._sizes, self._split)
-            after = self._call(layout.TENSOR, Call.ALL_GATHER, size, after)
+            after = self._call(layout.TENSOR, CalledCollective.ALL_GATHER, size, after)
         return after
 
     def _exchange(
-        self, kind: Kind, task: Task, stage: int, tag: int, name: str, after: Iterable[int]
+        self,
+        kind: NodeKind,
+        task: MicroBatchPass,
+        stage: int,
+        tag: int,
+        name: str,
+        after: Iterable[int],
     ) -> int:
         """Add a message to, or from, the worker that has another stage of the same pipeline."""
         peer = self._at._replace(pp=worker_of(self._split.pp, stage, task.replica))
@@ -151,11 +167,15 @@ class _Rank:
         """Bring the activation together, if tensor parallelism shares it between layers."""
         if self._split.sequence_parallel:
             size = self._activation // self._split.tp
-            self._last = self._call(layout.TENSOR, Call.ALL_GATHER, size, self._last)
+            self._last = self._call(layout.TENSOR, CalledCollective.ALL_GATHER, size, self._last)
 
     def _leave(self) -> None:
         """Add up the parts of a result that the ranks of tensor parallelism have."""
-        call = Call.REDUCE_SCATTER if self._split.sequence_parallel else Call.ALLREDUCE
+        call = (
+            CalledCollective.REDUCE_SCATTER
+            if self._split.sequence_parallel
+            else CalledCollective.ALLREDUCE
+        )
         self._last = self._call(layout.TENSOR, call, self._activation, self._last)
 
     def _feed(self, name: str, *, times: int) -> None:
@@ -171,13 +191,16 @@ class _Rank:
         count = self._split.expert_parts
         size = traffic.expert_bytes(self._sizes, self._split) if self._sizes.experts else 0
         sizes = _parts(size, count)
-        sent = [self._call(layout.EXPERT, Call.ALL_TO_ALL, part, self._last) for part in sizes]
+        sent = [
+            self._call(layout.EXPERT, CalledCollective.ALL_TO_ALL, part, self._last)
+            for part in sizes
+        ]
         back: tuple[int, ...] = ()
         times_ps = _parts(times * traffic.ffn_ps(self._sizes, self._split), count)
         for number, (part, after, time_ps) in enumerate(zip(sizes, sent, times_ps, strict=True)):
             self._last = after
             self._compute(f"{name} {number}" if count > 1 else name, time_ps)
-            back += self._call(layout.EXPERT, Call.ALL_TO_ALL, part, self._last)
+            back += self._call(layout.EXPERT, CalledCollective.ALL_TO_ALL, part, self._last)
         self._last = back
 
     def _attention(self, name: str, *, times: int) -> None:
@@ -198,9 +221,11 @@ class _Rank:
             self._last = tuple(dict.fromkeys((*self._last, *block)))
             if part < parts - 1:
                 more: dict[str, Any] = {"size_bytes": size, "label": layout.CONTEXT, "tag": _RING}
-                self._add(Kind.SEND, f"{name} out", block, peer=self._numbers.rank(ahead), **more)
+                self._add(
+                    NodeKind.SEND, f"{name} out", block, peer=self._numbers.rank(ahead), **more
+                )
                 peer = self._numbers.rank(behind)
-                arrived = self._add(Kind.RECEIVE, f"{name} in", block, peer=peer, **more)
+                arrived = self._add(NodeKind.RECEIVE, f"{name} in", block, peer=peer, **more)
                 block = (arrived,)
             self._compute(f"{name} {part}" if parts > 1 else name, time_ps)
 
@@ -209,18 +234,18 @@ class _Rank:
         for label, size in self._gradients():
             if self._shares(label, stage) > 1:
                 share = size // self._shares(label, stage)
-                found += self._call(label, Call.ALL_GATHER, share, after, stage)
+                found += self._call(label, CalledCollective.ALL_GATHER, share, after, stage)
         return found
 
     def _reduce_gradients(self, stage: int, after: tuple[int, ...]) -> None:
         """Add up a layer's gradients; ZeRO's stages 1 and 2 then share the new parameters."""
         zero = self._split.zero
         for label, size in self._gradients():
-            call = Call.REDUCE_SCATTER if zero else Call.ALLREDUCE
+            call = CalledCollective.REDUCE_SCATTER if zero else CalledCollective.ALLREDUCE
             reduced = self._call(label, call, size, after, stage)
             if zero in (1, 2):
                 share = size // self._shares(label, stage)
-                self._call(label, Call.ALL_GATHER, share, reduced, stage)
+                self._call(label, CalledCollective.ALL_GATHER, share, reduced, stage)
 
     def _gradients(self) -> tuple[tuple[str, int], ...]:
         sizes, split = self._sizes, self._split
@@ -239,11 +264,11 @@ def _parts(whole: int, count: int) -> list[int]:
     return [after - before for before, after in pairwise(edges)]
 
 
-def _kind(task: Task) -> tuple[bool, int, int]:
+def _kind(task: MicroBatchPass) -> tuple[bool, int, int]:
     return task.backward, task.stage, task.replica
 
 
-def _tag(split: Split, task: Task) -> int:
+def _tag(split: Split, task: MicroBatchPass) -> int:
     """Return the tag of a pass's result, other than `_RING`."""
     number = (task.replica * split.stages + task.stage) * split.micro_batches + task.micro
     return 1 + 2 * number + task.backward

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from ringleaf.hosts.workload.graph import CallGroup
 from ringleaf.hosts.workload.llm.pipeline import CHIMERA, worker_of
-from ringleaf.hosts.workload.llm.sizes import Sizes, Split
+from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes
 
 TENSOR, CONTEXT, PIPELINE, EXPERT, DATA, EXPERT_DATA = "tp", "cp", "pp", "ep", "dp", "edp"
 """Labels of traffic; `edp` is of experts' gradients, which fewer replicas share."""
 
 
-class Place(NamedTuple):
+class RankPlace(NamedTuple):
     """A rank's numbers: its worker in the pipeline, replica, part of the sequence and of layers."""
 
     pp: int
@@ -23,13 +23,13 @@ class Place(NamedTuple):
     tp: int
 
 
-class Layout:
+class RankLayout:
     """Ranks with tensor parallelism innermost, then context, data and pipeline parallelism.
 
     So the ranks that exchange most are neighbours.
     """
 
-    def __init__(self, sizes: Sizes, split: Split) -> None:
+    def __init__(self, sizes: TransformerSizes, split: Split) -> None:
         self._split = split
         self.groups: list[CallGroup] = []
         self._group_of: dict[tuple[str, int, int], int] = {}  # by label, stage and rank
@@ -41,18 +41,18 @@ class Layout:
             self._gather(DATA, stage, lambda at: at.tp)
 
     @cached_property
-    def places(self) -> list[Place]:
+    def places(self) -> list[RankPlace]:
         """The places of all ranks, in their order."""
         split = self._split
         return [
-            Place(pp, dp, cp, tp)
+            RankPlace(pp, dp, cp, tp)
             for pp in range(split.pp)
             for dp in range(split.dp)
             for cp in range(split.cp)
             for tp in range(split.tp)
         ]
 
-    def rank(self, at: Place) -> int:
+    def rank(self, at: RankPlace) -> int:
         """Return the number of the rank at a place."""
         split = self._split
         return at.tp + split.tp * (at.cp + split.cp * (at.dp + split.dp * at.pp))
@@ -65,12 +65,12 @@ class Layout:
         replicas = range(2 if self._split.schedule == CHIMERA else 1)
         return {worker_of(self._split.pp, stage, replica) for replica in replicas}
 
-    def _members(self, label: str, stage: int) -> Iterator[Place]:
+    def _members(self, label: str, stage: int) -> Iterator[RankPlace]:
         """Yield the places that take part in some traffic; gradients are those of a stage."""
         workers = self._workers(stage) if label in (DATA, EXPERT_DATA) else None
         return (at for at in self.places if workers is None or at.pp in workers)
 
-    def _gather(self, label: str, stage: int, key: Callable[[Place], Hashable]) -> None:
+    def _gather(self, label: str, stage: int, key: Callable[[RankPlace], Hashable]) -> None:
         """Make a group of the ranks with equal keys, if there are several."""
         found: dict[Hashable, list[int]] = {}
         for at in self._members(label, stage):

@@ -21,7 +21,7 @@ BACKWARD = 2
 """Length of a backward pass, in forward ones: it has twice the products of matrices."""
 
 
-class Task(NamedTuple):
+class MicroBatchPass(NamedTuple):
     """A pass of one micro-batch through one stage.
 
     `replica` is 0, or 1 for the pipeline of Chimera that goes the other way.
@@ -33,7 +33,7 @@ class Task(NamedTuple):
     replica: int = 0
 
 
-Order = list[list[Task]]
+Order = list[list[MicroBatchPass]]
 """By worker, its tasks in their order."""
 
 
@@ -50,7 +50,8 @@ def gpipe(pp: int, micro: int, chunks: int = 1) -> Order:
     """
     forward, backward = range(micro), range(micro - 1, -1, -1)
     return [
-        [Task(False, w, m) for m in forward] + [Task(True, w, m) for m in backward]
+        [MicroBatchPass(False, w, m) for m in forward]
+        + [MicroBatchPass(True, w, m) for m in backward]
         for w in range(pp)
     ]
 
@@ -64,8 +65,8 @@ def one_forward_one_backward(pp: int, micro: int, chunks: int = 1) -> Order:
     """
     return [
         _warm_up(
-            [Task(False, w, m) for m in range(micro)],
-            [Task(True, w, m) for m in range(micro)],
+            [MicroBatchPass(False, w, m) for m in range(micro)],
+            [MicroBatchPass(True, w, m) for m in range(micro)],
             pp - 1 - w,
         )
         for w in range(pp)
@@ -80,10 +81,12 @@ def interleaved(pp: int, micro: int, chunks: int) -> Order:
         Megatron-LM", SC 2021, section 2.2.
     """
 
-    def task(backward: bool, worker: int, turn: int) -> Task:
+    def task(backward: bool, worker: int, turn: int) -> MicroBatchPass:
         chunk = turn // pp % chunks
         number = turn // (pp * chunks) * pp + turn % pp
-        return Task(backward, (chunks - 1 - chunk if backward else chunk) * pp + worker, number)
+        return MicroBatchPass(
+            backward, (chunks - 1 - chunk if backward else chunk) * pp + worker, number
+        )
 
     turns = range(micro * chunks)
     return [
@@ -108,26 +111,26 @@ def chimera(pp: int, micro: int, chunks: int = 1) -> Order:
     """
     half = micro // 2
     order: Order = [[] for _ in range(pp)]
-    ends: dict[Task, int] = {}
+    ends: dict[MicroBatchPass, int] = {}
     done = [[[0, 0] for _ in range(pp)] for _ in range(2)]  # by replica, stage and direction
     step = 0
 
-    def is_ready(task: Task) -> bool:
+    def is_ready(task: MicroBatchPass) -> bool:
         before = task.stage + 1 if task.backward else task.stage - 1
         if not 0 <= before < pp:
             return True
         return ends.get(task._replace(stage=before), step + 1) <= step
 
-    def choices(worker: int) -> list[Task]:
+    def choices(worker: int) -> list[MicroBatchPass]:
         found = []
         for replica in range(2):
             stage = worker_of(pp, worker, replica)
             forward, backward = done[replica][stage]
             first = replica * half
             if forward < half and forward - backward < pp - stage:
-                found.append(Task(False, stage, first + forward, replica))
+                found.append(MicroBatchPass(False, stage, first + forward, replica))
             if backward < forward:
-                found.append(Task(True, stage, first + backward, replica))
+                found.append(MicroBatchPass(True, stage, first + backward, replica))
         return [task for task in found if is_ready(task)]
 
     while any(len(tasks) < 4 * half for tasks in order):
@@ -144,7 +147,9 @@ def chimera(pp: int, micro: int, chunks: int = 1) -> Order:
     return order
 
 
-def _warm_up(forward: list[Task], backward: list[Task], count: int) -> list[Task]:
+def _warm_up(
+    forward: list[MicroBatchPass], backward: list[MicroBatchPass], count: int
+) -> list[MicroBatchPass]:
     """Return so many forward passes, then pairs of a forward and a backward pass, then the rest."""
     count = min(count, len(forward))
     pairs = [task for pair in zip(forward[count:], backward, strict=False) for task in pair]
@@ -207,7 +212,7 @@ def duration(order: Order, backward: int = BACKWARD) -> int:
         order: One in which all passes can run; communication takes no time.
         backward: The length of a backward pass.
     """
-    ends: dict[Task, int] = {}
+    ends: dict[MicroBatchPass, int] = {}
     free = [0] * len(order)
     left = [iter(tasks) for tasks in order]
     heads = [next(tasks, None) for tasks in left]
@@ -222,7 +227,7 @@ def duration(order: Order, backward: int = BACKWARD) -> int:
     return max(free)
 
 
-def _needs(task: Task, stages: int) -> list[Task]:
+def _needs(task: MicroBatchPass, stages: int) -> list[MicroBatchPass]:
     """Return the passes that must be over before a pass."""
     before = task.stage + 1 if task.backward else task.stage - 1
     found = [task._replace(stage=before)] if 0 <= before < stages else []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ringleaf.hosts.workload.llm.sizes import Sizes, Split
+from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,19 +15,19 @@ class Preset:
     """A model, and a way to divide it."""
 
     title: str
-    sizes: Sizes
+    sizes: TransformerSizes
     split: Split
 
 
 PRESETS = {
     "gpt13b": Preset(
         "GPT of 13 billion parameters on 128 ranks",
-        Sizes(layers=40, hidden=5120, heads=40, kv_heads=40, ffn=20480, sequence=2048),
+        TransformerSizes(layers=40, hidden=5120, heads=40, kv_heads=40, ffn=20480, sequence=2048),
         Split(tp=8, pp=4, dp=4, micro_batches=8),
     ),
     "llama70b": Preset(
         "Llama-like model of 70 billion parameters on 512 ranks",
-        Sizes(
+        TransformerSizes(
             layers=80,
             hidden=8192,
             heads=64,
@@ -40,7 +40,7 @@ PRESETS = {
     ),
     "moe8x7b": Preset(
         "Mixture of 8 experts, 47 billion parameters, on 64 ranks",
-        Sizes(
+        TransformerSizes(
             layers=32,
             hidden=4096,
             heads=32,

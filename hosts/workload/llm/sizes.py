@@ -10,7 +10,7 @@ from ringleaf.hosts.workload.llm.pipeline import CHIMERA, INTERLEAVED, check_pip
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class TransformerSizes:
     """A transformer of equal layers; its embedding and head are left out.
 
     Attributes:
@@ -109,7 +109,7 @@ class Split:
         return self.pp * self.chunks
 
 
-def check(sizes: Sizes, split: Split, where: str) -> None:
+def check(sizes: TransformerSizes, split: Split, where: str) -> None:
     """Check that a model can be divided so.
 
     Raises:

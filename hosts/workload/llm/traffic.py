@@ -10,45 +10,45 @@ Source:
 
 from __future__ import annotations
 
-from ringleaf.hosts.workload.llm.sizes import Sizes, Split
+from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes
 from ringleaf.units import PS_PER_S
 
 
-def activation_bytes(sizes: Sizes, split: Split) -> int:
+def activation_bytes(sizes: TransformerSizes, split: Split) -> int:
     """Return the size of a micro-batch's activation on one rank: b (s/c) h w."""
     tokens = split.micro_batch * sizes.sequence // split.cp
     return tokens * sizes.hidden * sizes.item_bytes
 
 
-def boundary_bytes(sizes: Sizes, split: Split) -> int:
+def boundary_bytes(sizes: TransformerSizes, split: Split) -> int:
     """Return the bytes that a rank sends to the next stage: the activation, or its part of it."""
     whole = activation_bytes(sizes, split)
     return whole // split.tp if split.scatter_gather else whole
 
 
-def ring_bytes(sizes: Sizes, split: Split) -> int:
+def ring_bytes(sizes: TransformerSizes, split: Split) -> int:
     """Return a rank's block of keys and values in ring attention: 2 b (s/c) h_kv w / t."""
     tokens = split.micro_batch * sizes.sequence // split.cp
     return 2 * tokens * sizes.kv_hidden * sizes.item_bytes // split.tp
 
 
-def expert_bytes(sizes: Sizes, split: Split) -> int:
+def expert_bytes(sizes: TransformerSizes, split: Split) -> int:
     """Return the tokens' bytes that a rank brings to an all-to-all of experts: b (s/c) topk h w."""
     return sizes.topk * activation_bytes(sizes, split)
 
 
-def dense_gradient_bytes(sizes: Sizes, split: Split) -> int:
+def dense_gradient_bytes(sizes: TransformerSizes, split: Split) -> int:
     """Return a layer's gradient, but for experts, on one rank."""
     count = sizes.attention_parameters + (0 if sizes.experts else sizes.ffn_parameters)
     return count * sizes.item_bytes // split.tp
 
 
-def expert_gradient_bytes(sizes: Sizes, split: Split) -> int:
+def expert_gradient_bytes(sizes: TransformerSizes, split: Split) -> int:
     """Return the gradient of a layer's experts on one rank; 0 if there are none."""
     return sizes.experts // split.ep * sizes.ffn_parameters * sizes.item_bytes // split.tp
 
 
-def attention_ps(sizes: Sizes, split: Split) -> int:
+def attention_ps(sizes: TransformerSizes, split: Split) -> int:
     """Return the time of a layer's attention, forward.
 
     Its products take 2 operations per parameter and token, and 4 b s (s/c) h for the scores.
@@ -59,7 +59,7 @@ def attention_ps(sizes: Sizes, split: Split) -> int:
     return _time_ps(operations, split)
 
 
-def ffn_ps(sizes: Sizes, split: Split) -> int:
+def ffn_ps(sizes: TransformerSizes, split: Split) -> int:
     """Return the time of a layer's feed-forward network, forward, tokens being spread evenly."""
     tokens = split.micro_batch * sizes.sequence // split.cp
     times = sizes.topk if sizes.experts else 1

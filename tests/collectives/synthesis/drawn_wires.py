@@ -7,7 +7,7 @@ from math import prod
 
 from hypothesis import strategies as st
 
-from ringleaf.collectives.wires import Wires
+from ringleaf.collectives.wires import RankNetwork
 from ringleaf.units import PS_PER_US
 
 GIB_S = 8 << 30  # bit/s
@@ -16,7 +16,7 @@ GBPS = 10**9
 
 def grid(
     sizes: tuple[int, ...], rates_gib_s: tuple[int, ...], delay_us: float, *, wrap: bool
-) -> Wires:
+) -> RankNetwork:
     """Return a mesh or torus; rates are by dimension, and dimensions of two have one link."""
     links = []
     for at in product(*map(range, sizes)):
@@ -28,7 +28,7 @@ def grid(
             ends = _number(at, sizes), _number(to, sizes)
             delay_ps = round(delay_us * PS_PER_US)
             links += [(*pair, rates_gib_s[axis] * GIB_S, delay_ps) for pair in (ends, ends[::-1])]
-    return Wires.direct(prod(sizes), links)
+    return RankNetwork.direct(prod(sizes), links)
 
 
 def _number(at: tuple[int, ...], sizes: tuple[int, ...]) -> int:
@@ -39,7 +39,7 @@ def _number(at: tuple[int, ...], sizes: tuple[int, ...]) -> int:
 
 
 @st.composite
-def connected(draw: st.DrawFn, most: int = 7) -> Wires:
+def connected(draw: st.DrawFn, most: int = 7) -> RankNetwork:
     """Draw a network of links between ranks, a tree and some more, of different rates."""
     ranks = draw(st.integers(2, most))
     pairs = {(draw(st.integers(0, rank - 1)), rank) for rank in range(1, ranks)}
@@ -54,4 +54,4 @@ def connected(draw: st.DrawFn, most: int = 7) -> Wires:
     links = []
     for a, b in sorted(pairs):
         links += [(a, b, draw(rates) * GBPS, 1000), (b, a, draw(rates) * GBPS, 1000)]
-    return Wires.direct(ranks, links)
+    return RankNetwork.direct(ranks, links)

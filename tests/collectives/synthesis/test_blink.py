@@ -16,7 +16,7 @@ from ringleaf.collectives.synthesis.packing import cheapest_tree, pack
 from ringleaf.collectives.synthesis.problem import Problem
 from ringleaf.collectives.synthesisers.blink import SYNTHESISER, solve
 from ringleaf.collectives.verify import verify
-from ringleaf.collectives.wires import Pair, Wires
+from ringleaf.collectives.wires import Pair, RankNetwork
 from ringleaf.topologies.machines.dgx1 import DOUBLE, SINGLE
 
 
@@ -51,7 +51,7 @@ def test_trees_take_as_many_nvlinks_as_a_maximum_flow(members: tuple[int, ...], 
 @given(connected(), st.data())
 @settings(max_examples=60, deadline=None)
 def test_a_packing_fits_the_links_and_reaches_the_maximum_flow(
-    wires: Wires, data: st.DataObject
+    wires: RankNetwork, data: st.DataObject
 ) -> None:
     root = data.draw(st.integers(0, wires.ranks - 1))
     capacity = {pair: rate // GBPS for pair, rate in wires.rates_bps.items()}
@@ -70,7 +70,7 @@ def test_a_packing_fits_the_links_and_reaches_the_maximum_flow(
 
 @given(connected(most=5), st.data())
 @settings(max_examples=60, deadline=None)
-def test_the_cheapest_tree_is_the_cheapest(wires: Wires, data: st.DataObject) -> None:
+def test_the_cheapest_tree_is_the_cheapest(wires: RankNetwork, data: st.DataObject) -> None:
     costs = {pair: float(data.draw(st.integers(1, 20))) for pair in wires.ways}
     tree = cheapest_tree(costs, wires.ranks, 0)
     choices = [[src for src, dst in costs if dst == rank] for rank in range(1, wires.ranks)]
@@ -85,7 +85,7 @@ def test_the_cheapest_tree_is_the_cheapest(wires: Wires, data: st.DataObject) ->
 @given(connected(), st.sampled_from(SYNTHESISER.collectives), st.integers(1, 3), st.data())
 @settings(max_examples=40, deadline=None)
 def test_a_schedule_is_right_on_any_connected_network(
-    wires: Wires, collective: Collective, chunks: int, data: st.DataObject
+    wires: RankNetwork, collective: Collective, chunks: int, data: st.DataObject
 ) -> None:
     root = data.draw(st.integers(0, wires.ranks - 1))
     root = 0 if collective is Collective.ALLREDUCE else root
@@ -97,7 +97,7 @@ def test_a_schedule_is_right_on_any_connected_network(
 def test_a_long_broadcast_nearly_reaches_the_rate_of_its_trees() -> None:
     """Six NVLinks of 20 GB/s leave the root: 240 MB take 2 ms."""
     links = [(a, b, count * 160 * GBPS, 300_000) for (a, b), count in dgx1(tuple(range(8))).items()]
-    plan = solve(Problem(Wires.direct(8, links), Collective.BROADCAST, 240_000_000))
+    plan = solve(Problem(RankNetwork.direct(8, links), Collective.BROADCAST, 240_000_000))
     assert plan.bound_ps == 2 * 10**9
     assert plan.gap < 0.1
     assert dict(plan.notes)["rate of trees"] == "960 Gbit/s"

@@ -9,13 +9,13 @@ from drawn_wires import GBPS
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.synthesis.bounds import _cut_ps, least_in_pieces_ps
-from ringleaf.collectives.wires import Wires
+from ringleaf.collectives.wires import RankNetwork
 
 US = 1_000_000
 
 # Ranks 1 and 2 send to rank 0 at 2 Gbit/s, and it sends to each of them at 1 Gbit/s. So ranks send
 # at 2, 2 and 2 Gbit/s, and get data at 4, 1 and 1 Gbit/s.
-SLOW_BACK = Wires.direct(
+SLOW_BACK = RankNetwork.direct(
     3, [(0, 1, GBPS, 0), (0, 2, GBPS, 0), (1, 0, 2 * GBPS, 0), (2, 0, 2 * GBPS, 0)]
 )
 
@@ -37,7 +37,7 @@ def test_least_times_count_the_direction_in_which_data_must_go(
 
 @pytest.mark.parametrize("collective", [Collective.ALLREDUCE, Collective.ALL_GATHER])
 def test_one_rank_needs_no_time(collective: Collective) -> None:
-    assert least_in_pieces_ps(Wires.direct(1, []), 3000, collective) == 0
+    assert least_in_pieces_ps(RankNetwork.direct(1, []), 3000, collective) == 0
 
 
 def test_a_line_that_two_pairs_share_takes_the_time_of_the_nearer() -> None:

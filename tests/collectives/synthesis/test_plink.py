@@ -13,10 +13,10 @@ from ringleaf.collectives.synthesis.probing import groupings, latencies, probe_o
 from ringleaf.collectives.synthesis.problem import Problem
 from ringleaf.collectives.synthesisers.plink import solve, two_levels
 from ringleaf.collectives.verify import verify
-from ringleaf.collectives.wires import Wire, Wires
+from ringleaf.collectives.wires import RankNetwork, Wire
 
 
-def racks(order: list[int], of: int = 4) -> Wires:
+def racks(order: list[int], of: int = 4) -> RankNetwork:
     """Return hosts behind leaves with one uplink as fast as a host's: rank r is host order[r]."""
     ranks, count = len(order), len(order) // of
     wires = [Wire(100 * GBPS, 10**6)] * (2 * ranks + 2 * count)
@@ -27,7 +27,7 @@ def racks(order: list[int], of: int = 4) -> Wires:
             cross = () if src == dst else (2 * ranks + src, 2 * ranks + count + dst)
             if a != b:
                 ways[a, b] = (a, *cross, ranks + b)
-    return Wires(ranks, tuple(wires), ways, tuple(host // of for host in order))
+    return RankNetwork(ranks, tuple(wires), ways, tuple(host // of for host in order))
 
 
 def test_four_racks_are_found_and_used_where_ranks_are_anywhere() -> None:
@@ -62,5 +62,5 @@ def test_two_levels_are_right_for_any_groups(names: list[int]) -> None:
 
 @given(connected())
 @settings(max_examples=30, deadline=None)
-def test_a_schedule_is_right_on_any_connected_network(wires: Wires) -> None:
+def test_a_schedule_is_right_on_any_connected_network(wires: RankNetwork) -> None:
     verify(solve(Problem(wires, Collective.ALLREDUCE, 9999)).schedule)

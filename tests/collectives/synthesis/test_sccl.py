@@ -14,7 +14,7 @@ from ringleaf.collectives.synthesis.problem import Problem
 from ringleaf.collectives.synthesis.steps import Instance, answer
 from ringleaf.collectives.synthesisers.sccl import instances, solve
 from ringleaf.collectives.verify import verify
-from ringleaf.collectives.wires import Wires
+from ringleaf.collectives.wires import RankNetwork
 from ringleaf.errors import ScheduleError
 
 pytest.importorskip("z3")
@@ -62,7 +62,7 @@ def test_no_instance_is_tried_below_two_steps_or_seven_sixths_of_a_round() -> No
 
 @given(connected(most=4))
 @settings(max_examples=5, deadline=None)
-def test_a_schedule_is_right_on_any_connected_network(wires: Wires) -> None:
+def test_a_schedule_is_right_on_any_connected_network(wires: RankNetwork) -> None:
     plan = solve(Problem(wires, Collective.ALLREDUCE, 9999, 1, limit_s=1))
     verify(plan.schedule)
     assert plan.expected_ps >= plan.bound_ps

@@ -11,7 +11,7 @@ from ringleaf.collectives.registry import ALGORITHMS, find_algorithm
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.synthesis import search
 from ringleaf.collectives.synthesis.problem import Problem
-from ringleaf.collectives.wires import Wire, Wires
+from ringleaf.collectives.wires import RankNetwork, Wire
 from ringleaf.errors import ConfigError, ScheduleError
 from ringleaf.sealed import write_sealed
 
@@ -60,13 +60,13 @@ def test_an_absent_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_hostile_networks_and_numbers_are_refused() -> None:
     with pytest.raises(ScheduleError, match="no way from rank 0 to rank 2"):
-        Problem(Wires.direct(3, [(0, 1, GBPS, 0), (1, 0, GBPS, 0)]), Collective.ALLREDUCE, 1)
+        Problem(RankNetwork.direct(3, [(0, 1, GBPS, 0), (1, 0, GBPS, 0)]), Collective.ALLREDUCE, 1)
     with pytest.raises(ScheduleError, match="rate must be >= 1"):
-        Wires.direct(2, [(0, 1, 0, 0)])
+        RankNetwork.direct(2, [(0, 1, 0, 0)])
     with pytest.raises(ScheduleError, match="no such way"):
-        Wires(2, (Wire(1, 0),), {(0, 5): (0,)}, (0, 1))
+        RankNetwork(2, (Wire(1, 0),), {(0, 5): (0,)}, (0, 1))
     with pytest.raises(ScheduleError, match="sites must be 2"):
-        Wires(2, (), {}, (0,))
+        RankNetwork(2, (), {}, (0,))
     with pytest.raises(ScheduleError, match="chunks must be 1 to"):
         Problem(MESH, Collective.ALLREDUCE, 1, 0)
     with pytest.raises(ScheduleError, match="limit must be more than 0"):

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.synthesis.contiguity import scheduled
-from ringleaf.collectives.synthesis.integers import Program
+from ringleaf.collectives.synthesis.integers import IntegerProgram
 from ringleaf.collectives.synthesis.ordering import ordered
-from ringleaf.collectives.synthesis.problem import Plan, Problem
+from ringleaf.collectives.synthesis.problem import Problem, SynthesisPlan
 from ringleaf.collectives.synthesis.routing import candidates, greedy_routes, route
 from ringleaf.collectives.synthesis.sketch import Sketch, read_sketch
 from ringleaf.collectives.synthesis.timed import end_of, to_rows
 from ringleaf.collectives.synthesisers.taccl import SYNTHESISER, solve
 from ringleaf.collectives.verify import verify
-from ringleaf.collectives.wires import Wires
+from ringleaf.collectives.wires import RankNetwork
 from ringleaf.errors import ConfigError
 
 pytest.importorskip("scipy")
@@ -27,9 +27,9 @@ pytest.importorskip("scipy")
 TORUS = grid((3, 3), (12, 12), 1.0, wrap=True)
 
 
-def line(*rates: int) -> Wires:
+def line(*rates: int) -> RankNetwork:
     """Return ranks in a row, joined by links of so many Gbit/s and 1 us, both ways."""
-    return Wires.direct(
+    return RankNetwork.direct(
         len(rates) + 1,
         [
             (a, b, rate * GBPS, 1_000_000)
@@ -41,7 +41,7 @@ def line(*rates: int) -> Wires:
 
 def test_a_program_in_whole_numbers_is_solved() -> None:
     """Least 3 x + 2 y with x + y >= 2.5 and x <= 1: y is 3, as 2 are too few without x."""
-    program = Program()
+    program = IntegerProgram()
     x, y = program.add(3.0, 1.0, is_whole=True), program.add(2.0, is_whole=True)
     program.demand({x: 1.0, y: 1.0}, 2.5)
     found = program.solve(10.0)
@@ -71,8 +71,8 @@ def test_chunks_of_a_torus_take_two_hops_and_all_links_alike() -> None:
 
 @given(connected(5), st.sampled_from(SYNTHESISER.collectives), st.integers(1, 2))
 @settings(max_examples=12, deadline=None)
-def test_plans_are_right_on_any_network(wires: Wires, what: Collective, chunks: int) -> None:
-    offered: list[Plan] = []
+def test_plans_are_right_on_any_network(wires: RankNetwork, what: Collective, chunks: int) -> None:
+    offered: list[SynthesisPlan] = []
     problem = Problem(wires, what, 1 << 16, chunks, limit_s=5.0, found=offered.append)
     plan = solve(problem)
     verify(plan.schedule)
@@ -86,7 +86,7 @@ def test_plans_are_right_on_any_network(wires: Wires, what: Collective, chunks: 
 @given(connected(6), st.integers(1, 3))
 @settings(max_examples=20, deadline=None)
 def test_a_link_carries_one_message_at_a_time_and_only_what_is_there(
-    wires: Wires, chunks: int
+    wires: RankNetwork, chunks: int
 ) -> None:
     times = {pair: wires.time_ps(pair, 1 << 12) / 1e6 for pair in wires.ways}
     moves = ordered(wires, greedy_routes(wires, chunks, times), chunks, 1 << 12)
@@ -185,7 +185,7 @@ def test_a_sketch_says_which_links_are_used(tmp_path: Path) -> None:
     path = tmp_path / "sketch.yaml"
     path.write_text("links: [[0, 1], [1, 2], [2, 3], [3, 0]]\nchunks: 3\nsymmetry: auto\n")
     pairs = [(a, b, 8 * GBPS, 1000) for a in range(4) for b in range(4) if a != b]
-    wires = Wires.direct(4, pairs)
+    wires = RankNetwork.direct(4, pairs)
     plan = solve(Problem(wires, Collective.ALL_GATHER, 1 << 12, sketch=read_sketch(path)))
     verify(plan.schedule)
     columns = plan.schedule.columns

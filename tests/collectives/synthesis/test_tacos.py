@@ -12,7 +12,7 @@ from ringleaf.collectives.synthesis.bounds import gather_bound_ps, least_time
 from ringleaf.collectives.synthesis.problem import Problem
 from ringleaf.collectives.synthesisers.tacos import SYNTHESISER, solve
 from ringleaf.collectives.verify import verify
-from ringleaf.collectives.wires import Wire, Wires
+from ringleaf.collectives.wires import RankNetwork, Wire
 from ringleaf.units import PS_PER_US
 
 GIB = 1 << 30
@@ -60,7 +60,7 @@ def test_the_halves_of_an_allreduce_take_as_long_as_an_all_gather() -> None:
 )
 @settings(max_examples=40, deadline=None)
 def test_a_schedule_is_right_on_any_connected_network(
-    wires: Wires, collective: Collective, chunks: int, size_bytes: int
+    wires: RankNetwork, collective: Collective, chunks: int, size_bytes: int
 ) -> None:
     plan = solve(Problem(wires, collective, size_bytes, chunks))
     verify(plan.schedule)
@@ -71,7 +71,7 @@ def test_a_schedule_is_right_on_any_connected_network(
 def test_links_that_differ_each_way_are_used_their_own_way() -> None:
     """A rank with an in-link of 1 and an out-link of 3: reduce-scatter leaves, all-gather comes."""
     fast, slow = 3 * GBPS, GBPS
-    wires = Wires.direct(2, [(0, 1, fast, 0), (1, 0, slow, 0)])
+    wires = RankNetwork.direct(2, [(0, 1, fast, 0), (1, 0, slow, 0)])
     half_ps = 500 * 8 * 1000  # 500 bytes at 1 Gbit/s: 8 ps a millionth
     for collective in (Collective.ALL_GATHER, Collective.REDUCE_SCATTER):
         assert solve(Problem(wires, collective, 1000, 1)).expected_ps == half_ps
@@ -85,13 +85,13 @@ def test_the_same_seed_gives_the_same_rows() -> None:
     assert first != other
 
 
-def star(ranks: int) -> Wires:
+def star(ranks: int) -> RankNetwork:
     """Return ranks behind one switch, each with a link of 1 Gbit/s."""
     wire = Wire(GBPS, 500)
     ways = {
         (src, dst): (src, ranks + dst) for src in range(ranks) for dst in range(ranks) if src != dst
     }
-    return Wires(ranks, (wire,) * (2 * ranks), ways, (0,) * ranks)
+    return RankNetwork(ranks, (wire,) * (2 * ranks), ways, (0,) * ranks)
 
 
 def test_behind_a_switch_no_wire_gets_more_than_it_carries() -> None:
@@ -120,7 +120,7 @@ def test_the_bound_sees_a_narrow_way_to_a_switch() -> None:
         if a != b
     }
     slow = [*wires[:8], Wire(GBPS // 4, 0), Wire(GBPS // 4, 0)]
-    network = Wires(4, tuple(slow), ways, sites)
+    network = RankNetwork(4, tuple(slow), ways, sites)
     assert gather_bound_ps(network, 1, 1000) == 2 * 4 * 1000 * 8 * 1000
 
 

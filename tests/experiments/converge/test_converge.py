@@ -17,8 +17,8 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.drawing import read_results
-from ringleaf.experiments.workloads.converge.carrier import Carrier
-from ringleaf.experiments.workloads.converge.models import Training
+from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
+from ringleaf.experiments.workloads.converge.models import DealtModel
 from ringleaf.experiments.workloads.converge.plan import make_program, read_plan
 from ringleaf.experiments.workloads.converge.scheme import SCHEMES, Setup
 from ringleaf.networks.outcome import RunResult
@@ -29,15 +29,17 @@ RATE = 0.05
 
 
 @pytest.fixture(scope="module")
-def carrier() -> Iterator[Carrier]:
-    made = Carrier("ring", TOPO)
+def carrier() -> Iterator[ExchangeCarrier]:
+    made = ExchangeCarrier("ring", TOPO)
     yield made
     made.close()
 
 
-def setup(carrier: Carrier, method: str = "none", steps: int = 4, **settings: float) -> Setup:
+def setup(
+    carrier: ExchangeCarrier, method: str = "none", steps: int = 4, **settings: float
+) -> Setup:
     carrier.take_cost()
-    training = Training("logistic", 4)
+    training = DealtModel("logistic", 4)
     return Setup(
         training,
         carrier,
@@ -55,7 +57,7 @@ def last(workload: str, made: Setup) -> Array:
 
 def by_hand(steps: int) -> Array:
     """Plain SGD by the mean of four gradients."""
-    training = Training("logistic", 4)
+    training = DealtModel("logistic", 4)
     parameters = training.start()
     for step in range(steps):
         gradients = [training.gradient(parameters, rank, step) for rank in range(4)]
@@ -63,22 +65,24 @@ def by_hand(steps: int) -> Array:
     return parameters
 
 
-def test_synchronous_sgd_is_plain_sgd(carrier: Carrier) -> None:
+def test_synchronous_sgd_is_plain_sgd(carrier: ExchangeCarrier) -> None:
     assert np.allclose(last("sync", setup(carrier)), by_hand(4), atol=1e-5)
 
 
-def test_local_sgd_of_one_step_and_fedavg_of_all_ranks_are_plain_sgd(carrier: Carrier) -> None:
+def test_local_sgd_of_one_step_and_fedavg_of_all_ranks_are_plain_sgd(
+    carrier: ExchangeCarrier,
+) -> None:
     assert np.allclose(last("local-sgd", setup(carrier, every=1)), by_hand(4), atol=1e-5)
     assert np.allclose(last("fedavg", setup(carrier, share=1, local=1)), by_hand(4), atol=1e-5)
 
 
-def test_local_sgd_communicates_every_h_steps(carrier: Carrier) -> None:
+def test_local_sgd_communicates_every_h_steps(carrier: ExchangeCarrier) -> None:
     moments = list(SCHEMES["local-sgd"](setup(carrier, steps=10, every=4)))
     assert [moment.step for moment in moments] == [4, 8, 10]
     assert carrier.take_cost().exchanges == 3
 
 
-def test_ranks_that_are_not_drawn_add_nothing(carrier: Carrier) -> None:
+def test_ranks_that_are_not_drawn_add_nothing(carrier: ExchangeCarrier) -> None:
     """With one client and one step, the mean is that client's step."""
     made = setup(carrier, steps=1, share=0.25, local=1)
     training = made.training
@@ -89,14 +93,14 @@ def test_ranks_that_are_not_drawn_add_nothing(carrier: Carrier) -> None:
     assert moment.step == 0.25
 
 
-def test_gossip_keeps_the_mean(carrier: Carrier) -> None:
+def test_gossip_keeps_the_mean(carrier: ExchangeCarrier) -> None:
     """Averaging with neighbours does not change the mean of all; gradients do, in the first step
     as in plain SGD, when all have the same parameters.
     """
     assert np.allclose(last("gossip", setup(carrier, steps=1)), by_hand(1), atol=1e-5)
 
 
-def test_without_staleness_no_rank_runs_ahead(carrier: Carrier) -> None:
+def test_without_staleness_no_rank_runs_ahead(carrier: ExchangeCarrier) -> None:
     """With bound 0, n gradients take as long as the slowest rank's step at least; more with 1."""
     spans = []
     for staleness in (0, 3):
@@ -109,7 +113,7 @@ def test_without_staleness_no_rank_runs_ahead(carrier: Carrier) -> None:
 
 
 @pytest.mark.parametrize("method", ["topk:5%", "signsgd", "terngrad", "powersgd", "2x-efsign"])
-def test_exchanges_of_methods_are_right(carrier: Carrier, method: str) -> None:
+def test_exchanges_of_methods_are_right(carrier: ExchangeCarrier, method: str) -> None:
     """And smaller than those of whole gradients, 650 elements: 2 (n - 1) / n of 2 600 bytes."""
     list(SCHEMES["sync"](setup(carrier, method, steps=3)))
     cost = carrier.take_cost()
@@ -118,7 +122,9 @@ def test_exchanges_of_methods_are_right(carrier: Carrier, method: str) -> None:
     assert (cost.wire_bytes > cost.data_bytes).all()
 
 
-def test_a_wrong_message_is_counted(carrier: Carrier, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_message_is_counted(
+    carrier: ExchangeCarrier, monkeypatch: pytest.MonkeyPatch
+) -> None:
     network = carrier._network(None)
     usual = network.run
 
@@ -135,7 +141,7 @@ def test_a_wrong_message_is_counted(carrier: Carrier, monkeypatch: pytest.Monkey
     assert carrier.take_cost().wrong == 1
 
 
-def test_messages_arrive_whatever_their_lengths(carrier: Carrier) -> None:
+def test_messages_arrive_whatever_their_lengths(carrier: ExchangeCarrier) -> None:
     sent = [
         {to: np.arange(1, 2 + rank + to, dtype=np.float32) for to in range(4)} for rank in range(4)
     ]
@@ -152,7 +158,7 @@ def test_messages_arrive_whatever_their_lengths(carrier: Carrier) -> None:
     assert cost.data_bytes[0] == 4 * (2 + 3 + 4)
 
 
-def test_two_sided_compression_keeps_the_rest_of_sums(carrier: Carrier) -> None:
+def test_two_sided_compression_keeps_the_rest_of_sums(carrier: ExchangeCarrier) -> None:
     """Inputs equal outputs and the rests that ranks and owners keep."""
     made = [TwoSided(parse_compressor("efsign"), rank, 4) for rank in range(4)]
     chance, came, went = np.random.default_rng(1), np.zeros(10), np.zeros(10)
@@ -225,4 +231,4 @@ def test_unknown_methods_are_refused(method: str, complaint: str) -> None:
 
 def test_only_allreduces_can_be_chosen() -> None:
     with pytest.raises(ConfigError, match="algo: must be an allreduce, got 'alltoall'"):
-        Carrier("alltoall", TOPO)
+        ExchangeCarrier("alltoall", TOPO)

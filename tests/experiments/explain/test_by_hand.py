@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.explain.explain import Settings, bound_parts, explain, is_uneven
+from ringleaf.experiments.explain.explain import ExplainedOptions, bound_parts, explain, is_uneven
 from ringleaf.experiments.explain.findings import (
     IMBALANCE,
     LATENCY,
@@ -28,7 +28,7 @@ from ringleaf.experiments.explain.log import LoggedNetwork
 from ringleaf.experiments.explain.parts import lost
 from ringleaf.experiments.explain.path import Path as Causes
 from ringleaf.experiments.setup.network import build_topology, connect
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.faults import LinkLoss
 from ringleaf.networks.options import NetworkOptions
@@ -43,7 +43,7 @@ STAR = "leafspine,leaves=1,spines=0,hosts=2"
 def explained(**given: str) -> Explained:
     """Return the explanation of one row."""
     spec = resolve({"explain": "yes", "algo": "allgather", "size": "16K", **given})
-    (found,) = Experiment(spec).run(connect)
+    (found,) = CollectiveExperiment(spec).run(connect)
     assert found.explained is not None
     assert found.explained.bound.time_ps == found.row.bound_ps
     return found.explained
@@ -106,7 +106,13 @@ def test_a_lost_packet_is_time_from_its_first_sending_to_its_last() -> None:
     again_ps = 3 * PACKET_PS + 2 * US + 2 * ANSWER_PS + 2 * US
     bound = BoundParts(3 * PACKET_PS, 0, 2 * US)
     found = explain(
-        *(graph, network.packets(), outcome, bound, Settings(256, 0, "fixed", in_network=False)),
+        *(
+            graph,
+            network.packets(),
+            outcome,
+            bound,
+            ExplainedOptions(256, 0, "fixed", in_network=False),
+        ),
         algo="allgather",
         size_bytes=16_384,
     )

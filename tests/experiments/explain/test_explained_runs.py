@@ -17,7 +17,7 @@ from ringleaf.experiments.explain.log import LoggedNetwork
 from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.records import results
 from ringleaf.experiments.setup.network import build_topology, connect
-from ringleaf.experiments.workloads.collective.experiment import Experiment
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.explained_figures import (
     draw_time_space,
     draw_waterfalls,
@@ -41,8 +41,8 @@ CASES = [
 @pytest.mark.parametrize("given", CASES, ids=str)
 def test_parts_add_up_and_the_time_is_that_without_an_explanation(given: dict[str, str]) -> None:
     given = {"topo": "fattree,k=4", "hosts": "8", "size": "64K", **given}
-    plain = [each.row for each in Experiment(resolve(given)).run(connect)]
-    found = list(Experiment(resolve({**given, "explain": "yes"})).run(connect))
+    plain = [each.row for each in CollectiveExperiment(resolve(given)).run(connect)]
+    found = list(CollectiveExperiment(resolve({**given, "explain": "yes"})).run(connect))
 
     assert [each.row for each in found] == plain
     for each in found:
@@ -83,7 +83,7 @@ def test_arrows_are_the_messages_that_executors_hear_of() -> None:
 
 def test_reports_have_waterfalls_tables_and_diagrams(tmp_path: Path) -> None:
     given = {"topo": "leafspine,leaves=1,spines=0,hosts=4", "size": "16K", "explain": "yes"}
-    experiment = Experiment(resolve({**given, "algo": "ring,switchml"}))
+    experiment = CollectiveExperiment(resolve({**given, "algo": "ring,switchml"}))
     run = experiment.results
     for each in experiment.run(connect):
         assert each.explained is not None

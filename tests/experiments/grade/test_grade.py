@@ -14,9 +14,14 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.errors import ConfigError, ScheduleError
 from ringleaf.experiments.commands import cli
 from ringleaf.experiments.grade import marks, trial
-from ringleaf.experiments.grade.assignment import Assignment, Case, Limits, read_assignment
+from ringleaf.experiments.grade.assignment import (
+    AssignedCase,
+    CaseLimits,
+    StudentAssignment,
+    read_assignment,
+)
 from ringleaf.experiments.grade.submission import take_in
-from ringleaf.experiments.grade.trial import Outcome
+from ringleaf.experiments.grade.trial import CaseOutcome
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples" / "grade"
@@ -104,8 +109,8 @@ def test_the_example_is_read_with_files_beside_it(tmp_path: Path) -> None:
     found = read_assignment(EXAMPLES / "allreduce.yaml")
 
     assert found.points == 10
-    assert found.cases[3].limits == Limits(10_000_000, 4, None)
-    assert found.cases[2].limits == Limits(None, None, 1600 * 1024)
+    assert found.cases[3].limits == CaseLimits(10_000_000, 4, None)
+    assert found.cases[2].limits == CaseLimits(None, None, 1600 * 1024)
     (tmp_path / "net.edges").write_text("h0 s0\nh1 s0\n")
     data = {
         "kind": "program",
@@ -183,11 +188,11 @@ def test_a_broken_file_has_no_points_and_says_why(
     assert "leafspine" not in report.read_text()
 
 
-def case(**limits: int) -> Case:
-    return Case("a", 3, {"topo": "secret"}, Collective.ALLREDUCE, Limits(**limits))
+def case(**limits: int) -> AssignedCase:
+    return AssignedCase("a", 3, {"topo": "secret"}, Collective.ALLREDUCE, CaseLimits(**limits))
 
 
-RIGHT = Outcome("allreduce", 0, 20_000_000, 5000)
+RIGHT = CaseOutcome("allreduce", 0, 20_000_000, 5000)
 
 
 @pytest.mark.parametrize(
@@ -198,13 +203,18 @@ RIGHT = Outcome("allreduce", 0, 20_000_000, 5000)
         (RIGHT, {"time_ps": 19_990_000}, "too slow", "at most 19.99 us, got 20.00 us"),
         (RIGHT, {"steps": 5}, "too many steps", "at most 5 steps, got 6"),
         (RIGHT, {"wire_bytes": 4999}, "too many bytes", "at most 4,999 bytes"),
-        (Outcome("reduce", 2, 1, 1, "rank 0"), {}, "another collective; wrong results", "2 wrong"),
-        (Outcome(timed_out=True, seconds=3), {}, "took too long to run", "ended after 3.0 s"),
-        (Outcome(problem="hosts: 6"), {}, "did not run", "hosts: 6"),
+        (
+            CaseOutcome("reduce", 2, 1, 1, "rank 0"),
+            {},
+            "another collective; wrong results",
+            "2 wrong",
+        ),
+        (CaseOutcome(timed_out=True, seconds=3), {}, "took too long to run", "ended after 3.0 s"),
+        (CaseOutcome(problem="hosts: 6"), {}, "did not run", "hosts: 6"),
     ],
 )
 def test_marks_are_what_limits_say(
-    outcome: Outcome, limits: dict[str, int], verdict: str, detail: str
+    outcome: CaseOutcome, limits: dict[str, int], verdict: str, detail: str
 ) -> None:
     found = marks.mark(case(**limits), outcome, 6)
 
@@ -214,7 +224,7 @@ def test_marks_are_what_limits_say(
 
 
 def test_students_see_names_and_verdicts_and_instructors_all(tmp_path: Path) -> None:
-    whole = Assignment("Title", "schedule", 1, (case(steps=5), case()))
+    whole = StudentAssignment("Title", "schedule", 1, (case(steps=5), case()))
     given = [marks.mark(each, RIGHT, 6) for each in whole.cases]
 
     assert list(marks.table(whole, given, reveal=False)) == [

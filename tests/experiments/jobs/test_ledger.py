@@ -10,11 +10,11 @@ import pytest
 from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
-from ringleaf.hosts.training.pieces import Piece
+from ringleaf.hosts.training.pieces import GradientPiece
 from ringleaf.ina.registry import SYSTEMS
 
 RANKS = 3
-PIECE = Piece(0, 100, 900, (0,))
+PIECE = GradientPiece(0, 100, 900, (0,))
 
 
 def filled(*names: str) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.results import JobsCase
-from ringleaf.experiments.workloads.jobs.timeline import BACKWARD, FORWARD, WIRE, Span
+from ringleaf.experiments.workloads.jobs.timeline import BACKWARD, FORWARD, WIRE, JobSpan
 
 MODEL = """\
 name: small
@@ -40,7 +40,7 @@ def run(folder: Path, order: str, **options: str) -> JobsCase:
     return case
 
 
-def of_first_job(case: JobsCase, *kinds: str) -> list[Span]:
+def of_first_job(case: JobsCase, *kinds: str) -> list[JobSpan]:
     return [span for span in case.spans if span.job == 1 and span.kind in kinds]
 
 

@@ -29,10 +29,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError, RingleafError
-from ringleaf.experiments.programs.arrays import Arrays
+from ringleaf.experiments.programs.arrays import LastWrites
 from ringleaf.experiments.programs.commands import read
 from ringleaf.experiments.programs.entries import Entries
-from ringleaf.experiments.programs.replicas import Replicas
+from ringleaf.experiments.programs.replicas import ReplicaSources
 from ringleaf.networks.traces.entries import load_schema
 from ringleaf.switches.p4runtime.finsy_entities import make_schema
 from ringleaf.switches.program import Program
@@ -285,7 +285,9 @@ def test_an_index_outside_of_an_array() -> None:
 
 
 NAMES = sorted(
-    name for part in (Replicas(), Arrays(STATEFUL), Entries(STATEFUL)) for name in part.commands()
+    name
+    for part in (ReplicaSources(), LastWrites(STATEFUL), Entries(STATEFUL))
+    for name in part.commands()
 )
 
 

@@ -16,8 +16,8 @@ from ringleaf.experiments.setup.network import build_topology
 from ringleaf.experiments.stepper.observed import Observed, observe, split_lanes
 from ringleaf.experiments.stepper.packets import packet_frames
 from ringleaf.experiments.stepper.request import StepRequest
-from ringleaf.experiments.stepper.story import Action, Cursor, EntryChange, Story
-from ringleaf.experiments.stepper.telling import tell
+from ringleaf.experiments.stepper.story import Cursor, EntryChange, FrameAction, Story
+from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.ina.atp import reading as atp
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.switchml import reading as switchml
@@ -94,7 +94,7 @@ def test_a_sum_holds_whom_the_bitmap_names(stormy: Story) -> None:
 
 
 def test_losses_are_shown_and_nothing_is_added_twice(stormy: Story) -> None:
-    lost = [frame for frame in stormy.frames if frame.action is Action.LOST]
+    lost = [frame for frame in stormy.frames if frame.action is FrameAction.LOST]
 
     assert len(lost) >= 3
     assert all(not frame.buffers and not frame.entries for frame in lost)

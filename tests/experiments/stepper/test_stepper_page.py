@@ -17,7 +17,7 @@ from ringleaf.experiments.stepper.layout import lay_out
 from ringleaf.experiments.stepper.page import BLANK, render
 from ringleaf.experiments.stepper.request import StepRequest
 from ringleaf.experiments.stepper.story import Cursor, Story, show_who
-from ringleaf.experiments.stepper.telling import tell
+from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.topologies import registry
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -13,8 +13,8 @@ from ringleaf.collectives.schedule import chunk_ranges
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.stepper.plain import lines
 from ringleaf.experiments.stepper.request import StepRequest
-from ringleaf.experiments.stepper.story import Action, Cursor, Story, show_who
-from ringleaf.experiments.stepper.telling import tell
+from ringleaf.experiments.stepper.story import Cursor, FrameAction, Story, show_who
+from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.topologies.routing import dealt, path, routes
 
 BETWEEN_RANKS = sorted(name for name, each in ALGORITHMS.items() if not each.in_network)
@@ -164,7 +164,9 @@ def test_the_text_tells_everything() -> None:
 def test_reduces_and_copies_are_told_apart() -> None:
     story = tell(StepRequest("ring", ranks=3))
 
-    assert [frame.action for frame in story.frames] == [Action.REDUCE] * 6 + [Action.COPY] * 6
+    assert [frame.action for frame in story.frames] == [FrameAction.REDUCE] * 6 + [
+        FrameAction.COPY
+    ] * 6
 
 
 @pytest.mark.parametrize(

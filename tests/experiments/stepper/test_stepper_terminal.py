@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from ringleaf.experiments.stepper.request import StepRequest
 from ringleaf.experiments.stepper.story import Story
-from ringleaf.experiments.stepper.telling import tell
+from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.experiments.stepper.terminal import Stepper
 
 SMALL = (80, 24)

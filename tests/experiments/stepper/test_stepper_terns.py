@@ -9,13 +9,13 @@ import pytest
 
 from ringleaf.experiments.stepper import terns
 from ringleaf.experiments.stepper.request import StepRequest
-from ringleaf.experiments.stepper.story import Cell, Story
-from ringleaf.experiments.stepper.telling import tell
+from ringleaf.experiments.stepper.story import Story, TensorCell
+from ringleaf.experiments.stepper.story_maker import tell
 
 HIGHEST_OF_FIRST_BYTE = 1 << 767
 
 
-def sums(story: Story) -> Iterator[tuple[int, Cell]]:
+def sums(story: Story) -> Iterator[tuple[int, TensorCell]]:
     """Yield each sum that a switch or host gets, and its block."""
     for frame in story.frames:
         for change in frame.entries:

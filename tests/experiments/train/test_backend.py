@@ -14,8 +14,8 @@ import torch.distributed as dist
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.train.backend import base_class, make_class
-from ringleaf.experiments.workloads.train.calls import Call
-from ringleaf.experiments.workloads.train.clock import Clock
+from ringleaf.experiments.workloads.train.calls import CollectiveCall
+from ringleaf.experiments.workloads.train.clock import RankClock
 from ringleaf.experiments.workloads.train.hooks import Compression
 from ringleaf.experiments.workloads.train.works import HANDED_ON, answer_for_wrappers
 from ringleaf.tensors import Array
@@ -32,8 +32,8 @@ class Link:
     """A link of one rank whose calls are over when it waits: each result is twice what it gave."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
-        self.calls: list[Call] = []
+        self.clock = RankClock()
+        self.calls: list[CollectiveCall] = []
         self.settled_task = -1
         self.streams = None
         self._open: dict[int, tuple[Array, Callable[[int, int], None]]] = {}
@@ -49,7 +49,7 @@ class Link:
     def call(
         self,
         group: str,
-        call: Call,
+        call: CollectiveCall,
         buffer: int,
         finish: Callable[[int, int], None],
         at_ps: int | None = None,
@@ -104,7 +104,7 @@ def test_calls_work_on_both_bases(base: type[Any]) -> None:
 
     assert tensor.tolist() == [2.0] * 3
     assert work.get_future().wait() == [tensor]
-    assert link.calls == [Call("all_reduce", "float32", "sum", 3)]
+    assert link.calls == [CollectiveCall("all_reduce", "float32", "sum", 3)]
 
 
 class Wrapper(dist.Work):  # type: ignore[misc]

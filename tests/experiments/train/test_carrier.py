@@ -8,21 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wires import Rank, Wires
 
-from ringleaf.experiments.workloads.train.ahead import AheadCarrier
-from ringleaf.experiments.workloads.train.calls import Call
-from ringleaf.experiments.workloads.train.carrier import Carrier
+from ringleaf.experiments.workloads.train.calls import CollectiveCall
+from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier
 from ringleaf.experiments.workloads.train.definition import wrong_elements
-from ringleaf.experiments.workloads.train.parts import CallError, Collective, Part
+from ringleaf.experiments.workloads.train.parts import CallError, MatchedCalls, RankCall
+from ringleaf.experiments.workloads.train.planned_carrier import AheadCarrier
 from ringleaf.experiments.workloads.train.rules import parse_rules
-from ringleaf.experiments.workloads.train.ways import Ways
-from ringleaf.networks.endpoints.operation import Operation
+from ringleaf.experiments.workloads.train.ways import CallCarriers
+from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.units import PS_PER_US, serialize_ps
 
 Steps = Generator[list[int], None, None]
 
 
-def sums(count: int, dtype: str = "float32", op: str = "sum") -> Call:
-    return Call("all_reduce", dtype, op, count)
+def sums(count: int, dtype: str = "float32", op: str = "sum") -> CollectiveCall:
+    return CollectiveCall("all_reduce", dtype, op, count)
 
 
 def test_a_sum_takes_the_time_of_its_bytes_from_the_last_call_on() -> None:
@@ -85,7 +85,11 @@ def test_times_do_not_depend_on_the_order_in_which_ranks_run(order: list[int]) -
         other = rank.call(sums(3000), np.ones(3000, np.float32), group=f"pair {rank.rank % 2}")
         rank.compute(3 * PS_PER_US)
         yield [other]
-        yield [rank.call(Call("all_gather", "int8", count=900), np.ones(900, np.int8), room=3600)]
+        yield [
+            rank.call(
+                CollectiveCall("all_gather", "int8", count=900), np.ones(900, np.int8), room=3600
+            )
+        ]
         yield [first]
 
     groups = {"pair 0": [0, 2], "pair 1": [1, 3]}
@@ -102,8 +106,10 @@ def test_connections_are_made_while_others_are_at_work_on_lossy_links() -> None:
         for distance in range(1, 4):
             to, source = (rank.rank + distance) % 4, (rank.rank - distance) % 4
             values = np.full(60_000, 10 * rank.rank + distance, np.uint8)
-            numbers.append(rank.call(Call("send", "uint8", count=60_000, root=to), values))
-            taken = Call("recv", "uint8", count=60_000, root=source)
+            numbers.append(
+                rank.call(CollectiveCall("send", "uint8", count=60_000, root=to), values)
+            )
+            taken = CollectiveCall("recv", "uint8", count=60_000, root=source)
             numbers.append(rank.call(taken, room=60_000))
             yield numbers[:1]
             numbers.append(rank.call(sums(20_000), np.ones(20_000, np.float32)))
@@ -125,10 +131,10 @@ def test_a_rank_passes_on_what_it_has_received_without_a_round_trip() -> None:
 
     def script(rank: Rank) -> Steps:
         if rank.rank:
-            yield [rank.call(Call("recv", "int32", count=2, root=rank.rank - 1), room=8)]
+            yield [rank.call(CollectiveCall("recv", "int32", count=2, root=rank.rank - 1), room=8)]
         if rank.rank < 3:
             values = np.full(2, 7, np.int32)
-            yield [rank.call(Call("send", "int32", count=2, root=rank.rank + 1), values)]
+            yield [rank.call(CollectiveCall("send", "int32", count=2, root=rank.rank + 1), values)]
 
     wires = Wires([script] * 4).run()
 
@@ -155,7 +161,7 @@ def test_other_reductions_are_carried_by_hosts(dtype: str, op: str) -> None:
 
 def test_ranks_that_never_meet_are_named() -> None:
     def script(rank: Rank) -> Steps:
-        yield [rank.call(Call("recv", "int8", count=4, root=1 - rank.rank), room=4)]
+        yield [rank.call(CollectiveCall("recv", "int8", count=4, root=1 - rank.rank), room=4)]
 
     with pytest.raises(
         CallError, match=r"rank 1 waits at 0 for recv\(int8\[4\], from=0\) in world"
@@ -175,13 +181,13 @@ def test_calls_of_nothing_and_of_one_rank_are_over_at_once() -> None:
     assert wires.ranks[1].result(1, "float32") == [7.0] * 5
 
 
-def parts_of(call: Call, ranks: int) -> Collective:
-    parts = tuple(Part(rank, 0, call, 0) for rank in range(ranks))
-    return Collective("world", tuple(range(ranks)), parts, 0, 0)
+def parts_of(call: CollectiveCall, ranks: int) -> MatchedCalls:
+    parts = tuple(RankCall(rank, 0, call, 0) for rank in range(ranks))
+    return MatchedCalls("world", tuple(range(ranks)), parts, 0, 0)
 
 
 def test_wrong_results_are_found() -> None:
-    ways = Ways(parse_rules("ring"))
+    ways = CallCarriers(parse_rules("ring"))
     ones = [np.ones(4, np.float32).view(np.uint8) for _ in range(2)]
     made = parts_of(sums(4), 2)
     way = ways.way([sums(4)] * 2, 4)
@@ -194,7 +200,7 @@ def test_wrong_results_are_found() -> None:
     assert wrong([2, 2, 2, 2], [2, 2, 2, 2.0000002]) == 1
     assert wrong([2, 3, 2, 2], [2, 3, 2, 2]) == 1
 
-    copied = Call("broadcast", "float32", count=4, root=1)
+    copied = CollectiveCall("broadcast", "float32", count=4, root=1)
     way = ways.way([copied] * 2, 4)
     results = [ones[0], np.zeros(16, np.uint8)]
     assert wrong_elements(parts_of(copied, 2), way, ones, results, item_bytes=4, lanes=64) == 4
@@ -212,9 +218,15 @@ def iterating(iterations: int) -> Callable[[Rank], Steps]:
             assert rank.result(mine, "float32") == [3.0 if rank.rank < 2 else 7.0] * 900
             assert rank.result(mine + 1, "int32") == [3 + number] * 700
             if rank.rank % 2 == 0:
-                yield [rank.call(Call("send", "int32", count=8, root=rank.rank + 1), all_of[:8])]
+                yield [
+                    rank.call(
+                        CollectiveCall("send", "int32", count=8, root=rank.rank + 1), all_of[:8]
+                    )
+                ]
             else:
-                number_of = rank.call(Call("recv", "int32", count=8, root=rank.rank - 1), room=32)
+                number_of = rank.call(
+                    CollectiveCall("recv", "int32", count=8, root=rank.rank - 1), room=32
+                )
                 yield [number_of]
                 assert rank.result(number_of, "int32") == [rank.rank - 1 + number] * 8
 
@@ -231,14 +243,14 @@ class Watched(AheadCarrier):
         super().start(now_ps)
         self.busy: set[tuple[int, int]] = set()
 
-    def take_operations(self) -> list[Operation]:
+    def take_operations(self) -> list[CollectiveOperation]:
         operations = super().take_operations()
         for place in [(each.group, each.channel) for each in operations]:
             assert place not in self.busy
             self.busy.add(place)
         return operations
 
-    def finish(self, operation: Operation, now_ps: int) -> None:
+    def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
         self.busy.remove((operation.group, operation.channel))
         super().finish(operation, now_ps)
 
@@ -257,8 +269,8 @@ def test_rooms_that_are_made_ahead_serve_all_iterations(rules: str) -> None:
 
 
 def test_rooms_that_are_made_ahead_change_no_times_once_they_are_there() -> None:
-    def spans(carrier: type[Carrier]) -> list[int]:
+    def spans(carrier: type[CollectiveCarrier]) -> list[int]:
         wires = Wires([iterating(3)] * 4, groups=PAIRS, carrier=carrier).run()
         return [each.end_ps - each.begin_ps for each in wires.carried[-5:]]
 
-    assert spans(AheadCarrier) == spans(Carrier)
+    assert spans(AheadCarrier) == spans(CollectiveCarrier)

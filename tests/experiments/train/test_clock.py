@@ -6,9 +6,9 @@ import pytest
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.train.clock import (
-    Clock,
     Compute,
     ModuleTimes,
+    RankClock,
     flops_ps,
     parse_compute,
 )
@@ -24,7 +24,7 @@ class Processor:
 
 def test_work_passes_time_except_our_own() -> None:
     processor = Processor()
-    clock = Clock(2.0, processor)
+    clock = RankClock(2.0, processor)
     processor.worked_ns += 5
     assert clock.now_ps == 10_000
 
@@ -39,7 +39,7 @@ def test_work_passes_time_except_our_own() -> None:
 
 
 def test_a_clock_never_goes_back() -> None:
-    clock = Clock(0.0, Processor())
+    clock = RankClock(0.0, Processor())
     clock.reach(50)
     clock.reach(20)
 
@@ -48,7 +48,7 @@ def test_a_clock_never_goes_back() -> None:
 
 def test_a_factor_counts_from_when_it_is_set() -> None:
     processor = Processor()
-    clock = Clock(0.0, processor)
+    clock = RankClock(0.0, processor)
     processor.worked_ns += 100
     clock.measure(1.0)
     processor.worked_ns += 3

@@ -4,28 +4,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.experiments.workloads.train.calls import ANY, Call
-from ringleaf.experiments.workloads.train.fabric import Done, Fabric, Go
-from ringleaf.experiments.workloads.train.parts import CallError, Collective, Part
+from ringleaf.experiments.workloads.train.calls import ANY, CollectiveCall
+from ringleaf.experiments.workloads.train.fabric import CallDone, Go, TrainingRanks
+from ringleaf.experiments.workloads.train.parts import CallError, MatchedCalls, RankCall
 from ringleaf.units import FOREVER_PS
 
-SUM = Call("all_reduce", "float32", "sum", 8)
+SUM = CollectiveCall("all_reduce", "float32", "sum", 8)
 
 
-def make_fabric(ranks: int) -> Fabric:
-    fabric = Fabric(ranks)
+def make_fabric(ranks: int) -> TrainingRanks:
+    fabric = TrainingRanks(ranks)
     for rank in range(ranks):
         fabric.join(rank, "all", range(ranks))
     return fabric
 
 
 def call(
-    fabric: Fabric, rank: int, number: int, made: Call, clock_ps: int, group: str = "all"
+    fabric: TrainingRanks,
+    rank: int,
+    number: int,
+    made: CollectiveCall,
+    clock_ps: int,
+    group: str = "all",
 ) -> None:
-    fabric.call(group, Part(rank, number, made, clock_ps))
+    fabric.call(group, RankCall(rank, number, made, clock_ps))
 
 
-def begin(fabric: Fabric, now_ps: int) -> list[Collective]:
+def begin(fabric: TrainingRanks, now_ps: int) -> list[MatchedCalls]:
     found = list(fabric.ready(now_ps))
     for each in found:
         fabric.begin(each)
@@ -46,7 +51,12 @@ def test_a_collective_begins_when_its_last_rank_has_come() -> None:
     assert begin(fabric, 69) == []
     [begun] = begin(fabric, 70)
     fabric.finish(begun, 200)
-    assert fabric.take_answers() == [Done(0, 0, 200), Go(0, 200), Done(1, 0, 200), Go(1, 200)]
+    assert fabric.take_answers() == [
+        CallDone(0, 0, 200),
+        Go(0, 200),
+        CallDone(1, 0, 200),
+        Go(1, 200),
+    ]
     assert fabric.running == [0, 1]
 
 
@@ -106,15 +116,21 @@ def test_a_watched_call_lets_a_rank_go_on_before_the_one_it_waits_for() -> None:
     ("other", "message"),
     [
         (
-            Call("all_reduce", "float32", "sum", 9),
+            CollectiveCall("all_reduce", "float32", "sum", 9),
             r"all_reduce\(float32\[8\], sum\) from rank 0 and",
         ),
-        (Call("all_reduce", "float64", "sum", 8), r"all_reduce\(float64\[8\], sum\) from rank 1"),
-        (Call("all_reduce", "float32", "max", 8), r"max\) from rank 1"),
-        (Call("broadcast", "float32", "", 8), r"broadcast\(float32\[8\], root=0\) from rank 1"),
+        (
+            CollectiveCall("all_reduce", "float64", "sum", 8),
+            r"all_reduce\(float64\[8\], sum\) from rank 1",
+        ),
+        (CollectiveCall("all_reduce", "float32", "max", 8), r"max\) from rank 1"),
+        (
+            CollectiveCall("broadcast", "float32", "", 8),
+            r"broadcast\(float32\[8\], root=0\) from rank 1",
+        ),
     ],
 )
-def test_calls_that_differ_are_named_with_their_ranks(other: Call, message: str) -> None:
+def test_calls_that_differ_are_named_with_their_ranks(other: CollectiveCall, message: str) -> None:
     fabric = make_fabric(2)
     call(fabric, 0, 0, SUM, 0)
 
@@ -126,10 +142,10 @@ def test_calls_that_differ_are_named_with_their_ranks(other: Call, message: str)
 
 def test_blocks_of_an_exchange_must_have_one_size_at_both_ends() -> None:
     fabric = make_fabric(2)
-    call(fabric, 0, 0, Call("all_to_all", "float32", sends=(1, 2), takes=(1, 4)), 0)
+    call(fabric, 0, 0, CollectiveCall("all_to_all", "float32", sends=(1, 2), takes=(1, 4)), 0)
 
     with pytest.raises(CallError, match="2 elements from rank 0, and 3 expected by rank 1"):
-        call(fabric, 1, 0, Call("all_to_all", "float32", sends=(4, 1), takes=(3, 1)), 0)
+        call(fabric, 1, 0, CollectiveCall("all_to_all", "float32", sends=(4, 1), takes=(3, 1)), 0)
 
 
 def test_a_rank_that_waits_may_not_call() -> None:
@@ -169,7 +185,7 @@ def test_who_waits_for_whom_is_told() -> None:
     for rank in (0, 1):
         call(fabric, rank, 0, SUM, 2_000_000)
         fabric.wait(rank, [0], 2_000_000)
-    call(fabric, 2, 0, Call("recv", "int8", count=3, root=1, tag=7), 0)
+    call(fabric, 2, 0, CollectiveCall("recv", "int8", count=3, root=1, tag=7), 0)
     fabric.wait(2, [0], 0)
 
     assert fabric.deadlock().splitlines() == [
@@ -187,9 +203,9 @@ def test_a_receive_from_anybody_takes_the_earliest_send(order: list[tuple[int, i
     """The order in which this machine runs ranks does not matter."""
     fabric = make_fabric(4)
     for number in range(3):
-        call(fabric, 0, number, Call("recv", "int8", count=1, root=ANY), 0)
+        call(fabric, 0, number, CollectiveCall("recv", "int8", count=1, root=ANY), 0)
     for rank, clock_ps in order:
-        call(fabric, rank, 0, Call("send", "int8", count=1, root=0), clock_ps)
+        call(fabric, rank, 0, CollectiveCall("send", "int8", count=1, root=0), clock_ps)
 
     fabric.match()
 
@@ -199,14 +215,14 @@ def test_a_receive_from_anybody_takes_the_earliest_send(order: list[tuple[int, i
 
 def test_messages_meet_by_tag_and_must_have_one_size() -> None:
     fabric = make_fabric(2)
-    call(fabric, 0, 0, Call("send", "int8", count=1, root=1, tag=1), 0)
-    call(fabric, 0, 1, Call("send", "int8", count=2, root=1, tag=2), 0)
-    call(fabric, 1, 0, Call("recv", "int8", count=2, root=0, tag=2), 0)
+    call(fabric, 0, 0, CollectiveCall("send", "int8", count=1, root=1, tag=1), 0)
+    call(fabric, 0, 1, CollectiveCall("send", "int8", count=2, root=1, tag=2), 0)
+    call(fabric, 1, 0, CollectiveCall("recv", "int8", count=2, root=0, tag=2), 0)
     fabric.match()
     [met] = fabric.ready(FOREVER_PS)
     assert [part.number for part in met.parts] == [1, 0]
 
-    call(fabric, 1, 1, Call("recv", "int8", count=2, root=0, tag=1), 0)
+    call(fabric, 1, 1, CollectiveCall("recv", "int8", count=2, root=0, tag=1), 0)
     with pytest.raises(CallError, match=r"got send\(int8\[1\].*rank 0 and recv\(int8\[2\]"):
         fabric.match()
 

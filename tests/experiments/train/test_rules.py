@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.workloads.train.rules import Rule, Rules, parse_rules
+from ringleaf.experiments.workloads.train.rules import Rule, RuleList, parse_rules
 
 ALLREDUCE = Collective.ALLREDUCE
 
@@ -46,7 +46,7 @@ def test_an_allreduce_serves_a_reduce_scatter() -> None:
 
 @given(st.lists(RULES, min_size=1, max_size=5))
 def test_text_and_rules_say_the_same(rules: list[Rule]) -> None:
-    made = Rules(tuple(rules))
+    made = RuleList(tuple(rules))
 
     assert parse_rules(made.plain()) == made
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from ringleaf.experiments.workloads.train.clock import Clock
-from ringleaf.experiments.workloads.train.streams import Event, Stream, Streams, _On
+from ringleaf.experiments.workloads.train.clock import RankClock
+from ringleaf.experiments.workloads.train.streams import RankStream, RankStreams, StreamEvent, _On
 from ringleaf.experiments.workloads.train.works import FabricWork
 
 LASTS_PS = 100
@@ -19,8 +19,8 @@ class Link:
     """A link; a call writes sevens when it is over, and the process has waited for it."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
-        self.streams = Streams(self)  # type: ignore[arg-type]
+        self.clock = RankClock()
+        self.streams = RankStreams(self)  # type: ignore[arg-type]
         self.made_ps: list[int] = []
         self._free_ps = 0
         self._ends: dict[int, tuple[FabricWork, torch.Tensor, int]] = {}
@@ -53,7 +53,7 @@ def link() -> Iterator[Link]:
     assert made.streams.current is made.streams.usual
 
 
-def on(link: Link, stream: Stream) -> Any:
+def on(link: Link, stream: RankStream) -> Any:
     return _On(link.streams, stream)
 
 
@@ -66,7 +66,7 @@ def test_the_usual_stream_waits_at_once(link: Link) -> None:
 
 
 def test_another_stream_lets_the_rank_compute_until_it_waits_for_an_event(link: Link) -> None:
-    side, output = Stream(link.streams), torch.zeros(2)
+    side, output = RankStream(link.streams), torch.zeros(2)
     with on(link, side):
         link.call(output).wait()
         event = side.record_event()
@@ -80,7 +80,7 @@ def test_another_stream_lets_the_rank_compute_until_it_waits_for_an_event(link: 
 
 def test_a_call_is_made_when_its_stream_is_free_and_not_when_the_rank_says_it(link: Link) -> None:
     """The second stream waits for what the first had been given at 30."""
-    first, second = Stream(link.streams), Stream(link.streams)
+    first, second = RankStream(link.streams), RankStream(link.streams)
     link.clock.advance(30)
     first.wait_stream(link.streams.usual)
     link.clock.advance(500)
@@ -96,7 +96,7 @@ def test_a_call_is_made_when_its_stream_is_free_and_not_when_the_rank_says_it(li
 def test_a_call_of_another_group_begins_when_its_stream_has_the_results_of_the_first(
     link: Link,
 ) -> None:
-    side = Stream(link.streams)
+    side = RankStream(link.streams)
     with on(link, side):
         link.call(torch.zeros(1), "g").wait()
         link.call(torch.zeros(1), "h").wait()
@@ -106,7 +106,7 @@ def test_a_call_of_another_group_begins_when_its_stream_has_the_results_of_the_f
 
 
 def test_operations_on_another_stream_read_results_and_views_do_not(link: Link) -> None:
-    side, output = Stream(link.streams), torch.zeros(2)
+    side, output = RankStream(link.streams), torch.zeros(2)
     with on(link, side):
         work = link.call(output)
         work.wait()
@@ -122,7 +122,7 @@ def test_operations_on_another_stream_read_results_and_views_do_not(link: Link) 
 
 
 def test_a_call_that_reads_the_results_of_another_waits_for_them_on_any_stream(link: Link) -> None:
-    side, output = Stream(link.streams), torch.zeros(2)
+    side, output = RankStream(link.streams), torch.zeros(2)
     with on(link, side):
         work = link.call(output)
         work.wait()
@@ -133,7 +133,7 @@ def test_a_call_that_reads_the_results_of_another_waits_for_them_on_any_stream(l
 
 
 def test_events_that_nobody_has_recorded_are_over(link: Link) -> None:
-    event = Event(link.streams)
+    event = StreamEvent(link.streams)
 
     event.wait()
     event.synchronize()

@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 from commanding import ROOT, SCRIPTS, ringleaf, train
 
-from ringleaf.experiments.workloads.train.calls import ANY, Call
-from ringleaf.experiments.workloads.train.fabric import Done, Go
-from ringleaf.experiments.workloads.train.trace import ASIDE, Trace
-from ringleaf.hosts.workload.graph import Kind
+from ringleaf.experiments.workloads.train.calls import ANY, CollectiveCall
+from ringleaf.experiments.workloads.train.fabric import CallDone, Go
+from ringleaf.experiments.workloads.train.trace import ASIDE, GrowingTrace
+from ringleaf.hosts.workload.graph import NodeKind
 
-SUM = Call("all_reduce", "float32", "sum", 8)
+SUM = CollectiveCall("all_reduce", "float32", "sum", 8)
 
 
-def make_trace(ranks: int = 2) -> Trace:
-    trace = Trace(ranks, lambda dtype: 4)
+def make_trace(ranks: int = 2) -> GrowingTrace:
+    trace = GrowingTrace(ranks, lambda dtype: 4)
     trace.join("all", range(ranks))
     return trace
 
 
-def nodes_of(trace: Trace, rank: int = 0) -> list[tuple[Kind, int, tuple[int, ...]]]:
+def nodes_of(trace: GrowingTrace, rank: int = 0) -> list[tuple[NodeKind, int, tuple[int, ...]]]:
     nodes = trace.graph("g").ranks[rank].nodes
     return [(node.kind, node.duration_ps, node.after) for node in nodes]
 
@@ -34,17 +34,17 @@ def test_a_rank_computes_between_calls_and_goes_on_behind_those_that_it_waits_fo
     trace.call(0, 0, "all", SUM, (100, 100))
     trace.call(0, 1, "all", SUM, (150, 150))
     trace.wait(0, [0], 200, quietly=False)
-    trace.answer(Done(0, 0, 300))
+    trace.answer(CallDone(0, 0, 300))
     trace.answer(Go(0, 300))
     trace.end(0, 350)
 
     assert nodes_of(trace) == [
-        (Kind.COMPUTE, 100, ()),
-        (Kind.COLLECTIVE, 0, (0,)),
-        (Kind.COMPUTE, 50, (0,)),
-        (Kind.COLLECTIVE, 0, (2,)),
-        (Kind.COMPUTE, 50, (2,)),
-        (Kind.COMPUTE, 50, (4, 1)),
+        (NodeKind.COMPUTE, 100, ()),
+        (NodeKind.COLLECTIVE, 0, (0,)),
+        (NodeKind.COMPUTE, 50, (0,)),
+        (NodeKind.COLLECTIVE, 0, (2,)),
+        (NodeKind.COMPUTE, 50, (2,)),
+        (NodeKind.COMPUTE, 50, (4, 1)),
     ]
 
 
@@ -56,10 +56,10 @@ def test_a_call_on_another_stream_follows_what_was_at_its_time() -> None:
     trace.call(0, 2, "all", SUM, (120, 500))
 
     assert nodes_of(trace)[2:] == [
-        (Kind.COMPUTE, 400, (0,)),
-        (Kind.COLLECTIVE, 0, (0,)),
-        (Kind.COMPUTE, 20, (0,)),
-        (Kind.COLLECTIVE, 0, (4,)),
+        (NodeKind.COMPUTE, 400, (0,)),
+        (NodeKind.COLLECTIVE, 0, (0,)),
+        (NodeKind.COMPUTE, 20, (0,)),
+        (NodeKind.COLLECTIVE, 0, (4,)),
     ]
     assert trace.graph("g").ranks[0].nodes[4].stream == ASIDE
 
@@ -68,14 +68,14 @@ def test_a_quiet_wait_moves_no_clock_and_what_follows_its_end_depends_on_it() ->
     trace = make_trace()
     trace.call(0, 0, "all", SUM, (0, 0))
     trace.wait(0, [0], 0, quietly=True)
-    trace.answer(Done(0, 0, 80))
+    trace.answer(CallDone(0, 0, 80))
     trace.answer(Go(0, 80))
     trace.call(0, 1, "all", SUM, (80, 10))
 
     assert nodes_of(trace) == [
-        (Kind.COLLECTIVE, 0, ()),
-        (Kind.COMPUTE, 10, ()),
-        (Kind.COLLECTIVE, 0, (0,)),
+        (NodeKind.COLLECTIVE, 0, ()),
+        (NodeKind.COMPUTE, 10, ()),
+        (NodeKind.COLLECTIVE, 0, (0,)),
     ]
 
 
@@ -84,21 +84,21 @@ def test_sizes_are_what_a_rank_brings_in_and_messages_know_their_ends() -> None:
     trace.join("pair", (2, 0))
     for number, call in enumerate(
         (
-            Call("reduce_scatter", "float32", "sum", 5),
-            Call("all_gather", "float32", "", 5),
-            Call("barrier", "uint8"),
-            Call("all_to_all", "float32", sends=(0, 2, 1), takes=(0, 3, 0)),
+            CollectiveCall("reduce_scatter", "float32", "sum", 5),
+            CollectiveCall("all_gather", "float32", "", 5),
+            CollectiveCall("barrier", "uint8"),
+            CollectiveCall("all_to_all", "float32", sends=(0, 2, 1), takes=(0, 3, 0)),
         )
     ):
         trace.call(0, number, "all", call, (0, 0))
-    trace.call(0, 4, "pair", Call("broadcast", "float32", "", 6, root=0), (0, 0))
-    trace.call(0, 5, "pair", Call("recv", "float32", "", 7, root=ANY, tag=3), (0, 0))
-    trace.answer(Done(0, 5, 9, source=0))
+    trace.call(0, 4, "pair", CollectiveCall("broadcast", "float32", "", 6, root=0), (0, 0))
+    trace.call(0, 5, "pair", CollectiveCall("recv", "float32", "", 7, root=ANY, tag=3), (0, 0))
+    trace.answer(CallDone(0, 5, 9, source=0))
     nodes = trace.graph("g").ranks[0].nodes
 
     assert [node.size_bytes for node in nodes] == [60, 20, 0, 8, 4, 12, 24, 28]
     assert [(node.kind, node.peer) for node in nodes[3:6]] == [
-        *((Kind.SEND, 1), (Kind.SEND, 2), (Kind.RECEIVE, 1)),
+        *((NodeKind.SEND, 1), (NodeKind.SEND, 2), (NodeKind.RECEIVE, 1)),
     ]
     assert (nodes[6].root, nodes[6].group, nodes[7].peer) == (2, 1, 2)
     assert [group.name for group in trace.graph("g").groups] == ["world", "ranks-2-0"]

@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleaf.collectives.schedule import Transfer
-from ringleaf.experiments.workloads.train.calls import Call
+from ringleaf.experiments.workloads.train.calls import CollectiveCall
 from ringleaf.experiments.workloads.train.rules import parse_rules
-from ringleaf.experiments.workloads.train.ways import Way, Ways, among
+from ringleaf.experiments.workloads.train.ways import CallCarrier, CallCarriers, among
 from ringleaf.tensors import Array
 
-WAYS = Ways(parse_rules("ring"))
+WAYS = CallCarriers(parse_rules("ring"))
 
 
-def carry(way: Way, given_bytes: Sequence[Array], room: int) -> list[Array]:
+def carry(way: CallCarrier, given_bytes: Sequence[Array], room: int) -> list[Array]:
     """Carry members' bytes by the schedule's rows alone, and return their buffers afterwards."""
     tensors = []
     for pieces, gift in zip(way.layout.loads, given_bytes, strict=True):
@@ -35,7 +35,7 @@ def carry(way: Way, given_bytes: Sequence[Array], room: int) -> list[Array]:
     return found
 
 
-def run_rows(way: Way, tensors: list[Array]) -> None:
+def run_rows(way: CallCarrier, tensors: list[Array]) -> None:
     """Apply a schedule's rows, step by step, to elements cut at its edges."""
     edges = way.edges or [
         way.elements * i // way.schedule.chunks for i in range(way.schedule.chunks + 1)
@@ -71,7 +71,7 @@ def test_copies_arrive(ranks: int, count: int, item: int, root: int) -> None:
         ),
     }
     for kind, (gifts, expected) in cases.items():
-        way = WAYS.way([Call(kind, "x", count=count, root=root)] * ranks, item)
+        way = WAYS.way([CollectiveCall(kind, "x", count=count, root=root)] * ranks, item)
         found = carry(way, gifts, block * ranks)
         for rank, wanted in expected.items():
             assert bytes(found[rank][: wanted.size]) == bytes(wanted), kind
@@ -83,7 +83,9 @@ def test_exchanges_arrive(ranks: int, item: int, even: bool, data: st.DataObject
     sizes = st.just(3) if even else st.integers(0, 5)
     counts = [[data.draw(sizes) for _ in range(ranks)] for _ in range(ranks)]
     calls = [
-        Call("all_to_all", "x", sends=tuple(row), takes=tuple(each[rank] for each in counts))
+        CollectiveCall(
+            "all_to_all", "x", sends=tuple(row), takes=tuple(each[rank] for each in counts)
+        )
         for rank, row in enumerate(counts)
     ]
     gifts = [draw(sum(row) * item, rank) for rank, row in enumerate(counts)]
@@ -102,7 +104,7 @@ def test_exchanges_arrive(ranks: int, item: int, even: bool, data: st.DataObject
 @given(st.integers(2, 7), st.integers(1, 40), st.sampled_from(["ring", "tree", "halvingdoubling"]))
 @settings(deadline=None, max_examples=30)
 def test_sums_arrive(ranks: int, count: int, algo: str) -> None:
-    ways = Ways(parse_rules(f"reducescatter:{algo}, reduce:{algo}, {algo}"))
+    ways = CallCarriers(parse_rules(f"reducescatter:{algo}, reduce:{algo}, {algo}"))
     root = ranks - 1
     for kind, elements in (
         ("all_reduce", count),
@@ -111,7 +113,7 @@ def test_sums_arrive(ranks: int, count: int, algo: str) -> None:
     ):
         gifts = [np.arange(elements, dtype=np.int32) * (rank + 1) for rank in range(ranks)]
         total = np.asarray(np.sum(gifts, axis=0, dtype=np.int32))
-        way = ways.way([Call(kind, "int32", "sum", count, root)] * ranks, 4)
+        way = ways.way([CollectiveCall(kind, "int32", "sum", count, root)] * ranks, 4)
         found = carry(way, [each.view(np.uint8) for each in gifts], 4 * elements)
         for rank in range(ranks):
             wanted = total[rank * count : (rank + 1) * count] if kind == "reduce_scatter" else total
@@ -124,16 +126,16 @@ def test_sums_arrive(ranks: int, count: int, algo: str) -> None:
     [("float32", "sum", "switchml"), ("float32", "max", "ring"), ("bfloat16", "sum", "ring")],
 )
 def test_what_switches_can_not_add_goes_by_hosts(dtype: str, op: str, algo: str) -> None:
-    ways = Ways(parse_rules("switchml"))
+    ways = CallCarriers(parse_rules("switchml"))
 
-    way = ways.way([Call("all_reduce", dtype, op, 8)] * 4, 4)
+    way = ways.way([CollectiveCall("all_reduce", dtype, op, 8)] * 4, 4)
 
     assert way.algorithm == algo
     assert way.system == ("switchml" if algo == "switchml" else "")
 
 
 def test_a_schedule_among_some_nodes_keeps_the_others_out() -> None:
-    way = WAYS.way([Call("all_reduce", "int32", "sum", 8)] * 2, 4)
+    way = WAYS.way([CollectiveCall("all_reduce", "int32", "sum", 8)] * 2, 4)
 
     moved = among(way.schedule, (3, 1), 5)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ProtocolError
-from ringleaf.experiments.workloads.train.wire import MOST_BYTES, Buffers, Unpacker, pack
+from ringleaf.experiments.workloads.train.wire import MOST_BYTES, SharedBuffers, Unpacker, pack
 
 MESSAGES = st.lists(st.lists(st.integers() | st.text(), max_size=4).map(lambda rest: ["x", *rest]))
 
@@ -42,8 +42,8 @@ def test_what_is_no_message_is_refused(data: bytes, message: str) -> None:
 
 
 def test_buffers_are_shared_and_private(tmp_path: Path) -> None:
-    ours = Buffers(tmp_path).make(2, 5, 4096)
-    theirs = Buffers(tmp_path).buffer(2, 5)
+    ours = SharedBuffers(tmp_path).make(2, 5, 4096)
+    theirs = SharedBuffers(tmp_path).buffer(2, 5)
 
     ours[:3] = 7
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from ringleaf.experiments.setup.network import build_topology
-from ringleaf.experiments.workloads.train.calls import Call
-from ringleaf.experiments.workloads.train.carried import Carried
-from ringleaf.experiments.workloads.train.carrier import Carrier, Teams
+from ringleaf.experiments.workloads.train.calls import CollectiveCall
+from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier, Teams
 from ringleaf.experiments.workloads.train.definition import wrong_elements
 from ringleaf.experiments.workloads.train.elements import item_bytes
-from ringleaf.experiments.workloads.train.fabric import Done, Fabric
-from ringleaf.experiments.workloads.train.parts import Collective, Part
+from ringleaf.experiments.workloads.train.fabric import CallDone, TrainingRanks
+from ringleaf.experiments.workloads.train.parts import MatchedCalls, RankCall
+from ringleaf.experiments.workloads.train.rank_data import FinishedCollective
 from ringleaf.experiments.workloads.train.rules import parse_rules
-from ringleaf.experiments.workloads.train.ways import Way, Ways
+from ringleaf.experiments.workloads.train.ways import CallCarrier, CallCarriers
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
@@ -38,7 +38,12 @@ class Rank:
         self._wires = wires
 
     def call(
-        self, made: Call, given: Array | None = None, *, group: str = "world", room: int = 0
+        self,
+        made: CollectiveCall,
+        given: Array | None = None,
+        *,
+        group: str = "world",
+        room: int = 0,
     ) -> int:
         """Make a call; return its number, which is that of its buffer."""
         data = np.zeros(0, np.uint8) if given is None else given.view(np.uint8)
@@ -46,7 +51,7 @@ class Rank:
         buffer[: data.size] = data
         number = len(self.buffers)
         self.buffers.append(buffer)
-        part = Part(self.rank, number, made, self.clock_ps, str(number))
+        part = RankCall(self.rank, number, made, self.clock_ps, str(number))
         self._wires.fabric.call(group, part)
         return number
 
@@ -74,12 +79,12 @@ class Wires:
         groups: dict[str, list[int]] | None = None,
         loss: float = 0.0,
         order: Sequence[int] | None = None,
-        carrier: type[Carrier] = Carrier,
+        carrier: type[CollectiveCarrier] = CollectiveCarrier,
     ) -> None:
         count = len(scripts)
-        self.fabric = Fabric(count)
+        self.fabric = TrainingRanks(count)
         self.ranks = [Rank(rank, self) for rank in range(count)]
-        self.carried: list[Carried] = []
+        self.carried: list[FinishedCollective] = []
         self.built: list[Teams] = []
         self._order = order or range(count)
         self._loss = loss
@@ -90,7 +95,7 @@ class Wires:
                 self.fabric.join(rank, group, members)
         self._carrier = carrier(
             self.fabric,
-            Ways(parse_rules(rules)),
+            CallCarriers(parse_rules(rules)),
             self,
             build=self._build,
             converse=self._converse,
@@ -138,12 +143,16 @@ class Wires:
 
     def _tell(self) -> None:
         for answer in self.fabric.take_answers():
-            if not isinstance(answer, Done):
+            if not isinstance(answer, CallDone):
                 at = self.ranks[answer.rank]
                 at.clock_ps = max(at.clock_ps, answer.clock_ps)
 
     def _check(
-        self, collective: Collective, way: Way, given: Sequence[Array], results: Sequence[Array]
+        self,
+        collective: MatchedCalls,
+        way: CallCarrier,
+        given: Sequence[Array],
+        results: Sequence[Array],
     ) -> int:
         item = item_bytes(collective.call.dtype)
         return wrong_elements(collective, way, given, results, item_bytes=item, lanes=LANES)

@@ -13,7 +13,7 @@ from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
 from ringleaf.experiments.workloads.graph.kind import resolve_workload
 from ringleaf.experiments.workloads.graph.results import WorkResults
 from ringleaf.hosts.workload.formats.files import write_trace
-from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork
+from ringleaf.hosts.workload.graph import Graph, NodeKind, RankWork, WorkNode
 
 US = 10**6  # ps
 BYTE_PS = 80
@@ -78,8 +78,10 @@ def ring(folder: Path) -> str:
     """A trace in which each rank sends 64 KiB to the next one, and then receives as much."""
     ranks = [
         (
-            Node(0, Kind.SEND, "send", size_bytes=1 << 16, peer=(rank + 1) % 4),
-            Node(1, Kind.RECEIVE, "recv", size_bytes=1 << 16, peer=(rank + 3) % 4, after=(0,)),
+            WorkNode(0, NodeKind.SEND, "send", size_bytes=1 << 16, peer=(rank + 1) % 4),
+            WorkNode(
+                1, NodeKind.RECEIVE, "recv", size_bytes=1 << 16, peer=(rank + 3) % 4, after=(0,)
+            ),
         )
         for rank in range(4)
     ]

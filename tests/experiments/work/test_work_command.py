@@ -174,11 +174,27 @@ def test_any_algorithm_adds_up(tmp_path: Path, algo: str) -> None:
 
 def test_every_call_of_a_trace_is_checked(tmp_path: Path) -> None:
     from ringleaf.hosts.workload.formats.files import write_trace
-    from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, Kind, Node, RankWork
+    from ringleaf.hosts.workload.graph import (
+        CalledCollective,
+        CallGroup,
+        Graph,
+        NodeKind,
+        RankWork,
+        WorkNode,
+    )
 
     calls = [
-        Node(i, Kind.COLLECTIVE, "", 0, 0 if call is Call.BARRIER else 4096, call, 0, 2)
-        for i, call in enumerate(Call)
+        WorkNode(
+            i,
+            NodeKind.COLLECTIVE,
+            "",
+            0,
+            0 if call is CalledCollective.BARRIER else 4096,
+            call,
+            0,
+            2,
+        )
+        for i, call in enumerate(CalledCollective)
     ]
     groups = (CallGroup("all", (2, 0, 1)),)
     graph = Graph("calls", (RankWork(tuple(calls)),) * 3, groups)
@@ -187,7 +203,7 @@ def test_every_call_of_a_trace_is_checked(tmp_path: Path) -> None:
     summary, _ = run(tmp_path, f"workload: trace\nfiles: '{tmp_path / 'calls.*.et'}'\n")
 
     assert summary["wrong"] == 0
-    assert {row["call"] for row in summary["rows"]} == {call.value for call in Call}
+    assert {row["call"] for row in summary["rows"]} == {call.value for call in CalledCollective}
 
 
 def test_wrong_data_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

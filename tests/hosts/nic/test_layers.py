@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.nic.pipeline.layers import Layer, divide, infer, make_layers
+from ringleaf.hosts.nic.pipeline.layers import DenseLayer, divide, infer, make_layers
 
 
 def test_a_layer_by_hand() -> None:
     """Sums 1*10 + 2*20 = 50, -3*10 + 0 = -30, 7*10 + 7*20 = 210; shifted by 1: 25, -15, 105."""
-    layer = Layer(np.array([[1, 2], [-3, 0], [7, 7]], np.int8), 1)
+    layer = DenseLayer(np.array([[1, 2], [-3, 0], [7, 7]], np.int8), 1)
     samples = np.array([[10, 20], [127, 127]], np.int8)
     assert layer(samples).tolist() == [[25, 0, 105], [127, 0, 127]]  # 190 and 889 are cut to 127
-    last = Layer(np.array([[1, 1, -1]], np.int8), 0)
+    last = DenseLayer(np.array([[1, 1, -1]], np.int8), 0)
     assert infer([layer, last], samples).tolist() == [[0], [0]]
 
 

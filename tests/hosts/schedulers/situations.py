@@ -8,7 +8,7 @@ from dataclasses import replace
 from ringleaf.hosts.scheduling.interface import Item, Release, Situation, Standing
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.model import Layer, Model
-from ringleaf.hosts.training.pieces import Piece
+from ringleaf.hosts.training.pieces import GradientPiece
 
 NOW_PS = 100
 LINE_BPS = 100 * 10**9
@@ -37,7 +37,7 @@ def item(
     front: int, ready_ps: int = 0, job: int = 0, size: int = 400, *, gathers: bool = False
 ) -> Item:
     """Return a piece whose front-most layer is `front`."""
-    return Item(job, Piece(front, 0, size // 4, (front,)), size, ready_ps, gathers)
+    return Item(job, GradientPiece(front, 0, size // 4, (front,)), size, ready_ps, gathers)
 
 
 def decide(

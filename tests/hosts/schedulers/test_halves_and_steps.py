@@ -14,7 +14,7 @@ from ringleaf.hosts.schedulers.ooo_backprop import reverse_first
 from ringleaf.hosts.scheduling.forecast import foresee
 from ringleaf.hosts.scheduling.interface import Release
 from ringleaf.hosts.training.pieces import cut
-from ringleaf.hosts.training.steps import Step
+from ringleaf.hosts.training.steps import BackwardStep
 
 
 def test_dear_scatters_as_gradients_become_ready() -> None:
@@ -47,11 +47,11 @@ def test_dears_groups_have_four_layers() -> None:
 def test_reverse_first_computes_front_layers_weights_last_and_front_first() -> None:
     """Backward passes of 4: half is dO, half dW. Of two layers of three, dW is put off."""
     assert reverse_first(model([1, 1, 1], [4, 4, 4]), 2) == [
-        Step(2, 4),
-        Step(1, 2, completes=False),
-        Step(0, 2, completes=False),
-        Step(0, 2),
-        Step(1, 2),
+        BackwardStep(2, 4),
+        BackwardStep(1, 2, completes=False),
+        BackwardStep(0, 2, completes=False),
+        BackwardStep(0, 2),
+        BackwardStep(1, 2),
     ]
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from situations import model
 
 from ringleaf.hosts.schedulers.omgs_sgd import SCHEDULER, Time, groups, select_ps
-from ringleaf.hosts.training.steps import Step
+from ringleaf.hosts.training.steps import BackwardStep
 
 
 def line(start_up: float, per_size: float) -> Time:
@@ -77,7 +77,11 @@ def test_a_groups_last_step_selects_from_all_of_it() -> None:
         return 10**12 + own_bytes
 
     assert [piece.layers for piece in SCHEDULER.cut(small, time_ps)] == [(2, 0)]
-    assert SCHEDULER.steps(small, time_ps) == [Step(2, 7), Step(1, 6), Step(0, 5 + 102_400)]
+    assert SCHEDULER.steps(small, time_ps) == [
+        BackwardStep(2, 7),
+        BackwardStep(1, 6),
+        BackwardStep(0, 5 + 102_400),
+    ]
 
 
 def test_nothing_merges_where_starting_is_free() -> None:

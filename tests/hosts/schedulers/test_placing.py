@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.hosts.scheduling.grouping import Packing
+from ringleaf.hosts.scheduling.grouping import GroupSizes
 from ringleaf.hosts.scheduling.hooks import Candidate, Place, Places
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 
@@ -71,7 +71,7 @@ def racks_of(places: list[Place]) -> list[set[str]]:
 
 def test_best_fit_takes_the_switch_where_least_is_left() -> None:
     """After 3 of 4, one is left there and four elsewhere; the next of one goes there."""
-    packing = Packing([3, 1, 5], [1.0] * 3, [4, 4])
+    packing = GroupSizes([3, 1, 5], [1.0] * 3, [4, 4])
 
     assert packing.best_fit((frozenset(),) * 2, [0, 1, 2]) == (frozenset({0, 1}), frozenset())
 
@@ -109,7 +109,7 @@ def test_liquid_gives_every_job_hosts_of_its_own(needs: list[int], rack: int) ->
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.integers(0, 99))
 def test_a_search_is_no_worse_than_best_fit(needs: list[int], seed: int) -> None:
-    packing = Packing(needs, [1.0] * len(needs), [4] * -(-sum(needs) // 4))
+    packing = GroupSizes(needs, [1.0] * len(needs), [4] * -(-sum(needs) // 4))
     plain = packing.best_fit((frozenset(),) * len(packing.rooms), range(len(needs)))
     assert packing.cost(packing.search(Random(seed))) <= packing.cost(plain)
     assert min(packing.left(packing.search(Random(seed)))) >= 0

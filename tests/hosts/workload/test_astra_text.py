@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats.files import read_trace
-from ringleaf.hosts.workload.graph import Call, Graph, Kind, Node
+from ringleaf.hosts.workload.graph import CalledCollective, Graph, NodeKind, WorkNode
 from ringleaf.hosts.workload.meetings import match
 
 NS = 1000  # ps
@@ -24,7 +24,7 @@ def read(folder: Path, head: str, *layers: str, ranks: int | None = None) -> Gra
     return read_trace(str(path), ranks=ranks)
 
 
-def told(nodes: tuple[Node, ...]) -> Iterator[str]:
+def told(nodes: tuple[WorkNode, ...]) -> Iterator[str]:
     """Each node as text: its name, with a mark if it is a collective, and what it waits for."""
     names = {node.id: node.name + "!" * (node.call is not None) for node in nodes}
     for node in nodes:
@@ -241,9 +241,9 @@ def test_any_workload_can_run(
     match(found)
     calls = [(node.call, node.size_bytes) for node in found.ranks[0].nodes if node.call]
     if kind == "MICRO":
-        names = {Call.ALLREDUCE: "ALLREDUCE", Call.ALL_TO_ALL: "ALLTOALL"}
-        names[Call.BROADCAST] = "BROADCAST"
+        names = {CalledCollective.ALLREDUCE: "ALLREDUCE", CalledCollective.ALL_TO_ALL: "ALLTOALL"}
+        names[CalledCollective.BROADCAST] = "BROADCAST"
         assert [(names[call], size) for call, size in calls] == weights
     updates = [node for node in found.ranks[0].nodes if node.name.endswith(", update")]
     assert len(found.ranks[0].nodes) >= len(calls) + len(updates)
-    assert all(node.kind is Kind.COMPUTE for node in updates)
+    assert all(node.kind is NodeKind.COMPUTE for node in updates)

@@ -16,9 +16,9 @@ from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats import chakra, schema
 from ringleaf.hosts.workload.formats.files import read_trace, write_trace
 from ringleaf.hosts.workload.formats.framing import frame
-from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, Kind, Node
+from ringleaf.hosts.workload.graph import CalledCollective, CallGroup, Graph, NodeKind, WorkNode
 from ringleaf.hosts.workload.meetings import match
-from ringleaf.hosts.workload.replay import Times
+from ringleaf.hosts.workload.replay import NodeTimes
 
 ours = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
@@ -58,8 +58,10 @@ def test_bytes_of_other_tools_are_read(tmp_path: Path) -> None:
     assert found.ranks[1].source == str(tmp_path / "t.1.et")
     for work in found.ranks:
         assert work.nodes == (
-            Node(1, Kind.COMPUTE, "a", 5_000_000),
-            Node(2, Kind.COLLECTIVE, "AR", 0, 65536, Call.ALLREDUCE, 0, after=(1,)),
+            WorkNode(1, NodeKind.COMPUTE, "a", 5_000_000),
+            WorkNode(
+                2, NodeKind.COLLECTIVE, "AR", 0, 65536, CalledCollective.ALLREDUCE, 0, after=(1,)
+            ),
         )
 
 
@@ -115,8 +117,8 @@ def test_a_round_trip_changes_nothing(tmp_path: Path, made: Graph) -> None:
 def test_times_of_a_replay_are_noted(tmp_path: Path) -> None:
     made = graph([compute(0, 3_000_000), send(1, 1, 8, 0)], [receive(0, 0, 8)])
     times = [
-        [Times(0, 0, 3_000_000), Times(3_000_000, 4_000_000, 9_000_000)],
-        [Times(0, 4_000_000, 9_000_000)],
+        [NodeTimes(0, 0, 3_000_000), NodeTimes(3_000_000, 4_000_000, 9_000_000)],
+        [NodeTimes(0, 4_000_000, 9_000_000)],
     ]
     first, _ = write_trace(made, "chakra", tmp_path, "t", times)
 
@@ -280,7 +282,11 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_groups_are_written_beside_the_trace(tmp_path: Path) -> None:
-    made = graph([call(0, Call.BARRIER, 0)], [call(0, Call.BARRIER, 0)], groups=[(1, 0)])
+    made = graph(
+        [call(0, CalledCollective.BARRIER, 0)],
+        [call(0, CalledCollective.BARRIER, 0)],
+        groups=[(1, 0)],
+    )
 
     files = write_trace(made, "chakra", tmp_path, "t")
 

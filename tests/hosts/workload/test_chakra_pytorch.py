@@ -19,7 +19,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats import chakra, schema
 from ringleaf.hosts.workload.formats.files import read_trace
 from ringleaf.hosts.workload.formats.framing import frame
-from ringleaf.hosts.workload.graph import Call, CallGroup, Graph, Kind, Node
+from ringleaf.hosts.workload.graph import CalledCollective, CallGroup, Graph, NodeKind, WorkNode
 from ringleaf.hosts.workload.meetings import match
 
 US = 10**6  # ps
@@ -66,8 +66,8 @@ def test_the_host_s_call_of_a_collective_is_a_computation(tmp_path: Path) -> Non
     found = read(tmp_path, both, both)
 
     assert found.ranks[0].nodes == (
-        Node(1, Kind.COMPUTE, "n1", 85 * US, stream=chakra.CPU_STREAM),
-        Node(2, Kind.COLLECTIVE, "n2", 0, 65536, Call.ALLREDUCE, 0, after=(1,)),
+        WorkNode(1, NodeKind.COMPUTE, "n1", 85 * US, stream=chakra.CPU_STREAM),
+        WorkNode(2, NodeKind.COLLECTIVE, "n2", 0, 65536, CalledCollective.ALLREDUCE, 0, after=(1,)),
     )
     assert found.notes == (f"2 {CALLS}",)
     assert len(match(found).meetings) == 1
@@ -79,7 +79,7 @@ def test_start_times_are_named(tmp_path: Path) -> None:
     late.start_time_micros = 700
     found = read(tmp_path, trace(late), trace(late))
 
-    assert found.ranks[1].nodes == (Node(1, Kind.COMPUTE, "n1", 2 * US),)
+    assert found.ranks[1].nodes == (WorkNode(1, NodeKind.COMPUTE, "n1", 2 * US),)
     assert found.notes == ("2 start times are not used: nodes begin when nothing keeps them",)
 
 
@@ -87,13 +87,13 @@ def test_start_times_are_named(tmp_path: Path) -> None:
 def test_so_is_its_call_of_a_message(tmp_path: Path, kind: int) -> None:
     found = read(tmp_path, trace(node(1, kind, 3, is_cpu_op=True)))
 
-    assert found.ranks[0].nodes == (Node(1, Kind.COMPUTE, "n1", 3 * US, stream=-1),)
+    assert found.ranks[0].nodes == (WorkNode(1, NodeKind.COMPUTE, "n1", 3 * US, stream=-1),)
 
 
 def test_a_collective_of_hosts_that_has_a_type_stays_one(tmp_path: Path) -> None:
     alone = trace(node(1, chakra.COLLECTIVE, is_cpu_op=True, comm_type=0, comm_size=8))
 
-    assert read(tmp_path, alone).ranks[0].nodes[0].kind is Kind.COLLECTIVE
+    assert read(tmp_path, alone).ranks[0].nodes[0].kind is NodeKind.COLLECTIVE
 
 
 def test_control_dependencies_hold_where_they_can(tmp_path: Path) -> None:
@@ -166,8 +166,8 @@ def test_a_node_without_a_type_takes_no_time(tmp_path: Path) -> None:
     busy, nothing = node(1, chakra.COMPUTE, 9), node(2, chakra.INVALID, 5, data_deps=[1])
     found = read(tmp_path, trace(busy, nothing))
 
-    assert found.ranks[0].nodes[1] == Node(
-        2, Kind.COMPUTE, "n2", stream=chakra.NOTHING_STREAM, after=(1,)
+    assert found.ranks[0].nodes[1] == WorkNode(
+        2, NodeKind.COMPUTE, "n2", stream=chakra.NOTHING_STREAM, after=(1,)
     )
 
 
@@ -243,8 +243,8 @@ def test_json_of_the_feeder_is_read(tmp_path: Path) -> None:
     assert found.name == "t"
     assert found.notes == (f"2 {MISSING}",)
     assert found.ranks[1].nodes == (
-        Node(1, Kind.COMPUTE, "n1", 10 * US),
-        Node(2, Kind.COLLECTIVE, "n2", 0, 65536, Call.ALLREDUCE, 0, after=(1,)),
+        WorkNode(1, NodeKind.COMPUTE, "n1", 10 * US),
+        WorkNode(2, NodeKind.COLLECTIVE, "n2", 0, 65536, CalledCollective.ALLREDUCE, 0, after=(1,)),
     )
 
 

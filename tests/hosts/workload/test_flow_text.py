@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.workload.flows import Flow, FlowFile
+from ringleaf.hosts.workload.flows import FlowFile, TimedFlow
 from ringleaf.hosts.workload.formats.flows import read_flows
 
 S = 10**12  # ps
@@ -24,16 +24,16 @@ def read(folder: Path, text: str, name: str = "flow.txt") -> FlowFile:
 @pytest.mark.parametrize(
     ("text", "flows"),
     [
-        ("1\n2 1 3 100 200000000 2\n", [Flow(2, 1, 200_000_000, 2 * S)]),
+        ("1\n2 1 3 100 200000000 2\n", [TimedFlow(2, 1, 200_000_000, 2 * S)]),
         (  # as HPCC's generator writes it: a space after the count, nine digits
             "2 \n0 1 3 100 1500 2.000001500\n1 0 3 100 7 2.000000001\n",
-            [Flow(0, 1, 1500, 2 * S + 1_500_000), Flow(1, 0, 7, 2 * S + 1000)],
+            [TimedFlow(0, 1, 1500, 2 * S + 1_500_000), TimedFlow(1, 0, 7, 2 * S + 1000)],
         ),
-        ("1\r\n5 9 3 4096 2.5\r\n", [Flow(5, 9, 4096, 5 * S // 2)]),  # without a port
-        ("\n1\n\n0 1 3 100 8 .5\n".replace(" .5", " 0.5"), [Flow(0, 1, 8, S // 2)]),
+        ("1\r\n5 9 3 4096 2.5\r\n", [TimedFlow(5, 9, 4096, 5 * S // 2)]),  # without a port
+        ("\n1\n\n0 1 3 100 8 .5\n".replace(" .5", " 0.5"), [TimedFlow(0, 1, 8, S // 2)]),
     ],
 )
-def test_flows_of_ns3_are_read(tmp_path: Path, text: str, flows: list[Flow]) -> None:
+def test_flows_of_ns3_are_read(tmp_path: Path, text: str, flows: list[TimedFlow]) -> None:
     assert read(tmp_path, text) == FlowFile(flows)
 
 
@@ -41,7 +41,7 @@ def test_what_ns3_passes_over_is_named(tmp_path: Path) -> None:
     """HPCC's own example counts two of its flows, and explains itself below them."""
     text = "1\n2 1 3 100 200 2\n3 1 3 100 200 2\n\nFirst line: flow #\n"
     found = read(tmp_path, text)
-    assert found.flows == [Flow(2, 1, 200, 2 * S)]
+    assert found.flows == [TimedFlow(2, 1, 200, 2 * S)]
     path = tmp_path / "flow.txt"
     assert found.notes == (f"{path}: line 3 and what follows are passed over, as line 1 counts 1 "
                            "flows",)  # fmt: skip
@@ -77,11 +77,11 @@ MATRIX = (
 
 def test_a_connection_matrix_is_read(tmp_path: Path) -> None:
     """Starts are in picoseconds; all nodes are ranks."""
-    flows = [Flow(0, 13, 2_000_000, 5000), Flow(13, 0, 9, 0)]
+    flows = [TimedFlow(0, 13, 2_000_000, 5000), TimedFlow(13, 0, 9, 0)]
     assert read(tmp_path, MATRIX, "a.cm") == FlowFile(flows, 16)
 
     old = "Nodes 4\nConnections 1\n3->0 start 0.000000 size 64\n"
-    assert read(tmp_path, old, "a.cm") == FlowFile([Flow(3, 0, 64, 0)], 4)
+    assert read(tmp_path, old, "a.cm") == FlowFile([TimedFlow(3, 0, 64, 0)], 4)
     ranked = read(tmp_path, MATRIX.replace("start 0", "prio 3 start 0"), "a.cm")
     assert ranked == FlowFile(
         flows, 16, (f"{tmp_path / 'a.cm'}: priorities of connections are not used",)
@@ -113,14 +113,14 @@ def test_wrong_connections_are_refused(tmp_path: Path, old: str, new: str, messa
 
 
 flows = st.builds(
-    lambda source, step, size, start: Flow(source, (source + step) % 50, size, start),
+    lambda source, step, size, start: TimedFlow(source, (source + step) % 50, size, start),
     *(st.integers(0, 49), st.integers(1, 49), st.integers(1, 1 << 34), st.integers(0, 10**15)),
 )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(flows, min_size=1, max_size=12), st.booleans())
-def test_both_forms_carry_the_same_flows(tmp_path: Path, made: list[Flow], port: bool) -> None:
+def test_both_forms_carry_the_same_flows(tmp_path: Path, made: list[TimedFlow], port: bool) -> None:
     matrix = [f"Nodes 50\nConnections {len(made)}"]
     lines = [str(len(made))]
     for number, flow in enumerate(made, 1):

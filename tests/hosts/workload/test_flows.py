@@ -16,14 +16,14 @@ from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.flow_sizes import DISTRIBUTIONS
 from ringleaf.hosts.workload.flows import (
     AT_RANDOM,
-    Flow,
     FlowFile,
+    TimedFlow,
     Traffic,
     graph_of,
     make_flows,
 )
 from ringleaf.hosts.workload.formats.flows import read_flows
-from ringleaf.hosts.workload.graph import Kind
+from ringleaf.hosts.workload.graph import NodeKind
 from ringleaf.hosts.workload.meetings import match
 
 US = 10**6  # ps
@@ -110,16 +110,18 @@ def test_a_ring_passes_on_what_it_received() -> None:
     assert {flow.size_bytes for flow in flows} == {100}
     graph = graph_of("ring", flows, in_turn=True)
     for work in graph.ranks:
-        receives = [node.id for node in work.nodes if node.kind is Kind.RECEIVE]
-        sends = [node for node in work.nodes if node.kind is Kind.SEND]
+        receives = [node.id for node in work.nodes if node.kind is NodeKind.RECEIVE]
+        sends = [node for node in work.nodes if node.kind is NodeKind.SEND]
         assert [node.after for node in sends] == [(), *((each,) for each in receives[:3])]
     match(graph)  # nobody waits forever
 
 
 def test_flows_start_at_their_times_and_beside_one_another() -> None:
-    graph = graph_of("two", [Flow(0, 1, 8, 5 * US), Flow(0, 1, 16), Flow(0, 2, 8, 7 * US)])
+    graph = graph_of(
+        "two", [TimedFlow(0, 1, 8, 5 * US), TimedFlow(0, 1, 16), TimedFlow(0, 2, 8, 7 * US)]
+    )
     assert [len(work.nodes) for work in graph.ranks] == [5, 2, 1]
-    waits = [node for node in graph.ranks[0].nodes if node.kind is Kind.COMPUTE]
+    waits = [node for node in graph.ranks[0].nodes if node.kind is NodeKind.COMPUTE]
     assert [node.duration_ps for node in waits] == [5 * US, 7 * US]
     assert len({node.stream for node in waits}) == 2
     meetings = match(graph).meetings
@@ -133,7 +135,9 @@ def test_flows_start_at_their_times_and_beside_one_another() -> None:
 def test_reads_a_file(tmp_path: Path) -> None:
     path = tmp_path / "flows.csv"
     path.write_text("start,source,target,size\n0,0,1,64KiB\n1.5us,3,2,100\n")
-    assert read_flows(path) == FlowFile([Flow(0, 1, 65536, 0), Flow(3, 2, 100, 1_500_000)])
+    assert read_flows(path) == FlowFile(
+        [TimedFlow(0, 1, 65536, 0), TimedFlow(3, 2, 100, 1_500_000)]
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats.files import read_trace, write_trace
 from ringleaf.hosts.workload.formats.goal import write_goal
-from ringleaf.hosts.workload.graph import Call, Graph, Kind, Node
+from ringleaf.hosts.workload.graph import CalledCollective, Graph, NodeKind, WorkNode
 from ringleaf.hosts.workload.lower import lower
-from ringleaf.hosts.workload.matched import Meeting
+from ringleaf.hosts.workload.matched import MatchedWork
 from ringleaf.hosts.workload.meetings import match
 
 ours = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -54,18 +54,18 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     zero, one = read_trace(written(tmp_path, text)).ranks
 
     assert zero.nodes == (
-        Node(0, Kind.COMPUTE, "l1", 100_000, stream=1),
-        Node(1, Kind.SEND, "big", size_bytes=10, peer=1, tag=3, stream=2, after=(0,)),
-        Node(2, Kind.RECEIVE, "d", size_bytes=8, peer=1),
+        WorkNode(0, NodeKind.COMPUTE, "l1", 100_000, stream=1),
+        WorkNode(1, NodeKind.SEND, "big", size_bytes=10, peer=1, tag=3, stream=2, after=(0,)),
+        WorkNode(2, NodeKind.RECEIVE, "d", size_bytes=8, peer=1),
     )
     assert one.nodes == (
-        Node(0, Kind.RECEIVE, "a", size_bytes=10, peer=0, tag=3),
-        Node(1, Kind.COMPUTE, "b", 5_000, begun=(0,)),
-        Node(2, Kind.SEND, "c", size_bytes=8, peer=0, after=(1,)),
+        WorkNode(0, NodeKind.RECEIVE, "a", size_bytes=10, peer=0, tag=3),
+        WorkNode(1, NodeKind.COMPUTE, "b", 5_000, begun=(0,)),
+        WorkNode(2, NodeKind.SEND, "c", size_bytes=8, peer=0, after=(1,)),
     )
 
 
-def unnamed(made: Graph) -> list[tuple[Node, ...]]:
+def unnamed(made: Graph) -> list[tuple[WorkNode, ...]]:
     """Nodes without names, numbered anew, in nanoseconds, and with GOAL's streams."""
     found = []
     for work in made.ranks:
@@ -138,25 +138,25 @@ def test_messages_that_never_meet_name_file_rank_and_node(tmp_path: Path) -> Non
         match(made)
 
 
-def ring(meeting: Meeting, elements: int) -> Schedule:
+def ring(meeting: MatchedWork, elements: int) -> Schedule:
     return ALGORITHMS["ring"].build(len(meeting.ranks), size_bytes=4 * elements)
 
 
-def elements_of(meeting: Meeting) -> int:
+def elements_of(meeting: MatchedWork) -> int:
     return meeting.size_bytes // 4
 
 
 def test_a_collective_becomes_the_messages_of_its_algorithm() -> None:
     """A ring of four sends 2 (n - 1) / n of 4,000 bytes from each rank, one after the other."""
     before, then = compute(0, 10), compute(2, 5, 1)
-    ranks = [[before, call(1, Call.ALLREDUCE, 4000, 0), then] for _ in range(4)]
+    ranks = [[before, call(1, CalledCollective.ALLREDUCE, 4000, 0), then] for _ in range(4)]
     matched = match(graph(*ranks, groups=[(0, 1, 2, 3)]))
 
     found = lower(matched, elements_of, ring, 4)
 
     sent = Counter[tuple[int, int]]()
     for rank, node in found.nodes():
-        if node.kind is Kind.SEND:
+        if node.kind is NodeKind.SEND:
             sent[rank, node.peer] += node.size_bytes
     assert sent == {(rank, (rank + 1) % 4): 6000 for rank in range(4)}
     replay = play(match(found), lambda meeting: 100)
@@ -166,9 +166,9 @@ def test_a_collective_becomes_the_messages_of_its_algorithm() -> None:
 
 
 def test_what_switches_add_up_can_t_be_lowered() -> None:
-    matched = match(graph(*[[call(1, Call.ALLREDUCE, 64)]] * 2, groups=[(0, 1)]))
+    matched = match(graph(*[[call(1, CalledCollective.ALLREDUCE, 64)]] * 2, groups=[(0, 1)]))
 
-    def switches(meeting: Meeting, elements: int) -> Schedule:
+    def switches(meeting: MatchedWork, elements: int) -> Schedule:
         return ALGORITHMS["switchml"].build(2, size_bytes=4 * elements)
 
     with pytest.raises(ConfigError, match="rank 0, node 1: must be done by hosts, got 'switchml'"):
@@ -176,7 +176,7 @@ def test_what_switches_add_up_can_t_be_lowered() -> None:
 
 
 def test_a_graph_with_collectives_is_no_goal_schedule() -> None:
-    made = graph([call(1, Call.ALLREDUCE, 64)], groups=[(0,)])
+    made = graph([call(1, CalledCollective.ALLREDUCE, 64)], groups=[(0,)])
 
     with pytest.raises(ConfigError, match="rank 0, node 1: GOAL has messages only"):
         list(write_goal(made))

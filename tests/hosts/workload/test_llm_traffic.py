@@ -11,21 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.workload.graph import Call, Graph, Kind
+from ringleaf.hosts.workload.graph import CalledCollective, Graph, NodeKind
 from ringleaf.hosts.workload.llm import traffic
 from ringleaf.hosts.workload.llm.generate import generate
 from ringleaf.hosts.workload.llm.presets import PRESETS
-from ringleaf.hosts.workload.llm.sizes import Sizes, Split, check
+from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes, check
 from ringleaf.hosts.workload.meetings import match
 
-GPT3 = Sizes(layers=96, hidden=12288, heads=96, kv_heads=96, ffn=4 * 12288, sequence=2048)
-SMALL = Sizes(layers=8, hidden=64, heads=8, kv_heads=4, ffn=256, sequence=32)
+GPT3 = TransformerSizes(
+    layers=96, hidden=12288, heads=96, kv_heads=96, ffn=4 * 12288, sequence=2048
+)
+SMALL = TransformerSizes(layers=8, hidden=64, heads=8, kv_heads=4, ffn=256, sequence=32)
 
 SENT = {
-    Call.ALLREDUCE: lambda size, n: 2 * size * (n - 1) / n,
-    Call.REDUCE_SCATTER: lambda size, n: size * (n - 1) / n,
-    Call.ALL_GATHER: lambda size, n: size * (n - 1),
-    Call.ALL_TO_ALL: lambda size, n: size * (n - 1) / n,
+    CalledCollective.ALLREDUCE: lambda size, n: 2 * size * (n - 1) / n,
+    CalledCollective.REDUCE_SCATTER: lambda size, n: size * (n - 1) / n,
+    CalledCollective.ALL_GATHER: lambda size, n: size * (n - 1),
+    CalledCollective.ALL_TO_ALL: lambda size, n: size * (n - 1) / n,
 }
 """Bytes that a rank sends by algorithms that send least, from the bytes that it brings in."""
 
@@ -34,7 +36,7 @@ def sent(graph: Graph, rank: int = 0) -> Counter[str]:
     """Bytes that a rank sends, by kind of traffic."""
     found: Counter[str] = Counter()
     for node in graph.ranks[rank].nodes:
-        if node.kind is Kind.SEND:
+        if node.kind is NodeKind.SEND:
             found[node.label] += node.size_bytes
         elif node.call is not None:
             ranks = len(graph.groups[node.group].ranks)
@@ -59,8 +61,8 @@ def test_gpt3_sends_50_3_mb_per_boundary_or_6_3_mb_and_an_all_gather() -> None:
     shared = generate("gpt3", GPT3, replace(split, scatter_gather=True))
     assert sent(shared)["pp"] == 6_291_456
     last = shared.ranks[8].nodes
-    assert [(n.call, n.size_bytes) for n in last if n.call is Call.ALL_GATHER] == [
-        (Call.ALL_GATHER, 6_291_456)
+    assert [(n.call, n.size_bytes) for n in last if n.call is CalledCollective.ALL_GATHER] == [
+        (CalledCollective.ALL_GATHER, 6_291_456)
     ]
 
 
@@ -94,12 +96,12 @@ def test_experts_compute_for_some_tokens_while_others_are_on_their_way() -> None
 
     assert [(node.call, node.after) for node in parts[:8]] == [
         (None, ()),
-        (Call.ALL_TO_ALL, (0,)),
-        (Call.ALL_TO_ALL, (0,)),
+        (CalledCollective.ALL_TO_ALL, (0,)),
+        (CalledCollective.ALL_TO_ALL, (0,)),
         (None, (1,)),
-        (Call.ALL_TO_ALL, (3,)),
+        (CalledCollective.ALL_TO_ALL, (3,)),
         (None, (2,)),
-        (Call.ALL_TO_ALL, (5,)),
+        (CalledCollective.ALL_TO_ALL, (5,)),
         (None, (4, 6)),
     ]
     for field in ("size_bytes", "duration_ps"):

@@ -9,22 +9,26 @@ from hand_graphs import call, compute, graph, graphs, play, receive, send
 from hypothesis import given
 
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.workload.graph import Call, Graph
+from ringleaf.hosts.workload.graph import CalledCollective, Graph
 from ringleaf.hosts.workload.meetings import match
 
 
 def test_calls_of_a_group_meet_in_the_order_of_nodes() -> None:
     both = (0, 1)
     made = graph(
-        [call(5, Call.ALLREDUCE, 8), call(7, Call.BROADCAST, 4, root=1)],
-        [call(1, Call.ALLREDUCE, 8), compute(2, 9), call(3, Call.BROADCAST, 4, root=1)],
+        [call(5, CalledCollective.ALLREDUCE, 8), call(7, CalledCollective.BROADCAST, 4, root=1)],
+        [
+            call(1, CalledCollective.ALLREDUCE, 8),
+            compute(2, 9),
+            call(3, CalledCollective.BROADCAST, 4, root=1),
+        ],
         groups=[both],
     )
 
     first, second = match(made).meetings
 
-    assert (first.call, first.ranks, first.places) == (Call.ALLREDUCE, both, (0, 0))
-    assert (second.call, second.places, second.root) == (Call.BROADCAST, (1, 2), 1)
+    assert (first.call, first.ranks, first.places) == (CalledCollective.ALLREDUCE, both, (0, 0))
+    assert (second.call, second.places, second.root) == (CalledCollective.BROADCAST, (1, 2), 1)
 
 
 def test_messages_meet_by_sender_receiver_and_tag() -> None:
@@ -50,31 +54,31 @@ BROKEN: list[tuple[Graph, str]] = [
     (graph([], groups=[(0, 0)]), "hand: group 'g0': ranks must differ .* got 0, 0"),
     (graph([], groups=[(0, 3)]), "hand: group 'g0': .* below 1, got 0, 3"),
     (
-        graph([call(1, Call.ALLREDUCE, 8)], [], groups=[(1,)]),
+        graph([call(1, CalledCollective.ALLREDUCE, 8)], [], groups=[(1,)]),
         r"0\.et: rank 0, node 1: the rank must be in group 'g0'",
     ),
     (
-        graph([call(1, Call.ALLREDUCE, 8, group=2)], groups=[(0,)]),
+        graph([call(1, CalledCollective.ALLREDUCE, 8, group=2)], groups=[(0,)]),
         "rank 0, node 1: must have a collective and a group, got group 2",
     ),
     (
-        graph([call(1, Call.REDUCE, 8, root=1)], [], groups=[(0,)]),
+        graph([call(1, CalledCollective.REDUCE, 8, root=1)], [], groups=[(0,)]),
         "rank 0, node 1: its root must be in group 'g0', got rank 1",
     ),
     (
-        graph([call(1, Call.ALLREDUCE, 8)], [call(2, Call.ALLREDUCE, 12)], groups=[(0, 1)]),
+        graph([call(1, CalledCollective.ALLREDUCE, 8)], [call(2, CalledCollective.ALLREDUCE, 12)], groups=[(0, 1)]),
         r"1\.et: rank 1, node 2: must be the same call in group 'g0' as allreduce of 8 bytes of "
         r"0\.et: rank 0, node 1, got allreduce of 12 bytes",
     ),
     (
         graph(
-            [call(1, Call.REDUCE, 8, root=0)], [call(2, Call.REDUCE, 8, root=1)], groups=[(0, 1)]
+            [call(1, CalledCollective.REDUCE, 8, root=0)], [call(2, CalledCollective.REDUCE, 8, root=1)], groups=[(0, 1)]
         ),
         "rank 1, node 2: .* with root 0 .*, got reduce of 8 bytes with root 1",
     ),
     (
-        graph([call(1, Call.ALLREDUCE, 8), call(3, Call.BARRIER, 0)],
-              [call(2, Call.ALLREDUCE, 8)], groups=[(0, 1)]),
+        graph([call(1, CalledCollective.ALLREDUCE, 8), call(3, CalledCollective.BARRIER, 0)],
+              [call(2, CalledCollective.ALLREDUCE, 8)], groups=[(0, 1)]),
         r"0\.et: rank 0, node 3: call 2 in group 'g0' .* got 1 calls of rank 1 \(1\.et\)",
     ),
     (
@@ -99,8 +103,8 @@ BROKEN: list[tuple[Graph, str]] = [
     ),
     (
         graph(
-            [call(1, Call.ALLREDUCE, 8), call(2, Call.ALLREDUCE, 8, 1, group=1)],
-            [call(3, Call.ALLREDUCE, 8, 4), call(4, Call.ALLREDUCE, 8, group=1)],
+            [call(1, CalledCollective.ALLREDUCE, 8), call(2, CalledCollective.ALLREDUCE, 8, 1, group=1)],
+            [call(3, CalledCollective.ALLREDUCE, 8, 4), call(4, CalledCollective.ALLREDUCE, 8, group=1)],
             groups=[(0, 1), (0, 1)],
         ),
         "circle",
@@ -138,8 +142,8 @@ LEGAL: list[Graph] = [
         [send(0, 0, 8), receive(1, 1, 8, 0)],
     ),
     graph(  # a collective between the send and its receive
-        [send(0, 1, 8), call(1, Call.ALLREDUCE, 8, 0)],
-        [call(0, Call.ALLREDUCE, 8), receive(1, 0, 8, 0)],
+        [send(0, 1, 8), call(1, CalledCollective.ALLREDUCE, 8, 0)],
+        [call(0, CalledCollective.ALLREDUCE, 8), receive(1, 0, 8, 0)],
         groups=[(0, 1)],
     ),
 ]
@@ -171,8 +175,8 @@ CIRCLES: list[Graph] = [
         [receive(0, 0, 8), send(1, 0, 8, 0)],
     ),
     graph(  # the message after the collective would have to be there before it
-        [call(0, Call.ALLREDUCE, 8), send(1, 1, 8, 0)],
-        [receive(0, 0, 8), call(1, Call.ALLREDUCE, 8, 0)],
+        [call(0, CalledCollective.ALLREDUCE, 8), send(1, 1, 8, 0)],
+        [receive(0, 0, 8), call(1, CalledCollective.ALLREDUCE, 8, 0)],
         groups=[(0, 1)],
     ),
     graph([receive(0, 1, 8, 1), replace(compute(1, 5), begun=(0,))], [send(0, 0, 8)]),

@@ -7,13 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.workload.llm.pipeline import SCHEDULES, Task, bubble, check_pipeline, worker_of
+from ringleaf.hosts.workload.llm.pipeline import (
+    SCHEDULES,
+    MicroBatchPass,
+    bubble,
+    check_pipeline,
+    worker_of,
+)
 
 
 def steps(name: str, pp: int, micro: int, chunks: int = 1, backward: int = 1) -> int:
     """The length of a pipeline in forward passes, if nothing but passes takes time."""
     order = SCHEDULES[name](pp, micro, chunks)
-    ends: dict[Task, int] = {}
+    ends: dict[MicroBatchPass, int] = {}
     free = [0] * pp
     left = [list(tasks) for tasks in order]
     stages = pp * chunks

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from hand_graphs import call, compute, graph, play, receive, send
 
-from ringleaf.hosts.workload.graph import Call, Graph
+from ringleaf.hosts.workload.graph import CalledCollective, Graph
 from ringleaf.hosts.workload.meetings import match
-from ringleaf.hosts.workload.replay import Replay
+from ringleaf.hosts.workload.replay import WorkReplay
 
 
 def spans(made: Graph, takes_ps: int = 0) -> list[list[tuple[int, int]]]:
@@ -40,8 +40,13 @@ def test_what_may_run_does_not_wait_for_what_may_not() -> None:
 
 def test_a_collective_begins_with_its_last_rank_and_overlaps_with_computations() -> None:
     made = graph(
-        [compute(0, 4), call(1, Call.ALLREDUCE, 8, 0), compute(2, 10), compute(3, 1, 1)],
-        [compute(0, 9), call(1, Call.ALLREDUCE, 8, 0)],
+        [
+            compute(0, 4),
+            call(1, CalledCollective.ALLREDUCE, 8, 0),
+            compute(2, 10),
+            compute(3, 1, 1),
+        ],
+        [compute(0, 9), call(1, CalledCollective.ALLREDUCE, 8, 0)],
         groups=[(0, 1)],
     )
 
@@ -53,7 +58,7 @@ def test_an_end_that_was_reported_late_lets_go_from_its_true_time() -> None:
         [receive(0, 1, 8), compute(1, 4, 0)],
         [send(0, 0, 8), compute(1, 100)],
     )
-    replay = Replay(match(made))
+    replay = WorkReplay(match(made))
     replay.start(0)
     [number] = replay.take_ready()
     replay.begin(number, 0)
@@ -70,7 +75,7 @@ def test_a_message_that_comes_first_waits_for_its_receiver() -> None:
         [compute(0, 40), receive(1, 0, 8, 0), receive(2, 0, 8, 1, tag=1), compute(3, 2, 2)],
     )
     made = graph([*made.ranks[0].nodes, send(2, 1, 8, tag=1)], made.ranks[1].nodes)
-    replay = Replay(match(made))
+    replay = WorkReplay(match(made))
     replay.start(0)
     assert sorted(replay.take_ready()) == [0, 1]
     for number in (0, 1):
@@ -86,7 +91,7 @@ def test_a_message_that_comes_first_waits_for_its_receiver() -> None:
 
 def test_a_receiver_that_waits_has_its_message_on_the_wire_from_its_begin() -> None:
     made = graph([compute(0, 10), send(1, 1, 8, 0)], [receive(0, 0, 8)])
-    replay = Replay(match(made))
+    replay = WorkReplay(match(made))
     replay.start(0)
     assert not replay.take_ready()
     replay.reach(10)
@@ -101,7 +106,7 @@ def test_a_receiver_that_waits_has_its_message_on_the_wire_from_its_begin() -> N
 
 def test_a_rank_s_computations_may_end_before_others() -> None:
     made = graph([compute(0, 5), compute(1, 0, 0), compute(2, 5, 1)], [compute(0, 5)])
-    replay = Replay(match(made))
+    replay = WorkReplay(match(made))
     replay.start(0)
     replay.reach_on(0, 5)
 

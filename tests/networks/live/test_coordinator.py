@@ -20,15 +20,15 @@ from ringleaf.hosts.scheduling.interface import CHANNELS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model
-from ringleaf.hosts.training.pieces import Piece, cut
+from ringleaf.hosts.training.pieces import GradientPiece, cut
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.networks.endpoints.assignment import Assignment
+from ringleaf.networks.endpoints.assignment import JobAssignment
 from ringleaf.networks.endpoints.credit import partition_bytes
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.training import TrainingDirector
 from ringleaf.networks.groups import Group
 from ringleaf.networks.live.coordinator import Coordinator
-from ringleaf.networks.live.orders import Begin, Done, Order, Raise
+from ringleaf.networks.live.orders import Begin, Order, PartDone, Raise
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.packets import make_pool
 from ringleaf.tensors import INT32, Array
@@ -57,11 +57,13 @@ class Ledger:
     def __init__(self) -> None:
         self.checked: list[tuple[int, int]] = []
 
-    def fill(self, job: int, piece: Piece, tensors: Sequence[Array]) -> None:
+    def fill(self, job: int, piece: GradientPiece, tensors: Sequence[Array]) -> None:
         for rank, tensor in enumerate(tensors):
             tensor[:] = value(job, rank, tensor.size)
 
-    def check(self, job: int, piece: Piece, schedule: Schedule, tensors: Sequence[Array]) -> None:
+    def check(
+        self, job: int, piece: GradientPiece, schedule: Schedule, tensors: Sequence[Array]
+    ) -> None:
         wanted = sum(value(job, rank, piece.elements) for rank in range(RANKS))
         assert all(np.array_equal(tensor, wanted) for tensor in tensors)
         self.checked.append((job, piece.number))
@@ -84,7 +86,7 @@ class Stage:
         self.endpoints = Endpoints(graph, self.store, options, groups, rtt_ps=PS_PER_MS)
         scheduler = SCHEDULERS[order]
         self.assignments = [
-            Assignment(
+            JobAssignment(
                 TrainingJob(
                     MODEL,
                     cut(
@@ -117,7 +119,7 @@ class Wire:
     def __init__(self, stage: Stage, seed: int) -> None:
         self._stage = stage
         self._rng = random.Random(seed)
-        self._coming: list[tuple[int, int, int, Done]] = []  # a heap: time, number, host
+        self._coming: list[tuple[int, int, int, PartDone]] = []  # a heap: time, number, host
         self._number = 0
         self._left: dict[tuple[int, int], int] = {}  # hosts, by group and channel
         self._begun: dict[tuple[int, int], Begin] = {}
@@ -156,11 +158,11 @@ class Wire:
             begin_ps = self.now_ps + self._rng.randrange(LATE_PS)
             end_ps = begin_ps + self._rng.randrange(TAKES_PS)
             heard_ps = end_ps + self._rng.randrange(LATE_PS)
-            done = Done(*place, begin_ps, end_ps)
+            done = PartDone(*place, begin_ps, end_ps)
             self._number += 1
             heappush(self._coming, (heard_ps, self._number, host, done))
 
-    def _end(self, done: Done) -> None:
+    def _end(self, done: PartDone) -> None:
         """Note a host's end; the last one's brings the sum, in memory that all share."""
         place = done.group, done.channel
         self._left[place] -= 1

@@ -12,25 +12,25 @@ from hypothesis import strategies as st
 
 from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
-from ringleaf.hosts.workload.graph import Graph, Kind, Node, RankWork
-from ringleaf.hosts.workload.matched import Meeting
+from ringleaf.hosts.workload.graph import Graph, NodeKind, RankWork, WorkNode
+from ringleaf.hosts.workload.matched import MatchedWork
 from ringleaf.hosts.workload.meetings import match
 from ringleaf.networks.endpoints.desks import Score, find_teams
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.work import WorkDirector
 from ringleaf.networks.groups import Group
 from ringleaf.networks.live.coordinator import Coordinator
-from ringleaf.networks.live.orders import Begin, Done, Left
+from ringleaf.networks.live.orders import Begin, Left, PartDone
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.packets import make_pool
 from ringleaf.tensors import INT32, Array
 from ringleaf.topologies import registry
 from ringleaf.units import FOREVER_PS, PS_PER_MS
 
-Said = Left | Done
+Said = Left | PartDone
 
 
-def message(meeting: Meeting, elements: int) -> Schedule:
+def message(meeting: MatchedWork, elements: int) -> Schedule:
     return Schedule(Collective.BROADCAST, "message", 2, 1, [Transfer(0, 0, 1, 0, Op.COPY)])
 
 
@@ -90,8 +90,8 @@ class Wire:
         left_ps = sender_ps + self._rng.randrange(PS_PER_MS)
         come_ps = max(left_ps, receiver_ps) + self._rng.randrange(PS_PER_MS)
         self._say(hosts[0], Left(*place, left_ps), left_ps, order)
-        self._say(hosts[1], Done(*place, receiver_ps, come_ps), come_ps, order)
-        self._say(hosts[0], Done(*place, sender_ps, come_ps + 5), come_ps + PS_PER_MS, order)
+        self._say(hosts[1], PartDone(*place, receiver_ps, come_ps), come_ps, order)
+        self._say(hosts[0], PartDone(*place, sender_ps, come_ps + 5), come_ps + PS_PER_MS, order)
 
     def _say(self, host: int, said: Said, at_ps: int, order: Begin) -> None:
         number = len(self._coming) + (self._rng.randrange(1 << 30) << 20)
@@ -110,16 +110,16 @@ class Wire:
         self._coordinator.hear(host, said, now_ps)
 
 
-def send(number: int, peer: int, *after: int) -> Node:
-    return Node(number, Kind.SEND, size_bytes=8, peer=peer, after=after)
+def send(number: int, peer: int, *after: int) -> WorkNode:
+    return WorkNode(number, NodeKind.SEND, size_bytes=8, peer=peer, after=after)
 
 
-def receive(number: int, peer: int, *after: int) -> Node:
-    return Node(number, Kind.RECEIVE, size_bytes=8, peer=peer, after=after)
+def receive(number: int, peer: int, *after: int) -> WorkNode:
+    return WorkNode(number, NodeKind.RECEIVE, size_bytes=8, peer=peer, after=after)
 
 
-def compute(number: int, time_ps: int, *after: int) -> Node:
-    return Node(number, Kind.COMPUTE, duration_ps=time_ps, after=after)
+def compute(number: int, time_ps: int, *after: int) -> WorkNode:
+    return WorkNode(number, NodeKind.COMPUTE, duration_ps=time_ps, after=after)
 
 
 MADE = Graph(

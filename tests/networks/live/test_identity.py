@@ -15,8 +15,8 @@ from scapy.utils import PcapNgReader
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.setup.network import build_topology
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.networks.mininet.fabric import Settings
-from ringleaf.networks.mininet.network import MininetNetwork, Testbed
+from ringleaf.networks.mininet.fabric import LiveSettings
+from ringleaf.networks.mininet.network import LiveTestbed, MininetNetwork
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.traces.pcap_read import read_packets
 from ringleaf.networks.traces.trace import open_trace
@@ -74,7 +74,7 @@ def test_what_embedded_switches_do_is_the_same_in_virtual_time_and_again(tmp_pat
         system=SYSTEMS["switchml"], record=tmp_path / "t", capture=tmp_path / "c"
     )
 
-    with Testbed(GRAPH, Settings(scale=1)) as testbed:
+    with LiveTestbed(GRAPH, LiveSettings(scale=1)) as testbed:
         live, _ = run(MininetNetwork(testbed, options), "switchml")
     virtual, _ = run(VirtualNetwork(GRAPH, NetworkOptions(system=SYSTEMS["switchml"])), "switchml")
 
@@ -91,7 +91,7 @@ def test_what_bmv2_does_is_the_same_in_virtual_time_and_here(tmp_path: Path) -> 
     """Of what SwitchML's packets do that were sent twice, it matters in which order they came."""
     system = NetworkOptions(system=SYSTEMS["switchml"], slots=2)
 
-    with Testbed(GRAPH, Settings(switch="bmv2", scale=1, captures=True)) as testbed:
+    with LiveTestbed(GRAPH, LiveSettings(switch="bmv2", scale=1, captures=True)) as testbed:
         options = replace(system, record=tmp_path / "switchml")
         live, again = run(MininetNetwork(testbed, options), "switchml")
         options = NetworkOptions(record=tmp_path / "ring", capture=tmp_path / "c")

@@ -17,7 +17,7 @@ from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.hosts import LiveHosts, LiveOutcome
 from ringleaf.networks.live.state import MAX_FRAMES
-from ringleaf.networks.live.surroundings import Surroundings
+from ringleaf.networks.live.surroundings import CrewSurroundings
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.registry import build
 
@@ -51,7 +51,7 @@ def run_pair(
     for tensor in tensors:
         tensor.copy_(torch.randn(elements, generator=generator))
     expected = execute(schedule, [tensor.clone() for tensor in tensors])
-    outcome = crew.run(schedule, tensors, Surroundings(places))
+    outcome = crew.run(schedule, tensors, CrewSurroundings(places))
     for tensor, right in zip(tensors, expected, strict=True):
         assert torch.equal(tensor, right)
     return outcome

@@ -15,7 +15,7 @@ from test_live_switch import star, step
 import ringleaf.networks.virtual.state as s
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
-from ringleaf.networks.live.engine import Engine, LinkEnd, Node
+from ringleaf.networks.live.engine import Engine, LinkEnd, LiveNode
 from ringleaf.networks.live.lossless import headroom_bytes, lay_out_pausing
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.pfc.layout import PAUSED
@@ -57,7 +57,7 @@ def test_a_frame_from_a_wire_pauses_its_class_until_the_next(
     store = Store()
     make_pool(store, size=512, head_bytes=2048, field_count=0, lane_count=0)
     engine = Engine(store)
-    engine.build([Node("s0", [LinkEnd(ours, RATE_BPS, pfc="64K:48K")])])
+    engine.build([LiveNode("s0", [LinkEnd(ours, RATE_BPS, pfc="64K:48K")])])
     engine.network().nodes[0, s.KIND] = s.SWITCH
 
     def paused_after(frame: bytes) -> int:

@@ -17,8 +17,8 @@ from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.live.client import Daemon
 from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.hosts import LiveHosts
-from ringleaf.networks.live.surroundings import Surroundings
-from ringleaf.networks.mininet.programming import Target, in_child, program_switches
+from ringleaf.networks.live.surroundings import CrewSurroundings
+from ringleaf.networks.mininet.programming import SwitchProgramming, in_child, program_switches
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.traces.find import find_traces
 from ringleaf.networks.traces.trace import open_trace
@@ -33,7 +33,7 @@ INFO = PROGRAM.with_suffix(".p4info.txtpb")
 
 def run_program(daemon: Daemon) -> None:
     entities = forwarding_entities(build(TOPOLOGY))["s0"]
-    program_switches([Target("s0", daemon.address, 1, PROGRAM, INFO, entities)])
+    program_switches([SwitchProgramming("s0", daemon.address, 1, PROGRAM, INFO, entities)])
 
 
 def mark_all(daemon: Daemon) -> None:
@@ -45,9 +45,9 @@ def mark_all(daemon: Daemon) -> None:
     def write() -> None:
         from finsy import P4Schema
 
-        from ringleaf.switches.server.client import Controller
+        from ringleaf.switches.server.client import PrimaryController
 
-        with Controller(address, 1, "s0") as controller:
+        with PrimaryController(address, 1, "s0") as controller:
             controller.take_control()
             controller.write([~entry], P4Schema(INFO))
 
@@ -60,7 +60,7 @@ def run_collective(places: list[LivePlace]) -> None:
     tensors = crew.tensors(ELEMENTS, dtype=torch.int32, schedule=schedule)
     for tensor in tensors:
         tensor.zero_()
-    crew.run(schedule, tensors, Surroundings(places))
+    crew.run(schedule, tensors, CrewSurroundings(places))
 
 
 def test_entries_of_later_and_programs_of_later_are_replayed(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from ringleaf.networks.live.client import Daemon
 from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.hosts import LiveHosts
-from ringleaf.networks.live.surroundings import Surroundings
-from ringleaf.networks.mininet.programming import Target, program_switches
+from ringleaf.networks.live.surroundings import CrewSurroundings
+from ringleaf.networks.mininet.programming import SwitchProgramming, program_switches
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.shipped import P4_BUILD
 from ringleaf.topologies.registry import build
@@ -56,8 +56,8 @@ def step(
     told = [*forwarding_entities(graph)["s0"], *crew.entities.get("s0", [])]
     program = P4_BUILD / f"{name}.json"
     info = program.with_suffix(".p4info.txtpb")
-    program_switches([Target("s0", daemon.address, 1, program, info, told)])
-    crew.run(schedule, tensors, Surroundings(places))
+    program_switches([SwitchProgramming("s0", daemon.address, 1, program, info, told)])
+    crew.run(schedule, tensors, CrewSurroundings(places))
     return list(tensors), list(expected)
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import HOST, SWITCH
-from ringleaf.topologies.files.format import Format
+from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.located import Located, read_yaml
-from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 
 RING, FULL, STAR = SHAPES = ("Ring", "FullyConnected", "Switch")
 NAMES = ("topology", "npus_count", "bandwidth", "latency")
@@ -26,7 +26,7 @@ MOST_NPUS = 20_000
 MOST_LINKS = 100_000
 
 
-def read(text: str, where: str) -> Rows:
+def read(text: str, where: str) -> NetworkRows:
     """Return NPUs as hosts, in order, with a switch for each group of a `Switch` dimension.
 
     A network of rings alone is routed dimension by dimension, as ASTRA-sim does.
@@ -47,7 +47,7 @@ def read(text: str, where: str) -> Rows:
     ]
     sizes = [round(_number(each, f"{where}: npus_count", 2)) for each in lists["npus_count"]]
     terms = [
-        Row(
+        FileRow(
             data.line,
             {
                 "rate": str(round(_number(rate, f"{where}: bandwidth", 0) * 8 * 10**9)),
@@ -59,14 +59,14 @@ def read(text: str, where: str) -> Rows:
     if prod(sizes) > MOST_NPUS:
         raise TopologyError(f"{where}: at most {MOST_NPUS} NPUs, got {prod(sizes)}")
     _check_links(shapes, sizes, where)
-    nodes = [NodeRow(f"npu{i}", Row(data.line, {"role": HOST})) for i in range(prod(sizes))]
+    nodes = [NodeRow(f"npu{i}", FileRow(data.line, {"role": HOST})) for i in range(prod(sizes))]
     links: list[LinkRow] = []
     for dimension, shape in enumerate(shapes):
         for number, group in enumerate(_groups(sizes, dimension)):
             hub = f"switch{dimension}.{number}"
             if shape == STAR:
                 values = {"role": SWITCH, "kind": "switch"}
-                nodes.append(NodeRow(hub, Row(data.line, values)))
+                nodes.append(NodeRow(hub, FileRow(data.line, values)))
             pairs = _pairs(shape, [f"npu{i}" for i in group], hub)
             links += [LinkRow(a, b, terms[dimension]) for a, b in pairs]
     about = {}
@@ -74,7 +74,7 @@ def read(text: str, where: str) -> Rows:
         about = {"routing": "dimension_order", "shape": "x".join(map(str, sizes))}
     unused = [repr(name) for name in data if name not in NAMES]
     notes = (f"not used: {', '.join(unused)}",) if unused else ()
-    return Rows(tuple(nodes), tuple(links), Row(data.line, about), notes=notes)
+    return NetworkRows(tuple(nodes), tuple(links), FileRow(data.line, about), notes=notes)
 
 
 def _pairs(shape: str, names: list[str], hub: str) -> Iterable[tuple[str, str]]:
@@ -119,4 +119,4 @@ def _number(given: Any, where: str, least: int) -> float:
     return value
 
 
-FORMAT = Format("ASTRA-sim's networks", (".yml", ".yaml"), r"(?m)^npus_count\s*:", read)
+FORMAT = TopologyFormat("ASTRA-sim's networks", (".yml", ".yaml"), r"(?m)^npus_count\s*:", read)

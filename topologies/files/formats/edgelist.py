@@ -15,15 +15,15 @@ import shlex
 from collections.abc import Mapping
 
 from ringleaf.errors import ConfigError, TopologyError
-from ringleaf.topologies.files.format import Format
-from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows, as_text
+from ringleaf.topologies.files.format import TopologyFormat
+from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow, as_text
 
 LONGEST_DATA = 4096
 _MARK = r"\A(?:\s*#[^\n]*\n)*\S+[ \t]+\S+[ \t]+\{[^\n]*\}[ \t\r]*(?:\n|\Z)"
 """NetworkX's lists, which end each line with data; ours are known by their ending alone."""
 
 
-def read(text: str, where: str) -> Rows:
+def read(text: str, where: str) -> NetworkRows:
     """Return nodes in the order in which they are first named, and links.
 
     Raises:
@@ -31,7 +31,7 @@ def read(text: str, where: str) -> Rows:
     """
     is_ours = True
     about: dict[str, str] = {}
-    nodes: dict[str, Row] = {}
+    nodes: dict[str, FileRow] = {}
     links = []
     for line, content in enumerate(text.splitlines(), start=1):
         content, data = _without_data(content, f"{where} line {line}")
@@ -39,15 +39,15 @@ def read(text: str, where: str) -> Rows:
         is_ours = is_ours and not data
         values |= data
         for name in names:
-            nodes.setdefault(name, Row(line, {}))
+            nodes.setdefault(name, FileRow(line, {}))
         if len(names) == 2:
-            links.append(LinkRow(names[0], names[1], Row(line, values)))
+            links.append(LinkRow(names[0], names[1], FileRow(line, values)))
         elif names:
-            nodes[names[0]] = Row(line, {**nodes[names[0]].values, **values})
+            nodes[names[0]] = FileRow(line, {**nodes[names[0]].values, **values})
         else:
             about |= values
     found = tuple(NodeRow(name, row) for name, row in nodes.items())
-    return Rows(found, tuple(links), Row(1, about), strict=is_ours)
+    return NetworkRows(found, tuple(links), FileRow(1, about), strict=is_ours)
 
 
 def _without_data(content: str, where: str) -> tuple[str, dict[str, str]]:
@@ -95,7 +95,7 @@ def _words(content: str) -> list[str]:
     return content.split()  # many times as fast
 
 
-def write(rows: Rows) -> str:
+def write(rows: NetworkRows) -> str:
     """Return the text of a file.
 
     Raises:
@@ -119,4 +119,4 @@ def _is_odd(word: str) -> bool:
     return any(letter in word for letter in " \t\"'\\#")
 
 
-FORMAT = Format("a plain edge list", (".edges", ".edgelist"), _MARK, read, write)
+FORMAT = TopologyFormat("a plain edge list", (".edges", ".edgelist"), _MARK, read, write)

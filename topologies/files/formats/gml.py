@@ -15,8 +15,8 @@ from html import unescape
 from typing import Any
 
 from ringleaf.errors import ConfigError
-from ringleaf.topologies.files.format import Format
-from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.topologies.files.format import TopologyFormat
+from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 
 DEEPEST = 50
 _TOKEN = re.compile(r'\s+|#[^\n]*|("[^"]*")|(\[)|(\])|([^\s\[\]"]+)')
@@ -25,7 +25,7 @@ Pairs = list[tuple[str, Any, int]]
 """The keys of a list with their values, which are texts or lists, and their lines."""
 
 
-def read(text: str, where: str) -> Rows:
+def read(text: str, where: str) -> NetworkRows:
     """Return the nodes, edges and attributes of the file's graph.
 
     Raises:
@@ -48,10 +48,10 @@ def read(text: str, where: str) -> Rows:
             about.append((key, value, line))
     values = {key: value for key, value, _ in about if isinstance(value, str)}
     is_directed = values.get("directed") == "1"
-    return Rows(tuple(nodes), tuple(links), Row(graphs[0][2], values), is_directed)
+    return NetworkRows(tuple(nodes), tuple(links), FileRow(graphs[0][2], values), is_directed)
 
 
-def _part(value: Any, line: int, where: str, *needed: str) -> tuple[list[str], Row]:
+def _part(value: Any, line: int, where: str, *needed: str) -> tuple[list[str], FileRow]:
     """Return the needed names of a node or edge, and its row; lists in it are about looks."""
     values = {key: each for key, each, _ in value if isinstance(each, str)} if value else {}
     if isinstance(value, str) or not all(name in values for name in needed):
@@ -59,7 +59,7 @@ def _part(value: Any, line: int, where: str, *needed: str) -> tuple[list[str], R
             f"{where} line {line}: must be a list with {' and '.join(needed)}, got {value!r:.60}"
         )
     names = [values.pop(name) for name in needed]
-    return names, Row(line, values)
+    return names, FileRow(line, values)
 
 
 def _tokens(text: str, where: str) -> Iterator[tuple[str, int]]:
@@ -95,4 +95,6 @@ def _pairs(tokens: Iterator[tuple[str, int]], where: str, depth: int) -> Pairs:
     return found
 
 
-FORMAT = Format("GML, of NetworkX, igraph and others", (".gml",), r"\A[^<{]*?\bgraph\s*\[", read)
+FORMAT = TopologyFormat(
+    "GML, of NetworkX, igraph and others", (".gml",), r"\A[^<{]*?\bgraph\s*\[", read
+)

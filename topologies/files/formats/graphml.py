@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ringleaf.errors import ConfigError
-from ringleaf.topologies.files.format import Format
+from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.markup import Element, quoted, read_xml
-from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 
 NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 
@@ -26,7 +26,7 @@ class _Key:
     default: str | None
 
 
-def read(text: str, where: str) -> Rows:
+def read(text: str, where: str) -> NetworkRows:
     """Return the nodes, edges and attributes of the file's graph.
 
     Raises:
@@ -67,7 +67,7 @@ def read(text: str, where: str) -> Rows:
                     f"got directed={child.attributes['directed']!r:.20}"
                 )
     is_directed = default == "true"
-    return Rows(tuple(nodes), tuple(links), _row(graph, keys, where), is_directed)
+    return NetworkRows(tuple(nodes), tuple(links), _row(graph, keys, where), is_directed)
 
 
 def _needed(element: Element, name: str, where: str) -> str:
@@ -76,7 +76,7 @@ def _needed(element: Element, name: str, where: str) -> str:
     return element.attributes[name]
 
 
-def _row(element: Element, keys: Mapping[str, _Key], where: str) -> Row:
+def _row(element: Element, keys: Mapping[str, _Key], where: str) -> FileRow:
     domains = (element.name, "all")
     values = {
         key.name: key.default
@@ -89,10 +89,10 @@ def _row(element: Element, keys: Mapping[str, _Key], where: str) -> Row:
             raise ConfigError(f"{where} line {data.line}: no <key> has this id, got {name!r}")
         if not data.children:  # those of yEd are about looks
             values[keys[name].name] = data.text.strip()
-    return Row(element.line, values)
+    return FileRow(element.line, values)
 
 
-def write(rows: Rows) -> str:
+def write(rows: NetworkRows) -> str:
     """Return the text of a file; all attributes are declared as strings."""
     parts = (
         ("graph", [rows.about.values]),
@@ -132,6 +132,6 @@ def _data(
     ]
 
 
-FORMAT = Format(
+FORMAT = TopologyFormat(
     "GraphML, of NetworkX, yEd and others", (".graphml", ".xml"), r"<graphml\b", read, write
 )

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.files.attributes import HOST, SWITCH
-from ringleaf.topologies.files.format import Format
-from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.topologies.files.format import TopologyFormat
+from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 from ringleaf.units import is_whole
 
 TIERS = ("tor", "agg", "core")
@@ -45,7 +45,7 @@ class _Sizes:
     ups: int
 
 
-def read(text: str, where: str) -> Rows:
+def read(text: str, where: str) -> NetworkRows:
     """Return the hosts, by their numbers, the switches of all tiers, and links.
 
     Raises:
@@ -62,12 +62,14 @@ def read(text: str, where: str) -> Rows:
     )
     names = dict.fromkeys(name for link in links for name in (link.a, link.b))
     nodes = [
-        NodeRow(name, Row(1, {"role": HOST} if kind == HOST else {"role": SWITCH, "kind": kind}))
+        NodeRow(
+            name, FileRow(1, {"role": HOST} if kind == HOST else {"role": SWITCH, "kind": kind})
+        )
         for kind in (HOST, *TIERS)
         for name in names
         if name.startswith(kind)
     ]
-    return Rows(tuple(nodes), links, Row(1, {}), notes=tuple(_notes(tiers)))
+    return NetworkRows(tuple(nodes), links, FileRow(1, {}), notes=tuple(_notes(tiers)))
 
 
 def _sizes(head: Numbers, tiers: list[Numbers], bundles: list[int], where: str) -> _Sizes:
@@ -105,7 +107,7 @@ def _sizes(head: Numbers, tiers: list[Numbers], bundles: list[int], where: str) 
     return found
 
 
-def _links(sizes: _Sizes, terms: list[Row]) -> Iterator[LinkRow]:
+def _links(sizes: _Sizes, terms: list[FileRow]) -> Iterator[LinkRow]:
     """Yield the links of all tiers, each with its tier's terms."""
     for host in range(sizes.hosts):
         yield LinkRow(f"host{host}", f"tor{host // sizes.own}", terms[0])
@@ -149,11 +151,11 @@ def _number(numbers: Numbers, name: str, where: str) -> int:
     return value
 
 
-def _terms(tier: Numbers, bundle: int, where: str) -> Row:
+def _terms(tier: Numbers, bundle: int, where: str) -> FileRow:
     """Return the attributes of a tier's links down, a bundle of which is one."""
     rate = _number(tier, "downlink_speed_gbps", where) * bundle
     delay = _number(tier, "downlink_latency_ns", where)
-    return Row(tier["downlink_speed_gbps"][1], {"rate": f"{rate}G", "delay": f"{delay}ns"})
+    return FileRow(tier["downlink_speed_gbps"][1], {"rate": f"{rate}G", "delay": f"{delay}ns"})
 
 
 def _notes(tiers: list[Numbers]) -> Iterator[str]:
@@ -165,7 +167,7 @@ def _notes(tiers: list[Numbers]) -> Iterator[str]:
         yield f"not used: {', '.join(unused)}; give --switch-delay and --queue"
 
 
-FORMAT = Format(
+FORMAT = TopologyFormat(
     "htsim's fat-trees",
     (".topo",),
     r"(?i)\A(?:\s|#[^\n]*)*Nodes \d+\s(?:\s|#[^\n]*)*Tiers \d+",

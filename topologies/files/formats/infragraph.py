@@ -16,12 +16,12 @@ from typing import Any
 
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import HOST, SWITCH
-from ringleaf.topologies.files.format import Format
-from ringleaf.topologies.files.infrastructure import Part, expand, read_infrastructure
+from ringleaf.topologies.files.format import TopologyFormat
+from ringleaf.topologies.files.infrastructure import Component, expand, read_infrastructure
 from ringleaf.topologies.files.located import read_json, read_yaml
 from ringleaf.topologies.files.notes import is_note, read_note, write_note
-from ringleaf.topologies.files.reduction import Edge, Parts
-from ringleaf.topologies.files.rows import NodeRow, Row, Rows
+from ringleaf.topologies.files.reduction import Parts, ReducedLink
+from ringleaf.topologies.files.rows import FileRow, NetworkRows, NodeRow
 from ringleaf.units import PS_PER_NS, parse_rate, parse_time
 
 XPU, NIC, PORT = "xpu", "nic", "port"
@@ -29,7 +29,7 @@ THROUGH = (PORT, "custom", "memory")
 """The kinds of components that have no choice where to send, so they are part of a link."""
 
 
-def read(text: str, where: str) -> Rows:
+def read(text: str, where: str) -> NetworkRows:
     """Return hosts, switches and links of an infrastructure.
 
     Each `xpu` is a host; if there is none, each device with a `nic` and without a `port` is. A
@@ -51,7 +51,9 @@ def read(text: str, where: str) -> Rows:
     network = Parts.of(
         dict.fromkeys(node_of.values()),
         (
-            Edge(node_of[each.a], node_of[each.b], each.there, each.back, each.line, each.order)
+            ReducedLink(
+                node_of[each.a], node_of[each.b], each.there, each.back, each.line, each.order
+            )
             for each in edges
         ),
     )
@@ -62,11 +64,11 @@ def read(text: str, where: str) -> Rows:
         for node in dict.fromkeys(node_of.values())
         if node in network.edges
     ]
-    about = Row(data.line, read_note(data.note, f"{where} line {data.line}"))
-    return Rows(tuple(nodes), network.links(), about)
+    about = FileRow(data.line, read_note(data.note, f"{where} line {data.line}"))
+    return NetworkRows(tuple(nodes), network.links(), about)
 
 
-def _passive(parts: Collection[Part]) -> list[str]:
+def _passive(parts: Collection[Component]) -> list[str]:
     """Return the components that are part of a link.
 
     A `nic` is one only beside an `xpu` alone: where a server has switches, the way out by a `nic`
@@ -80,7 +82,7 @@ def _passive(parts: Collection[Part]) -> list[str]:
     ]
 
 
-def _nodes(parts: Collection[Part]) -> dict[str, str]:
+def _nodes(parts: Collection[Component]) -> dict[str, str]:
     """Return the node that each component is part of: itself, or its whole instance.
 
     Instances with an `xpu` have their components as nodes, but an only `xpu` stands for its
@@ -95,7 +97,7 @@ def _nodes(parts: Collection[Part]) -> dict[str, str]:
     }
 
 
-def _hosts(parts: Collection[Part], node_of: Mapping[str, str]) -> set[str]:
+def _hosts(parts: Collection[Component], node_of: Mapping[str, str]) -> set[str]:
     if hosts := {node_of[part.name] for part in parts if part.kind == XPU}:
         return hosts
     inside: dict[str, set[str]] = {}
@@ -104,25 +106,25 @@ def _hosts(parts: Collection[Part], node_of: Mapping[str, str]) -> set[str]:
     return {node for node, kinds in inside.items() if NIC in kinds and PORT not in kinds}
 
 
-def _row(node: str, part: Part, where: str, *, is_host: bool) -> Row:
+def _row(node: str, part: Component, where: str, *, is_host: bool) -> FileRow:
     note = read_note(part.note, f"{where} line {part.line}") if node == _name(part) else {}
     if is_host:
-        return Row(part.line, {"role": HOST, **note})
+        return FileRow(part.line, {"role": HOST, **note})
     named = {} if "label" in note else {"kind": _kind(node, part)}
-    return Row(part.line, {"role": SWITCH, **named, **note})
+    return FileRow(part.line, {"role": SWITCH, **named, **note})
 
 
-def _kind(node: str, part: Part) -> str:
+def _kind(node: str, part: Component) -> str:
     """Return the name of a component, or of the instance that is one node."""
     return part.name.split(".")[-2] if node == part.name else part.unit.rpartition(".")[0]
 
 
-def _name(part: Part) -> str:
+def _name(part: Component) -> str:
     """Return the name of a whole instance."""
     return part.unit.rpartition(".")[0] if part.is_single else part.unit
 
 
-def write(rows: Rows) -> str:
+def write(rows: NetworkRows) -> str:
     """Return the YAML of an infrastructure with an instance for each node.
 
     A host is a device with an `xpu` and a `nic` per link, a switch one with a `port` per link.
@@ -212,6 +214,6 @@ def _short(value: Decimal) -> int | float:
     return int(value) if value == int(value) else float(value)
 
 
-FORMAT = Format(
+FORMAT = TopologyFormat(
     "InfraGraph's infrastructures", (".yaml", ".yml", ".json"), r'\binstances"?\s*:', read, write
 )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.files.attributes import HOST, SWITCH, read_way
-from ringleaf.topologies.files.format import Format
+from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.markup import Element, read_xml
 from ringleaf.topologies.files.nccl_rates import (
     PCILINK_MBPS,
@@ -27,8 +27,8 @@ from ringleaf.topologies.files.nccl_rates import (
 )
 from ringleaf.topologies.files.nccl_writing import LINK_NOTE, NOTE, write
 from ringleaf.topologies.files.notes import read_note
-from ringleaf.topologies.files.reduction import Edge, Parts, Terms, split
-from ringleaf.topologies.files.rows import NodeRow, Row, Rows
+from ringleaf.topologies.files.reduction import Parts, ReducedLink, Terms, split
+from ringleaf.topologies.files.rows import FileRow, NetworkRows, NodeRow
 from ringleaf.units import exact_rate
 
 NVSWITCH = "nvswitch"
@@ -46,7 +46,7 @@ INSIDE = {
 """The elements that are used, and `nic`, which leads outside; others are named in a note."""
 
 
-def read(text: str, where: str) -> Rows:
+def read(text: str, where: str) -> NetworkRows:
     """Return GPUs as hosts, in the order of their ranks, and what joins them as switches.
 
     Where NVLinks or XGMI join all GPUs, they are the network, and PCI is left out, as NCCL does
@@ -89,7 +89,7 @@ def read(text: str, where: str) -> Rows:
     notes = [*machine.notes()]
     if unknown:
         notes.append(f"not used: {', '.join(f'<{name}>' for name in unknown)}")
-    return Rows(tuple(rows), network.links(), Row(root.line, about), notes=tuple(notes))
+    return NetworkRows(tuple(rows), network.links(), FileRow(root.line, about), notes=tuple(notes))
 
 
 def _names(element: Element) -> set[str]:
@@ -116,11 +116,11 @@ class _Machine:
 
     where: str
     is_template: bool
-    rows: dict[str, Row] = field(default_factory=dict)
+    rows: dict[str, FileRow] = field(default_factory=dict)
     gpus: dict[str, int] = field(default_factory=dict)
     order: dict[str, int] = field(default_factory=dict)
     names: dict[tuple[str, str], str] = field(default_factory=dict)
-    edges: dict[str, list[Edge]] = field(default_factory=lambda: {NVLINK: [], PCI: []})
+    edges: dict[str, list[ReducedLink]] = field(default_factory=lambda: {NVLINK: [], PCI: []})
     cpus: list[tuple[str, str, Element]] = field(default_factory=list)
     one_way: list[tuple[str, str, str, Element, int]] = field(default_factory=list)
     missing: Counter[str] = field(default_factory=Counter)
@@ -193,12 +193,12 @@ class _Machine:
         if name in self.rows:
             raise ConfigError(f"{self._place(element)}: two nodes are called {name!r}")
         named = {"role": values["role"]} if "label" in note else values
-        self.rows[name] = Row(element.line, {**named, **note})
+        self.rows[name] = FileRow(element.line, {**named, **note})
         return name
 
     def join(self) -> None:
         """Add the links that are told from their ends, and those between CPUs of a host."""
-        pairs: dict[tuple[str, str, str], Edge] = {}
+        pairs: dict[tuple[str, str, str], ReducedLink] = {}
         for (kind, name, other), (element, mbps) in self._together().items():
             if other not in self.gpus and kind == NVLINK:
                 self._link(kind, name, other, element, mbps)
@@ -207,9 +207,11 @@ class _Machine:
             back = pairs.pop((kind, other, name), None)
             if back is None:
                 order = self._order(element)
-                pairs[kind, name, other] = Edge(name, other, there, there, element.line, order)
+                pairs[kind, name, other] = ReducedLink(
+                    name, other, there, there, element.line, order
+                )
             else:
-                both = Edge(other, name, back.there, there, back.line, back.order)
+                both = ReducedLink(other, name, back.there, there, back.line, back.order)
                 self.edges[kind].append(both)
         for (kind, _, _), edge in pairs.items():  # told from one end only
             self.edges[kind].append(edge)
@@ -253,7 +255,7 @@ class _Machine:
 
     def _link(self, kind: str, a: str, b: str, element: Element, mbps: int) -> None:
         there, back = self._terms(element, mbps)
-        self.edges[kind].append(Edge(a, b, there, back, element.line, self._order(element)))
+        self.edges[kind].append(ReducedLink(a, b, there, back, element.line, self._order(element)))
 
     def _terms(self, element: Element, mbps: int) -> tuple[Terms, Terms]:
         note = self._note(element, LINK_NOTE)
@@ -266,7 +268,7 @@ class _Machine:
         """Return the place of a link among all: its own, or that of its line."""
         return whole(self._note(element, LINK_NOTE).get("order"), element.line)
 
-    def is_joined(self, edges: list[Edge]) -> bool:
+    def is_joined(self, edges: list[ReducedLink]) -> bool:
         """Return whether these links join all GPUs."""
         near: dict[str, list[str]] = {name: [] for name in self.rows}
         for edge in edges:
@@ -287,4 +289,4 @@ class _Machine:
         return f"{self.where} line {element.line}"
 
 
-FORMAT = Format("NCCL's topology of a machine", (".xml",), r"<system\b", read, write)
+FORMAT = TopologyFormat("NCCL's topology of a machine", (".xml",), r"<system\b", read, write)

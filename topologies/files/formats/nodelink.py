@@ -11,12 +11,12 @@ import json
 from typing import Any
 
 from ringleaf.errors import ConfigError
-from ringleaf.topologies.files.format import Format
+from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.located import Located, read_json
-from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows, as_text
+from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow, as_text
 
 
-def read(text: str, where: str) -> Rows:
+def read(text: str, where: str) -> NetworkRows:
     """Return the nodes, edges and attributes of the file.
 
     Raises:
@@ -32,10 +32,10 @@ def read(text: str, where: str) -> Rows:
     nodes = [_part(each, where, "id") for each in items]
     links = [_part(each, where, "source", "target") for each in _list(data, edges, where)]
     about = data.get("graph", {})
-    return Rows(
+    return NetworkRows(
         tuple(NodeRow(name, row) for (name,), row in nodes),
         tuple(LinkRow(a, b, row) for (a, b), row in links),
-        _row(about) if isinstance(about, Located) else Row(data.line, {}),
+        _row(about) if isinstance(about, Located) else FileRow(data.line, {}),
         data.get("directed") is True,
     )
 
@@ -56,7 +56,7 @@ def _list(data: Located, name: str, where: str) -> list[Any]:
     return found
 
 
-def _part(item: Any, where: str, *needed: str) -> tuple[list[str], Row]:
+def _part(item: Any, where: str, *needed: str) -> tuple[list[str], FileRow]:
     """Return the needed names of a node or edge, and its row."""
     if not isinstance(item, Located):
         raise ConfigError(f"{where}: a node or edge must be an object, got {item!r:.60}")
@@ -74,16 +74,16 @@ def _part(item: Any, where: str, *needed: str) -> tuple[list[str], Row]:
     return names, _row(item, *needed)
 
 
-def _row(item: Located, *without: str) -> Row:
+def _row(item: Located, *without: str) -> FileRow:
     values = {
         name: json.dumps(value) if isinstance(value, dict) else as_text(value)
         for name, value in item.items()
         if name not in without and value is not None
     }
-    return Row(item.line, values)
+    return FileRow(item.line, values)
 
 
-def write(rows: Rows) -> str:
+def write(rows: NetworkRows) -> str:
     """Return the text of a file, with a line for each node and edge."""
     nodes = [{"id": each.name, **each.row.values} for each in rows.nodes]
     edges = [{"source": each.a, "target": each.b, **each.row.values} for each in rows.links]
@@ -107,4 +107,4 @@ _MARK = (
     r'\A\s*\{(?![\s\S]*"elements"\s*:\s*\{)(?=[\s\S]*"nodes"\s*:\s*\[)[\s\S]*"(?:links|edges)"\s*:'
 )
 
-FORMAT = Format("node-link JSON, of NetworkX and d3", (".json",), _MARK, read, write)
+FORMAT = TopologyFormat("node-link JSON, of NetworkX and d3", (".json",), _MARK, read, write)

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import HOST, SWITCH
-from ringleaf.topologies.files.format import Format
-from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.topologies.files.format import TopologyFormat
+from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 from ringleaf.units import is_whole
 
 NVSWITCH = "nvswitch"
@@ -29,7 +29,7 @@ _MARK = (
 )
 
 
-def read(text: str, where: str) -> Rows:
+def read(text: str, where: str) -> NetworkRows:
     """Return nodes that are no switches as hosts, by their numbers, and the links.
 
     Nodes that no line of a link names are left out.
@@ -52,7 +52,7 @@ def read(text: str, where: str) -> Rows:
     links, nics = _with_nics(links, set(switches), set(switches[:nvswitches]))
     kind = dict.fromkeys(switches, "switch") | dict.fromkeys(switches[:nvswitches], NVSWITCH)
     rows = [
-        NodeRow(name, Row(first[name], _about(name, kind.get(name, ""))))
+        NodeRow(name, FileRow(first[name], _about(name, kind.get(name, ""))))
         for name in sorted(first, key=int)
     ]
     notes = []
@@ -67,8 +67,8 @@ def read(text: str, where: str) -> Rows:
             "way by the NVSwitch is shorter"
         )
         values = {"role": SWITCH, "kind": "nic"}
-        rows += [NodeRow(name, Row(first[gpu], values)) for name, gpu in nics.items()]
-    return Rows(tuple(rows), tuple(links), Row(1, {}), notes=tuple(notes))
+        rows += [NodeRow(name, FileRow(first[gpu], values)) for name, gpu in nics.items()]
+    return NetworkRows(tuple(rows), tuple(links), FileRow(1, {}), notes=tuple(notes))
 
 
 def _about(name: str, kind: str) -> dict[str, str]:
@@ -107,7 +107,7 @@ def _with_nics(
         nic = f"nic{gpu}"
         nics[nic] = gpu
         values = {"rate": each.row.values["rate"], "delay": "0"}
-        found += [LinkRow(gpu, nic, Row(each.row.line, values)), LinkRow(nic, switch, each.row)]
+        found += [LinkRow(gpu, nic, FileRow(each.row.line, values)), LinkRow(nic, switch, each.row)]
     return found, nics
 
 
@@ -132,7 +132,7 @@ def _link(words: Sequence[str], place: str, line: int) -> LinkRow:
     values = {"rate": words[2], "delay": words[3]}
     if len(words) == 5 and words[4].strip("0."):
         values["loss"] = words[4]
-    return LinkRow(words[0], words[1], Row(line, values))
+    return LinkRow(words[0], words[1], FileRow(line, values))
 
 
 def _check_whole(words: Sequence[str], place: str) -> None:
@@ -141,4 +141,4 @@ def _check_whole(words: Sequence[str], place: str) -> None:
             raise ConfigError(f"{place}: must be a whole number, got {each!r:.40}")
 
 
-FORMAT = Format("topologies of HPCC's ns-3 and SimAI", (".topo",), _MARK, read)
+FORMAT = TopologyFormat("topologies of HPCC's ns-3 and SimAI", (".topo",), _MARK, read)

@@ -12,14 +12,14 @@ from typing import Any
 
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import HOST, SWITCH
-from ringleaf.topologies.files.format import Format
+from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.located import Located, read_json
-from ringleaf.topologies.files.rows import LinkRow, NodeRow, Row, Rows
+from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
 
 _MARK = r'\A\s*\{(?=[\s\S]*"hosts"\s*:)(?=[\s\S]*"switches"\s*:)[\s\S]*"links"\s*:\s*\[\s*[\[\]]'
 
 
-def read(text: str, where: str) -> Rows:
+def read(text: str, where: str) -> NetworkRows:
     """Return hosts, switches and links; addresses, commands and tables are passed over.
 
     Raises:
@@ -30,7 +30,7 @@ def read(text: str, where: str) -> Rows:
         raise ConfigError(f"{where}: must be an object with hosts, switches and links")
     roles = {"hosts": HOST, "switches": SWITCH}
     nodes = [
-        NodeRow(name, Row(data.line, {"role": role}))
+        NodeRow(name, FileRow(data.line, {"role": role}))
         for key, role in roles.items()
         for name in _names(data, key, where)
     ]
@@ -42,10 +42,10 @@ def read(text: str, where: str) -> Rows:
     notes = ["ports are numbered by the order of links"]
     if unused:
         notes.append(f"not used: {', '.join(unused)}")
-    return Rows(
+    return NetworkRows(
         tuple(nodes),
         tuple(_link(each, switches, data.line, where) for each in links),
-        Row(data.line, {}),
+        FileRow(data.line, {}),
         notes=tuple(notes),
     )
 
@@ -68,7 +68,7 @@ def _link(item: Any, switches: set[str], line: int, where: str) -> LinkRow:
         values["delay"] = item[2] if isinstance(item[2], str) else f"{item[2]}ms"
     if len(item) > 3 and item[3] is not None:
         values["rate"] = f"{item[3]}M"
-    return LinkRow(ends[0], ends[1], Row(line, values))
+    return LinkRow(ends[0], ends[1], FileRow(line, values))
 
 
 def _node(end: str, switches: set[str]) -> str:
@@ -77,4 +77,4 @@ def _node(end: str, switches: set[str]) -> str:
     return name if dash and name in switches and port.isdecimal() else end
 
 
-FORMAT = Format("topologies of P4's tutorials", (".json",), _MARK, read)
+FORMAT = TopologyFormat("topologies of P4's tutorials", (".json",), _MARK, read)

@@ -9,7 +9,7 @@ from itertools import accumulate
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.networks.outcome import Direction, Note, RunResult, Usage
+from ringleaf.networks.outcome import Direction, Note, ProcessorSeconds, RunResult
 
 BINS = 1024
 """The bins of a whole run's series."""
@@ -95,7 +95,7 @@ def _series(
     return bin_ps, found
 
 
-def _usage(parts: Sequence[Usage]) -> Usage | None:
+def _usage(parts: Sequence[ProcessorSeconds]) -> ProcessorSeconds | None:
     """Return the processors' seconds of all runs."""
     if not parts:
         return None

@@ -11,22 +11,24 @@ from collections.abc import Hashable
 from typing import Any
 
 from ringleaf.experiments.workloads.train.calls import PAIRED
-from ringleaf.experiments.workloads.train.carried import Data
-from ringleaf.experiments.workloads.train.carrier import Carrier
-from ringleaf.experiments.workloads.train.fabric import Fabric
-from ringleaf.experiments.workloads.train.parts import Collective
-from ringleaf.experiments.workloads.train.rooms import FixedLodgings, Lodging, Need
-from ringleaf.experiments.workloads.train.ways import Way, Ways
+from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier
+from ringleaf.experiments.workloads.train.fabric import TrainingRanks
+from ringleaf.experiments.workloads.train.parts import MatchedCalls
+from ringleaf.experiments.workloads.train.rank_data import Data
+from ringleaf.experiments.workloads.train.rooms import FixedLodgings, Lodging, NetworkNeed
+from ringleaf.experiments.workloads.train.ways import CallCarrier, CallCarriers
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.networks.endpoints.operation import Combine
 
 
-class AheadCarrier(Carrier):
-    """Carries collectives in rooms that are made beforehand; arguments are as for `Carrier`."""
+class AheadCarrier(CollectiveCarrier):
+    """Carries collectives in rooms that are made beforehand; arguments are as for `CollectiveCarrier`."""
 
-    def __init__(self, fabric: Fabric, ways: Ways, data: Data, **others: Any) -> None:
+    def __init__(
+        self, fabric: TrainingRanks, ways: CallCarriers, data: Data, **others: Any
+    ) -> None:
         super().__init__(fabric, ways, data, **others)
-        self._needs: dict[Hashable, Need] = {}
+        self._needs: dict[Hashable, NetworkNeed] = {}
         self._housed = -1  # needs that the network has rooms for; -1: there is no network yet
         self._channels: dict[object, int] = {}
 
@@ -50,7 +52,7 @@ class AheadCarrier(Carrier):
         is_new = self._housed >= 0 and len(self._needs) > self._housed
         return super()._has_outgrown or is_new
 
-    def _want(self, way: Way, collective: Collective) -> bool:
+    def _want(self, way: CallCarrier, collective: MatchedCalls) -> bool:
         wants_team = super()._want(way, collective)
         if self._housed < 0 or len(collective.members) < 2 or not way.elements:
             return wants_team
@@ -59,7 +61,7 @@ class AheadCarrier(Carrier):
         self._needs.setdefault(need.key, need)
         return wants_team or is_new
 
-    def _channel(self, collective: Collective, place: int) -> int:
+    def _channel(self, collective: MatchedCalls, place: int) -> int:
         """Return the channel of a row of calls, of which one at a time is under way."""
         ends = collective.members if collective.call.kind in PAIRED else ()
         return self._channels.setdefault((collective.group, ends), len(self._channels))

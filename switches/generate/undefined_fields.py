@@ -12,33 +12,33 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ringleaf.switches.engine.layout import EGRESS_CLONE, INSTANCE_TYPE, REPLICATION
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.storage import POSITION, VARBITS, Storage
-from ringleaf.switches.source import STACKS, VALID, Field, Source
+from ringleaf.switches.source import STACKS, VALID, FieldSource, ProgramSource
 
 
 class Leftovers:
     """First values of one module's fields; `kind` is `Variant.leftovers`."""
 
-    def __init__(self, source: Source, storage: Storage, kind: int) -> None:
+    def __init__(self, source: ProgramSource, storage: Storage, kind: int) -> None:
         self._source = source
         self._storage = storage
         self._kind = kind
-        self._numbers: dict[Field, int] = {}
+        self._numbers: dict[FieldSource, int] = {}
 
-    def first(self, field: Field, *, with_metadata: bool = False) -> int:
+    def first(self, field: FieldSource, *, with_metadata: bool = False) -> int:
         """Return the first value of the first word of a field."""
         if not self._kind or not self._is_open(field, with_metadata):
             return 0
         width = min(self._storage.shape(field).width, 64)
         return self._number(field) & (1 << width) - 1
 
-    def fill_lanes(self, code: Code) -> None:
+    def fill_lanes(self, code: FunctionCode) -> None:
         """Write code that fills the lanes of all headers."""
         if self._kind:
             self._fill(code, {field.header for field in self._storage.known()})
 
-    def spoil_copies(self, code: Code, kept: Iterable[Field]) -> None:
+    def spoil_copies(self, code: FunctionCode, kept: Iterable[FieldSource]) -> None:
         """Write code that fills a copy's headers that are not there, at the start of egress."""
         if not self._kind:
             return
@@ -56,7 +56,7 @@ class Leftovers:
                             code.add(f"{name} = {code.u(self.first(field))}")
                     self._fill(code, {flag.header})
 
-    def _fill(self, code: Code, headers: set[str]) -> None:
+    def _fill(self, code: FunctionCode, headers: set[str]) -> None:
         value = "1" if self._kind == 1 else "lane % 250 + 2"  # the narrowest lanes have 8 bits
         for first, last in _stretches(self._lanes_of(headers)):
             with code.block(f"for lane in range({first}, {last + 1}):"):
@@ -67,12 +67,12 @@ class Leftovers:
         lanes = (self._storage.lane(field) for field in known if self._is_open(field, False))
         return sorted(lane.index for lane in lanes if lane is not None)
 
-    def _number(self, field: Field) -> int:
+    def _number(self, field: FieldSource) -> int:
         if self._kind == 1:
             return 1
         return self._numbers.setdefault(field, len(self._numbers) + 1)
 
-    def _is_open(self, field: Field, with_metadata: bool) -> bool:
+    def _is_open(self, field: FieldSource, with_metadata: bool) -> bool:
         header = self._source.headers.get(field.header)
         if header is None or field.header == STACKS:
             return False

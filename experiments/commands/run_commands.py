@@ -13,11 +13,11 @@ from ringleaf.experiments.estimates.needs import plain
 from ringleaf.experiments.records.folder import SUMMARY
 from ringleaf.experiments.runs.console import FAILURE, say
 from ringleaf.experiments.runs.perform import perform_one, requests_of
-from ringleaf.experiments.runs.request import Request
+from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.runs.spec_file import Case
 
 if TYPE_CHECKING:
-    from ringleaf.experiments.runs.machines import Scheduler
+    from ringleaf.experiments.runs.machines import DaskScheduler
 
 SpecFile = Annotated[
     Path | None,
@@ -37,7 +37,7 @@ def do(
     name: str = "sweep",
     where: str = "",
     parallel: int = 1,
-    scheduler: Scheduler | None = None,
+    scheduler: DaskScheduler | None = None,
     dry_run: bool = False,
     as_json: bool = False,
     **own: Any,
@@ -64,9 +64,9 @@ def do(
         return
     if len(cases) > 1:
         from ringleaf.experiments.runs import sweep  # imports the networks
-        from ringleaf.experiments.runs.workers import Crew
+        from ringleaf.experiments.runs.workers import RunProcesses
 
-        crew = Crew(parallel, scheduler)
+        crew = RunProcesses(parallel, scheduler)
         is_right = sweep.run(cases, name=name, emit=emit, crew=crew, where=where)
     else:
         [request] = requests_of(cases, where)
@@ -77,7 +77,7 @@ def do(
         raise typer.Exit(FAILURE)
 
 
-def _plan(request: Request) -> dict[str, Any]:
+def _plan(request: RunRequest) -> dict[str, Any]:
     """Return the plan of a run, with an estimate of its needs."""
     found, need = request.kind.plan(request.spec)
     return found | ({"estimate": plain(need)} if need else {})

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from ringleaf.switches.generate.branches import write_if
-from ringleaf.switches.generate.code import Code
+from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.doubts import note_operands
 from ringleaf.switches.generate.flow import Body, If
 from ringleaf.switches.generate.lower import lower
@@ -14,12 +14,12 @@ from ringleaf.switches.generate.primitives import write_primitive
 from ringleaf.switches.source import Primitive
 
 
-def write_straight(code: Code, primitives: Iterable[Primitive]) -> None:
+def write_straight(code: FunctionCode, primitives: Iterable[Primitive]) -> None:
     for primitive in primitives:
         write_body(code, lower(code.source, primitive))
 
 
-def write_body(code: Code, body: Body) -> None:
+def write_body(code: FunctionCode, body: Body) -> None:
     """Write primitives, some of them under conditions."""
     for statement in body:
         if isinstance(statement, If):

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from ringleaf.collectives.interchange import from_json, to_json
-from ringleaf.collectives.synthesis.problem import Plan, Problem, Synthesiser
+from ringleaf.collectives.synthesis.problem import Problem, Synthesiser, SynthesisPlan
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ScheduleError
 from ringleaf.private import cache_folder
@@ -33,7 +33,7 @@ def path_of(synthesiser: Synthesiser, problem: Problem) -> Path:
     return cache_folder() / "synthesis" / f"{synthesiser.name}-{name}.plan"
 
 
-def load(synthesiser: Synthesiser, problem: Problem) -> Plan | None:
+def load(synthesiser: Synthesiser, problem: Problem) -> SynthesisPlan | None:
     """Return the plan that was kept, proved again; None: there is none, or none that is right."""
     path = path_of(synthesiser, problem)
     text = read_sealed(path, path.name)
@@ -43,7 +43,9 @@ def load(synthesiser: Synthesiser, problem: Problem) -> Plan | None:
         head, rows = text.decode().split("\n", 1)
         facts = json.loads(head)
         notes = tuple((str(name), str(value)) for name, value in facts["notes"])
-        plan = Plan(from_json(rows), int(facts["expected_ps"]), int(facts["bound_ps"]), notes)
+        plan = SynthesisPlan(
+            from_json(rows), int(facts["expected_ps"]), int(facts["bound_ps"]), notes
+        )
         verify(plan.schedule)
     except (ScheduleError, ValueError, KeyError, TypeError):
         return None
@@ -52,7 +54,7 @@ def load(synthesiser: Synthesiser, problem: Problem) -> Plan | None:
     return plan if fits and schedule.root == problem.root else None
 
 
-def save(synthesiser: Synthesiser, problem: Problem, plan: Plan) -> None:
+def save(synthesiser: Synthesiser, problem: Problem, plan: SynthesisPlan) -> None:
     """Keep a plan; where that can't be done, it is searched again next time."""
     path = path_of(synthesiser, problem)
     facts = {

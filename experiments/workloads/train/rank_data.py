@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ringleaf.experiments.workloads.train.parts import Collective
-from ringleaf.experiments.workloads.train.ways import Way, Ways
+from ringleaf.experiments.workloads.train.parts import MatchedCalls
+from ringleaf.experiments.workloads.train.ways import CallCarrier, CallCarriers
 from ringleaf.tensors import Array
 
 
@@ -24,31 +24,31 @@ class Data(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class FinishedCollective:
     """A collective that is over."""
 
-    collective: Collective
-    way: Way
+    collective: MatchedCalls
+    way: CallCarrier
     size_bytes: int
     begin_ps: int
     end_ps: int
     wrong: int | None  # elements; None: they were not checked
 
 
-Check = Callable[[Collective, Way, Sequence[Array], Sequence[Array]], int | None]
+Check = Callable[[MatchedCalls, CallCarrier, Sequence[Array], Sequence[Array]], int | None]
 """Return the number of wrong elements, given all members' buffers before and after."""
 
 
-Note = Callable[[Carried], None]
+Note = Callable[[FinishedCollective], None]
 """Takes each collective that is over."""
 
 
-def buffers_of(data: Data, collective: Collective) -> list[Array]:
+def buffers_of(data: Data, collective: MatchedCalls) -> list[Array]:
     """Return the members' buffers."""
     return [data.buffer(part.rank, part.buffer) for part in collective.parts]
 
 
-def inputs_of(data: Data, collective: Collective, way: Way) -> list[Array]:
+def inputs_of(data: Data, collective: MatchedCalls, way: CallCarrier) -> list[Array]:
     """Return copies of what members give, as results are written over it."""
     pairs = zip(buffers_of(data, collective), way.layout.loads, strict=True)
     return [
@@ -57,7 +57,9 @@ def inputs_of(data: Data, collective: Collective, way: Way) -> list[Array]:
     ]
 
 
-def pass_on(data: Data, collective: Collective, way: Way) -> tuple[list[Array], list[Array]]:
+def pass_on(
+    data: Data, collective: MatchedCalls, way: CallCarrier
+) -> tuple[list[Array], list[Array]]:
     """Carry out a collective of one rank, or of nothing; return what is given, and the results."""
     given, buffers = inputs_of(data, collective, way), buffers_of(data, collective)
     for buffer, gift, loads, unloads in zip(
@@ -69,7 +71,7 @@ def pass_on(data: Data, collective: Collective, way: Way) -> tuple[list[Array], 
     return given, buffers
 
 
-def way_of(data: Data, ways: Ways, collective: Collective) -> Way:
+def way_of(data: Data, ways: CallCarriers, collective: MatchedCalls) -> CallCarrier:
     """Return the way of a collective."""
     parts = [part.call for part in collective.parts]
     return ways.way(parts, data.item_bytes(collective.call.dtype))

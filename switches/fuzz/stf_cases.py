@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ringleaf.errors import ConfigError
 from ringleaf.switches.bmv2.commands import CommandWriter
-from ringleaf.switches.engine.shapes import Shape
-from ringleaf.switches.engine.updates import Entry, TableUpdate, Update
+from ringleaf.switches.engine.shapes import TableShape
+from ringleaf.switches.engine.updates import InstalledEntry, TableUpdate, Update
 from ringleaf.switches.fuzz.contest import Disagreement
 from ringleaf.switches.program import Program
 from ringleaf.switches.stf.entries import GREATEST_PRIORITY
@@ -40,7 +40,7 @@ def _pattern(data: bytes, mask: bytes) -> str:
 
 
 def _update_lines(
-    program: Program, shapes: dict[str, Shape], writer: CommandWriter, update: Update
+    program: Program, shapes: dict[str, TableShape], writer: CommandWriter, update: Update
 ) -> Iterator[str]:
     commands = writer.lines(update)
     if not isinstance(update, TableUpdate):
@@ -70,7 +70,7 @@ def _update_lines(
     yield f"add {update.table} {priority}{keys} {call}"
 
 
-def _keys(shape: Shape, entry: Entry) -> Iterator[str]:
+def _keys(shape: TableShape, entry: InstalledEntry) -> Iterator[str]:
     """Yield the keys; STF has no ranges other than single values and whole ranges."""
     columns = zip(shape.table.keys, shape.widths, entry.match, strict=True)
     for key, width, (value, mask) in columns:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from ringleaf.hosts.scheduling.interface import CHANNELS
-from ringleaf.networks.endpoints.memory import Memory, aligned
+from ringleaf.networks.endpoints.memory import RegisteredMemory, aligned
 from ringleaf.tensors import Array, ElementType
 
 
@@ -26,7 +26,7 @@ class Stock:
 
     def __init__(
         self,
-        memory: Memory,
+        memory: RegisteredMemory,
         sizes: Iterable[int],
         ranks: int,
         dtype: ElementType,

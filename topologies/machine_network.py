@@ -25,8 +25,8 @@ from ringleaf.topologies.graph import (
     new_graph,
     switches,
 )
-from ringleaf.topologies.inside_places import Places
 from ringleaf.topologies.machine import Inside
+from ringleaf.topologies.machine_places import InsidePlaces
 from ringleaf.topologies.port_order import in_port_order
 from ringleaf.topologies.wiring import links, parts, tiers
 
@@ -51,7 +51,7 @@ class _Builder:
         self._old = old
         self._inside = inside
         self._tiers = tiers(inside)
-        self._places = Places(old, inside)
+        self._places = InsidePlaces(old, inside)
         self._new = new_graph(
             f"{old.name},{inside}",
             (inside.gpus, *old.graph["hierarchy"]),

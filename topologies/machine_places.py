@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ringleaf.topologies.graph import Point, switches
 from ringleaf.topologies.layout import placed
 from ringleaf.topologies.machine import Inside
-from ringleaf.topologies.wiring import GPU, Part, rows
+from ringleaf.topologies.wiring import GPU, InnerSwitch, rows
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -20,7 +20,7 @@ ASIDE = 0.5
 """In a grid, the room from a switch to its machine, so that links to the next switch pass by."""
 
 
-class Places:
+class InsidePlaces:
     """The places of all nodes of a network of machines, from those of the network itself.
 
     Machines stand below the network, or beside their switches if it is drawn as a grid. The parts
@@ -78,7 +78,7 @@ class Places:
         height = heights.index(round(y, 3)) * ROW
         return self._inside(host, middle * (1 + x), self._level[GPU] + height)
 
-    def part(self, host: str, part: Part) -> Point:
+    def part(self, host: str, part: InnerSwitch) -> Point:
         """Return the place of another part: above the middle of its GPUs."""
         near = part.gpus or (self._gpus - 1,)
         return self._inside(host, sum(near) / len(near), self._level[part.kind])
