@@ -9,6 +9,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.collectives.codec import decoded, encoded
 from ringleaf.collectives.compress.compressor import Feedback, codec_of
 from ringleaf.collectives.compress.member import Member
 from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
@@ -39,9 +40,6 @@ def text_of(name: str) -> str:
 
 def run(emit: Emit, elements: int = ELEMENTS) -> Figures:
     """Measure all compressors, and print a table."""
-    from ringleaf.tensors import use_one_thread
-
-    use_one_thread()
     emit(f"#\n# compressors: {4 * elements >> 10} KiB of normal numbers, one core")
     emit(f"{'compressor':>14} {'encode':>8} {'decode':>8} {'bytes/elem':>10}")
     emit(f"{'':>14} {'(MB/s)':>8} {'(MB/s)':>8}")
@@ -61,8 +59,6 @@ def measure(text: str, elements: int, runs: int = RUNS) -> dict[str, Any]:
     """Return a compressor's speeds, in MB of float32 per second, and its bytes per element."""
     import numpy as np
 
-    from ringleaf.tensors import as_tensor, torch_type
-
     values = np.random.default_rng(1).standard_normal(elements, np.float32)
     compressor = parse_compressor(text)
     codec, encode_s, decode_s, size = codec_of(compressor), [], [], 0
@@ -73,12 +69,12 @@ def measure(text: str, elements: int, runs: int = RUNS) -> dict[str, Any]:
             made.result(made.carry(values, 0), elements)  # its first step sends no signs
         start = perf_counter()
         carried = made.carry(values, 1)
-        data = None if codec is None else codec.encode(as_tensor(carried))
+        data = None if codec is None else encoded(codec, carried)
         encode_s.append(perf_counter() - start)
-        size = carried.nbytes if data is None else data.numel()
+        size = carried.nbytes if data is None else data.size
         if codec is not None and data is not None:
             start = perf_counter()
-            codec.decode(data, carried.size, torch_type(carried.dtype))
+            decoded(codec, data, carried.size, carried.dtype)
             decode_s.append(perf_counter() - start)
     found = {
         "encode_mb_s": values.nbytes / min(encode_s) / 1e6,

@@ -1,16 +1,21 @@
-"""Codecs, which write the data of a schedule's messages as bytes; pure torch.
+"""Codecs, which write the data of a schedule's messages as bytes; pure.
 
 A schedule without a codec sends its chunks as they are. With one, a message's chunks are
 encoded when they leave, the bytes on the wire are those of the encoding, however many
 they are, and an arriving message is decoded before it is applied. So the size of a message may
 depend on the data.
+
+A codec works on tensors of PyTorch. Ringleaf's own work on arrays inside (`OnArrays`), so that they
+do without PyTorch; `encoded` and `decoded` use either kind on arrays.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ringleaf.registry import Registry
+from ringleaf.tensors import Array, ElementType, as_array, as_tensor, memory_type, torch_type
 
 if TYPE_CHECKING:
     import torch
@@ -51,6 +56,61 @@ class Lossy(Protocol):
 
     def error_bound(self, values: torch.Tensor) -> torch.Tensor:
         """Return how far each element, encoded and decoded, may be from `values` (float64)."""
+
+
+class OnArrays(ABC):
+    """The base of codecs that work on arrays; they have PyTorch's tensors, too."""
+
+    @abstractmethod
+    def encode_array(self, values: Array) -> Array:
+        """Return the bytes (uint8) of a flat array, which is not changed."""
+
+    @abstractmethod
+    def decode_array(self, data: Array, elements: int, dtype: ElementType) -> Array:
+        """Return the `elements` elements of type `dtype` that the whole of `data` encodes.
+
+        Raises:
+            ProtocolError: If `data` is not a valid encoding of them.
+        """
+
+    def encode(self, values: torch.Tensor) -> torch.Tensor:
+        """Return the bytes (uint8) of a flat tensor, which is not changed."""
+        array = as_array(values.view(torch_type(memory_type(values.dtype))))
+        return as_tensor(self.encode_array(array))
+
+    def decode(self, data: torch.Tensor, elements: int, dtype: torch.dtype) -> torch.Tensor:
+        """Return the elements that the whole of `data` encodes.
+
+        Raises:
+            ProtocolError: If `data` is not a valid encoding of them.
+        """
+        array = self.decode_array(as_array(data), elements, memory_type(dtype))
+        return as_tensor(array).view(dtype)
+
+
+def encoded(codec: Codec, values: Array) -> Array:
+    """Return the bytes (uint8) of a flat array, which is not changed.
+
+    Raises:
+        ConfigError: If the codec needs PyTorch, and there is none.
+    """
+    kind: Any = type(codec)  # derived ones may have a way of their own
+    if isinstance(codec, OnArrays) and kind.encode is OnArrays.encode:
+        return codec.encode_array(values)
+    return as_array(codec.encode(as_tensor(values)))
+
+
+def decoded(codec: Codec, data: Array, elements: int, dtype: ElementType) -> Array:
+    """Return the `elements` elements of type `dtype` that the whole of `data` encodes.
+
+    Raises:
+        ConfigError: If the codec needs PyTorch, and there is none.
+        ProtocolError: If `data` is not a valid encoding of them.
+    """
+    kind: Any = type(codec)
+    if isinstance(codec, OnArrays) and kind.decode is OnArrays.decode:
+        return codec.decode_array(data, elements, dtype)
+    return as_array(codec.decode(as_tensor(data), elements, torch_type(dtype)))
 
 
 def is_lossy(codec: Codec | None) -> bool:

@@ -1,7 +1,7 @@
-"""The reference interpreter: runs any schedule on tensors, in the exact order of its additions.
+"""The reference interpreter: runs any schedule on arrays, in the exact order of its additions.
 
 Chunks never meet, so each is computed by itself: inputs stay untouched, and besides them
-only the partial sums of one chunk are in memory.
+only the partial sums of one chunk are in memory. Tensors of PyTorch are taken, too.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import prod
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-import torch
+import numpy as np
 
+from ringleaf.collectives.codec import decoded, encoded
 from ringleaf.collectives.schedule import (
     Aggregate,
     Message,
@@ -25,6 +28,10 @@ from ringleaf.collectives.schedule import (
     rows_by_chunk,
 )
 from ringleaf.errors import ScheduleError
+from ringleaf.tensors import Array, Elements, as_array, as_arrays, as_given
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +41,12 @@ class ChunkResult:
     chunk: int
     start: int
     stop: int
-    values: list[torch.Tensor]
+    values: list[Array]
 
 
 def execute(
-    schedule: Schedule, tensors: Sequence[torch.Tensor], *, in_place: bool = False
-) -> list[torch.Tensor]:
+    schedule: Schedule, tensors: Sequence[Elements], *, in_place: bool = False
+) -> list[Elements]:
     """Return each rank's tensor after the schedule has run on `tensors`, one per rank.
 
     The result equals, bit for bit, that of any executor that keeps the schedule's order,
@@ -48,38 +55,38 @@ def execute(
 
     Args:
         schedule: Any schedule.
-        tensors: Same shape, type and device.
+        tensors: Arrays, or tensors on the CPU, of the same shape and type.
         in_place: Overwrite `tensors` and return them.
 
     Raises:
         ScheduleError: If the rows make no sense, or tensors and ranks do not match.
     """
     elements = _check_tensors(schedule, tensors)
-    if in_place and not all(tensor.is_contiguous() for tensor in tensors):
+    arrays = as_arrays(tensors)
+    if in_place and not all(array.flags.c_contiguous for array in arrays):
         raise ScheduleError("execute: tensors must be contiguous to be overwritten")
-    results = [
-        tensor if in_place else torch.empty_like(tensor, memory_format=torch.contiguous_format)
-        for tensor in tensors
-    ]
-    inputs = [tensor.view(-1) if in_place else tensor.reshape(-1) for tensor in tensors]
-    outputs = [result.view(-1) for result in results]
+    results = arrays if in_place else [np.empty(each.shape, each.dtype) for each in arrays]
+    inputs = [array.reshape(-1) for array in arrays]
+    outputs = [result.reshape(-1) for result in results]
 
-    def read(rank: int, start: int, stop: int) -> torch.Tensor:
+    def read(rank: int, start: int, stop: int) -> Array:
         part = inputs[rank][start:stop]
-        return part.clone() if in_place else part
+        return part.copy() if in_place else part
 
     for result in execute_chunks(schedule, elements, read):
         for output, value in zip(outputs, result.values, strict=True):
             output[result.start : result.stop] = value
-    return results
+    if in_place:
+        return list(tensors)
+    return [as_given(result, tensor) for result, tensor in zip(results, tensors, strict=True)]
 
 
 def execute_chunks(
-    schedule: Schedule, elements: int, read: Callable[[int, int, int], torch.Tensor]
+    schedule: Schedule, elements: int, read: Callable[[int, int, int], torch.Tensor | Array]
 ) -> Iterator[ChunkResult]:
     """Yield the results chunk by chunk, for tensors too large to be held at once.
 
-    `read(rank, start, stop)` returns these elements of a rank's input as a flat tensor. It
+    `read(rank, start, stop)` returns these elements of a rank's input, flat. It
     is called once for each, just before its chunk is yielded, and may make them up then.
 
     Raises:
@@ -88,24 +95,22 @@ def execute_chunks(
     check(schedule)
     rows_of = rows_by_chunk(schedule)
     for chunk, (start, stop) in enumerate(chunk_ranges(elements, schedule.chunks)):
-        values = [read(rank, start, stop) for rank in range(schedule.ranks)]
-        values += [torch.zeros_like(values[0])] * (schedule.places - schedule.ranks)
+        values = [as_array(read(rank, start, stop)) for rank in range(schedule.ranks)]
+        values += [np.zeros_like(values[0])] * (schedule.places - schedule.ranks)
         if stop > start:
             _execute_chunk(schedule, [row for _, row in rows_of[chunk]], values)
         yield ChunkResult(chunk, start, stop, values[: schedule.ranks])
 
 
-def _execute_chunk(schedule: Schedule, rows: list[Row], values: list[torch.Tensor]) -> None:
+def _execute_chunk(schedule: Schedule, rows: list[Row], values: list[Array]) -> None:
     for _ in apply_rows(schedule, rows, values):
         pass
 
 
-def apply_rows(
-    schedule: Schedule, rows: list[Row], values: list[torch.Tensor]
-) -> Iterator[torch.Tensor]:
+def apply_rows(schedule: Schedule, rows: list[Row], values: list[Array]) -> Iterator[Array]:
     """Replace the nodes' `values` of one chunk, row by row; yield the data each row brought.
 
-    Tensors are never changed, so they can be shared.
+    Arrays are never changed, so they can be shared.
     """
     for _, step in groupby(rows, attrgetter("step")):
         concurrent = list(step)
@@ -116,22 +121,29 @@ def apply_rows(
                 for rank in row.ranks:
                     values[rank] = value
             elif row.op is Op.REDUCE:
-                values[row.dst] = values[row.dst] + value
+                values[row.dst] = added(values[row.dst], value)
             else:
                 values[row.dst] = value
             yield value
 
 
-def _arriving(schedule: Schedule, row: Row, values: list[torch.Tensor]) -> torch.Tensor:
+@np.errstate(all="ignore")
+def added(one: Array, other: Array) -> Array:
+    """Return the elementwise sum, with whatever overflows the type of the elements has."""
+    total: Array = one + other
+    return total
+
+
+def _arriving(schedule: Schedule, row: Row, values: list[Array]) -> Array:
     if isinstance(row, Aggregate):
-        return exact_sum([values[rank] for rank in row.ranks]).to(values[row.ranks[0]].dtype)
+        return rounded_sum([values[rank] for rank in row.ranks])
     value, codec = values[row.src], schedule.codec_of(row.op)
     if codec is None or codec.is_lossless:  # tests of the real thing judge whether it is
         return value
-    return codec.decode(codec.encode(value), value.numel(), value.dtype)
+    return decoded(codec, encoded(codec, value), value.size, value.dtype)
 
 
-def message_bytes(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> list[int]:
+def message_bytes(schedule: Schedule, tensors: Sequence[torch.Tensor | Array]) -> list[int]:
     """Return the size of each of `messages(schedule)` as it is sent; 0 for an aggregate.
 
     Raises:
@@ -139,8 +151,8 @@ def message_bytes(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> list[i
     """
     elements = _check_tensors(schedule, tensors)
     check(schedule)
-    values = [tensor.reshape(-1).clone() for tensor in tensors]
-    values += [torch.zeros_like(values[0]) for _ in range(schedule.places - schedule.ranks)]
+    values = [array.flatten() for array in as_arrays(tensors)]
+    values += [np.zeros_like(values[0]) for _ in range(schedule.places - schedule.ranks)]
     ranges, sizes = chunk_ranges(elements, schedule.chunks), list[int]()
     for _, group in groupby(messages(schedule), attrgetter("step")):
         step = list(group)
@@ -149,32 +161,31 @@ def message_bytes(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> list[i
             sizes.append(size)
             written = each.ranks if isinstance(each, Aggregate) else (each.dst,)
             for node in written:
-                there = values[node][start : start + value.numel()]
+                there = values[node][start : start + value.size]
                 adds = isinstance(each, Message) and each.op is Op.REDUCE
-                there.copy_(there + value if adds else value)
+                there[:] = added(there, value) if adds else value
     return sizes
 
 
 def _taken(
     schedule: Schedule,
     each: Message | Aggregate,
-    values: list[torch.Tensor],
+    values: list[Array],
     ranges: list[tuple[int, int]],
-) -> tuple[int, torch.Tensor, int]:
+) -> tuple[int, Array, int]:
     """Return a message's first element, its values, and the bytes it takes."""
     if isinstance(each, Aggregate):
         start, stop = ranges[each.chunk]
-        total = exact_sum([values[rank][start:stop] for rank in each.ranks])
-        return start, total.to(values[0].dtype), 0
+        return start, rounded_sum([values[rank][start:stop] for rank in each.ranks]), 0
     start, stop = ranges[each.start][0], ranges[each.stop - 1][1]
-    value, codec = values[each.src][start:stop].clone(), schedule.codec_of(each.op)
+    value, codec = values[each.src][start:stop].copy(), schedule.codec_of(each.op)
     if codec is None or start == stop:
-        return start, value, value.numel() * value.element_size()
-    data = codec.encode(value)
-    return start, codec.decode(data, value.numel(), value.dtype), data.numel()
+        return start, value, value.nbytes
+    data = encoded(codec, value)
+    return start, decoded(codec, data, value.size, value.dtype), data.size
 
 
-def exact_sum(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+def exact_sum(tensors: Sequence[Elements]) -> Elements:
     """Return the sum in float64, or int64 for integers, to compare within a bound, not by bits.
 
     Raises:
@@ -182,14 +193,22 @@ def exact_sum(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     """
     if not tensors:
         raise ScheduleError("exact_sum: needs one tensor at least, got none")
-    wide = torch.float64 if tensors[0].is_floating_point() else torch.int64
-    total = tensors[0].to(wide, copy=True)
-    for tensor in tensors[1:]:
-        total += tensor
+    first, *others = as_arrays(tensors)
+    total = first.astype(np.float64 if first.dtype.kind == "f" else np.int64)
+    with np.errstate(all="ignore"):
+        for each in others:
+            total += each
+    return as_given(total, tensors[0])
+
+
+@np.errstate(all="ignore")
+def rounded_sum(arrays: Sequence[Array]) -> Array:
+    """Return the exact sum, rounded once to the type of the elements."""
+    total: Array = exact_sum(arrays).astype(arrays[0].dtype)
     return total
 
 
-def _check_tensors(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> int:
+def _check_tensors(schedule: Schedule, tensors: Sequence[torch.Tensor | Array]) -> int:
     """Check that the tensors fit the schedule, and return the number of elements."""
     if len(tensors) != schedule.ranks:
         raise ScheduleError(f"execute: needs {schedule.ranks} tensors, got {len(tensors)}")
@@ -199,4 +218,4 @@ def _check_tensors(schedule: Schedule, tensors: Sequence[torch.Tensor]) -> int:
                 f"execute: tensors must be alike, got {tuple(tensor.shape)} {tensor.dtype} on "
                 f"rank {rank}; rank 0 has {tuple(tensors[0].shape)} {tensors[0].dtype}"
             )
-    return int(tensors[0].numel())
+    return prod(tensors[0].shape)

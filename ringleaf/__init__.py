@@ -21,6 +21,6 @@ __version__ = "0.2.0"
 def __getattr__(name: str) -> Any:
     """Import what experiments need only when it is used."""
     if name in __all__:
-        module = "workloads.train.now" if name == "time" else "runs.python"
+        module = "workloads.train.virtual_time" if name == "time" else "runs.python"
         return getattr(import_module(f"ringleaf.experiments.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,6 +9,7 @@ from ringleaf.errors import ConfigError
 EXTRAS = {
     "mininet": "live",
     "textual": "tui",
+    "torch": "torch",
     "distributed": "machines",
     "scipy": "routing",
     "z3": "synthesis",
@@ -18,7 +19,11 @@ EXTRAS = {
 
 def is_missing(package: str) -> bool:
     """Return whether a package of `EXTRAS` is not installed."""
-    return find_spec(package) is None
+    try:
+        found = find_spec(package)
+    except ImportError:  # a hook of imports hides it
+        return True
+    return found is None or found.origin is None  # folders remain of packages that were removed
 
 
 def remedy(package: str) -> str:

@@ -1,23 +1,29 @@
 """PyTorch's tensors and NumPy's arrays of the same memory.
 
-Inside, elements are arrays: most commands never load torch, which takes a second or two. Codecs,
-compressors and the Python interface have tensors, which share their memory with these arrays.
+Inside, elements are arrays: most commands never load torch, which takes a second or two, and need
+not be installed (`pip install 'ringleaf[torch]'`). Other people's codecs and compressors and the
+Python interface have tensors, which share their memory with these arrays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ringleaf.errors import ConfigError
+from ringleaf.extras import is_missing, require
 
 if TYPE_CHECKING:
     import torch
 
 Array = npt.NDArray[Any]
+
+Elements = TypeVar("Elements", bound="torch.Tensor | Array")
+"""Elements in either form, where what comes back has the form that was given."""
 
 ElementType = np.dtype[Any]
 
@@ -48,11 +54,27 @@ def as_arrays(tensors: Iterable[torch.Tensor | Array]) -> list[Array]:
     return [as_array(tensor) for tensor in tensors]
 
 
-def as_tensor(array: Array) -> torch.Tensor:
-    """Return the tensor that shares its memory with an array."""
+@cache
+def _torch() -> Any:
+    """Return the package torch.
+
+    Raises:
+        ConfigError: If it is not installed.
+    """
+    require("torch", "tensors")
     import torch
 
-    return torch.from_numpy(array)
+    return torch
+
+
+def as_tensor(array: Array) -> torch.Tensor:
+    """Return the tensor that shares its memory with an array.
+
+    Raises:
+        ConfigError: If PyTorch is not installed.
+    """
+    tensor = _torch().from_numpy(array)
+    return tensor if array.size else tensor.new_empty(tensor.shape)  # whose strides allow views
 
 
 def as_tensors(arrays: Iterable[Array]) -> list[torch.Tensor]:
@@ -60,18 +82,33 @@ def as_tensors(arrays: Iterable[Array]) -> list[torch.Tensor]:
     return [as_tensor(array) for array in arrays]
 
 
+def as_given(array: Array, given: Elements) -> Elements:
+    """Return an array as what was given: the array itself, or the tensor of the same memory."""
+    found: Any = array if isinstance(given, np.ndarray) else as_tensor(array)
+    return found  # type: ignore[no-any-return]
+
+
+def as_result(array: Array) -> torch.Tensor | Array:
+    """Return a result for the Python interface: a tensor, but an array where PyTorch is missing."""
+    return array if is_missing("torch") else as_tensor(array)
+
+
 def use_one_thread() -> None:
     """Have torch compute in one thread: where pieces are short, waking another takes longer."""
-    import torch
-
-    torch.set_num_threads(1)
+    _torch().set_num_threads(1)
 
 
 def element_type(dtype: torch.dtype) -> ElementType:
     """Return NumPy's name of a type of elements."""
-    import torch
+    return as_array(_torch().empty(0, dtype=dtype)).dtype
 
-    return as_array(torch.empty(0, dtype=dtype)).dtype
+
+def memory_type(dtype: torch.dtype) -> ElementType:
+    """Return NumPy's name of a type of elements; of one that it lacks, that of words as wide."""
+    try:
+        return element_type(dtype)
+    except ConfigError:
+        return np.dtype(f"i{dtype.itemsize}")
 
 
 def torch_type(dtype: ElementType) -> torch.dtype:

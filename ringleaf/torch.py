@@ -9,6 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ringleaf.extras import require
+
+require("torch", "import ringleaf.torch")
 import_module("ringleaf.experiments.workloads.train.register").register()
 
 

@@ -29,7 +29,7 @@ from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
 from ringleaf.collectives.sparse.volumes import HEADERS, WORDS, Volume
 from ringleaf.errors import choose
 from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
-from ringleaf.tensors import Array, use_one_thread
+from ringleaf.tensors import Array
 from ringleaf.units import PS_PER_US
 from ringleaf.yaml_file import read_yaml
 
@@ -190,7 +190,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     for name in options.name:
         choose("sparse_volume", "sparse allreduce", name, list(WORDS))
-    use_one_thread()
     plan: dict[str, Any] = read_yaml(options.spec, "sparse_volume")
     sys.stdout.write(
         f"# {plan['elements']} elements per rank; words of 4 bytes, simulated time\n"

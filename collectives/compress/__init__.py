@@ -1,1 +1,1 @@
-"""Lossy compression of gradients, before and after any allreduce; pure torch."""
+"""Lossy compression of gradients, before and after any allreduce; pure."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.tensors import Array, as_array, as_tensor
+from ringleaf.collectives.compress.selection import places_of_largest
+from ringleaf.tensors import Array
 
 _STRIDE, _SPARE = 61, 32
 """One of so many elements is in a sample; its threshold has so many more above it than it must."""
@@ -36,16 +37,12 @@ def largest(values: Array, count: int) -> Array:
     sample = sizes[::_STRIDE]
     wanted = 2 * count // _STRIDE + _SPARE
     if wanted >= sample.size:
-        return _largest(sizes, count)
+        return places_of_largest(sizes, count)
     threshold = np.partition(sample, sample.size - wanted)[sample.size - wanted]
     places = np.flatnonzero(~(sizes < threshold))
     if places.size < count:
-        return _largest(sizes, count)
-    return places[_largest(sizes[places], count)]
-
-
-def _largest(sizes: Array, count: int) -> Array:
-    return as_array(as_tensor(sizes).topk(count, sorted=False).indices)
+        return places_of_largest(sizes, count)
+    return places[places_of_largest(sizes[places], count)]
 
 
 def smallest_kept(values: Array, count: int) -> float:

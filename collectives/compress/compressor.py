@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
 
 from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.compress.member import Member
-from ringleaf.tensors import as_array, as_tensor
+from ringleaf.tensors import Elements, as_array, as_given, as_tensor
 
 if TYPE_CHECKING:
     import torch
@@ -63,10 +65,10 @@ class Feedback:
     rank: int = 0
     ranks: int = 1
     is_on: bool = True
-    left: dict[Hashable, torch.Tensor] = field(default_factory=dict)
+    left: dict[Hashable, Any] = field(default_factory=dict)
     _copies: dict[Hashable, Compressor] = field(default_factory=dict)
 
-    def before(self, values: torch.Tensor, seed: int, key: Hashable = None) -> torch.Tensor:
+    def before(self, values: Elements, seed: int, key: Hashable = None) -> Elements:
         """Return the tensor that is sent in place of `values`, and remember the rest.
 
         Args:
@@ -74,18 +76,20 @@ class Feedback:
             seed: The step's, the same on all ranks.
             key: Tells the tensor from others that are reduced.
         """
-        return self._send(values, seed, key)[1].view(values.shape)
+        worth: Elements = self._send(values, seed, key)[1].reshape(values.shape)
+        return worth
 
-    def carry(self, values: torch.Tensor, seed: int, key: Hashable = None) -> torch.Tensor:
+    def carry(self, values: Elements, seed: int, key: Hashable = None) -> Elements:
         """Return the flat tensor that is given to the allreduce; else as `before`."""
-        return self._send(values, seed, key)[0]
+        carried: Elements = self._send(values, seed, key)[0]
+        return carried
 
-    def result(self, total: torch.Tensor, elements: int, key: Hashable = None) -> torch.Tensor:
+    def result(self, total: Elements, elements: int, key: Hashable = None) -> Elements:
         """Return the sum of the ranks' flat tensors, from the sum of what they carried."""
         made = self.copy(key)
         if not isinstance(made, Member):
             return total
-        return as_tensor(made.result(as_array(total), elements))
+        return as_given(made.result(as_array(total), elements), total)
 
     def copy(self, key: Hashable = None) -> Compressor:
         """Return this rank's compressor of a tensor."""
@@ -95,19 +99,21 @@ class Feedback:
                 made.take_place(self.rank, self.ranks)
         return self._copies[key]
 
-    def _send(
-        self, values: torch.Tensor, seed: int, key: Hashable
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    @np.errstate(all="ignore")
+    def _send(self, values: Any, seed: int, key: Hashable) -> tuple[Any, Any]:
         """Return what is carried and what it is worth; remember the rest."""
         wanted, made = values.reshape(-1), self.copy(key)
         own_memory = isinstance(made, Member) and made.has_memory
         if self.is_on and not own_memory and key in self.left:
             wanted = wanted + self.left[key]
         if isinstance(made, Member):
-            array = made.carry(made.checked(as_array(wanted)), seed)
-            carried, sent = as_tensor(array), as_tensor(made.own(array, wanted.numel()))
+            given = made.checked(as_array(wanted))
+            array = made.carry(given, seed)
+            carried = as_given(array, wanted)
+            sent = as_given(made.own(array, given.size), wanted)
         else:
-            carried = sent = made.select(wanted, seed)
+            selected = made.select(as_tensor(as_array(wanted)), seed)
+            carried = sent = as_given(as_array(selected), wanted)
         if self.is_on and not own_memory:
             self.left[key] = wanted - sent
         return carried, sent

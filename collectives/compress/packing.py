@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from ringleaf.collectives.codec import OnArrays
 from ringleaf.errors import ProtocolError
-from ringleaf.tensors import Array, as_array, as_tensor, element_type
-
-if TYPE_CHECKING:
-    import torch
+from ringleaf.tensors import Array, ElementType
 
 Bytes = Array
 """(bytes,) uint8."""
 
 
 @dataclass(frozen=True)
-class ArrayCodec:
+class ArrayCodec(OnArrays):
     """A lossless codec of float32, which writes some contents in few bytes, and all others, too.
 
     Decoding gives the same bits.
@@ -41,23 +39,21 @@ class ArrayCodec:
         """
         raise NotImplementedError
 
-    def encode(self, values: torch.Tensor) -> torch.Tensor:
-        """Return the bytes of a flat tensor; of another type than float32, as in memory."""
-        array = as_array(values)
-        if array.dtype != np.float32:
-            return as_tensor(array.copy().view(np.uint8))
-        return as_tensor(self.pack(np.ascontiguousarray(array)))
+    def encode_array(self, values: Array) -> Bytes:
+        """Return the bytes of a flat array; of another type than float32, as in memory."""
+        if values.dtype != np.float32:
+            return values.copy().view(np.uint8)
+        return self.pack(np.ascontiguousarray(values))
 
-    def decode(self, data: torch.Tensor, elements: int, dtype: torch.dtype) -> torch.Tensor:
+    def decode_array(self, data: Bytes, elements: int, dtype: ElementType) -> Array:
         """Return the elements that the whole of `data` encodes.
 
         Raises:
             ProtocolError: If `data` is not a valid encoding of them.
         """
-        array, item = as_array(data), element_type(dtype)
-        if item != np.float32:
-            return as_tensor(plain(array, elements, self.name, item.itemsize).view(item))
-        return as_tensor(self.unpack(array, elements))
+        if dtype != np.float32:
+            return plain(data, elements, self.name, dtype.itemsize).view(dtype)
+        return self.unpack(data, elements)
 
     def most_bytes(self, elements: int, item_bytes: int) -> int:
         """Return the largest number of bytes that `elements` elements can take."""

@@ -20,7 +20,7 @@ from ringleaf.collectives.compress.compressor import Compressor, Feedback, codec
 from ringleaf.collectives.compress.member import Member
 from ringleaf.collectives.compress.scaled import ScaledCompressor
 from ringleaf.errors import ConfigError
-from ringleaf.tensors import Array, as_array, as_tensor
+from ringleaf.tensors import Array
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,10 @@ class Compressed:
             agreed = yield Ask(Collective.ALLREDUCE, scales)
             assert isinstance(agreed, np.ndarray)
             made.agree(float(agreed.max()))
-        carried = as_array(self._memory.carry(as_tensor(values), seed))
+        carried = self._memory.carry(values, seed)
         total = yield Ask(Collective.ALLREDUCE, carried, self._codec)
         assert isinstance(total, np.ndarray)
-        return as_array(self._memory.result(as_tensor(total), values.size))
+        return self._memory.result(total, values.size)
 
 
 class TwoSided:
@@ -124,14 +124,14 @@ class TwoSided:
         """Take part in one step."""
         width = -(-values.size // self._ranks)
         padded = np.zeros(width * self._ranks, np.float32)
-        padded[: values.size] = as_array(self._mine.carry(as_tensor(values), seed))
+        padded[: values.size] = self._mine.carry(values, seed)
         total = yield Ask(Collective.REDUCE_SCATTER, padded, self._codec)
         assert isinstance(total, np.ndarray)
         mine = slice(self._rank * width, (self._rank + 1) * width)
         gathered = np.zeros_like(padded)
         used = max(min(values.size - self._rank * width, width), 0)
         block = total[mine][:used] / np.float32(self._ranks)
-        gathered[mine][:used] = as_array(self._sums.carry(as_tensor(block), seed))
+        gathered[mine][:used] = self._sums.carry(block, seed)
         result = yield Ask(Collective.ALL_GATHER, gathered, self._codec)
         assert isinstance(result, np.ndarray)
         return result[: values.size] * np.float32(self._ranks)

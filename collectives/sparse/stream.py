@@ -19,12 +19,12 @@ Source:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ringleaf.collectives.codec import OnArrays
 from ringleaf.errors import ProtocolError
-
-if TYPE_CHECKING:
-    import torch
+from ringleaf.tensors import Array, ElementType
 
 HEADER_BYTES = 4
 INDEX_BYTES = 4
@@ -32,49 +32,44 @@ _DENSE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class SparseStream:
+class SparseStream(OnArrays):
     """The codec of index-value streams that turn dense."""
 
     name: str = "sparse-stream"
     is_lossless: bool = True
 
-    def encode(self, values: torch.Tensor) -> torch.Tensor:
+    def encode_array(self, values: Array) -> Array:
         """Return the smaller of both forms."""
-        import torch  # takes a second, and algorithms' names are known without it
+        values = np.ascontiguousarray(values)
+        item = values.itemsize
+        positions = np.flatnonzero(values.view(f"i{item}"))
+        if positions.size * pair_bytes(item) > values.nbytes:
+            return np.concatenate([_header(_DENSE), values.view(np.uint8)])
+        indices = positions.astype(np.uint32).view(np.uint8)
+        return np.concatenate([_header(positions.size), values[positions].view(np.uint8), indices])
 
-        item = values.element_size()
-        bits = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[item]
-        positions = values.view(bits).nonzero().view(-1)
-        count = positions.numel()
-        if count * (INDEX_BYTES + item) > values.numel() * item:
-            return torch.cat((_header(_DENSE), values.view(torch.uint8)))
-        indices = positions.to(torch.int32).view(torch.uint8)
-        return torch.cat((_header(count), values[positions].view(torch.uint8), indices))
-
-    def decode(self, data: torch.Tensor, elements: int, dtype: torch.dtype) -> torch.Tensor:
+    def decode_array(self, data: Array, elements: int, dtype: ElementType) -> Array:
         """Return all values, zeros included.
 
         Raises:
             ProtocolError: If the size does not match the header, or an index is too large.
         """
-        import torch
-
         item = dtype.itemsize
-        if data.numel() < HEADER_BYTES:
-            raise ProtocolError(f"sparse stream: needs a header, got {data.numel()} bytes")
-        count = int(data[:HEADER_BYTES].clone().view(torch.int32))
+        if data.size < HEADER_BYTES:
+            raise ProtocolError(f"sparse stream: needs a header, got {data.size} bytes")
+        count = int(data[:HEADER_BYTES].copy().view(np.int32)[0])
         body = data[HEADER_BYTES:]
-        wanted = elements * item if count == _DENSE else count * (item + INDEX_BYTES)
-        if body.numel() != wanted:
+        wanted = elements * item if count == _DENSE else count * pair_bytes(item)
+        if body.size != wanted:
             raise ProtocolError(
                 f"sparse stream: {count} pairs of {elements} elements take {wanted} bytes, "
-                f"got {body.numel()}"
+                f"got {body.size}"
             )
         if count == _DENSE:
-            return body.clone().view(dtype)
-        result = torch.zeros(elements, dtype=dtype)
+            return body.copy().view(dtype)
+        result = np.zeros(elements, dtype)
         split = count * item
-        result[_indices(body[split:], elements)] = body[:split].clone().view(dtype)
+        result[_indices(body[split:], elements)] = body[:split].copy().view(dtype)
         return result
 
     def most_bytes(self, elements: int, item_bytes: int) -> int:
@@ -87,17 +82,13 @@ def pair_bytes(item_bytes: int) -> int:
     return INDEX_BYTES + item_bytes
 
 
-def _header(count: int) -> torch.Tensor:
-    import torch
-
-    return torch.tensor([count], dtype=torch.int32).view(torch.uint8)
+def _header(count: int) -> Array:
+    return np.array([count], np.int32).view(np.uint8)
 
 
-def _indices(data: torch.Tensor, elements: int) -> torch.Tensor:
-    import torch
-
-    indices = data.clone().view(torch.int32).to(torch.int64) & 0xFFFFFFFF
-    if indices.numel() and int(indices.max()) >= elements:
+def _indices(data: Array, elements: int) -> Array:
+    indices = data.copy().view(np.uint32)
+    if indices.size and int(indices.max()) >= elements:
         raise ProtocolError(
             f"sparse stream: indices must be below {elements}, got {int(indices.max())}"
         )

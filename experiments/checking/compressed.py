@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ringleaf.collectives.compress.compressor import Feedback
 from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.collectives.compress.scaled import ScaledCompressor
-from ringleaf.tensors import Array, as_array, as_tensor
+from ringleaf.tensors import Array
 
 
 def carry_all(text: str, arrays: Sequence[Array], seed: int) -> list[Array]:
@@ -26,10 +26,7 @@ def carry_all(text: str, arrays: Sequence[Array], seed: int) -> list[Array]:
     compressor = parse_compressor(text)
     memories = [Feedback(compressor, rank, len(arrays)) for rank in range(len(arrays))]
     agree([memory.copy() for memory in memories], arrays, seed)
-    return [
-        as_array(memory.carry(as_tensor(array), seed))
-        for memory, array in zip(memories, arrays, strict=True)
-    ]
+    return [memory.carry(array, seed) for memory, array in zip(memories, arrays, strict=True)]
 
 
 def agree(compressors: Sequence[object], arrays: Sequence[Array], seed: int) -> None:

@@ -8,9 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numba import types
 
+from ringleaf.compiled import compiled
 from ringleaf.experiments.checking import noise
 from ringleaf.experiments.checking.flat import Flat
+from ringleaf.mersenne import Mersenne
 from ringleaf.tensors import FLOAT32, INT32, Array, ElementType, as_arrays, as_tensors
 from ringleaf.threads import ranges, spread
 
@@ -155,16 +158,31 @@ class Sparsity:
         """Set the elements outside the pattern to zero, in place."""
         if self.density == 1 or not arrays[0].size:
             return
-        import torch  # a generator whose numbers stay the same
-
         runs = -(-arrays[0].size // self.cluster)
         kept = round(self.density * runs)
         common = round(self.overlap * kept)
-        order = torch.randperm(runs, generator=torch.Generator().manual_seed(seed))
+        order = shuffled(runs, seed)
         for rank, array in enumerate(arrays):
-            generator = torch.Generator().manual_seed(seed * 1_000_003 + rank + 1_000_000)
-            others = order[common:][torch.randperm(runs - common, generator=generator)]
-            is_zero = torch.ones(runs, dtype=torch.bool)
+            others = order[common:][shuffled(runs - common, seed * 1_000_003 + rank + 1_000_000)]
+            is_zero = np.ones(runs, bool)
             is_zero[order[:common]] = False
             is_zero[others[: kept - common]] = False
-            array[np.repeat(is_zero.numpy(), self.cluster)[: array.size]] = 0
+            array[np.repeat(is_zero, self.cluster)[: array.size]] = 0
+
+
+def shuffled(count: int, seed: int) -> Array:
+    """Return a random order of the numbers below `count`: (count,) int64.
+
+    It is `torch.randperm`'s, below 2^32 / 20 numbers; PyTorch takes wider words for more.
+    """
+    order = np.arange(count)
+    _shuffle(order, Mersenne(seed).words(max(count - 1, 0)))
+    return order
+
+
+@compiled(types.void(types.int64[::1], types.uint32[::1]))
+def _shuffle(order: Array, words: Array) -> None:
+    """Swap each number with itself or one behind it, which a word chooses."""
+    for i in range(len(words)):
+        other = i + np.int64(words[i]) % (len(order) - i)
+        order[i], order[other] = order[other], order[i]

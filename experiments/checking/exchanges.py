@@ -13,6 +13,7 @@ from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.codecs.trimmed import TRIMMED
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compress.program import Ask, Post
+from ringleaf.collectives.oracle import message_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import ChunkRows, Columns, Op, Schedule
 from ringleaf.experiments.checking.judge import Judge
@@ -20,7 +21,7 @@ from ringleaf.experiments.checking.verdict import Tolerance, Verdict
 from ringleaf.experiments.setup.network import Network
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.outcome import RunResult
-from ringleaf.tensors import FLOAT32, Array, as_tensors
+from ringleaf.tensors import FLOAT32, Array
 
 ALLREDUCE = "ring"
 """The algorithm of programs' own allreduces, unless another one is given."""
@@ -55,8 +56,6 @@ class CarriedExchange:
 
     def data_bytes(self, ranks: int) -> npt.NDArray[np.int64]:
         """Return the contents' bytes that each rank sends, as the oracle counts them."""
-        from ringleaf.collectives.oracle import message_bytes  # loads torch
-
         schedule, values = self.schedule, self.values
         sent = np.zeros(schedule.places, np.int64)
         if schedule.codec is None:
@@ -66,7 +65,7 @@ class CarriedExchange:
             sizes = 4 * (edges[rows.stop] - edges[rows.start])
             np.add.at(sent, rows.src[goes], sizes[goes])
         else:
-            sizes = np.array(message_bytes(schedule, as_tensors(values)), np.int64)
+            sizes = np.array(message_bytes(schedule, values), np.int64)
             np.add.at(sent, schedule.columns.src, sizes)
         return sent[:ranks]
 

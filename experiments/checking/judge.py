@@ -93,7 +93,7 @@ class Judge:
             return Verdict(0, error=max(errors)) if errors else RIGHT
         if leases is not None:
             leases.restore()
-        from ringleaf.experiments.checking.scrutiny import scrutinise  # loads torch
+        from ringleaf.experiments.checking.scrutiny import scrutinise  # rarely needed
 
         return scrutinise(schedule, wanted, faults, given, held, tolerance)
 

@@ -1,6 +1,6 @@
 """A search for wrong elements, one by one, in results that `confirm` has not found to be right.
 
-It is slow, loads torch, and has the last word.
+It is slow, and has the last word.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-import torch
 
 from ringleaf.collectives.codec import is_lossy
 from ringleaf.collectives.definition import EVERYONE, Demands, Faults
@@ -19,13 +18,13 @@ from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.collectives.slack import codec_slack, sum_error_bound, wrapped_or_exact_sum
 from ringleaf.experiments.checking.data import RankInputs, whole
 from ringleaf.experiments.checking.verdict import Bound, Tolerance, Verdict
-from ringleaf.tensors import Array, as_arrays, as_tensor, as_tensors
+from ringleaf.tensors import Array
 
-Tensors = Sequence[torch.Tensor]
+Arrays = Sequence[Array]
 
 _PART = 1 << 16  # elements checked at a time, so that they stay in the processor's cache
 
-_MOST = torch.finfo(torch.float32).max
+_MOST = np.finfo(np.float32).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +33,7 @@ class _Failure:
 
     rank: int
     start: int
-    mask: torch.Tensor
+    mask: Array
     reason: str
 
 
@@ -43,7 +42,7 @@ def scrutinise(
     wanted: Demands,
     faults: Faults,
     inputs: RankInputs,
-    results: Sequence[Array],
+    results: Arrays,
     tolerance: Tolerance | None,
 ) -> Verdict:
     """Count the wrong elements, and say why the first one is wrong.
@@ -56,25 +55,24 @@ def scrutinise(
         results: Each rank's elements, flat, after it.
         tolerance: Tolerance of the system that added, if hosts did not add.
     """
-    held = as_tensors(results)
     failures = chain(
         _by_schedule(schedule, faults, inputs.elements),
-        _by_values(schedule, wanted, inputs, held, tolerance),
-        () if tolerance else _by_replay(schedule, inputs, held),
+        _by_values(schedule, wanted, inputs, results, tolerance),
+        () if tolerance else _by_replay(schedule, inputs, results),
     )
     return _tally(failures, inputs.elements)
 
 
 def _tally(failures: Iterable[_Failure], elements: int) -> Verdict:
-    marks: dict[int, torch.Tensor] = {}
+    marks: dict[int, Array] = {}
     reason = ""
     for each in failures:
         if not each.mask.any():
             continue
         reason = reason or each.reason
         if each.rank not in marks:
-            marks[each.rank] = torch.zeros(elements, dtype=torch.bool)
-        marks[each.rank][each.start : each.start + each.mask.numel()] |= each.mask
+            marks[each.rank] = np.zeros(elements, bool)
+        marks[each.rank][each.start : each.start + each.mask.size] |= each.mask
     return Verdict(sum(int(mark.sum()) for mark in marks.values()), reason)
 
 
@@ -85,7 +83,7 @@ def _by_schedule(schedule: Schedule, faults: Faults, elements: int) -> Iterator[
     ranges = chunk_ranges(elements, schedule.chunks)
     for rank, chunk in np.argwhere(faults.cells).tolist():
         start, stop = ranges[chunk]
-        mask = torch.ones(stop - start, dtype=torch.bool)
+        mask = np.ones(stop - start, bool)
         yield _Failure(rank, start, mask, f"the schedule is wrong: {faults.first}")
 
 
@@ -93,11 +91,11 @@ def _by_values(
     schedule: Schedule,
     wanted: Demands,
     inputs: RankInputs,
-    results: Tensors,
+    results: Arrays,
     tolerance: Tolerance | None,
 ) -> Iterator[_Failure]:
     """Yield the elements that are not the sum, or the copy, that they must be."""
-    slack = codec_slack(schedule, as_tensors(whole(inputs))) if is_lossy(schedule.codec) else None
+    slack = codec_slack(schedule, whole(inputs)) if is_lossy(schedule.codec) else None
     if (wanted == EVERYONE).any():
         return _wrong_sums(wanted, inputs, results, tolerance, slack)
     return _wrong_copies(wanted, inputs, results, slack)
@@ -106,9 +104,9 @@ def _by_values(
 def _wrong_sums(
     wanted: Demands,
     inputs: RankInputs,
-    results: Tensors,
+    results: Arrays,
     tolerance: Tolerance | None,
-    slack: torch.Tensor | None,
+    slack: Array | None,
 ) -> Iterator[_Failure]:
     ranges = chunk_ranges(inputs.elements, wanted.shape[1])
     holders = [(rank, *ranges[block]) for rank, block in np.argwhere(wanted == EVERYONE).tolist()]
@@ -116,13 +114,13 @@ def _wrong_sums(
     part = -(-_PART // block) * block
     for start in range(0, inputs.elements, part):
         stop = min(start + part, inputs.elements)
-        given = [as_tensor(inputs.part(rank, start, stop)) for rank in range(inputs.ranks)]
+        given = [inputs.part(rank, start, stop) for rank in range(inputs.ranks)]
         off = None if slack is None else slack[start:stop]
         total = _Sum(given, tolerance.bound if tolerance else None, off)
         for rank, first, last in holders:
             a, b = max(first, start), min(last, stop)
             if a < b and (mask := total.far(results[rank][a:b], a - start)) is not None:
-                at = int(mask.nonzero()[0])
+                at = int(mask.argmax())
                 got = results[rank][a + at]
                 yield _Failure(
                     rank,
@@ -135,19 +133,19 @@ def _wrong_sums(
 class _Sum:
     """The sum of some elements over all ranks, and how far a result may be from it."""
 
-    def __init__(self, given: Tensors, bound: Bound | None, slack: torch.Tensor | None) -> None:
+    def __init__(self, given: Arrays, bound: Bound | None, slack: Array | None) -> None:
         self._given = given
         self._is_plain = bound is None  # plain float or integer arithmetic, by hosts
         self._exact = wrapped_or_exact_sum(given)
-        if bound is not None and given[0].is_floating_point():
-            self._allowed = as_tensor(bound(np.stack(as_arrays(given))))
+        if bound is not None and given[0].dtype.kind == "f":
+            self._allowed = bound(np.stack(given))
         elif slack is not None:
             self._allowed = slack
         else:
             self._allowed = sum_error_bound(given)
-        self._judged: tuple[int, torch.Tensor, torch.Tensor | None] | None = None
+        self._judged: tuple[int, Array, Array | None] | None = None
 
-    def far(self, result: torch.Tensor, at: int) -> torch.Tensor | None:
+    def far(self, result: Array, at: int) -> Array | None:
         """Return a mask of the elements too far away, from the `at`-th on; None if none is.
 
         Ranks mostly hold the same bits, which are checked only once.
@@ -155,30 +153,31 @@ class _Sum:
         known = self._judged
         if known is not None and known[0] == at and _same_bits(known[1], result):
             return known[2]
-        mask = self._far(result, slice(at, at + result.numel()))
+        mask = self._far(result, slice(at, at + result.size))
         self._judged = at, result, mask
         return mask
 
-    def _far(self, result: torch.Tensor, where: slice) -> torch.Tensor | None:
+    @np.errstate(all="ignore")
+    def _far(self, result: Array, where: slice) -> Array | None:
         exact, allowed = self._exact[where], self._allowed[where]
-        near = (result - exact).abs() <= allowed
-        near &= exact.isfinite() & allowed.isfinite()
+        near: Array = np.abs(result - exact) <= allowed
+        near &= np.isfinite(exact) & np.isfinite(allowed)
         if near.all():
             return None
-        if self._is_plain and result.is_floating_point():
-            places = (~near).nonzero().view(-1)
-            given = torch.stack([tensor[where][places] for tensor in self._given])
+        if self._is_plain and result.dtype.kind == "f":
+            places = np.flatnonzero(~near)
+            given = np.stack([array[where][places] for array in self._given])
             near[places] = _is_special(result[places], exact[places], given)
         return None if near.all() else ~near
 
-    def miss(self, got: torch.Tensor, at: int) -> str:
+    def miss(self, got: Array, at: int) -> str:
         """Return a text that says how far a result is off."""
         allowed = float(self._allowed[at])
         give = f", give or take {allowed:.2g}" if allowed else ""
         return f"got {_show(got)}, the sum is {_show(self._exact[at])}{give}"
 
 
-def _is_special(result: torch.Tensor, exact: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
+def _is_special(result: Array, exact: Array, given: Array) -> Array:
     """Return a mask of results that are right though not near: NaN, infinities, overflow.
 
     A partial sum may overflow if the sum of all magnitudes is beyond the largest float32; the
@@ -189,46 +188,44 @@ def _is_special(result: torch.Tensor, exact: torch.Tensor, given: torch.Tensor) 
         exact: The exact sums in float64, where nothing overflows.
         given: (ranks, elements), the values that were added.
     """
-    finite = given.double().abs().nan_to_num(nan=0.0, posinf=0.0)
-    may_overflow = finite.sum(dim=0) * (1 + len(given) * 2.0**-22) > _MOST
-    is_same = (result == exact) | (result.isnan() & exact.isnan())
-    return is_same | (may_overflow & ~exact.isnan())
+    finite = np.where(np.isfinite(given), np.abs(given.astype(np.float64)), 0.0)
+    may_overflow = finite.sum(axis=0) * (1 + len(given) * 2.0**-22) > _MOST
+    is_same: Array = (result == exact) | (np.isnan(result) & np.isnan(exact))
+    is_same |= may_overflow & ~np.isnan(exact)
+    return is_same
 
 
 def _wrong_copies(
-    wanted: Demands, inputs: RankInputs, results: Tensors, slack: torch.Tensor | None
+    wanted: Demands, inputs: RankInputs, results: Arrays, slack: Array | None
 ) -> Iterator[_Failure]:
     ranges = chunk_ranges(inputs.elements, wanted.shape[1])
-    row, original = b"", torch.empty(0)
+    row, original = b"", np.empty(0)
     for rank, result in enumerate(results):
         if wanted[rank].tobytes() != row:
             row = wanted[rank].tobytes()
             cut = zip(wanted[rank].tolist(), ranges, strict=True)
-            original = torch.cat([as_tensor(inputs.part(whose, *place)) for whose, place in cut])
+            original = np.concatenate([inputs.part(whose, *place) for whose, place in cut])
         if _same_bits(original, result):
             continue
         mask = _differing_bits(original, result)
         if slack is not None:
-            mask &= ~((result - original.double()).abs() <= slack)
+            with np.errstate(all="ignore"):
+                mask &= ~(np.abs(result - original.astype(np.float64)) <= slack)
         if mask.any():
-            at = int(mask.nonzero()[0])
+            at = int(mask.argmax())
             got, right = _show(result[at]), _show(original[at])
             yield _Failure(rank, 0, mask, f"rank {rank}, element {at}: got {got}, must be {right}")
 
 
-def _by_replay(schedule: Schedule, inputs: RankInputs, results: Tensors) -> Iterator[_Failure]:
+def _by_replay(schedule: Schedule, inputs: RankInputs, results: Arrays) -> Iterator[_Failure]:
     """Yield the elements that differ in any bit from the schedule's results for `inputs`."""
-
-    def read(rank: int, start: int, stop: int) -> torch.Tensor:
-        return as_tensor(inputs.part(rank, start, stop))
-
-    for chunk in execute_chunks(schedule, inputs.elements, read):
+    for chunk in execute_chunks(schedule, inputs.elements, inputs.part):
         for rank, (value, result) in enumerate(zip(chunk.values, results, strict=True)):
             part = result[chunk.start : chunk.stop]
             if _same_bits(part, value):
                 continue
             mask = _differing_bits(part, value)
-            at = int(mask.nonzero()[0])
+            at = int(mask.argmax())
             yield _Failure(
                 rank,
                 chunk.start,
@@ -238,15 +235,16 @@ def _by_replay(schedule: Schedule, inputs: RankInputs, results: Tensors) -> Iter
             )
 
 
-def _show(value: torch.Tensor) -> str:
+def _show(value: Array) -> str:
     """Return a number as text, so that no two float32 look alike."""
-    return f"{value.item():.9g}" if value.is_floating_point() else str(value.item())
+    return f"{value.item():.9g}" if value.dtype.kind == "f" else str(value.item())
 
 
-def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return bool(torch.equal(a.view(torch.int32), b.view(torch.int32)))
+def _same_bits(a: Array, b: Array) -> bool:
+    return np.array_equal(a.view(np.int32), b.view(np.int32))
 
 
-def _differing_bits(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+def _differing_bits(a: Array, b: Array) -> Array:
     """Return a mask of elements whose bits differ; so NaN equals itself, and -0 is not 0."""
-    return a.view(torch.int32) != b.view(torch.int32)
+    differing: Array = a.view(np.int32) != b.view(np.int32)
+    return differing

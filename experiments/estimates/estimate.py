@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.collective import Collective
+from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.cost import FEW_ROWS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
@@ -40,7 +41,7 @@ FARTHER = 0.25  # of the links that the mean distance has more
 
 # Bytes.
 BASE_BYTES = 225 << 20  # Python, Numba and the code that they have compiled
-TORCH_BYTES = 250 << 20  # more, if codecs or compressors load PyTorch
+TORCH_BYTES = 250 << 20  # more, if PyTorch is loaded
 COPIES = 1.15  # of all ranks' tensors: in registered memory, and pieces of them
 LEAST_BYTES = 64 << 20
 """Tensors of all ranks whose memory is worth the bookkeeping of leases, which is Python's."""
@@ -260,7 +261,7 @@ def estimate(
     is_round = algorithm.name in ROUND
     memory = (
         BASE_BYTES
-        + TORCH_BYTES * _loads_torch(spec)
+        + TORCH_BYTES * loads_torch(spec)
         + _copies(spec, algorithm, ranks, size_bytes) * counts.hosts * size_bytes
         + PAIR_BYTES * pairs
         + 2 * PORT_BYTES * counts.links
@@ -315,11 +316,10 @@ def _coded_s(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes:
     return sent_bytes(algorithm, ranks, size_bytes) / CODED_BYTES_PER_S
 
 
-def _loads_torch(spec: NetworkSpec) -> bool:
-    """Return whether a run loads PyTorch: for a compressor, or a codec."""
-    return bool(getattr(spec, "compress", "")) or any(
-        name in CODED or ALGORITHMS[name].method is not None for name in getattr(spec, "algos", ())
-    )
+def loads_torch(spec: NetworkSpec) -> bool:
+    """Return whether a run may load PyTorch: for a compressor of another package."""
+    name = getattr(spec, "compress", "").partition(":")[0]
+    return bool(name) and name not in COMPRESSORS.shipped()
 
 
 def pays_to_lease(spec: CollectiveSpec, ranks: int, chunks: int, size_bytes: int) -> bool:
@@ -407,7 +407,7 @@ def sort_of(spec: NetworkSpec, program: str = ALL) -> Sort:
 
 def start_s(spec: NetworkSpec, paces: RunPaces = CONSTANT) -> float:
     """Return the time before the first row, and behind the last one."""
-    torch_s = TORCH_S if _loads_torch(spec) else 0.0
+    torch_s = TORCH_S if loads_torch(spec) else 0.0
     return (START_S + DRAW_S + torch_s) * paces.factor(sort_of(spec), START)
 
 

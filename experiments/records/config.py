@@ -10,6 +10,7 @@ import json
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -29,7 +30,10 @@ _PACKAGES = ("numpy", "numba", "torch", "networkx", "finsy", "matplotlib")
 def versions() -> dict[str, str]:
     """Return the versions of Ringleaf, Python and the packages that the figures depend on."""
     found = {"ringleaf": ringleaf.__version__, "python": platform.python_version()}
-    return found | {name: metadata.version(name) for name in _PACKAGES}
+    for name in _PACKAGES:
+        with suppress(metadata.PackageNotFoundError):  # torch need not be there
+            found[name] = metadata.version(name)
+    return found
 
 
 def git_commit(root: Path = Path(__file__).parent) -> str | None:

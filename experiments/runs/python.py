@@ -73,11 +73,13 @@ class Result:
     Attributes:
         folder: The run directory; if none was asked for, it is removed with this object.
         tensors: For a run with the caller's own tensors: each rank's tensor at the end, by
-            algorithm and size in bytes.
+            algorithm and size in bytes; NumPy arrays where PyTorch is not installed.
     """
 
     folder: Path
-    tensors: dict[tuple[str, int], list[torch.Tensor]] = field(default_factory=dict, repr=False)
+    tensors: dict[tuple[str, int], list[torch.Tensor | Array]] = field(
+        default_factory=dict, repr=False
+    )
     _own: tempfile.TemporaryDirectory[str] | None = field(default=None, repr=False)
 
     @property

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import torch
+import numpy as np
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.stepper.story import TensorCell
+from ringleaf.tensors import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class SparseBlocks:
     noun: str
     size: int
     least: Callable[[int], int]
-    draw: Callable[[int, int, int], list[torch.Tensor]]
-    beside: Callable[[int, int], list[torch.Tensor]]
+    draw: Callable[[int, int, int], list[Array]]
+    beside: Callable[[int, int], list[Array]]
     who: Callable[[Sequence[int], int], tuple[int, ...]]
     cell: Callable[[Sequence[int], Sequence[int], int], TensorCell | None]
     is_exact: bool
@@ -62,6 +63,6 @@ class SparseBlocks:
             )
 
 
-def repeat(block: torch.Tensor, elements: int) -> torch.Tensor:
+def repeat(block: Array, elements: int) -> Array:
     """Return blocks that are all the same, cut to the number of elements."""
-    return block.repeat(-(-elements // block.numel()))[:elements].clone()
+    return np.resize(block, elements)

@@ -15,7 +15,6 @@ from itertools import pairwise
 
 import networkx as nx
 import numpy as np
-import torch
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
@@ -26,6 +25,7 @@ from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.networks.virtual.watch import Sight
 from ringleaf.switches.switch import Switch
+from ringleaf.tensors import Array
 from ringleaf.topologies.delays import node_delay_ps
 from ringleaf.topologies.graph import link
 from ringleaf.units import serialize_ps
@@ -100,7 +100,7 @@ def observe(
     graph: nx.Graph[str],
     options: NetworkOptions,
     schedule: Schedule,
-    inputs: Sequence[torch.Tensor],
+    inputs: Sequence[Array],
     seed: int,
     blocks: SparseBlocks | None = None,
 ) -> Observed:
@@ -112,7 +112,7 @@ def observe(
     """
     events = _run(graph, options, schedule, inputs, seed)
     if blocks is not None:
-        beside = blocks.beside(schedule.ranks, inputs[0].numel())
+        beside = blocks.beside(schedule.ranks, inputs[0].size)
         twin = _run(graph, options, schedule, beside, seed)
         return Observed(events, (twin,), _readable(options), blocks, schedule.ranks)
     windows = range(-(-schedule.ranks // WINDOW))
@@ -131,24 +131,24 @@ def _readable(options: NetworkOptions) -> SystemReader | None:
     return reader if isinstance(reader, SystemReader) else None
 
 
-def _tracers(inputs: Sequence[torch.Tensor], window: int) -> list[torch.Tensor]:
-    tensors = [torch.zeros_like(tensor) for tensor in inputs]
-    for digit, tensor in enumerate(tensors[WINDOW * window : WINDOW * (window + 1)]):
-        tensor.fill_(1 << 2 * digit)
-    return tensors
+def _tracers(inputs: Sequence[Array], window: int) -> list[Array]:
+    arrays = [np.zeros_like(array) for array in inputs]
+    for digit, array in enumerate(arrays[WINDOW * window : WINDOW * (window + 1)]):
+        array.fill(1 << 2 * digit)
+    return arrays
 
 
 def _run(
     graph: nx.Graph[str],
     options: NetworkOptions,
     schedule: Schedule,
-    inputs: Sequence[torch.Tensor],
+    inputs: Sequence[Array],
     seed: int,
 ) -> tuple[Instant, ...]:
     network = VirtualNetwork(graph, options, seed=seed)
-    tensors = network.tensors(inputs[0].numel(), inputs[0].dtype, schedule)
-    for tensor, given in zip(tensors, inputs, strict=True):
-        tensor.copy_(given)
+    arrays = network.arrays(inputs[0].size, inputs[0].dtype, schedule)
+    for array, given in zip(arrays, inputs, strict=True):
+        array[:] = given
     readers = {name: _Reader(graph, switch, options) for name, switch in network.switches.items()}
     events: list[Instant] = []
 
@@ -162,13 +162,13 @@ def _run(
                 tuple(sights),
                 {name: readers[name].held() for name in here},
                 {name: readers[name].counted() for name in here},
-                tuple(tuple(map(int, tensor.tolist())) for tensor in tensors),
+                tuple(tuple(map(int, array.tolist())) for array in arrays),
             )
         )
 
     network.watch(see)
     with np.errstate(over="ignore"):  # sums of uint64 wrap, where nothing is compiled
-        network.run(schedule, tensors)
+        network.run(schedule, arrays)
         network.close()
     return tuple(events)
 

@@ -7,7 +7,7 @@ import sys
 from shlex import quote
 
 import networkx as nx
-import torch
+import numpy as np
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.registry import find_algorithm
@@ -20,7 +20,9 @@ from ringleaf.experiments.setup.placing import embedding_of
 from ringleaf.experiments.stepper.request import TIMED, StepRequest, check_ranks, check_request
 from ringleaf.experiments.stepper.story import Goals, Story, members
 from ringleaf.experiments.stepper.transfers import first_buffers, transfer_frames
+from ringleaf.mersenne import Mersenne
 from ringleaf.plausible import link_rate
+from ringleaf.tensors import Array
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.injection import divide_ports
@@ -98,12 +100,9 @@ def _schedule(
     )
 
 
-def _inputs(request: StepRequest, ranks: int, elements: int) -> list[torch.Tensor]:
-    generator = torch.Generator().manual_seed(request.seed)
-    return [
-        torch.randint(1, LARGEST + 1, (elements,), generator=generator, dtype=torch.int32)
-        for _ in range(ranks)
-    ]
+def _inputs(request: StepRequest, ranks: int, elements: int) -> list[Array]:
+    chance = Mersenne(request.seed)
+    return [chance.integers(1, LARGEST + 1, elements) for _ in range(ranks)]
 
 
 def _tell_transfers(
@@ -174,7 +173,7 @@ def _tell_packets(
         message_overhead_ps=parse_time(request.message_overhead, "step: message_overhead"),
     )
     observed = observe(graph, options, schedule, inputs, request.seed, blocks)
-    told = packet_frames(observed, [tensor.int().tolist() for tensor in inputs])
+    told = packet_frames(observed, [array.astype(np.int32).tolist() for array in inputs])
     time_ps = told.frames[-1].time_ps or 0
     lost = sum(sight.lost for event in observed.events for sight in event.sights)
     return Story(

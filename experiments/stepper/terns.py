@@ -9,22 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
+import numpy as np
 
 from ringleaf.experiments.stepper.blocks import SparseBlocks, repeat
 from ringleaf.experiments.stepper.story import TensorCell
 from ringleaf.ina.tern.wire import ELEMENTS, PLANE_BYTES
+from ringleaf.mersenne import Mersenne
+from ringleaf.tensors import FLOAT32, Array
 
 
-def draw(ranks: int, elements: int, seed: int) -> list[torch.Tensor]:
+def draw(ranks: int, elements: int, seed: int) -> list[Array]:
     """Return each rank's numbers: float32, -1, 0 or 1, of shape (elements,); the scale is 1."""
-    generator = torch.Generator().manual_seed(seed)
-    return [torch.randint(-1, 2, (elements,), generator=generator).float() for _ in range(ranks)]
+    chance = Mersenne(seed)
+    return [chance.integers(-1, 2, elements).astype(FLOAT32) for _ in range(ranks)]
 
 
-def units(ranks: int, elements: int) -> list[torch.Tensor]:
+def units(ranks: int, elements: int) -> list[Array]:
     """Return the numbers of the run beside: of each block, element r is 1 at rank r alone."""
-    return [repeat(block[:ELEMENTS], elements) for block in torch.eye(ranks, ELEMENTS)]
+    return [repeat(block, elements) for block in np.eye(ranks, ELEMENTS, dtype=FLOAT32)]
 
 
 def who(values: Sequence[int], ranks: int) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import networkx as nx
-import torch
+import numpy as np
 
 from ringleaf.collectives.oracle import apply_rows, message_bytes
 from ringleaf.collectives.schedule import (
@@ -32,6 +32,7 @@ from ringleaf.experiments.stepper.story import (
     name_place,
     show_who,
 )
+from ringleaf.tensors import Array
 from ringleaf.topologies.routing import dealt, path, routes
 
 
@@ -43,19 +44,19 @@ class _Done:
     left: dict[int, TensorCell]
 
 
-def first_buffers(schedule: Schedule, inputs: Sequence[torch.Tensor]) -> Buffers:
+def first_buffers(schedule: Schedule, inputs: Sequence[Array]) -> Buffers:
     """Return each node's cells at the start, chunk by chunk; servers have zeros."""
-    ranges = chunk_ranges(inputs[0].numel(), schedule.chunks)
+    ranges = chunk_ranges(inputs[0].size, schedule.chunks)
     ranks = tuple(
-        tuple(TensorCell((rank,), tuple(tensor[a:b].tolist())) for a, b in ranges)
-        for rank, tensor in enumerate(inputs)
+        tuple(TensorCell((rank,), tuple(array[a:b].tolist())) for a, b in ranges)
+        for rank, array in enumerate(inputs)
     )
     server = tuple(TensorCell((), (0,) * (b - a)) for a, b in ranges)
     return ranks + (server,) * (schedule.places - schedule.ranks)
 
 
 def transfer_frames(
-    schedule: Schedule, inputs: Sequence[torch.Tensor], graph: nx.Graph[str]
+    schedule: Schedule, inputs: Sequence[Array], graph: nx.Graph[str]
 ) -> tuple[Frame, ...]:
     """Return one frame per message, in the schedule's order.
 
@@ -83,14 +84,14 @@ def transfer_frames(
     return tuple(frames)
 
 
-def _execute(schedule: Schedule, inputs: Sequence[torch.Tensor]) -> dict[int, _Done]:
+def _execute(schedule: Schedule, inputs: Sequence[Array]) -> dict[int, _Done]:
     """Follow each chunk twice, with numbers and with contributions; return the results by row."""
     proved = {each.row: each for each in contributions(schedule)}
     done: dict[int, _Done] = {}
-    ranges = chunk_ranges(inputs[0].numel(), schedule.chunks)
+    ranges = chunk_ranges(inputs[0].size, schedule.chunks)
     for (start, stop), rows in zip(ranges, rows_by_chunk(schedule), strict=True):
-        values = [tensor[start:stop] for tensor in inputs]
-        values += [torch.zeros_like(values[0])] * (schedule.places - schedule.ranks)
+        values = [array[start:stop] for array in inputs]
+        values += [np.zeros_like(values[0])] * (schedule.places - schedule.ranks)
         brought = apply_rows(schedule, [row for _, row in rows], values)
         for (number, row), value in zip(rows, brought, strict=True):
             held = proved[number].held

@@ -9,23 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
+import numpy as np
 
 from ringleaf.experiments.stepper.blocks import SparseBlocks, repeat
 from ringleaf.ina.vote.wire import SIGNS
+from ringleaf.mersenne import Mersenne
+from ringleaf.tensors import FLOAT32, Array
 
 
-def draw(ranks: int, elements: int, seed: int) -> list[torch.Tensor]:
+def draw(ranks: int, elements: int, seed: int) -> list[Array]:
     """Return each rank's signs: float32, +1 or -1, of shape (elements,)."""
-    generator = torch.Generator().manual_seed(seed)
-    return [2.0 * torch.randint(0, 2, (elements,), generator=generator) - 1.0 for _ in range(ranks)]
+    chance = Mersenne(seed)
+    return [(2 * chance.integers(0, 2, elements) - 1).astype(FLOAT32) for _ in range(ranks)]
 
 
-def pivots(ranks: int, elements: int) -> list[torch.Tensor]:
+def pivots(ranks: int, elements: int) -> list[Array]:
     """Return the votes of the run beside: of each block, elements 2r and 2r + 1 are rank r's."""
     found = []
     for rank in range(ranks):
-        block = torch.ones(SIGNS)
+        block = np.ones(SIGNS, FLOAT32)
         for pivot in range(ranks):
             others = [other for other in range(ranks) if other != pivot]
             # With an odd number of others one more is against: a tie is for.

@@ -11,13 +11,14 @@ import numpy.typing as npt
 import ringleaf.hosts.executor.layout as x
 from ringleaf.arena import Store
 from ringleaf.callbacks import Callback, weakly
+from ringleaf.collectives.codec import OnArrays, decoded, encoded
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import RECEIVE, SEND
 from ringleaf.networks.endpoints.leases import ChunkLeases
 from ringleaf.networks.endpoints.memory import RegisteredMemory
 from ringleaf.networks.endpoints.segments import SegmentLeases
-from ringleaf.tensors import Array, as_array, as_tensor, torch_type, use_one_thread
+from ringleaf.tensors import Array, use_one_thread
 
 if TYPE_CHECKING:
     from ringleaf.ina.systems import JobAggregator
@@ -85,7 +86,7 @@ class CollectiveOperation:
         self._tensors = tensors
         self._aggregator = aggregator
         self._combine = combine
-        if any(executors.plans.codecs):
+        if any(codec and not isinstance(codec, OnArrays) for codec in executors.plans.codecs):
             use_one_thread()
         self._callbacks: list[Callback] = []
         self._call(x.ENCODE, weakly(self._encode))
@@ -207,7 +208,7 @@ class CollectiveOperation:
         reduces = words[part + x.FLAGS] & x.IS_REDUCED
         codec = self.executors.plans.codecs[0 if reduces else 1]
         assert codec is not None
-        data = as_array(codec.encode(as_tensor(self._elements(part))))
+        data = encoded(codec, self._elements(part))
         buffer = int(walk.address_of(words, part))
         self._memory.view(buffer, data.size, _BYTES)[:] = data
         return data.size
@@ -222,8 +223,8 @@ class CollectiveOperation:
             source = self._memory.view(buffer, target.size, target.dtype)
         else:
             size = int(words[part + x.SIZE_BYTES])
-            data = as_tensor(self._memory.view(buffer, size, _BYTES))
-            source = as_array(codec.decode(data, target.size, torch_type(target.dtype)))
+            data = self._memory.view(buffer, size, _BYTES)
+            source = decoded(codec, data, target.size, target.dtype)
         if reduces:
             self._combine(target, source)
         else:

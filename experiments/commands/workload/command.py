@@ -15,6 +15,7 @@ from ringleaf.experiments.commands.workload import graphs
 from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.spec.typed import with_options
 from ringleaf.experiments.workloads.graph.names import FILES
+from ringleaf.extras import require
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.llm.presets import PRESETS
 from ringleaf.units import PS_PER_NS, PS_PER_S, parse_flops
@@ -156,6 +157,7 @@ def make_model(request: ProfileRequest) -> Model:
     Raises:
         ConfigError: If there is no such module, it has no parameters, or can't be run.
     """
+    require("torch", WHERE)
     from ringleaf.experiments.commands.workload.profile import Profiler
     from ringleaf.experiments.commands.workload.torch_module import find_feed, find_module
     from ringleaf.hosts.training.model import Model

@@ -63,7 +63,7 @@ from ringleaf.experiments.workloads.collective.rows import (
     LinkSeries,
 )
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
-from ringleaf.tensors import Array, as_tensor
+from ringleaf.tensors import Array, as_result
 from ringleaf.topologies.graph import hosts, switches
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import link_kinds
@@ -88,7 +88,8 @@ class Measurement:
     outcome: RunResult
     files: list[Path]  # files that the measurement has left in the run directory
     schedule: Schedule  # that ran
-    tensors: list[torch.Tensor] | None = None  # the ranks' results, if the caller gave the inputs
+    # The ranks' results, if the caller gave the inputs.
+    tensors: list[torch.Tensor | Array] | None = None
     explained: Explained | None = None  # where the time went, if that was asked for
 
 
@@ -309,7 +310,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         Sparsity(spec.density, spec.cluster, spec.overlap).thin(spec.seed, arrays)
         if not spec.compress:
             return Given(arrays)
-        from ringleaf.experiments.checking.compressed import carry_all  # loads torch
+        from ringleaf.experiments.checking.compressed import carry_all  # loads Numba
 
         return Given(carry_all(spec.compress, arrays, spec.seed))
 
@@ -442,7 +443,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         size_bytes = row.size_bytes
         pcaps = self._folder(self._pcaps, algorithm, size_bytes)
         files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
-        kept = None if self._given is None else [as_tensor(array.copy()) for array in arrays]
+        kept = None if self._given is None else [as_result(array.copy()) for array in arrays]
         return Measurement(
             row,
             _series(outcome),

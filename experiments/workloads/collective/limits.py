@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.cost import AlphaBeta
+from ringleaf.collectives.oracle import message_bytes
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.experiments.bounds.bounds import Bounds
@@ -16,7 +17,6 @@ from ringleaf.experiments.spec.kinds import DTYPES
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import FORWARD
-from ringleaf.tensors import as_tensors
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -94,7 +94,7 @@ class CollectiveLimits:
             inputs.elements * self._item_bytes,
             self._item_bytes,
             is_float=self._spec.dtype == "float32",
-            moved_bytes=None if schedule.codec is None else _message_bytes(schedule, inputs),
+            moved_bytes=None if schedule.codec is None else message_bytes(schedule, whole(inputs)),
             inputs=whole(inputs) if inputs.is_kept else None,
             slots=slots,
         )
@@ -135,10 +135,3 @@ class CollectiveLimits:
         if not algorithm.in_network:
             return True
         return find_system(algorithm.name).program(self._spec.lanes) == FORWARD
-
-
-def _message_bytes(schedule: Schedule, inputs: RankInputs) -> list[int]:
-    """Return the size of each message of a schedule whose codec decides it."""
-    from ringleaf.collectives.oracle import message_bytes  # loads torch
-
-    return message_bytes(schedule, as_tensors(whole(inputs)))

@@ -34,6 +34,8 @@ from ringleaf.units import format_size, format_time
 if TYPE_CHECKING:
     import torch
 
+    from ringleaf.tensors import Array
+
 SERIES = "links.npz"
 _SAID = ("collective", "topology", "ranks", "switches", "injection_bps", "options", "versions")
 
@@ -107,7 +109,7 @@ class CollectiveResults(Results):
     options: dict[str, Any]
     versions: dict[str, str]
     series: dict[Key, LinkSeries] = field(default_factory=dict)
-    tensors: dict[Key, list[torch.Tensor]] = field(default_factory=dict)  # not in files
+    tensors: dict[Key, list[torch.Tensor | Array]] = field(default_factory=dict)  # not in files
     explained: dict[Key, Explained] = field(default_factory=dict)
 
     @property

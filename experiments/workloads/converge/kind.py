@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ringleaf.experiments.runs.kind import Measure, WorkloadKind
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.workloads.converge.spec import ALL, ConvergeSpec
+from ringleaf.extras import require
 from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:
@@ -77,7 +78,11 @@ class ConvergeKind(WorkloadKind[ConvergeSpec]):
 
 
 def _plan_of(name: str) -> ConvergencePlan:
-    """Return the plan of a name, or of a file; raises ConfigError if it makes no sense."""
+    """Return the plan of a name, or of a file; raises ConfigError if it makes no sense.
+
+    It names models, which are PyTorch's.
+    """
+    require("torch", CONVERGE)
     from ringleaf.experiments.workloads.converge.plan import SPEC, read_plan
 
     return read_plan(SPEC if name == ALL else Path(name))

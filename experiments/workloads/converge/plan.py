@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compress.program import (
@@ -32,6 +34,37 @@ NONE, BOTH_WAYS = "none", "2x-"
 """The method that sends gradients as they are, and what stands before a compressor of sums, too."""
 
 
+_Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class _Part(BaseModel):
+    """A part as the file has it."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    name: str
+    model: list[str]
+    method: list[str]
+    algo: list[str]
+    workload: list[str]
+    steps: Annotated[int, Field(ge=1)]
+
+
+class _PlanFile(BaseModel):
+    """A plan as the file has it; rates and settings go by the names of models and methods."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    topo: str
+    compute: str
+    batch: Annotated[int, Field(ge=1)]
+    seed: Annotated[int, Field(ge=0, lt=1 << 63)]
+    rate: dict[str, _Rate]
+    rates: dict[str, _Rate] = {}
+    settings: dict[str, str | int | float] = {}
+    parts: list[_Part]
+
+
 @dataclass(frozen=True, slots=True)
 class ConvergencePlan:
     """An experiment: all cases, and what they have in common."""
@@ -47,17 +80,20 @@ def read_plan(path: Path = SPEC) -> ConvergencePlan:
     """Return the plan that a file describes.
 
     Raises:
-        ConfigError: If a part names something that there is not.
+        ConfigError: If the file can't be read, lacks a key, has an unknown one or another type of
+            value, or a part names something that there is not.
     """
-    plain: dict[str, Any] = read_yaml(path, "convergence")
-    cases = [case for part in plain["parts"] for case in _expand(plain, part)]
-    return ConvergencePlan(
-        plain["topo"],
-        parse_time(plain["compute"], "compute"),
-        plain["batch"],
-        plain["seed"],
-        tuple(cases),
-    )
+    where = f"convergence {path}"
+    plain = read_yaml(path, "convergence")
+    try:
+        plan = _PlanFile.model_validate(plain)
+    except ValidationError as error:
+        first = error.errors()[0]
+        at = ".".join(map(str, first["loc"])) or "the file"
+        raise ConfigError(f"{where}: {at}: {first['msg']}, got {first['input']!r:.80}") from error
+    cases = [case for part in plan.parts for case in _expand(plan, part, where)]
+    compute_ps = parse_time(plan.compute, f"{where}: compute")
+    return ConvergencePlan(plan.topo, compute_ps, plan.batch, plan.seed, tuple(cases))
 
 
 def chosen(plan: ConvergencePlan, parts: Sequence[str], steps: int | None) -> ConvergencePlan:
@@ -75,19 +111,21 @@ def chosen(plan: ConvergencePlan, parts: Sequence[str], steps: int | None) -> Co
     return replace(plan, cases=tuple(cases))
 
 
-def _expand(plain: dict[str, Any], part: dict[str, Any]) -> Iterator[TrainingCase]:
-    methods = [each for name in part["method"] for each in _methods(name)]
-    workloads = [each for name in part["workload"] for each in _all(name, list(SCHEMES))]
-    algos = [each for name in part["algo"] for each in _all(name, allreduces())]
-    for model, algo, workload, method in product(part["model"], algos, workloads, methods):
-        choose("convergence", "model", model, list(MODELS))
-        choose("convergence", "algorithm", algo, allreduces())
-        choose("convergence", "workload", workload, list(SCHEMES))
+def _expand(plan: _PlanFile, part: _Part, where: str) -> Iterator[TrainingCase]:
+    methods = [each for name in part.method for each in _methods(name)]
+    workloads = [each for name in part.workload for each in _all(name, list(SCHEMES))]
+    algos = [each for name in part.algo for each in _all(name, allreduces())]
+    for model, algo, workload, method in product(part.model, algos, workloads, methods):
+        choose(where, "model", model, list(MODELS))
+        choose(where, "algorithm", algo, allreduces())
+        choose(where, "workload", workload, list(SCHEMES))
         name = method.removeprefix(BOTH_WAYS)
-        setting = plain["settings"].get(name)
+        setting = plan.settings.get(name)
         text = method if setting is None else f"{method}:{setting}"
-        rate = plain["rates"].get(name, plain["rate"][model])
-        yield TrainingCase(part["name"], model, text, algo, workload, part["steps"], rate)
+        rate = plan.rates.get(name, plan.rate.get(model))
+        if rate is None:
+            raise ConfigError(f"{where}: rate: must have {model}, got {', '.join(plan.rate)}")
+        yield TrainingCase(part.name, model, text, algo, workload, part.steps, rate)
 
 
 def allreduces() -> list[str]:

@@ -73,7 +73,7 @@ class GradientLedger:
         ]
         if not self._compress[job]:
             return inputs
-        from ringleaf.experiments.checking.compressed import carry_all  # loads torch
+        from ringleaf.experiments.checking.compressed import carry_all  # loads Numba
 
         return carry_all(self._compress[job], inputs, piece.start)
 

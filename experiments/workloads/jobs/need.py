@@ -16,6 +16,7 @@ from ringleaf.experiments.estimates.estimate import (
     Need,
     costs_of,
     draft,
+    loads_torch,
     mean_copies,
     sort_of,
     start_s,
@@ -73,7 +74,7 @@ def _bytes_of_jobs(spec: JobsSpec, counts: Counts, jobs: Sequence[JobSpec], algo
         largest = max(layer.elements for layer in job.model.layers)
         elements = largest + OTHER_PIECES * (job.model.elements - largest)
         tensors += job.ranks * elements * FLOAT32_BYTES * _copies_of_job(job, algorithm)
-    torch = TORCH_BYTES if getattr(spec, "compress", "") else 0
+    torch = TORCH_BYTES * loads_torch(spec)
     return round(inputs + tensors + torch) + network_bytes(counts, switch_bytes)
 
 

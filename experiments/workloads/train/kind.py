@@ -11,6 +11,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.kind import Measure, WorkloadKind
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.workloads.train.spec import TrainSpec
+from ringleaf.extras import require
 from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ class TrainKind(WorkloadKind[TrainSpec]):
         return file_name(Path(str(first)).stem)
 
     def check(self, spec: TrainSpec, counts: Counts) -> None:
-        """Check that there is such a script, and a host for each rank."""
+        """Check that there is PyTorch, such a script, and a host for each rank."""
+        require("torch", self.name)
         if not spec.script or not Path(spec.script[0]).is_file():
             got = spec.script[0] if spec.script else ""
             raise ConfigError(f"script: must be a Python file, got {got!r}, and there is none")

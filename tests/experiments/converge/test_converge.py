@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -167,8 +169,8 @@ def test_two_sided_compression_keeps_the_rest_of_sums(carrier: ExchangeCarrier) 
         results = carrier.together(made, values, step)
         assert all(each.tobytes() == results[0].tobytes() for each in results)
         came, went = came + np.sum(values, axis=0), went + results[0]
-    own = sum(each._mine.left[None].numpy() for each in made)
-    owners = np.concatenate([each._sums.left[None].numpy() for each in made])
+    own = sum(each._mine.left[None] for each in made)
+    owners = np.concatenate([each._sums.left[None] for each in made])
     assert np.allclose(went + own + 4 * owners, came, atol=1e-4)
 
 
@@ -215,6 +217,50 @@ def test_a_run_writes_a_table_and_figures(tmp_path: Path) -> None:
     assert slower.rows[0].loss == results.rows[0].loss
     with pytest.raises(ConfigError, match="convergence: unknown part, got 'b'; valid: a"):
         run_any({**given, "parts": "b"})
+
+
+PLAN: dict[str, Any] = {
+    "topo": TOPO,
+    "compute": "1us",
+    "batch": 8,
+    "seed": 1,
+    "rate": {"logistic": 0.1},
+    "parts": [
+        {"name": "a", "model": ["logistic"], "method": ["none"], "algo": ["ring"]}
+        | {"workload": ["sync"], "steps": 2}
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"batch": None}, "batch: .* got None"),
+        ({"batch": "8"}, "batch: .* integer, got '8'"),
+        ({"batch": 0}, "batch: .* greater than or equal to 1, got 0"),
+        ({"compute": 20}, "compute: .* string, got 20"),
+        ({"compute": "20 furlongs"}, "compute"),
+        ({"rate": {"logistic": -1}}, r"rate\.logistic: .* greater than 0, got -1"),
+        ({"rate": {"cnn": 0.1}}, "rate: must have logistic, got cnn"),
+        ({"parts": [{**PLAN["parts"][0], "steps": None}]}, r"parts\.0\.steps: .* got None"),
+        ({"parts": [{"name": "a"}]}, r"parts\.0\.model: Field required, got \{'name': 'a'\}"),
+        ({"parts": [{**PLAN["parts"][0], "model": ["vgg"]}]}, "unknown model, got 'vgg'"),
+        ({"setings": {}}, "setings: Extra inputs are not permitted"),
+    ],
+)
+def test_a_wrong_plan_is_refused_by_place(
+    change: dict[str, Any], complaint: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text(json.dumps({**PLAN, **change}))
+    with pytest.raises(ConfigError, match=f"convergence {path}: {complaint}"):
+        read_plan(path)
+
+
+def test_a_setting_may_be_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "plan.yaml"
+    path.write_text(json.dumps({**PLAN, "settings": {"none": 15}}))
+    assert [case.method for case in read_plan(path).cases] == ["none:15"]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
-import torch
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
@@ -122,7 +122,7 @@ def watched(ranks: int, *, system: object = None) -> Observed:
     options = NetworkOptions(system=find_system("switchml"), lanes=64, slots=1)
     if system is not None:
         options = replace(options, system=system)  # type: ignore[arg-type]
-    inputs = [torch.arange(64, dtype=torch.int32) + rank for rank in range(ranks)]
+    inputs = [np.arange(64, dtype=np.int32) + rank for rank in range(ranks)]
     return observe(graph, options, ALGORITHMS["switchml"].build(len(hosts(graph))), inputs, 1)
 
 

@@ -48,7 +48,7 @@ def test_a_rank_that_was_added_twice_is_named_twice() -> None:
     """By hand: of a count, rank 1's element has two more than one that is zero for all."""
     tensors = terns.units(3, 768)
 
-    assert terns.who((tensors[0] + 2 * tensors[1]).int().tolist(), 3) == (0, 1, 1)
+    assert terns.who((tensors[0] + 2 * tensors[1]).astype(int).tolist(), 3) == (0, 1, 1)
 
 
 def test_counts_are_read_from_the_lowest_bit_of_the_first_byte() -> None:
