@@ -74,7 +74,7 @@ def _type_sleep_while(_context: Any) -> Any:
 
 @lower_builtin(sleep_while, ArenaArray, types.Integer, types.Integer)
 def _lower_sleep_while(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-    """The kernel compares the word's lower half, which is enough: it has changed, or not."""
+    """Wait in the kernel, which compares the word's lower half: enough, it has changed or not."""
     number = ir.IntType(64)
     timeout = cgutils.alloca_once(builder, ir.ArrayType(number, 2))
     builder.store(ir.Constant(ir.ArrayType(number, 2), [0, _LONGEST_NS]), timeout)

@@ -85,7 +85,7 @@ def handler(function: F) -> F:
 
 @inline
 def signed(value: Any) -> int:
-    """An `int64` of an integer; `int` would leave a `uint64` unsigned, and then sums are floats."""
+    """Return an integer as `int64`; `int` would leave a `uint64` unsigned, and sums be floats."""
     return np.int64(value)  # type: ignore[return-value]
 
 

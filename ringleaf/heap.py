@@ -57,7 +57,7 @@ def grow_heap(store: Store, at: int, capacity: int) -> None:
 
 
 def renumber(words: Words, at: int) -> None:
-    """Number a heap's own events anew, in their order."""
+    """Give a heap's own events new numbers, in their order."""
     rows_at, count = int(words[at + ROWS_AT]), int(words[at + COUNT])
     rows = words[rows_at : rows_at + count * ROW].reshape(count, ROW)
     rows[:] = rows[np.lexsort((rows[:, 1], rows[:, 0]))]  # which is a heap as well

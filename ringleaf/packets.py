@@ -333,7 +333,7 @@ def empty_pool(store: Store) -> None:
 
 
 def read_packet(arena: Arena, packet: int) -> bytes:
-    """The packet's bytes as they are on the wire."""
+    """Return the packet's bytes as they are on the wire."""
     view = open_packet(arena, packet)
     row = view.row
     payload_at = row[PAYLOAD_AT]

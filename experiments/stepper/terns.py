@@ -35,8 +35,9 @@ def who(values: Sequence[int], ranks: int) -> tuple[int, ...]:
 
 
 def counts(planes: Sequence[int]) -> list[int]:
-    """Return the counts whose bits are in a switch's planes; the first element's are the lowest
-    bits of planes' first bytes.
+    """Return the counts whose bits are in a switch's planes.
+
+    Those of the first element are the lowest bits of the planes' first bytes.
     """
     parts = [plane.to_bytes(PLANE_BYTES) for plane in planes]
     return [

@@ -426,10 +426,10 @@ class VirtualNetwork(GivesTensors):
         return self._execution.take_done()
 
     def _advance_together(self, next_ps: int, deadline_ps: int) -> list[CollectiveOperation]:
-        """Let time run until operations are done, or the director has more to start, to the end of
-        the window, or to the two times.
+        """Let time run, and return the operations then done, in the order in which they ended.
 
-        Return the operations then done, in the order in which they ended.
+        It stops when operations are done, when the director has more to start, at the end of the
+        window, or at the earlier of the two times.
         """
         if next_ps <= self.now_ps:
             return []

@@ -227,7 +227,7 @@ class _Completion:
                 match |= {"match_type": "exact", "key": hex(bool(match["key"]))}
 
     def _actions(self, table: Json) -> None:
-        """Number a table's actions, and check that it says what is next after each."""
+        """Give a table's actions numbers, and check that it says what is next after each."""
         names = {action["id"]: action["name"] for action in reversed(self._data["actions"])}
         if "action_ids" not in table:
             numbers = {name: number for number, name in names.items()}
