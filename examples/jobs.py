@@ -38,7 +38,7 @@ def _(ringleaf):
             {"model": "vgg16", "ranks": 3, "iterations": 2, "start": "100us"},
         ],
         algo=["ring", "switchml"],
-        order=["fifo", "layers"],
+        scheduler=["fifo", "layers"],
         size=0.005,
         compute=0.005,
         lanes=64,
@@ -60,7 +60,7 @@ def _(result):
 
 @app.cell
 def _(result):
-    result.frame()[["algo", "order", "model", "jct_ps", "wait_ps", "wrong"]]
+    result.frame()[["algo", "scheduler", "model", "jct_ps", "wait_ps", "wrong"]]
 
 
 if __name__ == "__main__":

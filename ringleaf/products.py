@@ -6,6 +6,8 @@ code wrap such a product round without a word.
 
 from __future__ import annotations
 
+import math
+
 from ringleaf.compiled import inline
 
 _LARGEST = float(1 << 62)
@@ -26,4 +28,4 @@ def scaled(value: int, factor: int, divisor: int) -> int:
     product = float(value) * float(factor)
     if abs(product) < _LARGEST:
         return value * factor // divisor
-    return int(product / divisor)
+    return math.floor(product / divisor)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numba import types
 
@@ -49,6 +49,7 @@ def compiled_scaled(value: int, factor: int, divisor: int) -> int:
 
 @pytest.mark.parametrize("function", [scaled, compiled_scaled])
 @pytest.mark.filterwarnings("error")  # NumPy warns of scalars that overflow
+@example(value=-1141, factor=576_460_752_303_423_486, result=3445)  # just below a whole number
 @given(value=st.integers(-(2**60), 2**60), factor=st.integers(0, 2**60), result=st.integers(1))
 def test_products_are_those_of_python(function: Any, value: int, factor: int, result: int) -> None:
     """The divisor is chosen so that the result fits int64."""

@@ -23,15 +23,15 @@ _READERS: tuple[Callable[[str], float], ...] = (
 
 def of_jobs(lines: Sequence[Line]) -> bool:
     """Return whether rows are of training jobs."""
-    return "order" in lines[0]
+    return "jct_ps" in lines[0]
 
 
 def told_apart(lines: Sequence[Line], names: Sequence[str]) -> list[str]:
-    """Return the options that tell rows apart, besides algorithm, order and a collective's size."""
+    """Return the options that tell rows apart, besides algorithm, scheduler and size."""
     if not of_jobs(lines):
         return [name for name in names if name not in ("algo", "size")]
     inside = [name for name in ("jobs", "entries") if len({line[name] for line in lines}) > 1]
-    listed = ("algo", "order", "counts", "entries", "jobs")
+    listed = ("algo", "scheduler", "counts", "entries", "jobs")
     return [*(name for name in names if name not in listed), *inside]
 
 
@@ -59,14 +59,14 @@ def _workload(case: Sequence[Line]) -> str:
 
 
 def labeller(lines: Sequence[Line]) -> Callable[[Line], str]:
-    """Return a function that names the way to run a row: its algorithm, order, or both.
+    """Return a function that names the way to run a row: its algorithm, scheduler, or both.
 
     A part that all rows have in common is left out, unless nothing is left.
     """
     if not of_jobs(lines):
         return lambda line: str(line["algo"])
-    parts = [name for name in ("algo", "order") if len({line[name] for line in lines}) > 1]
-    return lambda line: ", ".join(str(line[name]) for name in parts or ("algo", "order"))
+    parts = [name for name in ("algo", "scheduler") if len({line[name] for line in lines}) > 1]
+    return lambda line: ", ".join(str(line[name]) for name in parts or ("algo", "scheduler"))
 
 
 def axis_of(lines: Sequence[Line], names: Sequence[str]) -> str:

@@ -73,7 +73,7 @@ class _Sheet:
         self.lines = lines
         self.label = sorting.labeller(lines)
         labels = list(dict.fromkeys(map(self.label, lines)))
-        if of_jobs(lines) and len({line["order"] for line in lines}) > 1:
+        if of_jobs(lines) and len({line["scheduler"] for line in lines}) > 1:
             self.looks = {
                 label: (COLORS[place % len(COLORS)], MARKERS[place % len(MARKERS)])
                 for place, label in enumerate(labels)
@@ -101,13 +101,13 @@ class _Sheet:
         return found
 
     def heading(self) -> str:
-        """Return the algorithm and the order that all jobs have in common."""
+        """Return the algorithm and the scheduler that all jobs have in common."""
         if not of_jobs(self.lines):
             return ""
         first = self.lines[0]
         told = [
             str(first[name])
-            for name in ("algo", "order")
+            for name in ("algo", "scheduler")
             if len({line[name] for line in self.lines}) == 1 and len(self.looks) > 1
         ]
         return "Training jobs" + (", " + ", ".join(told) if told else "")

@@ -17,6 +17,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.config import read_json
 from ringleaf.experiments.runs.kind import Measure
 from ringleaf.experiments.runs.registry import WORKLOADS
+from ringleaf.experiments.spec.renamed import RENAMED
 from ringleaf.units import PS_PER_US
 
 FILES = ("sweep.csv", "results.csv")
@@ -78,6 +79,8 @@ def read(folder: Path) -> Found:
         rows = list(csv.DictReader(file))
     if not rows:
         raise ConfigError(f"compare: nothing was measured, got {str(path)!r}; run it again")
+    if "order" in rows[0]:  # written before options were renamed
+        rows = [{RENAMED.get(name, name): row[name] for name in row} for row in rows]
     columns = list(rows[0])
     measure = _measure_of(columns)
     if measure is None:

@@ -99,7 +99,10 @@ class CommandWriter:
 
     def _made(self, profile: str, reference: ProfileMember | MemberGroup) -> int:
         if (profile, reference) not in self._handles:
-            raise ConfigError(f"{profile}: must have been made before it is used, got {reference}")
+            what = "group" if isinstance(reference, MemberGroup) else "member"
+            raise ConfigError(
+                f"{profile}: must have been made before it is used, got {what} {reference.number}"
+            )
         return self._handles[profile, reference]
 
     def _number(

@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from ringleaf.switches.walk.steps import PacketWalk
+from ringleaf.switches.walk.steps import PacketLeaves, PacketWalk, StateSelected, Step
+
+_KINDS: dict[type[Step], str] = {StateSelected: "Selected", PacketLeaves: "Sent"}
+"""Kinds in files where they are not the classes' names."""
 
 
 def as_record(walk: PacketWalk) -> dict[str, Any]:
     """Return a walk with steps as dicts, each with its `kind`; bytes are hex."""
     return {
         "program": walk.program,
-        "steps": [{"kind": type(step).__name__} | _plain(step) for step in walk.steps],
+        "steps": [
+            {"kind": _KINDS.get(type(step), type(step).__name__)} | _plain(step)
+            for step in walk.steps
+        ],
         "out": [{"port": port, "data": data.hex()} for port, data in walk.out],
     }
 

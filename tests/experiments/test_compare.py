@@ -104,12 +104,23 @@ def test_sweeps_are_told_apart_by_their_options(tmp_path: Path) -> None:
 
 def test_jobs_are_told_apart_by_case_and_number(tmp_path: Path) -> None:
     rows = [
-        {"jobs": 2, "algo": "ring", "order": "fifo", "entries": "", "job": job, "model": "vgg16",
-         "jct_ps": 5, "size_bytes": 9, "wrong": 0}
+        {"jobs": 2, "algo": "ring", "scheduler": "fifo", "entries": "", "job": job,
+         "model": "vgg16", "jct_ps": 5, "size_bytes": 9, "wrong": 0}
         for job in (1, 2)
     ]  # fmt: skip
     found = read(write(tmp_path / "jobs", rows))
     assert found.times_ps == {("2", "ring", "fifo", "", "1"): 5, ("2", "ring", "fifo", "", "2"): 5}
+
+
+def test_jobs_of_an_earlier_version_are_compared_with_those_of_this_one(tmp_path: Path) -> None:
+    """0.1.0 called the ports' discipline `scheduler`, and the scheduler of flows `order`."""
+    row = {"jobs": 1, "algo": "ring", "entries": "", "job": 1, "jct_ps": 5, "wrong": 0}
+    older = {"scheduler": "drr", **row, "order": "p3"}
+    newer = {"discipline": "drr", **row, "scheduler": "p3"}
+    before = read(write(tmp_path / "older", [older], "sweep.csv"))
+    after = read(write(tmp_path / "newer", [newer], "sweep.csv"))
+    assert before.names[0] == "discipline"
+    assert before == after
 
 
 def test_rows_of_each_kind_are_told_apart_by_their_own_columns(tmp_path: Path) -> None:

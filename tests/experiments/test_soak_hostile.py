@@ -21,7 +21,7 @@ from pathlib import Path
 from bench.soak import hostile, kinds
 def misbehave(data, folder):
     exec(data.decode(), {"folder": folder})
-kinds.KINDS["options"] = kinds.Kind(1, lambda rng: b"", misbehave)
+kinds.KINDS["options"] = kinds.InputKind(1, lambda rng: b"", misbehave)
 hostile.LIMIT_S = 0.5
 feeder = hostile.Feeder(Path(sys.argv[1]))
 for line in sys.stdin:

@@ -20,7 +20,7 @@ ORDERS = ("fifo", "p3", "bytescheduler", "tensorexpress")
 
 
 def job(number: int, order: str, jct_ms: float, **other: object) -> Line:
-    line = {"jobs": "2", "algo": "ps", "order": order, "entries": "", "job": str(number)}
+    line = {"jobs": "2", "algo": "ps", "scheduler": order, "entries": "", "job": str(number)}
     about = {"model": "resnet50", "ranks": "4", "virtual_jct_ps": ""}
     return {"rate": "20G", **line, **about, "jct_ps": str(int(jct_ms * 1e9)), **other}
 

@@ -127,6 +127,7 @@ def test_json_has_all_steps_and_the_bytes(trace: Trace) -> None:
     kinds = [step["kind"] for step in record["steps"]]
     assert kinds[0] == "Received"
     assert kinds[-1] == "Sent"
+    assert {"Selected", "StateEntered"} <= set(kinds)
     ttl = next(
         write
         for step in record["steps"]

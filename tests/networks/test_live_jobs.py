@@ -74,8 +74,8 @@ def read_rows(folder: Path) -> list[dict[str, str]]:
 
 
 CASES = {
-    "embedded": {"algo": "[ring, atp]", "order": "[p3, geryon]", "memory": "inalloc"},
-    "bmv2": {"algo": "switchml", "order": "[fifo, tensorexpress]", "memory": "equal"},
+    "embedded": {"algo": "[ring, atp]", "scheduler": "[p3, geryon]", "memory": "inalloc"},
+    "bmv2": {"algo": "switchml", "scheduler": "[fifo, tensorexpress]", "memory": "equal"},
 }
 
 

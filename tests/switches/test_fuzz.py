@@ -254,9 +254,9 @@ SPREAD: list[Update] = [
 @pytest.mark.parametrize(
     ("update", "missing"),
     [
-        (SPREAD[1], "Member(number=0)"),
-        (of_spread(MemberGroup(0)), "MemberGroup(number=0)"),
-        (of_spread(ProfileMember(3)), "Member(number=3)"),
+        (SPREAD[1], "member 0"),
+        (of_spread(MemberGroup(0)), "group 0"),
+        (of_spread(ProfileMember(3)), "member 3"),
     ],
 )
 def test_commands_name_what_was_never_made(update: Update, missing: str) -> None:
