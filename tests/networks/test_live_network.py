@@ -135,15 +135,15 @@ def test_clean_removes_all_of_a_killed_network_and_nothing_else(
 
 PROGRAM_TWICE = """
 from pathlib import Path
-from ringleaf.networks.mininet.fabric import Fabric, Settings
+from ringleaf.networks.mininet.fabric import LiveSettings, MininetFabric
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.topologies.registry import build
 
 graph = build({topo!r}, rate_bps=10**11, delay_ps=0)
 forward, other = Path("p4/build/forward.json"), Path("p4/build/switchml-64.json")
 entities = forwarding_entities(graph)
-settings = Settings(switch={switch!r}, run_dir=Path({folder!r}))
-with Fabric(graph, settings, program=forward, entities=entities) as fabric:
+settings = LiveSettings(switch={switch!r}, run_dir=Path({folder!r}))
+with MininetFabric(graph, settings, program=forward, entities=entities) as fabric:
     ping = f"ping -c 1 -W 5 {{fabric.net['h3'].IP()}}"
     assert fabric.rate_bps("h0", "s0") == 10**8
     assert set(fabric.watched().values()) == set({names!r})
@@ -172,7 +172,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
-from ringleaf.networks.mininet.fabric import Fabric, Settings
+from ringleaf.networks.mininet.fabric import LiveSettings, MininetFabric
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.topologies.registry import build
 
@@ -194,9 +194,9 @@ for number, selector in enumerate([0] * 8 + [5] * 2 + [7] * 2):
 '''
 
 graph = build("leafspine,leaves=1,spines=0,hosts=2", rate_bps=40_000, delay_ps=0)
-settings = Settings(switch=sys.argv[1], scale=1, run_dir=Path(sys.argv[2]))
+settings = LiveSettings(switch=sys.argv[1], scale=1, run_dir=Path(sys.argv[2]))
 program = Path("p4/build/forward.json")
-with Fabric(graph, settings, program=program, entities=forwarding_entities(graph)) as fabric:
+with MininetFabric(graph, settings, program=program, entities=forwarding_entities(graph)) as fabric:
     sender, receiver = fabric.net["h0"], fabric.net["h1"]
     pipe = {"stdout": subprocess.PIPE, "text": True}
     listening = receiver.popen([sys.executable, "-c", RECEIVE], **pipe)

@@ -101,7 +101,7 @@ def test_recompiling_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.p4c
 def test_wrong_lanes_are_refused_by_name(tmp_path: Path) -> None:
-    target = p4_compile.Target("switchml-65", "switchml.p4", ("-DLANES=65",))
+    target = p4_compile.BuiltProgram("switchml-65", "switchml.p4", ("-DLANES=65",))
 
     with pytest.raises(BackendError, match="LANES must be 64 or 256"):
         p4_compile.compile_target(target, tmp_path)

@@ -62,7 +62,7 @@ def test_every_call_brings_what_gloo_brings(switch: str, tmp_path: Path) -> None
 
     assert process.returncode == 0, output
     assert "# wrong values: 0 OK" in output
-    assert "wall-clock time of calls on Mininet" in output
+    assert "wall-clock time on Mininet" in output
     for rank in range(3):
         found, expected = torch.load(ours / f"{rank}.pt"), torch.load(theirs / f"{rank}.pt")
         assert found.keys() == expected.keys()
