@@ -96,7 +96,7 @@ def test_a_system_that_a_package_adds_is_run_beside_ours(ringleaf: Run, tmp_path
     assert "modest" in (tmp_path / "out" / "report.html").read_text()
     assert list((tmp_path / "out" / "figures").glob("*.png"))
     assert "rank 0" in ringleaf("step", "modest", "--ranks", "2", "--plain", at=tmp_path)
-    assert "modest" in ringleaf("run", "--help", at=tmp_path)
+    assert "modest" in ringleaf("run", "--help-all", at=tmp_path)
 
 
 def test_a_window_that_a_package_adds_is_run(ringleaf: Run, tmp_path: Path) -> None:

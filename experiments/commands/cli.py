@@ -15,6 +15,7 @@ import typer
 import ringleaf
 from ringleaf import interrupts, numba_blas
 from ringleaf.errors import ConfigError, choose
+from ringleaf.experiments.commands import usage
 from ringleaf.experiments.runs.console import FAILURE, USAGE, complain, guard, report, say
 from ringleaf.experiments.spec.renamed import RENAMED
 
@@ -59,6 +60,7 @@ def make_app(names: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
     app.callback()(_main)
     for name in names:
         import_module(f"ringleaf.experiments.{COMMANDS[name]}").register(app)
+    usage.make_plain(app)
     return app
 
 
@@ -129,6 +131,7 @@ def alone(name: str, command: Callable[..., None]) -> None:
             pretty_exceptions_enable=False, add_completion=False, context_settings=settings
         )
         app.command()(guard(command))
+        usage.make_plain(app)
         return app
 
     _print_whatever_comes()

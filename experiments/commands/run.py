@@ -15,24 +15,37 @@ from ringleaf.experiments.runs.console import Debug, guard
 from ringleaf.experiments.runs.machines import DaskScheduler
 from ringleaf.experiments.runs.request import kind_of, typed
 from ringleaf.experiments.runs.spec_file import Case, read_cases
-from ringleaf.experiments.spec.typed import with_options
+from ringleaf.experiments.spec.typed import RARE, with_options
 
 Parallel = Annotated[
     int, typer.Option("--parallel", "-j", min=0, help="Processes of a sweep; 0: one per core.")
 ]
 On = Annotated[
-    str | None, typer.Option("--on", help="Dask scheduler that runs the sweep: tls://host:8786.")
+    str | None,
+    typer.Option(
+        "--on", rich_help_panel=RARE, help="Dask scheduler that runs the sweep: tls://host:8786."
+    ),
 ]
 CaFile = Annotated[
     str | None,
-    typer.Option("--tls-ca-file", help="--on: certificate of who vouches for all that take part."),
+    typer.Option(
+        "--tls-ca-file",
+        rich_help_panel=RARE,
+        help="--on: certificate of who vouches for all that take part.",
+    ),
 ]
-Cert = Annotated[str | None, typer.Option("--tls-cert", help="--on: your certificate.")]
-Key = Annotated[str | None, typer.Option("--tls-key", help="--on: your private key.")]
+Cert = Annotated[
+    str | None, typer.Option("--tls-cert", rich_help_panel=RARE, help="--on: your certificate.")
+]
+Key = Annotated[
+    str | None, typer.Option("--tls-key", rich_help_panel=RARE, help="--on: your private key.")
+]
 Unencrypted = Annotated[
     bool,
     typer.Option(
-        "--unencrypted", help="--on tcp://...: whoever reaches its port can run code as you."
+        "--unencrypted",
+        rich_help_panel=RARE,
+        help="--on tcp://...: whoever reaches its port can run code as you.",
     ),
 ]
 

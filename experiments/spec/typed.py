@@ -11,6 +11,16 @@ import typer
 
 from ringleaf.experiments.spec.options import Option
 
+RARE = "More options"
+"""The panel of those options that only `--help-all` shows."""
+
+COMMON = frozenset(
+    {"topo", "algo", "size", "hosts", "ranks", "rate", "delay", "loss", "cc", "net", "switch"}
+    | {"seed", "figures", "wide", "out", "jobs", "model", "scheduler", "compute", "iterations"}
+    | {"rows", "bags", "policy", "samples", "widths", "flow_sizes", "load", "dp", "tp", "pp"}
+)
+"""Options that most people type, of all kinds of workloads."""
+
 
 def _parameter(name: str, option: Option) -> Parameter:
     """Return the parameter that typer turns into a command-line option."""
@@ -19,7 +29,12 @@ def _parameter(name: str, option: Option) -> Parameter:
     help_ = option.help + default
     if option.is_flag:
         kind, help_ = bool, option.help
-    shown = typer.Option(False if option.is_flag else None, *option.flags.split(), help=help_)
+    shown = typer.Option(
+        False if option.is_flag else None,
+        *option.flags.split(),
+        help=help_,
+        rich_help_panel=None if name in COMMON else RARE,
+    )
     return Parameter(f"{name}_", Parameter.KEYWORD_ONLY, default=shown, annotation=kind)
 
 

@@ -228,7 +228,7 @@ def test_debug_shows_where_an_error_came_from() -> None:
 
 
 def test_help_names_every_option_and_version_is_shown() -> None:
-    text = ringleaf("run", "--help").stdout
+    text = ringleaf("run", "--help-all").stdout
 
     for option in OPTIONS.values():
         assert option.flags.split()[0] in text

@@ -12,6 +12,7 @@ import typer
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands.run_commands import do
 from ringleaf.experiments.runs.console import Debug, say
+from ringleaf.experiments.spec.kinds import whole_number
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.workloads.graph.kind import (
     OPTIONS_OF_WORKLOADS,
@@ -79,10 +80,6 @@ def run_command(typed: Mapping[str, str], name: Name, debug: Debug = False) -> N
 def export_command(
     typed: Mapping[str, str],
     name: Name,
-    ranks: Annotated[
-        int | None,
-        typer.Option("--ranks", min=1, help="Ranks; 4 by default, for a model of layers."),
-    ] = None,
     iterations: Annotated[
         int, typer.Option("--iterations", min=1, help="Iterations, for a model of layers.")
     ] = 2,
@@ -98,13 +95,13 @@ def export_command(
 
     choose("workload export: format", "format", form, _FORMATS)
     if is_graph(name):
-        typed = with_ranks(typed, ranks)
         spec = fit(resolve_workload({**given_for(name, typed), "out": typed.get("out", ".")}))
         matched = load(spec)
     else:
-        ranks = ranks or RANKS
+        others = dict(typed)
+        ranks = whole_number("workload export: ranks", others.pop("ranks", str(RANKS)), 1)
         plain = {WORKLOAD: TRACE, "files": "job.goal", "hosts": str(max(ranks, 2)), "out": "."}
-        spec = resolve_workload({**plain, **typed})
+        spec = resolve_workload({**plain, **others})
         matched = match(_job(name, ranks, iterations))
     graph = lowered(spec, matched) if form == GOAL else matched.graph
     try:

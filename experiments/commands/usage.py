@@ -1,0 +1,164 @@
+"""Help that fits a screen: what a command does, examples, and the options that most people type.
+
+Options of a panel (typer's `rich_help_panel`) are the others, which only `--help-all` shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+ALL = "--help-all"
+_NAMES = 30  # letters of the widest name whose help stands beside it
+_PER_SCREEN = 24  # options that are shown, if more of them are rare
+
+
+EXAMPLES = {
+    "": ("ringleaf run --topo fattree --size 4MiB", "ringleaf step ring --ranks 4"),
+    "run": (
+        "ringleaf run --topo fattree --algo ring,switchml --size 64K,4M",
+        "ringleaf run --topo leafspine,leaves=2,spines=2,hosts=4 --loss 0.1% --explain",
+        "ringleaf run --spec examples/course/priorities.yaml --scheduler fifo,layers",
+    ),
+    "train": (
+        "ringleaf train examples/training/ddp.py --ranks 4 --topo fattree",
+        "ringleaf train script.py --ranks 2 --rate 25G -- --epochs 1",
+    ),
+    "plot": ("ringleaf plot runs/fattree", "ringleaf plot runs/fattree --column 3.3in"),
+    "compare": (
+        "ringleaf compare runs/before runs/after --threshold 1%",
+        "ringleaf compare main . -- --topo fattree --algo ring --size 1M",
+    ),
+    "step": ("ringleaf step ring --ranks 4", "ringleaf step switchml --loss 10% --html walk.html"),
+    "verify": (
+        "ringleaf verify halvingdoubling --ranks 8",
+        "ringleaf verify examples/schedules/ring.csv --export ring.xml",
+    ),
+    "synth": (
+        "ringleaf synth tacos --topo torus2d,x=4,y=4 --size 1M",
+        "ringleaf synth tacos --topo torus2d --collective allgather -o plan.csv",
+    ),
+    "grade": ("ringleaf grade examples/grade/allreduce.yaml examples/grade/ring.csv",),
+    "rows": ("ringleaf rows system", "ringleaf rows --json"),
+    "replay": (
+        "ringleaf replay tests/traces",
+        "ringleaf replay tests/traces/switchml --program switchml-64 --mask IP.ttl",
+    ),
+    "trace": (
+        "ringleaf trace switchml-64 --example",
+        "ringleaf trace router.json --packet capture.pcap#3 --html walk.html",
+    ),
+    "dissector": ("ringleaf dissector -o ringleaf.lua",),
+    "stf": ("ringleaf stf router.p4 router.stf", "ringleaf stf --suite tests --only acl"),
+    "fuzz": ("ringleaf fuzz forward --packets 100", "ringleaf fuzz router.p4 --keep found.stf"),
+    "net": (
+        "sudo ringleaf net leafspine,leaves=1,spines=1,hosts=4",
+        "sudo ringleaf net clean",
+    ),
+    "switch": ("ringleaf switch router.json --grpc 127.0.0.1:9559",),
+    "nic": ("ringleaf nic guo --topo fattree --rows 4096 --policy lru,lfu",),
+    "nic guo": ("ringleaf nic guo --topo fattree --rows 4096 --policy lru,lfu",),
+    "nic fcsn": ("ringleaf nic fcsn --topo fattree --samples 64",),
+    "topo": ("ringleaf topo show fattree,k=4 -o fattree.svg",),
+    "topo list": ("ringleaf topo list",),
+    "topo show": ("ringleaf topo show hammingmesh", "ringleaf topo show net.graphml -o net.svg"),
+    "topo export": ("ringleaf topo export --topo fattree,k=4 -o net.graphml",),
+    "workload": ("ringleaf workload run llama70b --ranks 16 --topo fattree",),
+    "workload list": ("ringleaf workload list",),
+    "workload show": ("ringleaf workload show vgg16", "ringleaf workload show incast --ranks 8"),
+    "workload from-torch": (
+        "ringleaf workload from-torch torchvision.models:resnet18 --input 3,224,224 -o net.yaml",
+    ),
+    "workload run": (
+        "ringleaf workload run incast --ranks 8 --flow-sizes 256KiB --cc dctcp",
+        "ringleaf workload run job.goal --topo fattree --cc dctcp,swift",
+    ),
+    "workload export": ("ringleaf workload export vgg16 --ranks 4 --format goal -o traces",),
+}
+"""Examples of each command, and of `ringleaf` itself."""
+
+
+class _Command(TyperCommand):
+    """A command that shows all of its options if it is asked for all, or if they are few."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta[ALL] = ALL in args
+        return super().parse_args(ctx, ["--help" if each == ALL else each for each in args])
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        _write_examples(ctx, formatter)
+        records = [
+            (record, getattr(each, "rich_help_panel", None) is not None)
+            for each in sorted(self.get_params(ctx), key=_is_option)
+            if (record := each.get_help_record(ctx)) is not None
+        ]
+        common = [record for record, is_rare in records if not is_rare]
+        if ctx.meta.get(ALL) or len(records) <= max(_PER_SCREEN, len(common)):
+            _write_options(formatter, (record for record, _ in records))
+            return
+        room = formatter.width - min(max(len(name) for name, _ in common), _NAMES) - 4
+        _write_options(formatter, ((name, _cut(text, room)) for name, text in common))
+        formatter.write_paragraph()
+        hidden = len(records) - len(common)
+        formatter.write(
+            f"{hidden} more options, and all that these take: {ctx.command_path} {ALL}\n"
+        )
+
+
+class _Group(TyperGroup):
+    """A command of commands."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        _write_examples(ctx, formatter)
+        records = (each.get_help_record(ctx) for each in self.get_params(ctx))
+        _write_options(formatter, (record for record in records if record is not None))
+        room = formatter.width - max(map(len, self.commands)) - 4
+        with formatter.section("Commands"):
+            lines = [(name, _cut(_first(each), room)) for name, each in self.commands.items()]
+            formatter.write_dl(lines)
+
+
+def _first(command: Any) -> str:
+    """Return the first sentence of a command's help."""
+    return (command.help or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def _is_option(parameter: Any) -> bool:
+    return bool(parameter.param_type_name == "option")
+
+
+def _write_examples(ctx: Any, formatter: Any) -> None:
+    examples = EXAMPLES.get(ctx.command_path.partition(" ")[2], ())
+    if examples and ctx.command_path.startswith("ringleaf"):
+        with formatter.section("Examples"):
+            for line in examples:
+                formatter.write(f"  {line}\n")
+
+
+def _write_options(formatter: Any, records: Iterable[tuple[str, str]]) -> None:
+    with formatter.section("Options"):
+        formatter.write_dl(list(records), col_max=_NAMES)
+
+
+def _cut(text: str, room: int) -> str:
+    """Return the beginning of a text, up to a sign that ends a clause, or as much as has room."""
+    clause = text.partition("  [")[0].partition("; ")[0]
+    return clause if len(clause) <= room else f"{clause[: room - 3].rstrip(' ,:')}..."
+
+
+def make_plain(app: typer.Typer) -> None:
+    """Have a command line's commands show such help."""
+    app.info.cls = _Group
+    app.rich_markup_mode = None
+    for command in app.registered_commands:
+        command.cls = _Command
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        make_plain(group.typer_instance)

@@ -1,0 +1,87 @@
+"""The help of all commands: it fits a screen, and its examples are of options that there are."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from ringleaf.experiments.commands import cli, usage
+
+SCREEN = 40
+"""Lines of a terminal. The longest help of a command whose options all matter has 37."""
+
+
+def _below(command: Any, path: str) -> Iterator[str]:
+    yield path
+    for name, each in getattr(command, "commands", {}).items():
+        yield from _below(each, f"{path} {name}".strip())
+
+
+COMMANDS = list(_below(typer.main.get_command(cli.make_app()), ""))
+
+
+@pytest.fixture(autouse=True)
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+def test_all_commands_have_examples_and_nothing_else_has() -> None:
+    assert sorted(usage.EXAMPLES) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_a_screen_and_has_examples(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.perform([*command.split(), "--help"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= SCREEN
+    assert max(map(len, lines)) <= 80 or "from-torch" in command
+    for example in usage.EXAMPLES[command]:
+        assert f"  {example}" in lines
+
+
+@pytest.mark.parametrize(
+    "example", [each for examples in usage.EXAMPLES.values() for each in examples]
+)
+def test_examples_are_of_commands_and_options_that_there_are(example: str) -> None:
+    """Words are read before the help is shown, and unknown options refused."""
+    before, _, after = example.removeprefix("sudo ").partition(" -- ")
+    words = shlex.split(before)
+    assert words[0] == "ringleaf"
+    assert cli.perform([*words[1:], "--help"]) == 0
+    if words[1] == "compare" and after:
+        assert cli.perform(["run", *shlex.split(after), "--help"]) == 0
+
+
+def test_all_options_are_shown_whole_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.perform(["run", "--help"]) == 0
+    brief = capsys.readouterr().out
+    assert cli.perform(["run", "--help-all"]) == 0
+    whole = " ".join(capsys.readouterr().out.split())
+
+    assert "--trim" not in brief
+    assert "ringleaf run --help-all" in brief
+    assert "--trim" in whole
+    assert "hosts may be machines: fattree,node=8xh100; or a file: net.graphml" in whole
+    assert "more options" not in whole
+
+
+@pytest.mark.parametrize(
+    ("text", "room", "shown"),
+    [
+        ("Loss", 10, "Loss"),
+        ("Loss of links; default: none", 20, "Loss of links"),
+        ("Ports.  [default: 8]", 20, "Ports."),
+        ("Topologies: bcube, fattree", 20, "Topologies: bcube..."),
+        ("Topologies: bcube, fattree", 26, "Topologies: bcube, fattree"),
+    ],
+)
+def test_long_texts_end_at_a_clause_or_where_room_ends(text: str, room: int, shown: str) -> None:
+    assert usage._cut(text, room) == shown
+    assert len(shown) <= room
