@@ -28,7 +28,12 @@ SpecFile = Annotated[
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print the resolved options as JSON, and stop.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print summary.json in place of the table.")]
+AsJson = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print summary.json in place of the table; of a sweep, all of them."
+    ),
+]
 
 
 def do(
@@ -68,6 +73,8 @@ def do(
 
         crew = RunProcesses(parallel, scheduler)
         is_right = sweep.run(cases, name=name, emit=emit, crew=crew, where=where)
+        if as_json:
+            say(json.dumps(sweep.read_summaries(sweep.folder_of(cases, name)), indent=2))
     else:
         [request] = requests_of(cases, where)
         is_right = not perform_one(request, emit, **own).wrong

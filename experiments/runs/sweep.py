@@ -11,6 +11,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.figures.sheet import in_column_of
@@ -62,7 +63,7 @@ def run(
         RingleafError: If an option, the topology or the network does not allow it.
     """
     names = swept(cases)
-    out = Path(cases[0].get("out") or Path("runs") / name)
+    out = folder_of(cases, name)
     check_out(out)
     check_own(out, ALL, is_sweep=True)
     places = [_place(case, names) for case in cases]
@@ -77,6 +78,21 @@ def run(
     files = [*ALL, *(f"{place}/{FILES}" for place in given)]
     with RunFolder(out, emit, files, is_sweep=True, keeps=places) as folder:
         return _run(given, requests, names, emit, crew, folder)
+
+
+def folder_of(cases: Sequence[Case], name: str) -> Path:
+    """Return the folder of a sweep: the one that its options name, or `runs/NAME`."""
+    return Path(cases[0].get("out") or Path("runs") / name)
+
+
+def read_summaries(folder: Path) -> dict[str, Any]:
+    """Return what a sweep's folder holds: options that differ, and each run's summary by place.
+
+    Raises:
+        ConfigError: If the folder is no sweep's, or a run of it has not ended.
+    """
+    plan = read_json(folder / PLAN)
+    return plan | {"runs": {place: read_summary(folder / place) for place in plan["runs"]}}
 
 
 def _run(

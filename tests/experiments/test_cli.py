@@ -182,6 +182,20 @@ def test_json_in_place_of_the_table_and_a_capture_of_every_port(
     assert (tmp_path / "pcap" / "ring-1024" / "capture.pcapng").is_file()
 
 
+def test_json_of_a_sweep_has_the_summary_of_each_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], undrawn: None
+) -> None:
+    spec, out = tmp_path / "two.yaml", tmp_path / "out"
+    spec.write_text("loss: [0, 10%]\nalgo: ring\nfigures: no\n")
+    assert call("run", *SMALL, "--spec", spec, "--json", "--out", out) == 0
+
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["options"] == ["loss"]
+    assert list(printed["runs"]) == ["loss=0", "loss=10%"]
+    resent = [run["rows"][0]["retransmissions"] for run in printed["runs"].values()]
+    assert resent[0] == 0 < resent[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
