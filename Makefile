@@ -49,14 +49,15 @@ TAKEN_BY_TOOLS := BIN STAMP NUMBA_% XDG_%
 .DEFAULT_GOAL := help
 .PHONY: help exp step replay test mutants soak trace bench bench-live net clean-net shell venv-shell lint format p4 topo docs coverage options pin clean distclean venv
 
-help:  ## Show this text
+TAKES_help := ALL
+help:  ## Show this text (ALL=1: all options)
 	@echo 'Usage: make TARGET [NAME=value ...]'
 	@echo
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 	@echo
-	@echo 'make exp knows these names; [default]:'
+	@echo 'make exp knows these names; [default]$(if $(ALL),,; make help ALL=1 has all):'
 	@echo
-	@cat experiments/spec/options.txt
+	@awk -v RS= 'NR == $(if $(ALL),2,1)' experiments/spec/options.txt
 	@echo
 	@echo 'For instance: make exp TOPO=leafspine ALGO=ring,switchml SIZE=4MiB LOSS=0.1%'
 

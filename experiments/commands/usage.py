@@ -11,6 +11,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from ringleaf.experiments.runs.console import in_a_line
+
 ALL = "--help-all"
 _NAMES = 30  # letters of the widest name whose help stands beside it
 _PER_SCREEN = 24  # options that are shown, if more of them are rare
@@ -102,7 +104,7 @@ class _Command(TyperCommand):
             _write_options(formatter, (record for record, _ in records))
             return
         room = formatter.width - min(max(len(name) for name, _ in common), _NAMES) - 4
-        _write_options(formatter, ((name, _cut(text, room)) for name, text in common))
+        _write_options(formatter, ((name, in_a_line(text, room)) for name, text in common))
         formatter.write_paragraph()
         hidden = len(records) - len(common)
         formatter.write(
@@ -121,7 +123,7 @@ class _Group(TyperGroup):
         _write_options(formatter, (record for record in records if record is not None))
         room = formatter.width - max(map(len, self.commands)) - 4
         with formatter.section("Commands"):
-            lines = [(name, _cut(_first(each), room)) for name, each in self.commands.items()]
+            lines = [(name, in_a_line(_first(each), room)) for name, each in self.commands.items()]
             formatter.write_dl(lines)
 
 
@@ -145,12 +147,6 @@ def _write_examples(ctx: Any, formatter: Any) -> None:
 def _write_options(formatter: Any, records: Iterable[tuple[str, str]]) -> None:
     with formatter.section("Options"):
         formatter.write_dl(list(records), col_max=_NAMES)
-
-
-def _cut(text: str, room: int) -> str:
-    """Return the beginning of a text, up to a sign that ends a clause, or as much as has room."""
-    clause = text.partition("  [")[0].partition("; ")[0]
-    return clause if len(clause) <= room else f"{clause[: room - 3].rstrip(' ,:')}..."
 
 
 def make_plain(app: typer.Typer) -> None:

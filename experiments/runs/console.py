@@ -60,6 +60,12 @@ def in_place(text: str) -> str:
     return f"\r\x1b[K{text[: columns()]}\r"
 
 
+def in_a_line(text: str, room: int) -> str:
+    """Return the beginning of a text, up to a sign that ends a clause, or as much as has room."""
+    clause = text.partition("  [")[0].partition("; ")[0]
+    return clause if len(clause) <= room else f"{clause[: room - 3].rstrip(' ,:')}..."
+
+
 def guard(command: Callable[..., None]) -> Callable[..., None]:
     """Turn errors into a message and an exit code; with --debug, print a traceback, too.
 

@@ -18,11 +18,13 @@ from ringleaf.collectives.compress.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.disciplines import names as disciplines
+from ringleaf.experiments.runs.console import in_a_line
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.runs.request import typed
 from ringleaf.experiments.runs.spec_file import CASES
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import Option, options_of
+from ringleaf.experiments.spec.typed import COMMON
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.scheduling.registry import SCHEDULERS
@@ -45,16 +47,17 @@ _MANY_NAMES = re.compile(r": [\w-]+(?:, [\w-]+){9,}$")  # which a page of their 
 
 
 def make_help() -> str:
-    """Return the options as variables of `make exp`, a line or two each."""
-    lines = []
-    for option in typed().values():
+    """Return options as variables of `make exp`: the common ones, a line each, and then all."""
+    spec = f"  {'SPEC=':<{_WIDTH}}YAML file of these options, with names in small letters"
+    common, lines = [], []
+    for name, option in typed().items():
         text = option.help + (f" [{option.default}]" if option.default else "")
         first, *others = textwrap.wrap(text, 76, break_on_hyphens=False)
-        lines.append(f"  {option.variable + '=':<{_WIDTH}}{first}")
-        lines += [" " * (_WIDTH + 2) + other for other in others]
-    return "\n".join(
-        (*lines, f"  {'SPEC=':<{_WIDTH}}YAML file of these options, with names in small letters")
-    )
+        beginning = f"  {option.variable + '=':<{_WIDTH}}"
+        if name in COMMON:
+            common.append(beginning + in_a_line(text, 76))
+        lines += [beginning + first, *(" " * (_WIDTH + 2) + other for other in others)]
+    return "\n".join((*common, spec, "", *lines, spec))
 
 
 def make_variables() -> str:

@@ -82,9 +82,13 @@ def test_a_value_of_two_lines_is_refused(tmp_path: Path) -> None:
 
 
 def test_help_names_options_topologies_and_algorithms() -> None:
-    text = make("help")
+    common, _, whole = make_help().partition("\n\n")
+    brief, text = make("help"), make("help", "ALL=1")
 
-    assert make_help() in text
+    assert common in brief
+    assert len(brief.splitlines()) <= 50
+    assert "TRIM=" not in brief
+    assert whole in text
     for name in (*(option.variable for option in OPTIONS.values()), "SPEC"):
         assert f"  {name}=" in text
     for name in (*TOPOLOGIES, *ALGORITHMS):

@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from ringleaf.experiments.commands import cli, usage
+from ringleaf.experiments.runs.console import in_a_line
 
 SCREEN = 40
 """Lines of a terminal. The longest help of a command whose options all matter has 37."""
@@ -83,5 +84,5 @@ def test_all_options_are_shown_whole_on_demand(capsys: pytest.CaptureFixture[str
     ],
 )
 def test_long_texts_end_at_a_clause_or_where_room_ends(text: str, room: int, shown: str) -> None:
-    assert usage._cut(text, room) == shown
+    assert in_a_line(text, room) == shown
     assert len(shown) <= room
