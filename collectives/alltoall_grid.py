@@ -82,14 +82,14 @@ def _way(sizes: tuple[int, ...], turn: int, side: int) -> Column:
     stops = [here]
     for dimension in (*range(turn, len(sizes)), *range(turn)):
         stride, size = prod(sizes[:dimension]), sizes[dimension]
-        digit, wanted = here // stride % size, to // stride % size
+        digit, target = here // stride % size, to // stride % size
         if side and size % 2 == 0 and size > 2:
-            half = (wanted - digit) % size == size // 2
+            half = (target - digit) % size == size // 2
             digit_next = np.where(half, (digit + side) % size, digit)
             here = here + (digit_next - digit) * stride
             digit = digit_next
             stops.append(here)
-        here = here + (wanted - digit) * stride
+        here = here + (target - digit) * stride
         stops.append(here)
     return np.stack(stops)
 
@@ -127,12 +127,12 @@ def _passed_on(ways: Sequence[Column], ranks: int) -> Columns:
 
 def _layers(kept: dict[tuple[int, int], int], stop: Column, chunk: Column, waits: Column) -> Column:
     """Return the layer of scratch memory, from 1, for the data that waits at each stop."""
-    found = np.zeros_like(chunk)
+    layers = np.zeros_like(chunk)
     for place in np.argwhere(waits):
         where = tuple(place)
         cell = (int(stop[where]), int(chunk[where]))
-        kept[cell] = found[where] = kept.get(cell, 0) + 1
-    return found
+        kept[cell] = layers[where] = kept.get(cell, 0) + 1
+    return layers
 
 
 def grid_all_to_all_cost(

@@ -31,7 +31,7 @@ def alike(schedule: Schedule) -> Iterator[list[int]]:
     if schedule.circulant is not None and turns(wanted):
         yield list(range(schedule.chunks))
         return
-    found: dict[bytes, list[int]] = {}
+    groups: dict[bytes, list[int]] = {}
     seen = 0
     for chunk in range(schedule.chunks):
         numbers, rows = schedule.as_rows.of_chunk(chunk)
@@ -39,9 +39,9 @@ def alike(schedule: Schedule) -> Iterator[list[int]]:
         assert (np.diff(numbers) > 0).all()
         seen += len(numbers)
         form = _form(schedule.places, rows, wanted[:, chunk])
-        found.setdefault(form or str(chunk).encode(), []).append(chunk)
+        groups.setdefault(form or str(chunk).encode(), []).append(chunk)
     assert seen == len(schedule.rows), "each row must belong to a chunk"
-    yield from found.values()
+    yield from groups.values()
 
 
 def _form(places: int, rows: Columns, wanted: Column) -> bytes | None:

@@ -88,11 +88,11 @@ class CirculantRows(ChunkRows):
 
     def _numbers(self, turn: Column) -> Column:
         """Return the number of the row of each step that is turned so far."""
-        found: Column = np.arange(self.steps) * self.ranks + turn % self.ranks
-        return found
+        numbers: Column = np.arange(self.steps) * self.ranks + turn % self.ranks
+        return numbers
 
 
 def _turned(column: Column, turn: Column, ranks: int) -> Column:
-    found = column + turn
-    found[found >= ranks] -= ranks
-    return found
+    places = column + turn
+    places[places >= ranks] -= ranks
+    return places

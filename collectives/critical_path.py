@@ -80,8 +80,8 @@ def sent_bytes(schedule: Schedule, size_bytes: int, *, element_bytes: int = 4) -
     np.add.at(sent, rows.src[leaves] % schedule.nodes, sizes[leaves])
     for size, ranks in zip(sizes[adds], rows.groups, strict=True):
         sent[list(ranks)] += size
-    found: list[int] = sent.tolist()
-    return found
+    by_node: list[int] = sent.tolist()
+    return by_node
 
 
 def _chunk_edges(schedule: Schedule, size_bytes: int, element_bytes: int) -> list[int]:

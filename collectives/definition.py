@@ -69,9 +69,9 @@ def demands(collective: Collective, ranks: int, blocks: int, root: int = 0) -> D
             wanted = owner
         case Collective.ALL_TO_ALL:
             wanted = (rank - owner) % ranks
-    found: Demands = np.broadcast_to(wanted, (ranks, blocks))
-    found.flags.writeable = False
-    return found
+    table: Demands = np.broadcast_to(wanted, (ranks, blocks))
+    table.flags.writeable = False
+    return table
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,17 +172,17 @@ def _follow(schedule: Schedule, collective: Collective, root: int) -> Faults:
             return Faults(cells, None)
     words = -(-schedule.ranks // 64)
     together = max(_BLOCK_BYTES // (2 * 8 * words * schedule.places), 1)
-    found: Fault | None = None
+    fault: Fault | None = None
     for first, part in _Moves.of(schedule).by_chunks(schedule.chunks, together):
         there = wanted[:, first : first + together]
         contents = _Contents(schedule.ranks, schedule.places, there.shape[1])
         contents.run(part)
         wrong = contents.faults(there)
         cells[:, first : first + together] = wrong
-        if found is None and wrong.any():
+        if fault is None and wrong.any():
             chunk, rank = np.argwhere(wrong.T)[0].tolist()
-            found = contents.describe(rank, chunk, there, first)
-    return Faults(cells, found)
+            fault = contents.describe(rank, chunk, there, first)
+    return Faults(cells, fault)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,8 +299,8 @@ class _Contents:
         right = _right(wanted)
         once, twice = self.once[: self._ranks], self.twice[: self._ranks]
         differs = ((once != right) | (twice & right != 0)).any(axis=2)
-        found: npt.NDArray[np.bool_] = differs & (wanted != NOBODY)
-        return found
+        cells: npt.NDArray[np.bool_] = differs & (wanted != NOBODY)
+        return cells
 
     def describe(self, rank: int, chunk: int, wanted: Demands, first: int) -> Fault:
         """Return the fault of a cell; chunk 0 here is chunk `first` of the schedule."""
@@ -339,9 +339,9 @@ def _waves(cells: Column) -> Iterator[Column]:
 def _singles(ranks: int) -> _Words:
     """Return each rank's own set: (ranks, words)."""
     rank = np.arange(ranks)
-    found = np.zeros((ranks, -(-ranks // 64)), np.uint64)
-    found[rank, rank // 64] = _ONE << (rank % 64).astype(np.uint64)
-    return found
+    singles = np.zeros((ranks, -(-ranks // 64)), np.uint64)
+    singles[rank, rank // 64] = _ONE << (rank % 64).astype(np.uint64)
+    return singles
 
 
 def _members(words: _Words) -> tuple[int, ...]:

@@ -33,10 +33,10 @@ class GridEmbedding:
         Raises:
             ScheduleError: If a cycle does not have each rank once.
         """
-        found = self.cycles or (tuple(range(ranks)),)
-        for cycle in found:
+        cycles = self.cycles or (tuple(range(ranks)),)
+        for cycle in cycles:
             check_order(where, cycle, ranks)
-        return found
+        return cycles
 
     def grid_of(
         self, where: str, ranks: int, hierarchy: Sequence[int]

@@ -58,8 +58,8 @@ def _gather(ranks: int, servers: int, segments: int) -> Columns:
     count, first = servers or ranks, ranks if servers else 0
     segment, turn, rank = np.ogrid[:segments, :count, :ranks]
     server = (rank + turn) % count
-    found = Columns.transfers(segment, rank, first + server, segment * count + server, Op.REDUCE)
-    return found.take(found.src != found.dst)
+    rows = Columns.transfers(segment, rank, first + server, segment * count + server, Op.REDUCE)
+    return rows.take(rows.src != rows.dst)
 
 
 def _scatter(ranks: int, servers: int, segments: int) -> Columns:
@@ -67,8 +67,8 @@ def _scatter(ranks: int, servers: int, segments: int) -> Columns:
     count, first = servers or ranks, ranks if servers else 0
     segment, turn, server = np.ogrid[:segments, :ranks, :count]
     rank = (server + turn) % ranks
-    found = Columns.transfers(segment + 1, first + server, rank, segment * count + server, Op.COPY)
-    return found.take(found.src != found.dst)
+    rows = Columns.transfers(segment + 1, first + server, rank, segment * count + server, Op.COPY)
+    return rows.take(rows.src != rows.dst)
 
 
 def parameter_server_cost(

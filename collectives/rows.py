@@ -194,9 +194,9 @@ class Columns:
             return self
         places = np.repeat(np.arange(len(self)), sizes)
         offset = np.arange(len(places)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        found = self.take(places)
-        start = found.start + offset
-        return replace(found, start=start, stop=start + 1)
+        rows = self.take(places)
+        start = rows.start + offset
+        return replace(rows, start=start, stop=start + 1)
 
     def messages(self) -> Iterator[Message | Aggregate]:
         """Yield the messages and aggregations as objects."""
@@ -210,10 +210,10 @@ class Columns:
     @cached_property
     def digest(self) -> bytes:
         """A hash of all rows."""
-        found = blake2b(repr(self.groups).encode())
+        hasher = blake2b(repr(self.groups).encode())
         for each in self.arrays:
-            found.update(each.tobytes())
-        return found.digest()
+            hasher.update(each.tobytes())
+        return hasher.digest()
 
 
 class ChunkRows(Sequence[Row]):

@@ -14,8 +14,8 @@ _NEVER = 1 << 62  # a step
 def is_local(rows: Columns, nodes: int) -> npt.NDArray[np.bool_]:
     """Return which rows stay within one of so many nodes: (messages,)."""
     same = rows.src % nodes == rows.dst % nodes
-    found: npt.NDArray[np.bool_] = same & (rows.op != AGGREGATE)
-    return found
+    mask: npt.NDArray[np.bool_] = same & (rows.op != AGGREGATE)
+    return mask
 
 
 def check_scratch(rows: Columns, nodes: int, places: int, chunks: int, where: str) -> None:

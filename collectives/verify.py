@@ -90,13 +90,13 @@ def verify(
         for _ in contents.run(list(zip(numbers.tolist(), ChunkRows(of_first), strict=True))):
             pass
         contents.check_results()
-        for kept, found in (
+        for kept, own in (
             (waits, contents.waits),
             (landings, contents.landings),
             (again, contents.again),
         ):
-            places = np.searchsorted(numbers, found)
-            others = (rows.of_chunk(chunk)[0] for chunk in chunks if found)
+            places = np.searchsorted(numbers, own)
+            others = (rows.of_chunk(chunk)[0] for chunk in chunks if own)
             kept += chain.from_iterable(each[places].tolist() for each in others)
         identical = identical and contents.identical()
     return Proof(tuple(sorted(waits)), tuple(sorted(landings)), identical, tuple(sorted(again)))
@@ -124,8 +124,8 @@ def contributions(schedule: Schedule) -> Iterator[Contributions]:
     for chunk, rows in enumerate(rows_by_chunk(schedule)):
         contents = _Contents(schedule, chunk, strict=False, repeats=True)
         for number, value in contents.run(rows):
-            held = tuple(each.contributions for each in contents.values)
-            yield Contributions(number, value.contributions, held)
+            by_rank = tuple(each.contributions for each in contents.values)
+            yield Contributions(number, value.contributions, by_rank)
         contents.check_results()
 
 

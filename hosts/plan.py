@@ -170,15 +170,15 @@ class Plans:
     @cached_property
     def sizes(self) -> Column:
         """(parts,) the number of elements of each; where they are turned, the most of any."""
-        found: Column = self.edges[self.stop] - self.edges[self.start]
-        return np.full_like(found, np.diff(self.edges).max()) if self.is_turned else found
+        sizes: Column = self.edges[self.stop] - self.edges[self.start]
+        return np.full_like(sizes, np.diff(self.edges).max()) if self.is_turned else sizes
 
     @cached_property
     def coded(self) -> Mask:
         """(streams,) whether a codec writes the messages."""
         wrote = np.array([codec is not None for codec in self.codecs])
-        found: Mask = wrote[self.streams.op]
-        return found
+        mask: Mask = wrote[self.streams.op]
+        return mask
 
     def streams_of(self, node: int, *kinds: int) -> list[PeerMessages]:
         """Return a node's streams of some kinds, or all; each once, those it sends on first."""
@@ -225,7 +225,7 @@ def plans(schedule: Schedule, elements: int, edges: Column | None = None) -> Pla
             schedule, np.arange(len(schedule.columns)), schedule.columns, own, len(edges) - 1
         )
     order, streams, stream = _sort(parts)
-    made = Plans(
+    of_nodes = Plans(
         schedule.nodes,
         is_turned,
         edges,
@@ -244,8 +244,8 @@ def plans(schedule: Schedule, elements: int, edges: Column | None = None) -> Pla
         parts.after_at[order],
         _turned(streams, schedule.nodes) if is_turned else streams,
     )
-    _stage_first(made)
-    return made
+    _stage_first(of_nodes)
+    return of_nodes
 
 
 def _can_turn(schedule: Schedule, own: Column) -> bool:
@@ -349,15 +349,15 @@ def _parts_of(
     return parts, waits.after
 
 
-def _stage_first(made: Plans) -> None:
+def _stage_first(of_nodes: Plans) -> None:
     """Stage each stream's first message, if it may come before its chunks are ready for it.
 
     It comes before there is credit, so it must be let in at once.
     """
-    firsts = made.streams.first[made.streams.kind == RECEIVE]
-    at, size = made.after_at[firsts], 2 * (made.stop - made.start)[firsts]
-    sums = np.concatenate(([0], np.cumsum(made.after)))
-    made.staged[firsts] |= sums[at + size] > sums[at]
+    firsts = of_nodes.streams.first[of_nodes.streams.kind == RECEIVE]
+    at, size = of_nodes.after_at[firsts], 2 * (of_nodes.stop - of_nodes.start)[firsts]
+    sums = np.concatenate(([0], np.cumsum(of_nodes.after)))
+    of_nodes.staged[firsts] |= sums[at + size] > sums[at]
 
 
 class _Ends(NamedTuple):

@@ -51,8 +51,8 @@ def lay_out(plans: Plans, item_bytes: int, *, ahead_bytes: int) -> Staging:
     every = np.ones(parts, np.bool_)
     buffered = np.where(is_receive[plans.stream[:parts]], plans.staged[:parts], every)
     depth = np.where(is_receive, _depths(plans, rooms, every, ahead_bytes), MAX_POSTED)
-    held = _depths(plans, rooms, buffered, ahead_bytes)
-    slots = np.where(is_receive | plans.coded[kept], held, 0)
+    counts = _depths(plans, rooms, buffered, ahead_bytes)
+    slots = np.where(is_receive | plans.coded[kept], counts, 0)
     slot_bytes = plans.of_all(_slot_bytes(plans, rooms, buffered))
     depth, slots = plans.of_all(depth), plans.of_all(slots)
     sizes = slots * slot_bytes
@@ -66,14 +66,14 @@ def lay_out(plans: Plans, item_bytes: int, *, ahead_bytes: int) -> Staging:
 
 def _room_bytes(plans: Plans, item_bytes: int) -> Column:
     """Return the most bytes that each part's message can take: (parts,)."""
-    found = plans.sizes * item_bytes
+    rooms = plans.sizes * item_bytes
     for op, codec in enumerate(plans.codecs):
         if codec is not None:
             here = plans.op == op
             sizes, place = np.unique(plans.sizes[here], return_inverse=True)
             most = [codec.most_bytes(int(size), item_bytes) for size in sizes]
-            found[here] = np.array(most, np.int64)[place]
-    return found
+            rooms[here] = np.array(most, np.int64)[place]
+    return rooms
 
 
 def _slot_bytes(plans: Plans, rooms: Column, chosen: Mask) -> Column:

@@ -65,12 +65,12 @@ ALLOCATORS: Registry[Allocator] = Registry("allocators", "allocator", "ina/alloc
 
 def serve_least(claims: Sequence[Claim], entries: int) -> list[int]:
     """Return the fewest entries of each job, in their order, as far as there are enough."""
-    found = []
+    allotted = []
     for claim in claims:
         fits = claim.least <= entries
-        found.append(claim.least if fits else 0)
-        entries -= found[-1]
-    return found
+        allotted.append(claim.least if fits else 0)
+        entries -= allotted[-1]
+    return allotted
 
 
 def lay_out(
@@ -98,10 +98,10 @@ def lay_out(
     for job in sorted(set(wanted) - set(placed), key=lambda each: (-wanted[each], each)):
         starts = [0, *(each.stop for each in placed.values())]
         gaps = (Holding(start, wanted[job]) for start in sorted(starts))
-        found = next((gap for gap in gaps if gap.stop <= entries and _fits(gap, placed)), None)
-        if found is None:
+        holding = next((gap for gap in gaps if gap.stop <= entries and _fits(gap, placed)), None)
+        if holding is None:
             return _close_ranks(now, wanted)
-        placed[job] = found
+        placed[job] = holding
     return placed
 
 
@@ -110,8 +110,8 @@ def _fits(holding: Holding, placed: Mapping[int, Holding]) -> bool:
 
 
 def _close_ranks(now: Mapping[int, Holding], wanted: Mapping[int, int]) -> dict[int, Holding]:
-    found, first = {}, 0
+    placed, first = {}, 0
     for job in sorted(wanted, key=lambda each: (not now[each].entries, now[each].first, each)):
-        found[job] = Holding(first, wanted[job]) if wanted[job] else Holding()
+        placed[job] = Holding(first, wanted[job]) if wanted[job] else Holding()
         first += wanted[job]
-    return found
+    return placed

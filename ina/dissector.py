@@ -72,11 +72,11 @@ def write_dissector() -> str:
 def _headers() -> dict[type[Packet], list[int]]:
     """Return the systems' headers, with the UDP ports of each."""
     modules = layer_modules()
-    found: dict[type[Packet], set[int]] = {}
+    ports_of: dict[type[Packet], set[int]] = {}
     for fields, layer in UDP.payload_guess:
         if layer.__module__ in modules and "dport" in fields:
-            found.setdefault(layer, set()).add(fields["dport"])
-    return {layer: sorted(ports) for layer, ports in found.items()}
+            ports_of.setdefault(layer, set()).add(fields["dport"])
+    return {layer: sorted(ports) for layer, ports in ports_of.items()}
 
 
 def items_of(layer: type[Packet]) -> tuple[list[LuaField], List | None]:
@@ -165,13 +165,13 @@ def _loop(own: str, number: int, each: List, items: list[LuaField], start: int) 
 
 def _following(header: type[Packet]) -> list[List]:
     """Return the lists of the same system's other layers, which may follow the header."""
-    found = []
+    lists = []
     for layer in vars(sys.modules[header.__module__]).values():
         if isinstance(layer, type) and issubclass(layer, Packet) and layer is not header:
             items, listed = items_of(layer)
             if listed is not None and not items:
-                found.append(listed)
-    return found
+                lists.append(listed)
+    return lists
 
 
 def _field(own: str, name: str, item: LuaField) -> str:

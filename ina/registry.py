@@ -49,12 +49,12 @@ def program_of(systems: Iterable[System], lanes: int, plain: str = FORWARD) -> s
     Raises:
         ConfigError: If there is none.
     """
-    found = {system.name: (system, system.program(lanes)) for system in systems}
-    needed = {name: program for name, (_, program) in found.items() if program != FORWARD}
+    by_name = {system.name: (system, system.program(lanes)) for system in systems}
+    needed = {name: program for name, (_, program) in by_name.items() if program != FORWARD}
     programs = frozenset(needed.values())
     if len(programs) < 2:
         return next(iter(programs), plain)
-    for system, _ in found.values():
+    for system, _ in by_name.values():
         if programs in system.joint:
             return system.joint[programs]
     raise ConfigError(f"program: no P4 program serves several systems, got {sorted(needed)}")
@@ -66,9 +66,9 @@ def of_programs(brought: Callable[[System], Mapping[str, T]]) -> dict[str, tuple
     A program that is a path has the name of its file. Where several systems bring something for
     one name, as those that have our programs do, ours goes first.
     """
-    found: dict[str, tuple[str, T]] = {}
+    by_name: dict[str, tuple[str, T]] = {}
     systems = dict(SYSTEMS.items())  # a package's that fails is left out
     for system in (*SYSTEMS.shipped(), *systems):
         for program, item in brought(systems[system]).items():
-            found.setdefault(PurePath(program).name, (program, item))
-    return found
+            by_name.setdefault(PurePath(program).name, (program, item))
+    return by_name

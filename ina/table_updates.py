@@ -13,47 +13,47 @@ from ringleaf.ina.holdings import Holding
 
 
 def updates(
-    told: Mapping[str, Sequence[Any]], tables: Collection[str], before: Holding, after: Holding
+    by_switch: Mapping[str, Sequence[Any]], tables: Collection[str], before: Holding, after: Holding
 ) -> dict[str, list[Any]]:
     """Return how a job's entries in some tables change with its holding.
 
     Args:
-        told: All entities of the job, as its new holding wants them.
+        by_switch: All entities of the job, as its new holding wants them.
         tables: The names of the tables that depend on the holding. Their entries are deleted while
             the job holds nothing.
         before: Its holding so far.
         after: Its new holding.
     """
-    found: dict[str, list[Any]] = {}
-    for switch, entities in told.items():
+    changes: dict[str, list[Any]] = {}
+    for switch, entities in by_switch.items():
         own = [
             replace(each)
             for each in entities
             if isinstance(each, fy.P4TableEntry) and each.table_id in tables
         ]
         if not after.entries:
-            found[switch] = [-each for each in own]
+            changes[switch] = [-each for each in own]
         elif not before.entries:
-            found[switch] = [+each for each in own]
+            changes[switch] = [+each for each in own]
         else:
-            found[switch] = [~each for each in own]
+            changes[switch] = [~each for each in own]
     if not before.entries and not after.entries:
         return {}
-    return found
+    return changes
 
 
 def changed(items: Sequence[Any], entities: Sequence[Any]) -> list[Any]:
     """Return a switch's entities after updates of table entries; items of other kinds stay."""
     left = {_key(each): each for each in entities}
-    found = []
+    kept = []
     for item in items:
         key = _key(item) if isinstance(item, fy.P4TableEntry) else None
         update = left.pop(key, None) if key is not None else None
         if update is None:
-            found.append(item)
+            kept.append(item)
         elif update._update_type != P4UpdateType.DELETE:
-            found.append(replace(update))
-    return [*found, *map(replace, left.values())]
+            kept.append(replace(update))
+    return [*kept, *map(replace, left.values())]
 
 
 def _key(entry: fy.P4TableEntry) -> tuple[Any, ...]:

@@ -76,13 +76,13 @@ def make_agents(
     check_records(packets)
     source, rows = timetable(packets, len(names), mtu)
     addresses = [(mac(graph, name, 1), ipv4(graph, name)) for name in names]
-    made = []
+    agents = []
     for host, own in enumerate(addresses):
         at = cross_traffic.make_cross_traffic(
             store, host=host, ring=ring, own=own, others=addresses, rows=rows[source == host]
         )
-        made.append(HostAgent(host, cross_traffic, at, owner=owner))
-    return made
+        agents.append(HostAgent(host, cross_traffic, at, owner=owner))
+    return agents
 
 
 def timetable(packets: PacketFile, count: int, mtu: int) -> tuple[Numbers, Numbers]:
@@ -147,22 +147,22 @@ def _read(packets: PacketFile, part: slice) -> tuple[Keys, Numbers]:
         places = np.minimum((offsets + at)[:, None] + np.arange(size), last)
         return packets.data[places]
 
-    found = np.zeros((2, len(offsets), _KEY_BYTES), np.uint8)
+    keys = np.zeros((2, len(offsets), _KEY_BYTES), np.uint8)
     is_ethernet = (links == LINKTYPE_ETHERNET) & (lengths >= 12)
     start = np.zeros(len(offsets), np.int64)
     for side, at in enumerate((6, 0)):
-        found[side, is_ethernet, 1:7] = get(start + at, 6)[is_ethernet]
+        keys[side, is_ethernet, 1:7] = get(start + at, 6)[is_ethernet]
     ip_at, ether_type = _network_layer(links, lengths, get)
     traffic_class = np.zeros(len(offsets), np.int64)
     for kind, its_type, source_at, target_at, size, least in _KINDS:
         rows = (ether_type == its_type) & (lengths >= ip_at + least)
         for side, at in enumerate((source_at, target_at)):
-            found[side, rows, :] = 0
-            found[side, rows, 0] = kind
-            found[side, rows, 1 : 1 + size] = get(ip_at + at, size)[rows]
+            keys[side, rows, :] = 0
+            keys[side, rows, 0] = kind
+            keys[side, rows, 1 : 1 + size] = get(ip_at + at, size)[rows]
         if its_type == _IPV4:
             traffic_class[rows] = get(ip_at + 1, 1)[rows, 0] & 0xFC
-    return found, traffic_class
+    return keys, traffic_class
 
 
 def _network_layer(

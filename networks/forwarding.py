@@ -37,8 +37,8 @@ def forwarding_entities(
 
     Arguments and errors are those of `forwarding_rows`.
     """
-    told = forwarding_rows(graph, ecmp=ecmp, ecn=ecn)
-    return {switch: list(entities_of(items)) for switch, items in told.items()}
+    rows = forwarding_rows(graph, ecmp=ecmp, ecn=ecn)
+    return {switch: list(entities_of(items)) for switch, items in rows.items()}
 
 
 def forwarding_rows(
@@ -207,14 +207,14 @@ def _routes(
     """Yield all rows of one switch: its own hosts by address, other hosts by prefix."""
     groups = _Groups(graph, switch)
     turned = turns(graph, switch)
-    found = ways.port_sets(switch)
+    port_sets = ways.port_sets(switch)
     is_own = ways.arrays.at[places.order] == ways.arrays.number[switch]
     own, others = places.order[is_own], places.order[~is_own]
     whole = np.full(len(own), 32, np.uint64)
-    yield _lpm(places.address[own], whole, found.of_host[own], found.sets, groups)
+    yield _lpm(places.address[own], whole, port_sets.of_host[own], port_sets.sets, groups)
     targets = np.zeros(len(places.order), bool)
     targets[[index(dst) for _, dst in turned]] = True
-    remote = _remote(others, found, places, targets, groups)
+    remote = _remote(others, port_sets, places, targets, groups)
     detours = _detours(graph, turned, groups)
     yield groups.rows()
     yield detours
@@ -222,10 +222,14 @@ def _routes(
 
 
 def _remote(
-    ranks: Words, found: PortSets, places: _Places, turned: npt.NDArray[np.bool_], groups: _Groups
+    ranks: Words,
+    port_sets: PortSets,
+    places: _Places,
+    turned: npt.NDArray[np.bool_],
+    groups: _Groups,
 ) -> TableRows:
     """Return routes to other switches' hosts; those `turned`, of detours, get one of their own."""
-    leaf, sets = places.leaf[ranks], found.of_host[ranks]
+    leaf, sets = places.leaf[ranks], port_sets.of_host[ranks]
     starts = np.flatnonzero(np.diff(leaf, prepend=-1))  # of each leaf's hosts in `ranks`
     shared = np.zeros(len(places.subnet), bool)
     if len(starts):
@@ -239,7 +243,7 @@ def _remote(
         np.concatenate([places.subnet[leaf[prefixes]], places.address[ranks[single]]])[order],
         np.repeat(np.array([PREFIX_BITS, 32], np.uint64), [len(prefixes), len(single)])[order],
         np.concatenate([sets[prefixes], sets[single]])[order],
-        found.sets,
+        port_sets.sets,
         groups,
         np.concatenate([np.zeros(len(prefixes), bool), turned[ranks[single]]])[order],
     )

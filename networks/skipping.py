@@ -246,7 +246,7 @@ def _series(
     bin_ps = max(-(-end_ps // _BINS), 1)
     edges_ps = np.arange(-(-end_ps // bin_ps) + 1) * bin_ps
     factor = (skip.first + skip.steps) / skip.first
-    found = {}
+    series = {}
     for name, last in tail.link_series.items():
         first = head.link_series[name]
         first_ps = np.arange(len(first) + 1) * head.bin_ps
@@ -259,5 +259,5 @@ def _series(
             np.concatenate((first_ps[known], last_ps)),
             np.concatenate((sent[known], then)),
         )
-        found[name] = np.diff(np.rint(total).astype(np.int64))
-    return bin_ps, found
+        series[name] = np.diff(np.rint(total).astype(np.int64))
+    return bin_ps, series

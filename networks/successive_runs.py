@@ -84,15 +84,15 @@ def _series(
     ]
     bin_ps = max(-(-max(ends_ps) // BINS), 1)
     edges_ps = np.arange(-(-max(ends_ps) // bin_ps) + 1) * bin_ps
-    found: dict[Direction, Series] = {}
+    series: dict[Direction, Series] = {}
     for name in parts[-1]:
         total = np.zeros(len(edges_ps))
         for part, result, start_ps in zip(parts, results, starts_ps, strict=True):
             sent = np.concatenate(([0], np.cumsum(part[name])))
             total += np.interp(edges_ps, start_ps + np.arange(len(sent)) * result.bin_ps, sent)
         whole = np.rint(total).astype(np.int64)
-        found[name] = whole[1:] - whole[:-1]
-    return bin_ps, found
+        series[name] = whole[1:] - whole[:-1]
+    return bin_ps, series
 
 
 def _usage(parts: Sequence[ProcessorSeconds]) -> ProcessorSeconds | None:

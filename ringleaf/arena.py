@@ -29,9 +29,9 @@ Bytes = npt.NDArray[np.uint8]
 
 def _aligned(make: Callable[[int], Bytes], size_bytes: int) -> Bytes:
     """Return so many bytes that begin at a cache line; NumPy's begin 16 bytes behind one."""
-    found = make(size_bytes + LINE_BYTES)
-    start = -found.ctypes.data % LINE_BYTES
-    return found[start : start + size_bytes]
+    buffer = make(size_bytes + LINE_BYTES)
+    start = -buffer.ctypes.data % LINE_BYTES
+    return buffer[start : start + size_bytes]
 
 
 def _zeros(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:

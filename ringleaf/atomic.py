@@ -35,8 +35,8 @@ def add_atomically(words: Any, at: int, value: int) -> int:
 
 def load_atomically(words: Any, at: int) -> int:
     """Return a word that another thread may write; what that wrote before can be read then."""
-    found: int = words[at]
-    return found
+    word: int = words[at]
+    return word
 
 
 def sleep_while(words: Any, at: int, value: int) -> None:

@@ -50,9 +50,9 @@ def weakly(method: Callable[[int], int]) -> Callable[[int], int]:
     kept = WeakMethod(method)
 
     def call(number: int) -> int:
-        found = kept()
-        assert found is not None, "whoever is called back is kept while it may be"
-        result: int = found(number)
+        bound = kept()
+        assert bound is not None, "whoever is called back is kept while it may be"
+        result: int = bound(number)
         return result
 
     return call

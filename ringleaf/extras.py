@@ -20,10 +20,10 @@ EXTRAS = {
 def is_missing(package: str) -> bool:
     """Return whether a package of `EXTRAS` is not installed."""
     try:
-        found = find_spec(package)
+        spec = find_spec(package)
     except ImportError:  # a hook of imports hides it
         return True
-    return found is None or found.origin is None  # folders remain of packages that were removed
+    return spec is None or spec.origin is None  # folders remain of packages that were removed
 
 
 def remedy(package: str) -> str:

@@ -63,8 +63,8 @@ def find_file(text: str) -> Path | None:
     """Return the file that a text names, or the first of those that a pattern with `*` names."""
     if "\0" in text or not text:
         return None
-    found = [text] if os.path.isfile(text) else sorted(glob.glob(text)) if "*" in text else []
-    return Path(found[0]) if found and os.path.isfile(found[0]) else None
+    paths = [text] if os.path.isfile(text) else sorted(glob.glob(text)) if "*" in text else []
+    return Path(paths[0]) if paths and os.path.isfile(paths[0]) else None
 
 
 def kind_of(path: Path) -> str:

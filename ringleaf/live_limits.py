@@ -32,11 +32,11 @@ The names are attributes of specs (`NetworkSpec`), of `NetworkOptions`, and of t
 STRICT = "strict"
 
 
-def check_live(given: Mapping[str, object], where: str = "", take: str = "net=virtual") -> None:
+def check_live(values: Mapping[str, object], where: str = "", take: str = "net=virtual") -> None:
     """Check options that a live network shall carry out.
 
     Args:
-        given: Values by attribute; those that are not in `VIRTUAL_ONLY` are passed over.
+        values: Values by attribute; those that are not in `VIRTUAL_ONLY` are passed over.
         where: The beginning of the message.
         take: The remedy: the network to take instead.
 
@@ -44,7 +44,7 @@ def check_live(given: Mapping[str, object], where: str = "", take: str = "net=vi
         ConfigError: If one is for virtual time only.
     """
     for name, nothing in VIRTUAL_ONLY.items():
-        value = given.get(name, nothing)
+        value = values.get(name, nothing)
         if value == nothing:
             continue
         typed = name.removesuffix("_ps").removesuffix("_bytes")

@@ -98,8 +98,8 @@ class Files:
 
     def _load_index(self) -> dict[Any, str]:
         data = read_sealed(self._index, self._sealed_for)
-        found: dict[Any, str] = {} if data is None else pickle.loads(data)
-        return found
+        index: dict[Any, str] = {} if data is None else pickle.loads(data)
+        return index
 
 
 class MachineCode(caching.FunctionCache):  # type: ignore[misc]

@@ -83,10 +83,10 @@ def parse_column(text: str, where: str = "column") -> float:
     Raises:
         ConfigError: If it is not understood, or is no width of a column.
     """
-    given = text.strip().lower()
-    unit = given.lstrip("0123456789.")
+    typed = text.strip().lower()
+    unit = typed.lstrip("0123456789.")
     try:
-        inches = float(given.removesuffix(unit)) * INCHES[unit.strip()]
+        inches = float(typed.removesuffix(unit)) * INCHES[unit.strip()]
     except (ValueError, KeyError):
         raise ConfigError(
             f"{where}: not understood, got {text!r}; write it like 3.3in or 84mm"

@@ -54,7 +54,7 @@ class Plugin:
         """
         where = f"{what} {self.name}: can't be loaded, got {self.value!r} of {self.package}"
         try:
-            found = getattr(import_module(self.module), self.value.partition(":")[2].strip())
+            member = getattr(import_module(self.module), self.value.partition(":")[2].strip())
         except RingleafError:
             raise
         except (Exception, SystemExit) as error:
@@ -63,13 +63,13 @@ class Plugin:
             raise PluginError(
                 f"{where}: {described(error)}{at}; mend or remove that package"
             ) from error
-        if kind is not None and not isinstance(found, kind):
+        if kind is not None and not isinstance(member, kind):
             raise PluginError(
-                f"{where}: must be {_article(kind.__name__)}, got {type(found).__name__}; "
+                f"{where}: must be {_article(kind.__name__)}, got {type(member).__name__}; "
                 "mend or remove that package"
             )
         _loaded.add(self)
-        return found
+        return member
 
 
 _loaded: set[Plugin] = set()
@@ -92,8 +92,8 @@ def find_plugins(family: str = "") -> Iterator[Plugin]:
 def _points_on(path: tuple[str, ...]) -> list[EntryPoint]:
     """Return our entry points of all packages on a path, sorted; finding them takes 10 ms."""
     del path  # `entry_points` looks at it
-    found = entry_points()
-    points = [point for group in found.groups for point in found.select(group=group)]
+    installed = entry_points()
+    points = [point for group in installed.groups for point in installed.select(group=group)]
     ours = (point for point in points if point.group.startswith(GROUP))
     return sorted(ours, key=lambda point: (point.group, point.name, point.value))
 
@@ -140,8 +140,8 @@ def _places(error: BaseException) -> list[tuple[str, str]]:
 
 def described(error: BaseException) -> str:
     """Return an error in one line: its type, and what it says."""
-    said = " ".join(str(error).split())
-    return f"{type(error).__name__}: {said:.300}" if said else type(error).__name__
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message:.300}" if message else type(error).__name__
 
 
 _warned: set[str] = set()

@@ -123,8 +123,8 @@ class Registry(Mapping[str, T], Generic[T]):
             return self._others[name]
         module, _, constant = self._places[name].partition(":")
         if name in self._plugins:
-            found: T = self._plugins[name].load(self._what, self._kind)
-            return found
+            plugin_member: T = self._plugins[name].load(self._what, self._kind)
+            return plugin_member
         try:
             member: T = getattr(import_module(module), constant)
         except (ImportError, AttributeError) as error:
@@ -153,13 +153,13 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def items(self) -> ItemsView[str, T]:
         """Return all members by name, but for those of packages that fail: a warning names them."""
-        found: dict[str, T] = {}
+        members: dict[str, T] = {}
         for name in self:
             try:
-                found[name] = self[name]
+                members[name] = self[name]
             except PluginError as error:
                 warn(str(error))
-        return found.items()
+        return members.items()
 
     def values(self) -> ValuesView[T]:
         """Return all members, as `items` does."""

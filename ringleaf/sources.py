@@ -31,14 +31,14 @@ def digest(package: Path, folders: Iterable[str]) -> str:
 
 def reach(package: Path, texts: Mapping[Path, str]) -> set[Path]:
     """Of these sources, those that compile something, and those that they import."""
-    wanted = [path for path, text in texts.items() if _MARK in text]
-    found: set[Path] = set()
-    while wanted:
-        path = wanted.pop()
-        if path in texts and path not in found:
-            found.add(path)
-            wanted.extend(_imported(package, texts[path]))
-    return found
+    frontier = [path for path, text in texts.items() if _MARK in text]
+    reached: set[Path] = set()
+    while frontier:
+        path = frontier.pop()
+        if path in texts and path not in reached:
+            reached.add(path)
+            frontier.extend(_imported(package, texts[path]))
+    return reached
 
 
 def _imported(package: Path, text: str) -> Iterator[Path]:

@@ -82,10 +82,10 @@ def as_tensors(arrays: Iterable[Array]) -> list[torch.Tensor]:
     return [as_tensor(array) for array in arrays]
 
 
-def as_given(array: Array, given: Elements) -> Elements:
-    """Return an array as what was given: the array itself, or the tensor of the same memory."""
-    found: Any = array if isinstance(given, np.ndarray) else as_tensor(array)
-    return found  # type: ignore[no-any-return]
+def as_given(array: Array, like: Elements) -> Elements:
+    """Return an array as what `like` is: the array itself, or the tensor of the same memory."""
+    elements: Any = array if isinstance(like, np.ndarray) else as_tensor(array)
+    return elements  # type: ignore[no-any-return]
 
 
 def as_result(array: Array) -> torch.Tensor | Array:

@@ -77,8 +77,8 @@ class Program:
         path = Path(path)
         beside = path.with_name(path.stem + P4INFO_SUFFIX)
         source = load_source(path)
-        found = Path(p4info) if p4info else beside if beside.exists() else None
-        program = cls(source, generate(source, variant), found)
+        p4info_path = Path(p4info) if p4info else beside if beside.exists() else None
+        program = cls(source, generate(source, variant), p4info_path)
         program._check()
         return program
 

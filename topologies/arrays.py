@@ -73,8 +73,8 @@ class SwitchArrays:
     @cached_property
     def leaves(self) -> Numbers:
         """(leaves,) the numbers of the switches with hosts, in the order of their first hosts."""
-        found, first = np.unique(self.at, return_index=True)
-        leaves: Numbers = found[np.argsort(first)]
+        numbers, first = np.unique(self.at, return_index=True)
+        leaves: Numbers = numbers[np.argsort(first)]
         return leaves
 
     @cached_property
@@ -88,8 +88,8 @@ class SwitchArrays:
         """Return whether there is a link for each row (switch, switch) of `pairs`."""
         count = len(self.switches)
         source = np.repeat(np.arange(count), np.diff(self.first))
-        wanted = pairs[:, 0] * count + pairs[:, 1]
-        return bool(np.isin(wanted, source * count + self.peer).all())
+        keys = pairs[:, 0] * count + pairs[:, 1]
+        return bool(np.isin(keys, source * count + self.peer).all())
 
     @cached_property
     def distances(self) -> Distances:
@@ -98,12 +98,12 @@ class SwitchArrays:
         All leaves' searches go on at once, a bit for each, level by level.
         """
         count = len(self.leaves)
-        found = np.zeros((len(self.switches), -(-count // 64) * 8), np.uint8)
+        bits = np.zeros((len(self.switches), -(-count // 64) * 8), np.uint8)
         sources = np.zeros((len(self.switches), count), bool)
         sources[self.leaves, np.arange(count)] = True
         packed = np.packbits(sources, axis=1)
-        found[:, : packed.shape[1]] = packed
-        reached = found.view(np.uint64)
+        bits[:, : packed.shape[1]] = packed
+        reached = bits.view(np.uint64)
         distance = np.zeros((len(self.switches), count), np.int16)
         while True:
             left = np.unpackbits(reached.view(np.uint8), axis=1, count=count) == 0

@@ -71,12 +71,12 @@ def _is_regular(graph: nx.Graph[str]) -> bool:
 def _kinds(graph: nx.Graph[str]) -> Counter[tuple[int, int, int]]:
     """Return the number of hosts of each switch (by number) and rates (up, down)."""
     number = {switch: index for index, switch in enumerate(switch_graph(graph))}
-    found: Counter[tuple[int, int, int]] = Counter()
+    counts: Counter[tuple[int, int, int]] = Counter()
     for host in hosts(graph):
         switch = attachment(graph, host)
         up, down = link(graph, host, switch).rate_bps, link(graph, switch, host).rate_bps
-        found[number[switch], up, down] += 1
-    return found
+        counts[number[switch], up, down] += 1
+    return counts
 
 
 def _least_cut(graph: nx.Graph[str], kinds: Counter[tuple[int, int, int]], sets: Sets) -> int:

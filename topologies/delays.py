@@ -38,14 +38,14 @@ def with_delays(
 
 def switch_delay_ps(graph: nx.Graph[str]) -> int:
     """Return the time that every switch takes per packet, those inside servers too."""
-    found: int = graph.graph.get("switch_delay_ps", 0)
-    return found
+    delay_ps: int = graph.graph.get("switch_delay_ps", 0)
+    return delay_ps
 
 
 def host_delay_ps(graph: nx.Graph[str]) -> int:
     """Return the time that every host takes per packet, each way."""
-    found: int = graph.graph.get("host_delay_ps", 0)
-    return found
+    delay_ps: int = graph.graph.get("host_delay_ps", 0)
+    return delay_ps
 
 
 def node_delay_ps(graph: nx.Graph[str], node: str) -> int:

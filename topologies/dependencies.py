@@ -36,13 +36,13 @@ def dependencies(graph: nx.Graph[str], *, ecmp: bool = False) -> nx.DiGraph[Dire
         aggregate are not in it.
     """
     table: Table = routes(graph) if ecmp else dealt(graph, routes(graph))
-    found: nx.DiGraph[Direction] = nx.DiGraph()
+    digraph: nx.DiGraph[Direction] = nx.DiGraph()
     for dst in hosts(graph):
         sources = [src for src in hosts(graph) if src != dst and (src, dst) not in detours(graph)]
-        found.add_edges_from(_towards(graph, table, sources, dst))
+        digraph.add_edges_from(_towards(graph, table, sources, dst))
     for src, dst in detours(graph):
-        found.add_edges_from(pairwise(pairwise(path(graph, src, dst))))
-    return found
+        digraph.add_edges_from(pairwise(pairwise(path(graph, src, dst))))
+    return digraph
 
 
 def _towards(

@@ -43,31 +43,31 @@ def with_detours(graph: nx.Graph[str], ways: Iterable[Sequence[str]]) -> nx.Grap
     Raises:
         TopologyError: If a way is none, passes a switch twice, or joins hosts that another does.
     """
-    found: dict[Pair, Detour] = {}
+    by_pair: dict[Pair, Detour] = {}
     for way in ways:
         pair = way[0], way[-1]
-        if pair in found:
+        if pair in by_pair:
             raise TopologyError(f"detour: {pair[0]} to {pair[1]} has one already, got {_text(way)}")
-        found[pair] = Detour(tuple(way[1:-1]), nodes_of(graph, way))
+        by_pair[pair] = Detour(tuple(way[1:-1]), nodes_of(graph, way))
     changed = graph.copy()
-    changed.graph["detours"] = MappingProxyType(found)
+    changed.graph["detours"] = MappingProxyType(by_pair)
     return changed
 
 
 def detours(graph: nx.Graph[str]) -> Mapping[Pair, Detour]:
     """Return all detours of a topology."""
-    found: Mapping[Pair, Detour] = graph.graph.get("detours", {})
-    return found
+    by_pair: Mapping[Pair, Detour] = graph.graph.get("detours", {})
+    return by_pair
 
 
 def turns(graph: nx.Graph[str], switch: str) -> dict[Pair, int]:
     """Return, by pair of hosts, the port by which their detour leaves a switch for the next one."""
-    found = {}
+    ports = {}
     for pair, detour in detours(graph).items():
         ahead = dict(pairwise(detour.nodes))
         if switch in ahead and ahead[switch] != pair[1]:
-            found[pair] = port(graph, switch, ahead[switch])
-    return found
+            ports[pair] = port(graph, switch, ahead[switch])
+    return ports
 
 
 def nodes_of(graph: nx.Graph[str], way: Sequence[str]) -> tuple[str, ...]:

@@ -170,10 +170,10 @@ def _check(graph: nx.Graph[str], colors: Mapping[str, str], values: EdgeValues) 
             raise TopologyError(f"draw {graph.name}: no link joins {a!r} and {b!r}")
 
 
-def _lay_out(graph: nx.Graph[str], wanted: float, head: _Head) -> Sheet:
+def _lay_out(graph: nx.Graph[str], inches: float, head: _Head) -> Sheet:
     """Choose a scale at which names can be read, on a sheet of 5 to 18 inches if possible.
 
-    A narrower sheet is made if fewer inches are `wanted`.
+    A narrower sheet is made if `inches` are fewer.
     """
     bar = head.values
     places = {node: graph.nodes[node]["pos"] for node in graph}
@@ -181,18 +181,18 @@ def _lay_out(graph: nx.Graph[str], wanted: float, head: _Head) -> Sheet:
     span_x = max(x for x, _ in places.values()) - low[0]
     span_y = max(y for _, y in places.values()) - low[1]
     left, right, bottom = 0.5, 0.5 + 1.1 * bar, 0.4
-    least = min(_WIDE + 1.1 * bar, wanted)
+    least = min(_WIDE + 1.1 * bar, inches)
     if graph.graph["layout"] == "tiers":
         left += 0.5
         narrowest = 0.165 if graph.graph["servers"] else 0.125
-        room = wanted
-        if wanted < _WIDE:
+        room = inches
+        if inches < _WIDE:
             left, right, narrowest = 0.55, 0.3 + 0.8 * bar, 0.88 * narrowest
-            room = wanted - left - right
+            room = inches - left - right
         scale_x = min(0.62, max(narrowest, room / (span_x + 1)))
         scale = (scale_x, max(1.3, span_x * scale_x * 0.14))
     else:
-        side = min(0.95, max(0.6, wanted / (span_x + 1)))
+        side = min(0.95, max(0.6, inches / (span_x + 1)))
         scale = (side, side)
         left, right, bottom = (each + 0.3 * side for each in (left, right, bottom))
     width = max(left + right + span_x * scale[0], least)
@@ -280,10 +280,10 @@ def _thickness(graph: nx.Graph[str], rate_bps: int) -> float:
 def _draw_links(axes: Axes, graph: nx.Graph[str], sheet: Sheet) -> None:
     strokes, widths = [], []
     for a, b in graph.edges:
-        found = _strokes(graph, sheet, a, b)
+        link_strokes = _strokes(graph, sheet, a, b)
         rate_bps = max(link(graph, *ends).rate_bps for ends in ((a, b), (b, a)))
-        strokes += found
-        widths += [_line_width(graph) * _thickness(graph, rate_bps)] * len(found)
+        strokes += link_strokes
+        widths += [_line_width(graph) * _thickness(graph, rate_bps)] * len(link_strokes)
     axes.add_collection(LineCollection(strokes, colors=LINE_COLOR, linewidths=widths))
 
 
@@ -322,12 +322,12 @@ def _draw_values(
         strokes, shades, widths = [], [], []
         for (a, b), value in _directions(graph, values):
             if (value == 0) is idle:
-                found = _strokes(graph, sheet, a, b)
+                link_strokes = _strokes(graph, sheet, a, b)
                 thick = _thickness(graph, link(graph, a, b).rate_bps)
                 aside = 0.6 * lane * thick / 72 + 0.004
-                strokes += [_to_the_right(stroke, aside) for stroke in found]
-                widths += [width * thick] * len(found)
-                shades += [IDLE_COLOR if idle else palette(value / top)] * len(found)
+                strokes += [_to_the_right(stroke, aside) for stroke in link_strokes]
+                widths += [width * thick] * len(link_strokes)
+                shades += [IDLE_COLOR if idle else palette(value / top)] * len(link_strokes)
         axes.add_collection(LineCollection(strokes, colors=shades, linewidths=widths))
     height = min(3.0, sheet.height - 1.4)
     box = (

@@ -31,8 +31,8 @@ class Counts:
 class Family:
     """A generator and the sizes it takes.
 
-    `generate(**sizes, link=, host_link=)` returns the graph; `fit(hosts, given)` returns all sizes
-    of the smallest instance with at least that many hosts, keeping those that are given;
+    `generate(**sizes, link=, host_link=)` returns the graph; `fit(hosts, fixed)` returns all sizes
+    of the smallest instance with at least that many hosts, keeping the fixed ones;
     `count(**sizes)` says how large the graph would be, without making it. Both `generate` and
     `count` raise TopologyError if there is no such instance.
     """
@@ -51,10 +51,10 @@ def check_sizes(where: str, smallest: int = 1, **sizes: int) -> None:
             raise TopologyError(f"{where}: {name} must be >= {smallest}, got {size!r}")
 
 
-def fill(volume: int, given: Mapping[str, int], *names: str) -> dict[str, int]:
-    """Return sizes whose product is at least `volume`: those given, and balanced other ones."""
-    free = [name for name in names if name not in given]
-    known = {name: given[name] for name in names if name in given}
+def fill(volume: int, fixed: Mapping[str, int], *names: str) -> dict[str, int]:
+    """Return sizes whose product is at least `volume`: the fixed ones, and balanced other ones."""
+    free = [name for name in names if name not in fixed]
+    known = {name: fixed[name] for name in names if name in fixed}
     rest = -(-volume // max(prod(known.values()), 1))
     sides = dict(zip(free, balanced(rest, len(free)), strict=True))
     return {name: known.get(name, sides.get(name, 1)) for name in names}

@@ -192,9 +192,9 @@ def kind(graph: nx.Graph[str], node: str) -> str:
     """Return `host`, `server`, or a switch's label without its number: `edge` for `edge 0.1`."""
     if graph.nodes[node]["role"] is Role.HOST:
         return "host"
-    given: str = graph.nodes[node].get("kind", "")
+    own_kind: str = graph.nodes[node].get("kind", "")
     label: str = graph.nodes[node]["label"]
-    return given or label.rpartition(" ")[0] or "server"
+    return own_kind or label.rpartition(" ")[0] or "server"
 
 
 def hosts(graph: nx.Graph[str]) -> list[str]:
@@ -218,8 +218,8 @@ def link(graph: nx.Graph[str], a: str, b: str) -> Link:
         TopologyError: If there is none.
     """
     edge = _edge(graph, a, b)
-    found: Link = edge.get("back", {}).get(a, edge["link"])
-    return found
+    direction: Link = edge.get("back", {}).get(a, edge["link"])
+    return direction
 
 
 def directions(graph: nx.Graph[str]) -> Iterator[tuple[str, str, Link]]:
@@ -251,8 +251,8 @@ def port(graph: nx.Graph[str], node: str, peer: str) -> int:
     Raises:
         TopologyError: If no link joins them.
     """
-    found: int = _edge(graph, node, peer)["ports"][node]
-    return found
+    number: int = _edge(graph, node, peer)["ports"][node]
+    return number
 
 
 def _edge(graph: nx.Graph[str], a: str, b: str) -> dict[str, Any]:
@@ -299,8 +299,8 @@ def switch_graph(graph: nx.Graph[str]) -> Peers:
     names = dict.fromkeys(switches(graph))
     peers: Peers = {}
     for switch in names:
-        found = [(data["ports"][switch], p) for p, data in graph.adj[switch].items() if p in names]
-        peers[switch] = {peer: port for port, peer in sorted(found)}
+        ports = [(data["ports"][switch], p) for p, data in graph.adj[switch].items() if p in names]
+        peers[switch] = {peer: port for port, peer in sorted(ports)}
     return peers
 
 

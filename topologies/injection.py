@@ -55,10 +55,10 @@ def divide_ports(topo: str, inject_bps: int, *, hosts: int | None = None) -> tup
     """
     if parse(topo).inside is not None:
         raise ConfigError(f"inject: can't go with machines, got {topo!r}; give rate or host_rate")
-    given = [key for key in parse(topo).links if key.endswith("rate")]
-    if given:
+    rate_keys = [key for key in parse(topo).links if key.endswith("rate")]
+    if rate_keys:
         raise ConfigError(
-            f"inject: can't go with a topology's own {given[0]}, got {topo!r}; give either"
+            f"inject: can't go with a topology's own {rate_keys[0]}, got {topo!r}; give either"
         )
     spec = parse(topo)
     if is_file(spec.family) and has_rates(spec.family, spec.reading):

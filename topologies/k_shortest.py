@@ -54,7 +54,7 @@ def with_k_shortest(graph: nx.Graph[str], paths: int) -> nx.Graph[str]:
     peers = switch_graph(graph)
     at = {host: attachment(graph, host) for host in names}
     known: dict[tuple[str, str], list[Path]] = {}
-    found: dict[tuple[str, str], Detour] = {}
+    by_pair: dict[tuple[str, str], Detour] = {}
     for src, dst in product(names, names):
         ends = at[src], at[dst]
         if ends[0] == ends[1]:
@@ -64,9 +64,9 @@ def with_k_shortest(graph: nx.Graph[str], paths: int) -> nx.Graph[str]:
         if not known[ends]:
             raise TopologyError(f"{graph.name}: no path from {ends[0]} to {ends[1]}")
         choice = crc32(f"{src} {dst}".encode()) % len(known[ends])
-        found[src, dst] = Detour((), (src, *known[ends][choice], dst))
+        by_pair[src, dst] = Detour((), (src, *known[ends][choice], dst))
     changed = graph.copy()
-    changed.graph["detours"] = MappingProxyType(found | dict(detours(graph)))
+    changed.graph["detours"] = MappingProxyType(by_pair | dict(detours(graph)))
     return changed
 
 
@@ -80,23 +80,23 @@ def k_shortest(peers: Peers, src: str, dst: str, paths: int) -> list[Path]:
         Paths", IEEE Trans. SSC 4(2), 1968: a path's length so far, and the least that is left.
     """
     left = distances(peers, dst)
-    found: list[Path] = []
+    shortest: list[Path] = []
     if src not in left:
-        return found
+        return shortest
     order = count()
     waiting: list[tuple[int, int, int, Path]] = [(left[src], 0, next(order), (src,))]
     for _ in range(MOST_TRIED):
-        if not waiting or len(found) == paths:
+        if not waiting or len(shortest) == paths:
             break
         *_, path = heappop(waiting)
         if path[-1] == dst:
-            found.append(path)
+            shortest.append(path)
             continue
         for peer in peers[path[-1]]:
             if peer not in path and peer in left:
                 whole = len(path) + left[peer]
                 heappush(waiting, (whole, -len(path), next(order), (*path, peer)))
-    return found
+    return shortest
 
 
 def too_many_hosts(where: str, count: int) -> TopologyError:

@@ -129,10 +129,10 @@ def _join(counts: Counter[tuple[str, Link]]) -> list[LinkKind]:
     for (pair, each), count in counts.items():
         joins.setdefault(each, []).append(pair)
         sizes[each] += count
-    found = [
+    kinds = [
         LinkKind(
             tuple(pairs), each.rate_bps, each.delay_ps, sizes[each], each.loss, each.queue_bytes
         )
         for each, pairs in joins.items()
     ]
-    return sorted(found, key=lambda each: (not each.is_of_hosts, each.joins))
+    return sorted(kinds, key=lambda each: (not each.is_of_hosts, each.joins))

@@ -96,8 +96,8 @@ def _spread(graph: nx.Graph[str]) -> dict[str, Point]:
 
     Heights are multiples of 1/2, so that a terminal has few rows.
     """
-    found = nx.spring_layout(graph, seed=SEED, iterations=200)
-    places = {node: (float(x), float(y)) for node, (x, y) in found.items()}
+    positions = nx.spring_layout(graph, seed=SEED, iterations=200)
+    places = {node: (float(x), float(y)) for node, (x, y) in positions.items()}
     pairs = combinations(places.values(), 2)
     least = min((hypot(a[0] - b[0], a[1] - b[1]) for a, b in pairs), default=1.0)
     unit = max(least, 0.5 / len(places))

@@ -143,15 +143,15 @@ class Inside:
 
     def __str__(self) -> str:
         """Return the text that means this machine, all in one order: `node=8xh100,gpudirect=no`."""
-        told = [f"node={self.name}" if self.machine.mesh else f"node={self.gpus}x{self.name}"]
+        options = [f"node={self.name}" if self.machine.mesh else f"node={self.gpus}x{self.name}"]
         if self.nics != _usual_nics(self.machine, self.gpus):
-            told.append(f"nics={self.nics}")
+            options.append(f"nics={self.nics}")
         if not self.gpudirect:
-            told.append("gpudirect=no")
+            options.append("gpudirect=no")
         for key, value in sorted(self.given.items()):
             exact = exact_rate if WIRE_KEYS[key] is parse_rate else exact_time
-            told.append(f"{key}={exact(value)}")
-        return ",".join(told)
+            options.append(f"{key}={exact(value)}")
+        return ",".join(options)
 
 
 def read_inside(options: Mapping[str, str], where: str) -> Inside | None:
@@ -177,7 +177,7 @@ def read_inside(options: Mapping[str, str], where: str) -> Inside | None:
             f"write node={name}"
         )
     count = machine.gpus if gpus is None else gpus
-    found = Inside(
+    inside = Inside(
         name,
         count,
         _read_nics(options, machine, count, where),
@@ -188,10 +188,10 @@ def read_inside(options: Mapping[str, str], where: str) -> Inside | None:
             if key in WIRE_KEYS
         },
     )
-    for key in found.given:
-        if key.startswith("nvlink") and not found.has_nvlink:
+    for key in inside.given:
+        if key.startswith("nvlink") and not inside.has_nvlink:
             raise ConfigError(f"{where}: {key}: {name} has no NVLinks; take it away")
-    return found
+    return inside
 
 
 def _read_name(text: str, where: str) -> tuple[str, int | None]:

@@ -56,10 +56,10 @@ def host_cycles(graph: nx.Graph[str], count: int) -> tuple[Cycle, ...]:
     Where none are known, there is one: the order in which each host is near the one before.
     """
     sizes, hosts = host_grid(graph, count)
-    found = grid_cycles(sizes)
-    if not found:
+    cycles = grid_cycles(sizes)
+    if not cycles:
         return (near_order(graph, count),)
-    return tuple(tuple(hosts[place] for place in cycle) for cycle in found)
+    return tuple(tuple(hosts[place] for place in cycle) for cycle in cycles)
 
 
 def near_order(graph: nx.Graph[str], count: int) -> Cycle:

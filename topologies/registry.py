@@ -112,7 +112,7 @@ def parse(text: str) -> ParsedName:
         if not equals:
             raise ConfigError(f"topology {name}: option must be key=value, got {option!r}")
         choose(f"topology {name}", "key", key, [*names, *LINK_KEYS, *KEYS])
-        if any(key in given for given in (sizes, links, machine, reading)):
+        if any(key in group for group in (sizes, links, machine, reading)):
             raise ConfigError(f"topology {name}: {key} is there twice, got {text!r}")
         if key in KEYS:
             machine[key] = value
@@ -159,9 +159,9 @@ def build(
     family = find_family(spec)
     sizes = _sizes(text, spec, hosts)
     graph = family.generate(**sizes, **_links(spec.links, int(rate_bps), delay_ps))
-    found = len(all_hosts(graph)) * spec.gpus
-    if hosts is not None and found < hosts:
-        raise _too_small(spec, sizes, found, hosts)
+    host_count = len(all_hosts(graph)) * spec.gpus
+    if hosts is not None and host_count < hosts:
+        raise _too_small(spec, sizes, host_count, hosts)
     if spec.inside is not None:
         from ringleaf.topologies.machine_network import with_machines
 
@@ -181,12 +181,12 @@ def count(text: str, *, hosts: int | None = None) -> Counts:
     """
     spec = parse(text)
     sizes = _sizes(text, spec, hosts)
-    found = find_family(spec).count(**sizes)
+    counts = find_family(spec).count(**sizes)
     if spec.inside is not None:
-        found = count_machines(found, spec.inside)
-    if hosts is not None and found.hosts < hosts:
-        raise _too_small(spec, sizes, found.hosts, hosts)
-    return found
+        counts = count_machines(counts, spec.inside)
+    if hosts is not None and counts.hosts < hosts:
+        raise _too_small(spec, sizes, counts.hosts, hosts)
+    return counts
 
 
 def _sizes(text: str, spec: ParsedName, hosts: int | None) -> dict[str, int]:
@@ -202,23 +202,24 @@ def _exact(key: str, value: int) -> str:
     return exact_rate(value) if LINK_KEYS[key] is link_rate else exact_time(value)
 
 
-def _links(given: Mapping[str, int], rate_bps: int, delay_ps: int) -> dict[str, Link | None]:
-    link = Link(given.get("rate", rate_bps), given.get("delay", delay_ps))
+def _links(links: Mapping[str, int], rate_bps: int, delay_ps: int) -> dict[str, Link | None]:
+    link = Link(links.get("rate", rate_bps), links.get("delay", delay_ps))
     host_link = None
-    if "host_rate" in given or "host_delay" in given:
+    if "host_rate" in links or "host_delay" in links:
         host_link = Link(
-            given.get("host_rate", link.rate_bps), given.get("host_delay", link.delay_ps)
+            links.get("host_rate", link.rate_bps), links.get("host_delay", link.delay_ps)
         )
     return {"link": link, "host_link": host_link}
 
 
 def _too_small(
-    spec: ParsedName, sizes: Mapping[str, int], found: int, wanted: int
+    spec: ParsedName, sizes: Mapping[str, int], host_count: int, hosts: int
 ) -> TopologyError:
     """Return the error for an instance with too few hosts, which names one that has enough."""
-    better = TOPOLOGIES[spec.family].fit(-(-wanted // spec.gpus), {})
+    better = TOPOLOGIES[spec.family].fit(-(-hosts // spec.gpus), {})
     return TopologyError(
-        f"{_name(spec, sizes)}: has {found} hosts, {wanted} are wanted; try {_name(spec, better)}"
+        f"{_name(spec, sizes)}: has {host_count} hosts, {hosts} are wanted; "
+        f"try {_name(spec, better)}"
     )
 
 

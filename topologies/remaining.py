@@ -85,9 +85,9 @@ class _Links:
         sets: list[list[int]] = []
         self.choice: npt.NDArray[np.int32] = np.zeros((len(rows), len(arrays.hosts)), np.int32)
         for switch, row in rows.items():
-            found = table.port_sets(switch)
-            self.choice[row] = len(sets) + found.of_host
-            sets += [[number[switch, port] for port in ports] for ports in found.sets]
+            port_sets = table.port_sets(switch)
+            self.choice[row] = len(sets) + port_sets.of_host
+            sets += [[number[switch, port] for port in ports] for ports in port_sets.sets]
         most = max(map(len, sets), default=0)
         padded = [links + links[:1] * (most - len(links)) for links in sets]
         self.choices = np.array(padded, np.int64).reshape(len(sets), most)

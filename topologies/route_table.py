@@ -30,12 +30,12 @@ class PortSets:
 class SwitchRoutes(Mapping[str, Ports]):
     """One switch's ports by destination host."""
 
-    def __init__(self, found: PortSets, rank: Mapping[str, int]) -> None:
-        self._found = found
+    def __init__(self, port_sets: PortSets, rank: Mapping[str, int]) -> None:
+        self._port_sets = port_sets
         self._rank = rank
 
     def __getitem__(self, host: str) -> Ports:
-        return self._found.sets[int(self._found.of_host[self._rank[host]])]
+        return self._port_sets.sets[int(self._port_sets.of_host[self._rank[host]])]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rank)
@@ -55,19 +55,19 @@ class RouteTable(Mapping[str, SwitchRoutes]):
     def __init__(self, arrays: SwitchArrays, find: Callable[[int], PortSets]) -> None:
         self.arrays = arrays
         self._find = find
-        self._found: dict[str, PortSets] = {}
+        self._port_sets: dict[str, PortSets] = {}
         self._rows: dict[str, SwitchRoutes] = {}
         self._rank = {host: rank for rank, host in enumerate(arrays.hosts)}
 
     def find(self, number: int) -> PortSets:
         """Return the routes of a switch, by its number, for a caller who needs them only once."""
-        return self._found.get(self.arrays.switches[number]) or self._find(number)
+        return self._port_sets.get(self.arrays.switches[number]) or self._find(number)
 
     def port_sets(self, switch: str) -> PortSets:
         """Return a switch's routes as arrays."""
-        if switch not in self._found:
-            self._found[switch] = self._find(self.arrays.number[switch])
-        return self._found[switch]
+        if switch not in self._port_sets:
+            self._port_sets[switch] = self._find(self.arrays.number[switch])
+        return self._port_sets[switch]
 
     def __getitem__(self, switch: str) -> SwitchRoutes:
         if switch not in self._rows:
@@ -121,25 +121,25 @@ def torus_links(shape: Sequence[int]) -> Numbers:
 
 
 def dealt_sets(
-    arrays: SwitchArrays, given: PortSets, spread: Callable[[int], int], gpus: int = 1
+    arrays: SwitchArrays, port_sets: PortSets, spread: Callable[[int], int], gpus: int = 1
 ) -> PortSets:
     """Return one of the allowed ports for each host.
 
     Args:
         arrays: The topology's switches and hosts.
-        given: All allowed ports.
+        port_sets: All allowed ports.
         spread: By number of ports: the number of neighbouring ranks that get the same one.
         gpus: Ranks of one machine; machines are dealt ports, and so are the GPUs of each.
     """
-    counts = np.array([len(ports) for ports in given.sets])
-    blocks = np.array([spread(len(ports)) for ports in given.sets])
-    choices = np.zeros((len(given.sets), counts.max(initial=0)), np.int64)
-    for place, ports in enumerate(given.sets):
+    counts = np.array([len(ports) for ports in port_sets.sets])
+    blocks = np.array([spread(len(ports)) for ports in port_sets.sets])
+    choices = np.zeros((len(port_sets.sets), counts.max(initial=0)), np.int64)
+    for place, ports in enumerate(port_sets.sets):
         choices[place, : len(ports)] = ports
     machine, gpu = np.divmod(np.arange(len(arrays.hosts)), gpus)
-    block = blocks[given.of_host]
-    turn = (machine // block + gpu // block) % counts[given.of_host]
-    dealt, of_host = np.unique(choices[given.of_host, turn], return_inverse=True)
+    block = blocks[port_sets.of_host]
+    turn = (machine // block + gpu // block) % counts[port_sets.of_host]
+    dealt, of_host = np.unique(choices[port_sets.of_host, turn], return_inverse=True)
     return PortSets([(port,) for port in dealt.tolist()], of_host.astype(np.int32))
 
 

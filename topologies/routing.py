@@ -99,8 +99,8 @@ def dealt(graph: nx.Graph[str], table: RouteTable) -> RouteTable:
 
     def deal(number: int) -> PortSets:
         tier = max(graph.nodes[arrays.switches[number]]["tier"] - inner_tiers, 0)
-        found = table.find(number)
-        return dealt_sets(arrays, found, lambda ports: min(ports**tier, MOST_RANKS), gpus)
+        port_sets = table.find(number)
+        return dealt_sets(arrays, port_sets, lambda ports: min(ports**tier, MOST_RANKS), gpus)
 
     return RouteTable(arrays, deal)
 
@@ -306,15 +306,15 @@ def links_towards(
     `dealt`.
     """
     turned = detours(graph)
-    found = {(src, attachment(graph, src)) for src in sources if src != dst}
-    met = list({switch for src, switch in found if (src, dst) not in turned})
+    directions = {(src, attachment(graph, src)) for src in sources if src != dst}
+    met = list({switch for src, switch in directions if (src, dst) not in turned})
     for src in sources:
         if (src, dst) in turned:
-            found |= set(pairwise(turned[src, dst].nodes))
+            directions |= set(pairwise(turned[src, dst].nodes))
     for switch in met:  # it grows
         for number in table[switch][dst]:
             peer = neighbor_at(graph, switch, number)
-            found.add((switch, peer))
+            directions.add((switch, peer))
             if peer != dst and peer not in met:
                 met.append(peer)
-    return found
+    return directions

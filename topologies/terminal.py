@@ -83,8 +83,8 @@ def _switch_rows(graph: nx.Graph[str]) -> Iterable[tuple[str, ...]]:
 
 
 def _range(numbers: Iterable[int]) -> str:
-    found = sorted(set(numbers))
-    return str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    distinct = sorted(set(numbers))
+    return str(distinct[0]) if len(distinct) == 1 else f"{distinct[0]} to {distinct[-1]}"
 
 
 def _link_rows(graph: nx.Graph[str]) -> Iterable[tuple[str, ...]]:
@@ -125,14 +125,14 @@ def _names(graph: nx.Graph[str]) -> str:
     """Return the names that nodes have in the file that they come from, if they do."""
     if not graph.graph.get("named", False):
         return ""
-    told = [
+    names = [
         f"{node} {graph.nodes[node]['label']}"
         for node in (*hosts(graph), *switches(graph))
         if graph.nodes[node].get("kind") != "server" and graph.nodes[node]["label"] != node
     ]
-    shown = told[:MOST_NAMES]
-    more = [f"and {len(told) - len(shown)} more"] if len(told) > len(shown) else []
-    return fill(f"names in the file: {', '.join([*shown, *more])}", WIDTH) if told else ""
+    shown = names[:MOST_NAMES]
+    more = [f"and {len(names) - len(shown)} more"] if len(names) > len(shown) else []
+    return fill(f"names in the file: {', '.join([*shown, *more])}", WIDTH) if names else ""
 
 
 def _figures(graph: nx.Graph[str]) -> str:

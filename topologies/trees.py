@@ -55,18 +55,18 @@ def aggregation_tree(
     """
     members = _members(graph, hosts)
     leaves = {host: attachment(graph, host) for host in members}
-    wanted = sorted({*leaves.values(), *also}, key=natural)
+    terminals = sorted({*leaves.values(), *also}, key=natural)
     peers = switch_graph(graph)
     if root is None:
-        roots = _best_roots(graph.name, peers, wanted)
+        roots = _best_roots(graph.name, peers, terminals)
         root = roots[index % len(roots)]
     if root not in peers:
         raise TopologyError(f"{graph.name}: root must be a switch, got {root!r}")
     distance = distances(peers, root)
-    for leaf in wanted:
+    for leaf in terminals:
         if leaf not in distance:
             raise TopologyError(f"{graph.name}: root {root} can't reach {leaf}")
-    parent = _parents(peers, wanted, distance)
+    parent = _parents(peers, terminals, distance)
     below: dict[str, list[str]] = {switch: [] for switch in parent}
     for child, above in parent.items():
         if above is not None:
@@ -74,7 +74,7 @@ def aggregation_tree(
     for host, leaf in leaves.items():
         below[leaf].append(host)
     children = {switch: tuple(sorted(nodes, key=natural)) for switch, nodes in below.items()}
-    return AggregationTree(root, parent, children, 1 + max(distance[leaf] for leaf in wanted))
+    return AggregationTree(root, parent, children, 1 + max(distance[leaf] for leaf in terminals))
 
 
 def aggregation_trees(

@@ -214,12 +214,12 @@ class TopologyRoutes:
             to_dst = self._remaining_along(self._detours[src, dst], packet_bytes)
         first_ps = self.hop_ps(self.hosts[src], self.access[src], packet_bytes)
         whole_ps = first_ps + to_dst[self.access[src]]
-        found = []
+        passes = []
         for number, (node, peers) in enumerate(self.outlets(src, dst)):
             before_ps = whole_ps - to_dst[node] if number else 0
             after_ps = min(self.hop_ps(node, peer) + to_dst[peer] for peer in peers)
-            found.append(Pass((node, peers), before_ps, after_ps))
-        return found
+            passes.append(Pass((node, peers), before_ps, after_ps))
+        return passes
 
     def outlets(self, src: int, dst: int) -> Iterator[Outlet]:
         """Yield the outlets from one host to another: up to the first choice, and the last one."""
@@ -274,8 +274,8 @@ class TopologyRoutes:
     @cached_property
     def _detours(self) -> dict[tuple[int, int], tuple[str, ...]]:
         """The nodes of each detour, by source and destination."""
-        found = detours(self.graph).items()
-        return {(index(src), index(dst)): detour.nodes for (src, dst), detour in found}
+        entries = detours(self.graph).items()
+        return {(index(src), index(dst)): detour.nodes for (src, dst), detour in entries}
 
     def _next(self, switch: str, dst: int) -> tuple[str, ...]:
         """Return the nodes that may come next on the way to a host."""

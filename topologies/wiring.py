@@ -94,15 +94,15 @@ def _to_nics(inside: Inside) -> Iterator[tuple[Place, Place, Link]]:
             yield ("pcie", number), ("nic", number * nics // switches), inside.pcie()
 
 
-def count_machines(found: Counts, inside: Inside) -> Counts:
-    """Return the size of a network in which each host of one of size `found` is a machine."""
+def count_machines(counts: Counts, inside: Inside) -> Counts:
+    """Return the size of a network in which each host of one of size `counts` is a machine."""
     own = inside.gpus if inside.has_nvlink else 0
     inner = own + sum(1 for _ in parts(inside))
     cables = own + sum(1 for _ in links(inside)) + inside.nics - 1
     rack, rest = divmod(inside.gpus, inside.pcie_switches)
     return Counts(
-        found.hosts * inside.gpus,
-        found.switches + found.hosts * inner,
-        found.links + found.hosts * cables,
+        counts.hosts * inside.gpus,
+        counts.switches + counts.hosts * inner,
+        counts.links + counts.hosts * cables,
         rack=1 if own else None if rest else rack,
     )

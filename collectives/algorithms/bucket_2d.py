@@ -11,8 +11,8 @@ from ringleaf.collectives.schedule import Collective, Schedule
 
 def _schedule(r: Request) -> Schedule:
     """Return the bucket schedule, with the grid of the embedding for its dimensions."""
-    found = bucket.bucket_allreduce(r.ranks, r.hierarchy, r.embedding)
-    return replace(found, algorithm="bucket-2d")
+    schedule = bucket.bucket_allreduce(r.ranks, r.hierarchy, r.embedding)
+    return replace(schedule, algorithm="bucket-2d")
 
 
 ALGORITHM = Algorithm(

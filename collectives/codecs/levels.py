@@ -56,10 +56,10 @@ class Levels(ArrayCodec):
     name: ClassVar[str] = "levels"
 
     def pack(self, values: Array) -> Bytes:
-        found = find_levels(values)
-        if found is None:
+        pair = find_levels(values)
+        if pair is None:
             return np.concatenate([_word(_PLAIN), values.view(np.uint8)])
-        unit, levels = found
+        unit, levels = pair
         width = width_for(max(int(levels.max(initial=0)), -int(levels.min(initial=0))))
         head = np.float32(unit).view(np.uint32)
         size = bit_bytes(levels.size, width)
@@ -138,12 +138,12 @@ def _common(values: Array, unit: float) -> float:
     """
     if not np.isfinite(values).all():
         return 0.0
-    found = np.unique(np.abs(values.astype(np.float64)))
-    found = np.append(found, unit) if unit else found
-    least = int(np.frexp(found.min())[1]) - 24
-    if np.frexp(found.max())[1] - least > 62:
+    magnitudes = np.unique(np.abs(values.astype(np.float64)))
+    magnitudes = np.append(magnitudes, unit) if unit else magnitudes
+    least = int(np.frexp(magnitudes.min())[1]) - 24
+    if np.frexp(magnitudes.max())[1] - least > 62:
         return 0.0
-    whole = np.ldexp(found, -least).astype(np.int64)
+    whole = np.ldexp(magnitudes, -least).astype(np.int64)
     return float(np.ldexp(float(np.gcd.reduce(whole)), least))
 
 

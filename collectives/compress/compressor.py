@@ -86,36 +86,36 @@ class Feedback:
 
     def result(self, total: Elements, elements: int, key: Hashable = None) -> Elements:
         """Return the sum of the ranks' flat tensors, from the sum of what they carried."""
-        made = self.copy(key)
-        if not isinstance(made, Member):
+        compressor = self.copy(key)
+        if not isinstance(compressor, Member):
             return total
-        return as_given(made.result(as_array(total), elements), total)
+        return as_given(compressor.result(as_array(total), elements), total)
 
     def copy(self, key: Hashable = None) -> Compressor:
         """Return this rank's compressor of a tensor."""
         if key not in self._copies:
-            made = self._copies[key] = deepcopy(self.compressor)
-            if isinstance(made, Member):
-                made.take_place(self.rank, self.ranks)
+            compressor = self._copies[key] = deepcopy(self.compressor)
+            if isinstance(compressor, Member):
+                compressor.take_place(self.rank, self.ranks)
         return self._copies[key]
 
     @np.errstate(all="ignore")
     def _send(self, values: Any, seed: int, key: Hashable) -> tuple[Any, Any]:
         """Return what is carried and what it is worth; remember the rest."""
-        wanted, made = values.reshape(-1), self.copy(key)
-        own_memory = isinstance(made, Member) and made.has_memory
+        flat, compressor = values.reshape(-1), self.copy(key)
+        own_memory = isinstance(compressor, Member) and compressor.has_memory
         if self.is_on and not own_memory and key in self.left:
-            wanted = wanted + self.left[key]
-        if isinstance(made, Member):
-            given = made.checked(as_array(wanted))
-            array = made.carry(given, seed)
-            carried = as_given(array, wanted)
-            sent = as_given(made.own(array, given.size), wanted)
+            flat = flat + self.left[key]
+        if isinstance(compressor, Member):
+            elements = compressor.checked(as_array(flat))
+            array = compressor.carry(elements, seed)
+            carried = as_given(array, flat)
+            sent = as_given(compressor.own(array, elements.size), flat)
         else:
-            selected = made.select(as_tensor(as_array(wanted)), seed)
-            carried = sent = as_given(as_array(selected), wanted)
+            selected = compressor.select(as_tensor(as_array(flat)), seed)
+            carried = sent = as_given(as_array(selected), flat)
         if self.is_on and not own_memory:
-            self.left[key] = wanted - sent
+            self.left[key] = flat - sent
         return carried, sent
 
 

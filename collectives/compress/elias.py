@@ -30,8 +30,8 @@ def elias_bytes(levels: Array, most: int, *, is_sparse: bool) -> Bytes | None:
     out = np.zeros(most // 8 + 4, "<u8")
     write = _write if is_sparse else _write_each
     bits = int(write(levels, *_written(), out, 8 * most))
-    found: Bytes = out.view(np.uint8)
-    return None if bits < 0 or bits > 8 * (most - 1) else found[: (bits + 7) // 8].copy()
+    codes: Bytes = out.view(np.uint8)
+    return None if bits < 0 or bits > 8 * (most - 1) else codes[: (bits + 7) // 8].copy()
 
 
 def elias_levels(data: Bytes, elements: int, *, is_sparse: bool) -> Array:
@@ -150,8 +150,8 @@ def _write_each(levels: Array, codes: Array, widths: Array, out: Array, most: in
 def _window(words: Array, at: int) -> np.uint64:
     """Return the 64 bits from a place on."""
     word, place = at >> 6, np.uint64(at & 63)
-    found: np.uint64 = words[word] >> place | words[word + 1] << _1 << (_63 - place)
-    return found
+    window: np.uint64 = words[word] >> place | words[word + 1] << _1 << (_63 - place)
+    return window
 
 
 @inline

@@ -115,10 +115,10 @@ def _pack_evenly(numbers: Array, width: int) -> Bytes:
     each = 8 // width
     rows = np.zeros((-(-numbers.size // each), each), np.uint8)
     rows.reshape(-1)[: numbers.size] = numbers
-    found = rows[:, 0].copy()
+    packed = rows[:, 0].copy()
     for place in range(1, each):
-        found |= rows[:, place] << np.uint8(width * place)
-    return found
+        packed |= rows[:, place] << np.uint8(width * place)
+    return packed
 
 
 def _unpack_evenly(data: Bytes, elements: int, width: int) -> Array:
@@ -136,8 +136,8 @@ def _pack_eights(numbers: Array, width: int) -> Bytes:
     words = np.zeros(len(rows), "<u8")
     for place in range(8):
         words |= rows[:, place].astype("<u8") << np.uint64(width * place)
-    found = words.view(np.uint8).reshape(-1, 8)[:, :width].reshape(-1)
-    return found[: bit_bytes(numbers.size, width)]
+    packed = words.view(np.uint8).reshape(-1, 8)[:, :width].reshape(-1)
+    return packed[: bit_bytes(numbers.size, width)]
 
 
 def _unpack_eights(data: Bytes, elements: int, width: int) -> Array:
@@ -146,7 +146,7 @@ def _unpack_eights(data: Bytes, elements: int, width: int) -> Array:
     rows = np.zeros((len(padded), 8), np.uint8)
     rows[:, :width] = padded
     words, mask = rows.view("<u8").reshape(-1), np.uint64((1 << width) - 1)
-    found = np.empty((len(words), 8), np.int32)
+    numbers = np.empty((len(words), 8), np.int32)
     for place in range(8):
-        found[:, place] = words >> np.uint64(width * place) & mask
-    return found.reshape(-1)[:elements]
+        numbers[:, place] = words >> np.uint64(width * place) & mask
+    return numbers.reshape(-1)[:elements]

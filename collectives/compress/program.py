@@ -85,14 +85,14 @@ class Compressed:
             total = yield Ask(Collective.ALLREDUCE, values)
             assert isinstance(total, np.ndarray)
             return total
-        made = self._memory.copy()
-        if isinstance(made, ScaledCompressor) and made.shares:
-            made.prepare(seed)
+        compressor = self._memory.copy()
+        if isinstance(compressor, ScaledCompressor) and compressor.shares:
+            compressor.prepare(seed)
             scales = np.zeros(self._ranks, np.float32)
-            scales[self._rank] = made.scale(values)
+            scales[self._rank] = compressor.scale(values)
             agreed = yield Ask(Collective.ALLREDUCE, scales)
             assert isinstance(agreed, np.ndarray)
-            made.agree(float(agreed.max()))
+            compressor.agree(float(agreed.max()))
         carried = self._memory.carry(values, seed)
         total = yield Ask(Collective.ALLREDUCE, carried, self._codec)
         assert isinstance(total, np.ndarray)

@@ -41,14 +41,14 @@ class CompressorSettings:
             ConfigError: If the text is none.
         """
         try:
-            found = float(text)
+            number = float(text)
         except ValueError:
-            found = float("nan")
-        if not least <= found <= most:
+            number = float("nan")
+        if not least <= number <= most:
             raise ConfigError(
                 f"{self.where}: must be a number from {least:g} to {most:g}, got {text!r}"
             )
-        return found
+        return number
 
     @property
     def words(self) -> set[str]:

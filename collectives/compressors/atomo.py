@@ -20,20 +20,20 @@ def probabilities(sizes: Array, budget: int) -> Array:
         sizes: (atoms,), at least 0, at least `budget` of them above 0.
         budget: The sum of all probabilities.
     """
-    found = np.zeros(sizes.size)
+    chances = np.zeros(sizes.size)
     rest = np.arange(sizes.size)
     left = float(budget)
     while rest.size and left > 0:
         shares = sizes[rest] * (left / sizes[rest].sum())
         full = shares >= 1
         if not full.any():
-            found[rest] = shares
+            chances[rest] = shares
             break
-        found[rest[full]] = 1
+        chances[rest[full]] = 1
         left -= np.count_nonzero(full)
         rest = rest[~full]
         rest = rest[sizes[rest] > 0]
-    return found
+    return chances
 
 
 def draw(chances: Array, start: float) -> Array:

@@ -69,10 +69,10 @@ class DGC(Member):
         count = min(max(round(wanted / values.size * sample.size), 1), sample.size)
         threshold, sizes = smallest_kept(sample, count), np.abs(values)
         for _ in range(TRIES):
-            found = count_above(sizes, threshold)
-            if found < FEWEST * wanted:
+            number_above = count_above(sizes, threshold)
+            if number_above < FEWEST * wanted:
                 threshold *= 1 - _STEP
-            elif found > MOST * wanted:
+            elif number_above > MOST * wanted:
                 threshold *= 1 + _STEP
             else:
                 break

@@ -53,9 +53,9 @@ class EGC(Member):
         count = self.share.of(values.size)
         if not count:
             return values.copy()
-        found = entropy(np.abs(values))
-        self.steps, self.total = self.steps + 1, self.total + found
-        factor = min(max(found * self.steps / self.total, 0.5), 2.0) if self.total else 1.0
+        entropy_now = entropy(np.abs(values))
+        self.steps, self.total = self.steps + 1, self.total + entropy_now
+        factor = min(max(entropy_now * self.steps / self.total, 0.5), 2.0) if self.total else 1.0
         return only(values, largest(values, min(max(round(factor * count), 1), values.size)))
 
 

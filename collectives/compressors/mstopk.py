@@ -37,12 +37,12 @@ def choose(values: Array, count: int, steps: int = STEPS) -> Array:
     for _ in range(steps):
         middle = (start + stop) / 2
         threshold = mean + middle * (most - mean)
-        found = count_above(sizes, threshold)
-        if found <= count:
+        number_above = count_above(sizes, threshold)
+        if number_above <= count:
             high, stop = threshold, middle
         else:
             low, start = threshold, middle
-        if found == count:
+        if number_above == count:
             break
     sure = np.flatnonzero(sizes >= high)
     between = np.flatnonzero((sizes >= low) & (sizes < high))

@@ -81,8 +81,8 @@ def read(text: str, where: str) -> ScheduleSource:
 
 
 def _read_facts(facts: _Facts, line: str, at: str) -> None:
-    found = _FACTS.fullmatch(line)
-    for fact in found[1].split() if found else ():
+    header = _FACTS.fullmatch(line)
+    for fact in header[1].split() if header else ():
         key, _, value = fact.partition("=")
         match key:
             case "collective":
@@ -148,26 +148,26 @@ def _source(facts: _Facts, rows: list[Transfer], lines: list[int], where: str) -
         )
     if facts.root >= ranks:
         raise ScheduleError(f"{where}: root must be one of {ranks} ranks, got {facts.root}")
-    made = Schedule(facts.collective, where, ranks, chunks, rows, facts.root)
-    loaded = Loaded(made, lambda row: f"line {lines[row]}")
+    schedule = Schedule(facts.collective, where, ranks, chunks, rows, facts.root)
+    loaded = Loaded(schedule, lambda row: f"line {lines[row]}")
     return ScheduleSource(
         facts.collective, ranks, Path(where).stem, lambda size_bytes, segments: loaded
     )
 
 
-def _size(where: str, name: str, told: int | None, numbers: list[int], lines: list[int]) -> int:
-    """Return the number of ranks or chunks: as told, or one more than the largest number."""
+def _size(where: str, name: str, size: int | None, numbers: list[int], lines: list[int]) -> int:
+    """Return the number of ranks or chunks: as stated, or one more than the largest number."""
     largest = max(numbers, default=-1)
-    if told is None:
+    if size is None:
         if largest < 0:
             raise ScheduleError(f"{where}: needs rows, or {name}= in a comment, got none")
         return largest + 1
-    if told < 1:
-        raise ScheduleError(f"{where}: {name} must be >= 1, got {told}")
-    if largest >= told:
-        line = lines[next(i for i, number in enumerate(numbers) if number >= told)]
-        raise ScheduleError(f"{where}: line {line}: {name} are {told}, got number {largest}")
-    return told
+    if size < 1:
+        raise ScheduleError(f"{where}: {name} must be >= 1, got {size}")
+    if largest >= size:
+        line = lines[next(i for i, number in enumerate(numbers) if number >= size)]
+        raise ScheduleError(f"{where}: line {line}: {name} are {size}, got number {largest}")
+    return size
 
 
 def write(schedule: Schedule) -> str:

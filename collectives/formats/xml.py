@@ -50,9 +50,9 @@ def read(text: str, where: str) -> ScheduleSource:
 def _notes(program: MscclProgram) -> tuple[str, ...]:
     if not program.unused:
         return ()
-    told = ", ".join(f"{what} (line {line})" for what, line in [*program.unused.items()][:SHOWN])
+    unused = ", ".join(f"{what} (line {line})" for what, line in [*program.unused.items()][:SHOWN])
     more = f" and {len(program.unused) - SHOWN} more" if len(program.unused) > SHOWN else ""
-    return (f"{program.where}: not used: {told}{more}",)
+    return (f"{program.where}: not used: {unused}{more}",)
 
 
 def _loader(program: MscclProgram, buffers: RankBuffers) -> Callable[[int, int | None], Loaded]:
@@ -61,17 +61,17 @@ def _loader(program: MscclProgram, buffers: RankBuffers) -> Callable[[int, int |
         return follow(program, buffers)
 
     def load(size_bytes: int, segments: int | None) -> Loaded:
-        found = once()
+        loaded = once()
         chunk_bytes = -(-size_bytes // program.chunks)
         loops = max(-(-chunk_bytes // LOOP_BYTES), 1) if segments is None else segments
-        count = len(found.schedule.rows)
-        cells = found.schedule.places * found.schedule.chunks
+        count = len(loaded.schedule.rows)
+        cells = loaded.schedule.places * loaded.schedule.chunks
         most = max(min(MOST_ROWS // max(count, 1), MOST_CELLS // cells), 1)
         if segments is None:
             loops = min(loops, most)
         if not 1 <= loops <= most:
             raise ScheduleError(f"{program.where}: loops must be 1 to {most}, got {loops}")
-        return found if loops == 1 else repeat(found, loops)
+        return loaded if loops == 1 else repeat(loaded, loops)
 
     return load
 
@@ -91,8 +91,8 @@ def follow(program: MscclProgram, buffers: RankBuffers) -> Loaded:
     events = machine.run()
     root = find_root(machine, buffers)
     check_goals(program, machine, buffers, root)
-    made = make_rows(program, buffers, events, root)
-    cells = program.ranks * (1 + made.layers) * program.chunks
+    program_rows = make_rows(program, buffers, events, root)
+    cells = program.ranks * (1 + program_rows.layers) * program.chunks
     if cells > MOST_CELLS:
         raise ScheduleError(
             f"{program.where}: chunks of all buffers must be at most {MOST_CELLS}, got {cells}"
@@ -102,14 +102,14 @@ def follow(program: MscclProgram, buffers: RankBuffers) -> Loaded:
         program.name,
         program.ranks,
         program.chunks,
-        made.rows,
+        program_rows.rows,
         root,
-        scratch=made.layers,
+        scratch=program_rows.layers,
     )
 
     def place(row: int) -> str:
-        found = made.events[row]
-        return "the copy of an input" if found is None else program.at(*found)
+        event = program_rows.events[row]
+        return "the copy of an input" if event is None else program.at(*event)
 
     return Loaded(schedule, place)
 
@@ -124,9 +124,11 @@ def repeat(loaded: Loaded, loops: int) -> Loaded:
         start = rows.start * loops + loop
         step = rows.step + loop * schedule.steps
         parts.append(replace(rows, step=step, start=start, stop=start + 1))
-    made = replace(schedule, chunks=schedule.chunks * loops, rows=ChunkRows(Columns.joined(parts)))
+    repeated = replace(
+        schedule, chunks=schedule.chunks * loops, rows=ChunkRows(Columns.joined(parts))
+    )
     count = len(rows)
-    return Loaded(made, lambda row: f"{loaded.place(row % count)}, loop {row // count}")
+    return Loaded(repeated, lambda row: f"{loaded.place(row % count)}, loop {row // count}")
 
 
 def write(schedule: Schedule) -> str:

@@ -30,13 +30,13 @@ def hashes(places: Array, bits: int, functions: int) -> Array:
     )
     for multiplier in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         words = (words ^ words >> np.uint64(33)) * np.uint64(multiplier)
-    found: Array = ((words ^ words >> np.uint64(33)) % np.uint64(bits)).astype(np.int64)
-    return found
+    indices: Array = ((words ^ words >> np.uint64(33)) % np.uint64(bits)).astype(np.int64)
+    return indices
 
 
 def positives(bloom: Array, elements: int, functions: int) -> Array:
     """Return the places that a filter of bits (bool) seems to have, in order."""
-    found = np.arange(elements)
+    places = np.arange(elements)
     for function in range(functions):
-        found = found[bloom[hashes(found, bloom.size, functions)[function]]]
-    return found
+        places = places[bloom[hashes(places, bloom.size, functions)[function]]]
+    return places

@@ -25,14 +25,14 @@ DEGREE, LEAST = 5, 30
 
 def segments(count: int) -> list[int]:
     """Return the lengths of the segments of `count` sorted values, the largest values' first."""
-    found: list[int] = []
+    lengths: list[int] = []
     for i in range(count):
         length = count // (5 if i == 0 else (10, 30)[(i - 1) % 2] * 10 ** ((i - 1) // 2))
         if length <= LEAST:
             break
-        found.insert(0, length)
-    rest = count - sum(found)
-    return [*found, rest] if rest else found
+        lengths.insert(0, length)
+    rest = count - sum(lengths)
+    return [*lengths, rest] if rest else lengths
 
 
 def fit(values: Array) -> Array:
@@ -67,12 +67,12 @@ def unfit(words: Array) -> Array:
 
 def _fit_side(ranked: Array) -> list[Array]:
     """Return the coefficients of values above zero, the largest first."""
-    found, start = [], 0
+    coefficients, start = [], 0
     for length in segments(ranked.size):
         part, start = ranked[start : start + length], start + length
         powers = _powers(length)
-        found.append(np.linalg.lstsq(powers, part, rcond=None)[0].astype(np.float32))
-    return found
+        coefficients.append(np.linalg.lstsq(powers, part, rcond=None)[0].astype(np.float32))
+    return coefficients
 
 
 def _powers(length: int) -> Array:
@@ -80,8 +80,8 @@ def _powers(length: int) -> Array:
 
 
 def _curve(coefficients: Array, length: int) -> Array:
-    found: Array = _powers(length) @ coefficients.astype(np.float64)
-    return found
+    curve: Array = _powers(length) @ coefficients.astype(np.float64)
+    return curve
 
 
 def _pack(places: Array) -> Array:

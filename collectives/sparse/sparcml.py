@@ -112,6 +112,6 @@ def _allgather(ranks: int, first_step: int) -> Iterator[Columns]:
     step, distance = first_step, 1
     while distance < ranks:
         src, ahead = np.ogrid[:ranks, : min(distance, ranks - distance)]
-        held = np.sort((src + ahead) % ranks, axis=1)
-        yield Columns.transfers(step, src, (src - distance) % ranks, held, Op.COPY)
+        chunks = np.sort((src + ahead) % ranks, axis=1)
+        yield Columns.transfers(step, src, (src - distance) % ranks, chunks, Op.COPY)
         step, distance = step + 1, 2 * distance

@@ -39,25 +39,25 @@ class GTopK(Residual):
         """Take part in one step: log2 n rounds to rank 0, and as many back."""
         wanted, count = self.wanted(values)
         own = self.choose(wanted, count)
-        held = own, wanted[own]
+        pairs = own, wanted[own]
         levels = [1 << level for level in range(self.ranks.bit_length() - 1)]
         for distance in levels:
             sends = self.rank % (2 * distance) == distance
-            post = {self.rank - distance: to_words(*held)} if sends else {}
-            found = yield Post(post)
-            assert isinstance(found, dict)
-            for words in found.values():
-                held = merge(held, from_words(words), count)
+            post = {self.rank - distance: to_words(*pairs)} if sends else {}
+            received = yield Post(post)
+            assert isinstance(received, dict)
+            for words in received.values():
+                pairs = merge(pairs, from_words(words), count)
         for distance in reversed(levels):
             sends = self.rank % (2 * distance) == 0
-            post = {self.rank + distance: to_words(*held)} if sends else {}
-            found = yield Post(post)
-            assert isinstance(found, dict)
-            for words in found.values():
-                held = from_words(words)
+            post = {self.rank + distance: to_words(*pairs)} if sends else {}
+            received = yield Post(post)
+            assert isinstance(received, dict)
+            for words in received.values():
+                pairs = from_words(words)
         result = np.zeros_like(values)
-        result[held[0]] = held[1]
-        self.keep(wanted, np.intersect1d(own, held[0]))
+        result[pairs[0]] = pairs[1]
+        self.keep(wanted, np.intersect1d(own, pairs[0]))
         return result
 
 
@@ -73,11 +73,13 @@ def parse(text: str, where: str) -> Method:
     def expect(values: Array) -> Expected:
         """Return the sums that pairs, then pairs of pairs keep, with all zeros in place."""
         count = share.of(values.shape[1])
-        held = [only(each, largest(each, count)) for each in values]
-        while len(held) > 1:
-            sums = [first + second for first, second in zip(held[::2], held[1::2], strict=True)]
-            held = [only(s, np.argsort(-np.abs(s), kind="stable")[:count]) for s in sums]
-        return exactly(held[0])
+        vectors = [only(each, largest(each, count)) for each in values]
+        while len(vectors) > 1:
+            sums = [
+                first + second for first, second in zip(vectors[::2], vectors[1::2], strict=True)
+            ]
+            vectors = [only(s, np.argsort(-np.abs(s), kind="stable")[:count]) for s in sums]
+        return exactly(vectors[0])
 
     return Method(make, expect)
 

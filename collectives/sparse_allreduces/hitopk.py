@@ -38,27 +38,27 @@ class HiTopK(Residual):
     def step(self, values: Array, seed: int) -> Step:
         """Take part in one step."""
         ranges = chunk_ranges(values.size, len(self._node))
-        found = yield Post(self._parts(values, ranges))
-        assert isinstance(found, dict)
+        received = yield Post(self._parts(values, ranges))
+        assert isinstance(received, dict)
         start, stop = ranges[self._local]
         part = np.zeros(stop - start, np.float32)
         for peer in self._node:
-            part += values[start:stop] if peer == self.rank else found[peer][: stop - start]
+            part += values[start:stop] if peer == self.rank else received[peer][: stop - start]
         wanted, _ = self.wanted(part)
         count = min(-(-self.share.of(values.size) // len(self._node)), part.size)
         places = np.sort(choose(wanted, count)) if count else np.zeros(0, np.int64)
         self.keep(wanted, places)
         own = places, wanted[places]
-        found = yield Post({p: to_words(*own) for p in self._peers if p != self.rank})
-        assert isinstance(found, dict)
-        pairs = [own if p == self.rank else from_words(found[p]) for p in self._peers]
+        received = yield Post({p: to_words(*own) for p in self._peers if p != self.rank})
+        assert isinstance(received, dict)
+        pairs = [own if p == self.rank else from_words(received[p]) for p in self._peers]
         total = scatter(pairs, stop - start)
-        found = yield Post({p: total for p in self._node if p != self.rank})
-        assert isinstance(found, dict)
+        received = yield Post({p: total for p in self._node if p != self.rank})
+        assert isinstance(received, dict)
         result = np.empty_like(values)
         for peer, (first, last) in zip(self._node, ranges, strict=True):
             # Zeros at the end of a part don't travel.
-            got = total if peer == self.rank else found[peer]
+            got = total if peer == self.rank else received[peer]
             result[first:last] = got[: last - first]
         return result
 

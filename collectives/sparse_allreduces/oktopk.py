@@ -53,9 +53,9 @@ class OkTopK(Residual):
             mine = np.resize(cuts, self.ranks - 1) if cuts.size else np.zeros(self.ranks - 1)
             # Sums of float32 are exact below 2^24 only, so halves of indices are added up.
             halves = np.stack([mine // 4096, mine % 4096]).reshape(-1).astype(np.float32)
-            found = yield Ask(Collective.ALLREDUCE, halves)
-            assert isinstance(found, np.ndarray)
-            high, low = found.reshape(2, -1).astype(np.float64)
+            total = yield Ask(Collective.ALLREDUCE, halves)
+            assert isinstance(total, np.ndarray)
+            high, low = total.reshape(2, -1).astype(np.float64)
             edges = ((high * 4096 + low) / self.ranks).astype(np.int64)
             self._edges = np.concatenate([[0], np.maximum.accumulate(edges), [values.size]])
         sums = yield from self._add_up(wanted, own)
@@ -96,12 +96,12 @@ class OkTopK(Residual):
             for p in ((self.rank + i) % self.ranks for i in range(1, self.ranks))
             if parts[p].size
         }
-        found = yield Post(sent)
-        assert isinstance(found, dict)
+        received = yield Post(sent)
+        assert isinstance(received, dict)
         pairs = [
             (parts[p], wanted[parts[p]])
             if p == self.rank
-            else from_words(found.get(p, np.zeros(0, np.float32)))
+            else from_words(received.get(p, np.zeros(0, np.float32)))
             for p in range(self.ranks)
         ]
         return scatter(pairs, wanted.size)
@@ -110,14 +110,14 @@ class OkTopK(Residual):
         """Gather all ranks' pairs; return indices and values, in order of places."""
         counts = np.zeros(self.ranks, np.float32)
         counts[self.rank] = places.size
-        found = yield Ask(Collective.ALL_GATHER, counts)
-        assert isinstance(found, np.ndarray)
-        ends = np.cumsum(found.astype(np.int64))
+        sizes = yield Ask(Collective.ALL_GATHER, counts)
+        assert isinstance(sizes, np.ndarray)
+        ends = np.cumsum(sizes.astype(np.int64))
         if self._balanced:
             places, values = yield from self._balance(places, values, ends)
             most = -(-int(ends[-1]) // self.ranks)
         else:
-            most = int(found.max())
+            most = int(sizes.max())
         width = 1 + 2 * most
         blocks = np.zeros((self.ranks, width), np.float32)
         words = to_words(places, values)
@@ -137,10 +137,10 @@ class OkTopK(Residual):
             for p in np.unique(owner)
             if p != self.rank
         }
-        found = yield Post(sent)
-        assert isinstance(found, dict)
+        received = yield Post(sent)
+        assert isinstance(received, dict)
         own = owner == self.rank
-        pairs = [(places[own], values[own]), *(from_words(words) for words in found.values())]
+        pairs = [(places[own], values[own]), *(from_words(words) for words in received.values())]
         pairs.sort(key=lambda pair: int(pair[0][0]) if pair[0].size else -1)
         return tuple(np.concatenate(part) for part in zip(*pairs, strict=True))  # type: ignore[return-value]
 

@@ -37,9 +37,9 @@ class ScaleCom(Residual):
         words: Array = np.zeros(count, np.float32)
         if self.rank == leader:
             words = self.choose(wanted, count).astype(np.int32).view(np.float32)
-        found = yield Ask(Collective.BROADCAST, words, root=leader)
-        assert isinstance(found, np.ndarray)
-        places = found.view(np.int32).astype(np.int64)
+        received = yield Ask(Collective.BROADCAST, words, root=leader)
+        assert isinstance(received, np.ndarray)
+        places = received.view(np.int32).astype(np.int64)
         total = yield Ask(Collective.ALLREDUCE, wanted[places])
         assert isinstance(total, np.ndarray)
         result = np.zeros_like(values)

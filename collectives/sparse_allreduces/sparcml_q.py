@@ -44,10 +44,10 @@ class SparCML(Residual):
             part = places[edges[owner] : edges[owner + 1]]
             parts.append((part - owner * width, wanted[part]))
         sent = {p: to_words(*parts[p]) for p in range(self.ranks) if p != self.rank}
-        found = yield Post({p: words for p, words in sent.items() if words.size})
-        assert isinstance(found, dict)
+        received = yield Post({p: words for p, words in sent.items() if words.size})
+        assert isinstance(received, dict)
         pairs = [
-            parts[p] if p == self.rank else from_words(found.get(p, np.zeros(0, np.float32)))
+            parts[p] if p == self.rank else from_words(received.get(p, np.zeros(0, np.float32)))
             for p in range(self.ranks)
         ]
         total = scatter(pairs, width)

@@ -32,10 +32,10 @@ class TopkA(Residual):
         blocks = np.zeros((self.ranks, width), np.float32)
         words = to_words(places, wanted[places])
         blocks[self.rank, : words.size] = words
-        found = yield Ask(Collective.ALL_GATHER, blocks.reshape(-1), TRIMMED)
-        assert isinstance(found, np.ndarray)
+        gathered = yield Ask(Collective.ALL_GATHER, blocks.reshape(-1), TRIMMED)
+        assert isinstance(gathered, np.ndarray)
         self.keep(wanted, places)
-        return scatter(map(from_words, found.reshape(self.ranks, width)), values.size)
+        return scatter(map(from_words, gathered.reshape(self.ranks, width)), values.size)
 
 
 def parse(text: str, where: str) -> Method:

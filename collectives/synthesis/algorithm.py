@@ -41,9 +41,9 @@ def synthesised(name: str) -> Algorithm:
     def cost(request: Request) -> Cost:
         from ringleaf.collectives.critical_path import sent_bytes
 
-        found = plan(request)
-        sent = sent_bytes(found.schedule, request.size_bytes, element_bytes=1)
-        return Cost(found.expected_ps, max(sent), found.schedule.steps)
+        planned = plan(request)
+        sent = sent_bytes(planned.schedule, request.size_bytes, element_bytes=1)
+        return Cost(planned.expected_ps, max(sent), planned.schedule.steps)
 
     title = f"{synthesiser.title} {collective.value.replace('_', '-')}" if suffix else ""
     return Algorithm(

@@ -22,14 +22,14 @@ def gather_bound_ps(wires: RankNetwork, chunks: int, chunk_bytes: int) -> int:
         chunks: Chunks that each rank contributes.
         chunk_bytes: Size of a chunk.
     """
-    found = 0
+    bound_ps = 0
     for rank in range(wires.ranks):
         arriving = {pair: way for pair, way in wires.ways.items() if pair[1] == rank}
         shortest = min((len(way) for way in arriving.values()), default=0)
         for back in range(1, shortest + 1):
             lines = {pair: way[-back] for pair, way in arriving.items()}
             need = (wires.ranks - 1) * chunks
-            found = max(found, _cut_ps(wires, lines, need, chunk_bytes))
+            bound_ps = max(bound_ps, _cut_ps(wires, lines, need, chunk_bytes))
     for site in set(wires.sites):
         inside = {rank for rank in range(wires.ranks) if wires.sites[rank] == site}
         arriving = {
@@ -41,8 +41,8 @@ def gather_bound_ps(wires: RankNetwork, chunks: int, chunk_bytes: int) -> int:
             continue
         lines = {pair: way[-2] for pair, way in arriving.items()}
         need = (wires.ranks - len(inside)) * chunks
-        found = max(found, _cut_ps(wires, lines, need, chunk_bytes))
-    return found
+        bound_ps = max(bound_ps, _cut_ps(wires, lines, need, chunk_bytes))
+    return bound_ps
 
 
 def _cut_ps(

@@ -85,15 +85,15 @@ def _groups(
     on: dict[Pair, list[int]], together: set[tuple[int, int]]
 ) -> dict[Pair, list[list[int]]]:
     """Return the messages of each link: lists of transfers that go as one."""
-    found: dict[Pair, list[list[int]]] = {}
+    messages: dict[Pair, list[list[int]]] = {}
     for pair, numbers in on.items():
-        groups = found.setdefault(pair, [])
+        groups = messages.setdefault(pair, [])
         for number in numbers:
             if groups and (groups[-1][-1], number) in together:
                 groups[-1].append(number)
             else:
                 groups.append([number])
-    return found
+    return messages
 
 
 def timed(
@@ -103,7 +103,7 @@ def timed(
     came: dict[tuple[int, int], int] = {}  # when a rank has a chunk that it is sent
     wanted = {(move.dst, move.chunk) for move in moves}
     at, free_ps = dict.fromkeys(groups, 0), dict.fromkeys(groups, 0)
-    found: list[Timed] = []
+    transfers: list[Timed] = []
     left, progress = sum(map(len, groups.values())), True
     while left and progress:
         progress = False
@@ -116,8 +116,8 @@ def timed(
                 start_ps = max([free_ps[pair], *(came.get(need, 0) for need in needs)])
                 end_ps = start_ps + wires.time_ps(pair, len(message) * chunk_bytes)
                 free_ps[pair] = end_ps
-                found += [Timed(start_ps, end_ps, *pair, move.chunk) for move in message]
+                transfers += [Timed(start_ps, end_ps, *pair, move.chunk) for move in message]
                 came |= {(pair[1], move.chunk): end_ps for move in message}
                 at[pair], left, progress = at[pair] + 1, left - 1, True
     assert not left, "messages wait for one another"
-    return sorted(found)
+    return sorted(transfers)

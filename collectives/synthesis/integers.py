@@ -57,14 +57,14 @@ class IntegerProgram:
 
         HiGHS works in a thread of its own, so that an interruption is not held up.
         """
-        found: list[Any] = []
-        thread = threading.Thread(target=lambda: found.append(self._run(limit_s)), daemon=True)
+        results: list[Any] = []
+        thread = threading.Thread(target=lambda: results.append(self._run(limit_s)), daemon=True)
         thread.start()
         while thread.is_alive():
             thread.join(POLL_S)
-        if not found or found[0].x is None:
+        if not results or results[0].x is None:
             return None
-        result = found[0]
+        result = results[0]
         bound = result.fun if result.mip_dual_bound is None else result.mip_dual_bound
         return Solution(result.x, float(result.fun), float(bound))
 

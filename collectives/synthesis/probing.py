@@ -73,7 +73,7 @@ def groupings(latency: dict[Pair, int], ranks: int) -> list[list[list[int]]]:
     """
     times = sorted(set(latency.values()))
     gaps = sorted(pairwise(times), key=lambda pair: pair[0] / pair[1])
-    found: list[list[list[int]]] = []
+    partitions: list[list[list[int]]] = []
     for below, _ in gaps:
         name = list(range(ranks))
         for (a, b), time_ps in latency.items():
@@ -81,6 +81,6 @@ def groupings(latency: dict[Pair, int], ranks: int) -> list[list[list[int]]]:
                 old, new = max(name[a], name[b]), min(name[a], name[b])
                 name = [new if each == old else each for each in name]
         groups = [[rank for rank in range(ranks) if name[rank] == one] for one in sorted({*name})]
-        if 2 <= len(groups) <= ranks // 2 and groups not in found:
-            found.append(groups)
-    return found
+        if 2 <= len(groups) <= ranks // 2 and groups not in partitions:
+            partitions.append(groups)
+    return partitions

@@ -132,14 +132,14 @@ def check_reach(wires: RankNetwork) -> None:
         onward: dict[int, list[int]] = {}
         for src, dst in pairs:
             onward.setdefault(src, []).append(dst)
-        found, frontier = {0}, [0]
+        reached, frontier = {0}, [0]
         while frontier:
             for dst in onward.get(frontier.pop(), ()):
-                if dst not in found:
-                    found.add(dst)
+                if dst not in reached:
+                    reached.add(dst)
                     frontier.append(dst)
         for rank in range(wires.ranks):
-            if rank not in found:
+            if rank not in reached:
                 ends = (0, rank) if pairs is wires.ways else (rank, 0)
                 raise ScheduleError(
                     f"synthesis: all ranks must reach one another, got no way from rank {ends[0]} "

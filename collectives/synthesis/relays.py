@@ -12,7 +12,7 @@ def relayed(wires: RankNetwork) -> dict[Pair, tuple[int, ...]]:
     onward: dict[int, list[int]] = {}
     for src, dst in wires.ways:
         onward.setdefault(src, []).append(dst)
-    found = dict(wires.ways)
+    ways = dict(wires.ways)
     for start in range(wires.ranks):
         done: set[int] = set()
         heap: list[tuple[int, int, int, tuple[int, ...]]] = [(0, 0, start, ())]
@@ -22,10 +22,10 @@ def relayed(wires: RankNetwork) -> dict[Pair, tuple[int, ...]]:
                 continue
             done.add(node)
             if node != start:
-                found.setdefault((start, node), way)
+                ways.setdefault((start, node), way)
             for peer in onward.get(node, ()):
                 if peer not in done:
                     pair = node, peer
                     after_ps = delay_ps + wires.delays_ps[pair]
                     heappush(heap, (after_ps, relays + 1, peer, way + wires.ways[pair]))
-    return found
+    return ways

@@ -36,7 +36,7 @@ def candidates(wires: RankNetwork, chunks: int, longer: int) -> dict[int, list[P
     """Return the links that each chunk may take: on ways of few hops from its owner."""
     hops = [_hops(wires, owner) for owner in range(wires.ranks)]
     back = [_hops(wires.mirrored, rank) for rank in range(wires.ranks)]
-    found: dict[int, list[Pair]] = {}
+    by_chunk: dict[int, list[Pair]] = {}
     for owner in range(wires.ranks):
         links = [
             (a, b)
@@ -47,21 +47,21 @@ def candidates(wires: RankNetwork, chunks: int, longer: int) -> dict[int, list[P
                 for end in range(wires.ranks)
             )
         ]
-        found |= dict.fromkeys(range(owner * chunks, (owner + 1) * chunks), links)
-    return found
+        by_chunk |= dict.fromkeys(range(owner * chunks, (owner + 1) * chunks), links)
+    return by_chunk
 
 
 def _hops(wires: RankNetwork, start: int) -> dict[int, int]:
     onward: dict[int, list[int]] = {}
     for a, b in wires.ways:
         onward.setdefault(a, []).append(b)
-    found, frontier = {start: 0}, [start]
+    hops, frontier = {start: 0}, [start]
     for node in frontier:
         for peer in onward.get(node, ()):
-            if peer not in found:
-                found[peer] = found[node] + 1
+            if peer not in hops:
+                hops[peer] = hops[node] + 1
                 frontier.append(peer)
-    return found
+    return hops
 
 
 class Orbits:
@@ -79,15 +79,15 @@ class Orbits:
     def __call__(self, chunk: int, ranks: tuple[int, ...]) -> Named:
         first = chunk, ranks
         if first not in self._names:
-            found = [first]
+            orbit = [first]
             self._names[first] = first
-            for at, places in found:
+            for at, places in orbit:
                 owner, place = divmod(at, self._chunks)
                 for turn in self._turns:
                     twin = turn[owner] * self._chunks + place, tuple(turn[r] for r in places)
                     if twin not in self._names:
                         self._names[twin] = first
-                        found.append(twin)
+                        orbit.append(twin)
         return self._names[first]
 
 

@@ -33,11 +33,11 @@ def synthesise(name: str, problem: Problem, *, fresh: bool = False) -> Synthesis
             f"{name}: can't synthesise this collective, got {problem.collective.value!r}; "
             f"valid: {known}"
         )
-    found = None if fresh else plan_cache.load(synthesiser, problem)
-    if found is None:
+    plan = None if fresh else plan_cache.load(synthesiser, problem)
+    if plan is None:
         if synthesiser.package:
             require(synthesiser.package, name)
-        found = synthesiser.solve(problem)
-        verify(found.schedule)
-        plan_cache.save(synthesiser, problem, found)
-    return found
+        plan = synthesiser.solve(problem)
+        verify(plan.schedule)
+        plan_cache.save(synthesiser, problem, plan)
+    return plan

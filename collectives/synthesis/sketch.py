@@ -78,14 +78,16 @@ class Sketch:
         """
         wires = self._allowed(wires)
         if self.links == NEAR:
-            found = unwound(wires, seed)
+            networks = unwound(wires, seed)
             if self.more:
-                found = [parted(wires, dict.fromkeys([*each.ways, *self.more])) for each in found]
+                networks = [
+                    parted(wires, dict.fromkeys([*each.ways, *self.more])) for each in networks
+                ]
         else:
-            found = [parted(wires, self._pairs(wires))]
-        for each in found:
+            networks = [parted(wires, self._pairs(wires))]
+        for each in networks:
             _check_joined(each)
-        return found
+        return networks
 
     def _pairs(self, wires: RankNetwork) -> list[Pair]:
         if not isinstance(self.links, str):
@@ -123,7 +125,7 @@ class Sketch:
             ConfigError: If the network is not the same under an offset that was given.
         """
         is_auto = isinstance(self.symmetry, str)
-        found: list[list[int]] = []
+        turns: list[list[int]] = []
         for offset, size in (
             _offsets(wires.ranks) if isinstance(self.symmetry, str) else self.symmetry
         ):
@@ -132,14 +134,14 @@ class Sketch:
                     f"sketch: symmetry: blocks must divide {wires.ranks} ranks, got {size}"
                 )
             turn = [r // size * size + (r % size + offset) % size for r in range(wires.ranks)]
-            if _is_same(wires, turn) and _all_move([*found, turn]):
-                found.append(turn)
+            if _is_same(wires, turn) and _all_move([*turns, turn]):
+                turns.append(turn)
             elif not is_auto:
                 raise ConfigError(
                     "sketch: symmetry: the network must be the same with all ranks moved, got "
                     f"[{offset}, {size}]; take auto or none"
                 )
-        return found
+        return turns
 
 
 def _offsets(ranks: int) -> Iterator[tuple[int, int]]:
@@ -156,17 +158,17 @@ def _all_move(turns: list[list[int]]) -> bool:
     Else a chunk would have to come to a rank on two ways that are the same.
     """
     still = tuple(range(len(turns[0])))
-    found, frontier = {still}, [still]
+    reached, frontier = {still}, [still]
     while frontier:
         each = frontier.pop()
         for turn in turns:
             after = tuple(turn[rank] for rank in each)
-            if after not in found:
-                if len(found) >= len(still) or any(
+            if after not in reached:
+                if len(reached) >= len(still) or any(
                     a == b for a, b in zip(after, still, strict=True)
                 ):
                     return False
-                found.add(after)
+                reached.add(after)
                 frontier.append(after)
     return True
 
@@ -185,14 +187,14 @@ def _is_same(wires: RankNetwork, turn: list[int]) -> bool:
 
 def _check_joined(wires: RankNetwork) -> None:
     for ways in (wires.ways, wires.mirrored.ways):
-        found, frontier = {0}, [0]
+        reached, frontier = {0}, [0]
         while frontier:
             src = frontier.pop()
-            new = [b for a, b in ways if a == src and b not in found]
-            found.update(new)
+            new = [b for a, b in ways if a == src and b not in reached]
+            reached.update(new)
             frontier += new
-        if len(found) < wires.ranks:
-            lost = min({*range(wires.ranks)} - found)
+        if len(reached) < wires.ranks:
+            lost = min({*range(wires.ranks)} - reached)
             raise ConfigError(
                 f"sketch: must leave ways between all ranks, got none between rank 0 and rank "
                 f"{lost}; allow more links or switches"
@@ -220,12 +222,12 @@ def read_sketch(path: Path) -> Sketch:
 def _links(where: str, value: Any) -> str | tuple[Pair, ...]:
     if isinstance(value, str):
         return choose(where, "value", value, KINDS)
-    found = _pairs(where, value)
-    if not found:
+    pairs = _pairs(where, value)
+    if not pairs:
         raise ConfigError(
             f"{where}: must be {ALL}, {NEAR}, {DIRECT} or pairs of ranks, got {value!r}"
         )
-    return found
+    return pairs
 
 
 def _pairs(where: str, value: Any) -> tuple[Pair, ...]:

@@ -89,13 +89,13 @@ def _worth(wires: RankNetwork, order: list[int]) -> tuple[int, int]:
 def _joined(wires: RankNetwork) -> list[Pair]:
     """Return ways both ways, of a tree of the fastest and nearest pairs that joins all ranks."""
     island = list(range(wires.ranks))
-    found = []
+    tree = []
     for src, dst in sorted(wires.ways, key=lambda pair: _rank_of(wires, pair)):
         if island[src] != island[dst] and (dst, src) in wires.ways:
-            found += [(src, dst), (dst, src)]
+            tree += [(src, dst), (dst, src)]
             old, new = island[src], island[dst]
             island = [new if each == old else each for each in island]
-    return found
+    return tree
 
 
 def _rank_of(wires: RankNetwork, pair: Pair) -> tuple[int, int, Pair]:

@@ -186,20 +186,20 @@ class _Pipes:
         for move, count in self._waiting.items():
             if not count:
                 heappush(self._ready, (0, self._number[move], move))
-        found = []
+        transfers = []
         while self._ready:
             ready_ps, _, move = heappop(self._ready)
             pair, chunk, op = move
             start_ps = max(ready_ps, self._free_ps[pair])
             self._free_ps[pair] = start_ps + self._port_ps[pair]
             end_ps = self._free_ps[pair] + self._wires.delays_ps[pair]
-            found.append(Timed(start_ps, end_ps, *pair, chunk, op))
+            transfers.append(Timed(start_ps, end_ps, *pair, chunk, op))
             for later in self._next.get(move, ()):
                 self._waiting[later] -= 1
                 self._from_ps[later] = max(self._from_ps.get(later, 0), end_ps)
                 if not self._waiting[later]:
                     heappush(self._ready, (self._from_ps[later], self._number[later], later))
-        return found
+        return transfers
 
 
 SYNTHESISER = Synthesiser(

@@ -52,9 +52,9 @@ def solve(problem: Problem) -> SynthesisPlan:
         name = f"{len(groups)} groups: " + " ".join(_show(group) for group in groups)
         choices.append((time_ps, name, two_levels(ranks, groups)))
     time_ps, name, schedule = min(choices, key=lambda choice: choice[0])
-    made = Schedule(problem.collective, "plink", ranks, schedule.chunks, schedule.rows)
+    renamed = Schedule(problem.collective, "plink", ranks, schedule.chunks, schedule.rows)
     bound_ps = least_in_pieces_ps(problem.wires, size, problem.collective)
-    return SynthesisPlan(made, round(time_ps), bound_ps, (("choice", name),))
+    return SynthesisPlan(renamed, round(time_ps), bound_ps, (("choice", name),))
 
 
 def _show(group: Sequence[int]) -> str:

@@ -44,18 +44,18 @@ def solve(problem: Problem) -> SynthesisPlan:
     if problem.ranks == 1:
         return SynthesisPlan(Schedule(problem.collective, "sccl", 1, 1, ()), 0, 0)
     networks = unwound(problem.wires, problem.seed)
-    found = []
+    plans = []
     for wires in networks:
         plan = _plan(problem, wires, problem.limit_s / len(networks))
         if plan is not None:
-            found.append(plan)
+            plans.append(plan)
             problem.offer(plan)
-    if not found:
+    if not plans:
         raise ScheduleError(
             f"sccl: must find an answer within its limits, got none for {problem.ranks} ranks in "
             f"{problem.limit_s:g} s; give more time, or take fewer ranks or tacos"
         )
-    return min(found, key=lambda plan: plan.expected_ps)
+    return min(plans, key=lambda plan: plan.expected_ps)
 
 
 def _plan(problem: Problem, wires: RankNetwork, limit_s: float) -> SynthesisPlan | None:
@@ -64,10 +64,10 @@ def _plan(problem: Problem, wires: RankNetwork, limit_s: float) -> SynthesisPlan
     parts = [(wires.mirrored, True)] * collects + [(wires, False)] * gathers
     chunks, halves, notes = problem.chunks, [], []
     for part, is_mirrored in parts:
-        found = _search(part, problem.size_bytes, chunks, limit_s / len(parts))
-        if found is None:
+        cheapest = _search(part, problem.size_bytes, chunks, limit_s / len(parts))
+        if cheapest is None:
             return None
-        instance, sends = found
+        instance, sends = cheapest
         chunks = instance.chunks  # of the second half, too
         moves = _timed(part, sends, problem.size_bytes, instance)
         halves.append(backwards(moves) if is_mirrored else moves)
@@ -100,9 +100,9 @@ def _search(
         left_s = until - time.monotonic()
         if left_s <= 0:
             break
-        found = answer(instance, min(left_s, limit_s / 6))
-        if found is not None:
-            return instance, found
+        solution = answer(instance, min(left_s, limit_s / 6))
+        if solution is not None:
+            return instance, solution
     return None
 
 
@@ -110,35 +110,37 @@ def instances(units: dict[Pair, int], ranks: int, chunks: int | None) -> list[In
     """Return instances that are not impossible for their number of steps or rounds alone."""
     least = max(max(_distances(units, rank).values()) for rank in range(ranks))
     into = [sum(count for pair, count in units.items() if pair[1] == rank) for rank in range(ranks)]
-    found = []
+    feasible = []
     counts = range(1, MOST_CHUNKS + 1) if chunks is None else (chunks,)
     for count, more in product(counts, range(MORE_STEPS + 1)):
         steps = least + more
         fewest = max(steps, *(-(-(ranks - 1) * count // amount) for amount in into))
         if ranks * count * len(units) * steps > MOST_BITS:
             continue
-        found += [
+        feasible += [
             Instance(units, ranks, steps, rounds, count)
             for rounds in range(fewest, fewest + MORE_ROUNDS)
         ]
-    return found
+    return feasible
 
 
 def _distances(units: dict[Pair, int], start: int) -> dict[int, int]:
-    found, frontier = {start: 0}, [start]
+    distances, frontier = {start: 0}, [start]
     for node in frontier:
         for src, dst in units:
-            if src == node and dst not in found:
-                found[dst] = found[node] + 1
+            if src == node and dst not in distances:
+                distances[dst] = distances[node] + 1
                 frontier.append(dst)
-    return found
+    return distances
 
 
-def _timed(wires: RankNetwork, found: Answer, size_bytes: int, instance: Instance) -> list[Timed]:
+def _timed(
+    wires: RankNetwork, solution: Answer, size_bytes: int, instance: Instance
+) -> list[Timed]:
     """Return the chunks with times: each step as long as its slowest link takes."""
     chunk_bytes = -(-size_bytes // (wires.ranks * instance.chunks))
     moves, now_ps = [], 0
-    for goes in found.sends:
+    for goes in solution.sends:
         load: dict[Pair, int] = {}
         for src, dst, _ in goes:
             load[src, dst] = load.get((src, dst), 0) + chunk_bytes

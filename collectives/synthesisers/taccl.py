@@ -101,8 +101,8 @@ def _plan(
     total = problem.ranks * chunks
     schedule = Schedule(problem.collective, "taccl", problem.ranks, total, rows)
     bound_ps = least_in_pieces_ps(problem.wires, problem.size_bytes, problem.collective)
-    told = (("chunks for each rank", str(chunks)), *notes)
-    return SynthesisPlan(schedule, sum(map(end_of, halves)), bound_ps, told)
+    all_notes = (("chunks for each rank", str(chunks)), *notes)
+    return SynthesisPlan(schedule, sum(map(end_of, halves)), bound_ps, all_notes)
 
 
 def _gather(

@@ -207,8 +207,8 @@ class Bounds:
         hosts = len(self.ways.hosts)
         pairs, pair_of = np.unique(walk.src * hosts + walk.dst, return_inverse=True)
         delays = [self.ways.way(*divmod(pair, hosts)).delay_ps for pair in pairs.tolist()]
-        found: Column = np.array(delays, np.int64)[pair_of]
-        return found
+        by_message: Column = np.array(delays, np.int64)[pair_of]
+        return by_message
 
     def _demand(self, system: str, asked: Aggregation) -> Demand:
         """Return a system's demand for an aggregation; for unknown systems, the least of any."""
@@ -249,8 +249,8 @@ class Bounds:
         for kind in known.tolist():
             (src, dst), size = divmod(kind // len(distinct), hosts), kind % len(distinct)
             times.append(self.message_ps(src, dst, int(distinct[size])))
-        found: Column = np.array(times, np.int64)[kind_of]
-        return found
+        by_message: Column = np.array(times, np.int64)[kind_of]
+        return by_message
 
     def _loads(self, hops: Columns, sizes: Column, begin: Column, after: Column) -> Loads:
         """Return the loads of all messages together; those between two hosts are one flow.

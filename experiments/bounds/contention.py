@@ -38,15 +38,15 @@ def busy_ps(ways: TopologyRoutes, walk: HostMessages, step: Column) -> int:
     hosts = len(ways.hosts)
     pairs, pair_of = np.unique(walk.src * hosts + walk.dst, return_inverse=True)
     numbers: dict[Outlet, int] = {}
-    found = [
+    routes = [
         [
             numbers.setdefault(each, len(numbers))
             for each in ways.outlets(pair // hosts, pair % hosts)
         ]
         for pair in pairs.tolist()
     ]
-    longest = max(len(each) for each in found)
-    passed = np.array([each + [-1] * (longest - len(each)) for each in found], np.int64)
+    longest = max(len(each) for each in routes)
+    passed = np.array([each + [-1] * (longest - len(each)) for each in routes], np.int64)
     ps_per_byte = np.array([8 * PS_PER_S / ways.rate_bps(outlet) for outlet in numbers])
     steps, step_of = np.unique(step, return_inverse=True)
     bytes_of = np.zeros((len(steps), len(numbers)), np.int64)

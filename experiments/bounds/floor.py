@@ -251,8 +251,8 @@ class Floor:
         """Return the bound of the addends and sums that come into hosts, if only hosts add."""
         if task.collective is not Collective.ALLREDUCE or not task.hosts_add:
             return 0
-        held = task.held
-        size_bytes = sum(held.by_rank) + (self._ranks - 2) * held.together
+        nonzero = task.held
+        size_bytes = sum(nonzero.by_rank) + (self._ranks - 2) * nonzero.together
         rate_bps = sum(self._ways.arrival_bps(host) for host in range(len(self._ways.hosts)))
         return self._two_links_ps + least_ps(size_bytes, rate_bps)
 
@@ -271,9 +271,9 @@ class Floor:
         These are the first rank, the one farthest from it, and the one with the slowest link.
         """
         slowest = min(range(self._ranks), key=self._ways.access_bps)
-        found = {rank: self._both(rank) for rank in (0, slowest)}
-        farthest = max(range(self._ranks), key=found[0][0].__getitem__)
-        return found | {farthest: self._both(farthest)}
+        distances = {rank: self._both(rank) for rank in (0, slowest)}
+        farthest = max(range(self._ranks), key=distances[0][0].__getitem__)
+        return distances | {farthest: self._both(farthest)}
 
     def _both(self, rank: int) -> tuple[list[int], list[int]]:
         hop_ps = self._ways.hop_ps

@@ -43,10 +43,10 @@ class MoveCells:
     def most(self, values: Column, start: int, stop: int) -> Column:
         """Return the largest value at the cells of each move from `start` to `stop` (excluded)."""
         first = self.first[start : stop + 1]
-        found: Column = np.maximum.reduceat(
+        largest: Column = np.maximum.reduceat(
             values[self.cell[first[0] : first[-1]]], first[:-1] - first[0]
         )
-        return found
+        return largest
 
     def raise_to(self, values: Column, least: Column, start: int, stop: int) -> None:
         """Raise the values at these moves' cells to a minimum per move."""

@@ -70,10 +70,10 @@ def carry(
     if spec.skip:
         is_summed = schedule.groups and not inputs.is_kept
         skip = _carry_less if is_summed else _carry_ends
-        found = skip(spec, schedule, inputs, make, tell)
-        if isinstance(found, CarriedCollective):
-            return found
-        how = f"in full, as {found}"
+        carried = skip(spec, schedule, inputs, make, tell)
+        if isinstance(carried, CarriedCollective):
+            return carried
+        how = f"in full, as {carried}"
     network = make()
     leased = _lease(spec, network, schedule, inputs, tell)
     if leased is not None:
@@ -131,7 +131,7 @@ def _carry_ends(
     def simulate(part: Schedule) -> RunResult:
         return network.run(part, arrays, tell, notes=2 * part.as_rows.messages)
 
-    found = skipping.run(
+    attempt = skipping.run(
         schedule,
         arrays,
         spec.skip,
@@ -141,10 +141,10 @@ def _carry_ends(
         packet_ps=_packet_ps(spec, network),
         has_data=spec.has_data,
     )
-    if isinstance(found, str):
+    if isinstance(attempt, str):
         network.close()
-        return found
-    outcome, skip = found
+        return attempt
+    outcome, skip = attempt
     return CarriedCollective(network, arrays, outcome, skip.steps / skip.of, skip.error, str(skip))
 
 
@@ -202,18 +202,18 @@ def _carry_less(
         hops += outcome.packet_hops
         return outcome
 
-    found = stretching.run(
+    attempt = stretching.run(
         inputs.elements,
         spec.skip,
         simulate,
         least=schedule.chunks * spec.lanes * (network.slots or 1),
         packet_ps=_packet_ps(spec, network),
     )
-    if isinstance(found, str):
+    if isinstance(attempt, str):
         network.close()
-        return found
+        return attempt
     assert last is not None
-    outcome, stretch = found
+    outcome, stretch = attempt
     return replace(
         last,
         outcome=replace(outcome, packet_hops=hops),

@@ -124,22 +124,22 @@ class _Check:
     def _is_right(self, room: _Room, start: int, count: int) -> bool:
         ranks = self._inputs.ranks
         values = room.values[: self._replay.nodes * count].reshape(-1, count)
-        results = given = values[:ranks]
-        self._inputs.read(start, given)
+        results = inputs = values[:ranks]
+        self._inputs.read(start, inputs)
         values[ranks:] = 0
         add_up, hold = _KERNELS[self._inputs.dtype]
         exact, magnitudes = room.exact[:count], room.magnitudes[:count]
         if self._copies:  # the replay overwrites inputs
-            given = room.given[: ranks * count].reshape(-1, count)
-            given[:] = results
+            inputs = room.inputs[: ranks * count].reshape(-1, count)
+            inputs[:] = results
         else:
-            add_up(given, exact, magnitudes)
+            add_up(inputs, exact, magnitudes)
         self._replay.run(start, values, room.arriving)
         if not self._results.equals(start, results):
             return False
         block = int(np.searchsorted(self._edges, start, side="right")) - 1
         places = self._wanted, self._edges, block, start
-        return bool(hold(*places, results, given, exact, magnitudes, self._growth))
+        return bool(hold(*places, results, inputs, exact, magnitudes, self._growth))
 
 
 class _SumCheck:
@@ -176,17 +176,17 @@ class _SumCheck:
         )
 
     def _is_right(self, start: int, count: int) -> bool:
-        given = np.empty((self._inputs.ranks, count), self._inputs.dtype)
-        self._inputs.read(start, given)
+        inputs = np.empty((self._inputs.ranks, count), self._inputs.dtype)
+        self._inputs.read(start, inputs)
         is_float = _is_float(self._inputs)
         exact = np.empty(count, np.float64 if is_float else np.int32)
         add_up, _ = _KERNELS[self._inputs.dtype]
         magnitudes = np.zeros(count, np.float32)
-        add_up(given, exact, magnitudes)
+        add_up(inputs, exact, magnitudes)
         allowed = np.zeros(count)
         if is_float:
             with np.errstate(all="ignore"):
-                allowed = self._bound(given)
+                allowed = self._bound(inputs)
         if not self._results.alike(start, count):
             return False
         known = self._results.first(start, count).view(self._inputs.dtype)
@@ -203,44 +203,44 @@ class _Room:
 
     def __init__(self, inputs: RankInputs, replay: ScheduleRows, width: int) -> None:
         item = inputs.dtype
-        self.given = np.empty(inputs.ranks * width, item)
+        self.inputs = np.empty(inputs.ranks * width, item)
         self.values = np.empty(replay.nodes * width, item)
         self.arriving = np.empty(replay.staged * width, item)
         self.exact = np.empty(width, np.float64 if _is_float(inputs) else np.int32)
         self.magnitudes = np.zeros(width, np.float32)
 
 
-def _add_up_floats(given: Floats, exact: npt.NDArray[np.float64], magnitudes: Floats) -> None:
+def _add_up_floats(inputs: Floats, exact: npt.NDArray[np.float64], magnitudes: Floats) -> None:
     """Write the exact sums of (ranks, count) values, and those of their magnitudes."""
     exact[:] = 0
     magnitudes[:] = 0
     for start in range(0, len(exact), _BLOCK):
         stop = min(start + _BLOCK, len(exact))
-        for rank in range(len(given)):
-            add_exactly(given[rank, start:stop], exact[start:stop], magnitudes[start:stop])
+        for rank in range(len(inputs)):
+            add_exactly(inputs[rank, start:stop], exact[start:stop], magnitudes[start:stop])
 
 
-def _add_up_integers(given: Bits, exact: Bits, magnitudes: Floats) -> None:
+def _add_up_integers(inputs: Bits, exact: Bits, magnitudes: Floats) -> None:
     """Write the sums of (ranks, count) values, modulo 2^32; magnitudes stay zero."""
-    count = given.shape[1]
+    count = inputs.shape[1]
     exact[:] = 0
-    for rank in range(len(given)):
-        add_items(exact, 0, given.reshape(-1), rank * count, count)
+    for rank in range(len(inputs)):
+        add_items(exact, 0, inputs.reshape(-1), rank * count, count)
 
 
-def add_exactly(given: Floats, exact: npt.NDArray[np.float64], magnitudes: Floats) -> None:
+def add_exactly(inputs: Floats, exact: npt.NDArray[np.float64], magnitudes: Floats) -> None:
     """Add a rank's values to sums."""
     with np.errstate(all="ignore"):
-        exact += given
-        magnitudes += np.abs(given)
+        exact += inputs
+        magnitudes += np.abs(inputs)
 
 
 @compiled_as(add_exactly)
-def _compiled_add_exactly(given: Any, exact: Any, magnitudes: Any) -> Callable[..., None]:
-    def add(given: Any, exact: Any, magnitudes: Any) -> None:
-        for i in range(len(given)):
-            exact[i] += given[i]
-            magnitudes[i] += abs(given[i])
+def _compiled_add_exactly(inputs: Any, exact: Any, magnitudes: Any) -> Callable[..., None]:
+    def add(inputs: Any, exact: Any, magnitudes: Any) -> None:
+        for i in range(len(inputs)):
+            exact[i] += inputs[i]
+            magnitudes[i] += abs(inputs[i])
 
     return add
 
@@ -275,7 +275,7 @@ def _hold(
     block: int,
     start: int,
     results: npt.NDArray[Any],
-    given: npt.NDArray[Any],
+    values: npt.NDArray[Any],
     exact: npt.NDArray[Any],
     magnitudes: Floats,
     growth: float,
@@ -288,13 +288,13 @@ def _hold(
         block: The block with the piece's first element.
         start: The piece's first element.
         results: (ranks, count), the piece.
-        given: Likewise, the inputs.
+        values: Likewise, the inputs.
         exact: (count,) their sums; of integers, modulo 2^32.
         magnitudes: (count,) sums of floats' magnitudes; of integers, zeros.
         growth: The allowed error of a sum, as a share of the magnitudes' sum.
     """
     ranks, count = results.shape
-    bits, inputs = results.view(np.int32).reshape(-1), given.view(np.int32).reshape(-1)
+    bits, inputs = results.view(np.int32).reshape(-1), values.view(np.int32).reshape(-1)
     while block < wanted.shape[1] and edges[block] < start + count:
         begin = max(edges[block] - start, 0)
         end = min(edges[block + 1] - start, count)

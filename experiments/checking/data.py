@@ -108,9 +108,9 @@ class Noise:
         noise.fill(self._keys[:, rank : rank + 1], start, out.reshape(1, -1))
 
     def part(self, rank: int, start: int, stop: int) -> Array:
-        made = np.empty(stop - start, self.dtype)
-        self.fill(rank, start, made)
-        return made
+        values = np.empty(stop - start, self.dtype)
+        self.fill(rank, start, values)
+        return values
 
 
 def fill_all(inputs: RankInputs, arrays: Sequence[Array]) -> None:

@@ -100,9 +100,9 @@ class Exchanges:
         """Carry one exchange of all ranks; return what comes back to each."""
         if isinstance(asks[0], Post):
             return self._post([ask.messages for ask in asks if isinstance(ask, Post)])
-        found: list[Array | dict[int, Array]] = []
-        found += self._collect([ask for ask in asks if isinstance(ask, Ask)])
-        return found
+        answers: list[Array | dict[int, Array]] = []
+        answers += self._collect([ask for ask in asks if isinstance(ask, Ask)])
+        return answers
 
     def _collect(self, asks: Sequence[Ask]) -> list[Array]:
         first, values = asks[0], [np.ascontiguousarray(ask.values) for ask in asks]
@@ -143,15 +143,15 @@ class Exchanges:
         )
         network, flat = self._network(None), [each.reshape(-1) for each in values]
         arrays, outcome = _run(network, schedule, flat)
-        found: list[Array | dict[int, Array]] = [{} for _ in range(ranks)]
+        received: list[Array | dict[int, Array]] = [{} for _ in range(ranks)]
         wrong = 0
         for chunk, (_, a, b) in zip(chunks, pairs, strict=True):
             got = arrays[b].reshape(-1, room)[chunk].copy()
             wrong += int((got.view(np.uint32) != values[a][chunk].view(np.uint32)).sum())
-            found[b][a] = got
+            received[b][a] = got
         reason = f"{wrong} words of messages are not as they were sent" if wrong else ""
         self._note(CarriedExchange(schedule, flat, outcome, Verdict(wrong, reason), network.slots))
-        return found
+        return received
 
 
 def _run(

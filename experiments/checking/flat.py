@@ -122,10 +122,10 @@ def differ(a: Bits, a_at: int, b: Bits, b_at: int, count: int) -> bool:
 def _compiled_differ(a: Any, a_at: Any, b: Any, b_at: Any, count: Any) -> Callable[..., Any]:
     def differ(a: Any, a_at: Any, b: Any, b_at: Any, count: Any) -> Any:
         one, other = window(a, a_at, count), window(b, b_at, count)
-        found = np.int32(0)
+        bits = np.int32(0)
         for i in range(count):  # without a branch, so that it is vectorised
-            found |= one[i] ^ other[i]
-        return found != 0
+            bits |= one[i] ^ other[i]
+        return bits != 0
 
     return differ
 
@@ -138,10 +138,10 @@ def _read(memory: Bits, at: npt.NDArray[np.int64], count: int, out: Bits) -> Non
 
 @compiled(types.boolean(types.int32[::1], types.int64[::1], types.int64), nogil=True)
 def _alike(memory: Bits, at: npt.NDArray[np.int64], count: int) -> bool:
-    found = False
+    differs = False
     for number in range(1, len(at)):
-        found |= differ(memory, at[number], memory, at[0], count)
-    return not found
+        differs |= differ(memory, at[number], memory, at[0], count)
+    return not differs
 
 
 @compiled(

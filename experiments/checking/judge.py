@@ -83,19 +83,19 @@ class Judge:
         Raises:
             ScheduleError: If the schedule's rows make no sense.
         """
-        given = Given(inputs) if isinstance(inputs, Sequence) else inputs
-        held = as_arrays(results)
-        faults, wanted = self._faults_of(schedule), self._wanted(given.ranks)
+        source = Given(inputs) if isinstance(inputs, Sequence) else inputs
+        arrays = as_arrays(results)
+        faults, wanted = self._faults_of(schedule), self._wanted(source.ranks)
         errors: list[float] = []
         if faults.first is None and confirms(
-            schedule, wanted, given, held, tolerance, leases, errors
+            schedule, wanted, source, arrays, tolerance, leases, errors
         ):
             return Verdict(0, error=max(errors)) if errors else RIGHT
         if leases is not None:
             leases.restore()
         from ringleaf.experiments.checking.scrutiny import scrutinise  # rarely needed
 
-        return scrutinise(schedule, wanted, faults, given, held, tolerance)
+        return scrutinise(schedule, wanted, faults, source, arrays, tolerance)
 
     def judge_schedule(self, schedule: Schedule, elements: int) -> Verdict | None:
         """Judge a schedule whose values nobody has; return None if it leaves nothing wrong.

@@ -114,9 +114,9 @@ def _wrong_sums(
     part = -(-_PART // block) * block
     for start in range(0, inputs.elements, part):
         stop = min(start + part, inputs.elements)
-        given = [inputs.part(rank, start, stop) for rank in range(inputs.ranks)]
+        addends = [inputs.part(rank, start, stop) for rank in range(inputs.ranks)]
         off = None if slack is None else slack[start:stop]
-        total = _Sum(given, tolerance.bound if tolerance else None, off)
+        total = _Sum(addends, tolerance.bound if tolerance else None, off)
         for rank, first, last in holders:
             a, b = max(first, start), min(last, stop)
             if a < b and (mask := total.far(results[rank][a:b], a - start)) is not None:
@@ -133,16 +133,16 @@ def _wrong_sums(
 class _Sum:
     """The sum of some elements over all ranks, and how far a result may be from it."""
 
-    def __init__(self, given: Arrays, bound: Bound | None, slack: Array | None) -> None:
-        self._given = given
+    def __init__(self, addends: Arrays, bound: Bound | None, slack: Array | None) -> None:
+        self._addends = addends
         self._is_plain = bound is None  # plain float or integer arithmetic, by hosts
-        self._exact = wrapped_or_exact_sum(given)
-        if bound is not None and given[0].dtype.kind == "f":
-            self._allowed = bound(np.stack(given))
+        self._exact = wrapped_or_exact_sum(addends)
+        if bound is not None and addends[0].dtype.kind == "f":
+            self._allowed = bound(np.stack(addends))
         elif slack is not None:
             self._allowed = slack
         else:
-            self._allowed = sum_error_bound(given)
+            self._allowed = sum_error_bound(addends)
         self._judged: tuple[int, Array, Array | None] | None = None
 
     def far(self, result: Array, at: int) -> Array | None:
@@ -166,8 +166,8 @@ class _Sum:
             return None
         if self._is_plain and result.dtype.kind == "f":
             places = np.flatnonzero(~near)
-            given = np.stack([array[where][places] for array in self._given])
-            near[places] = _is_special(result[places], exact[places], given)
+            addends = np.stack([array[where][places] for array in self._addends])
+            near[places] = _is_special(result[places], exact[places], addends)
         return None if near.all() else ~near
 
     def miss(self, got: Array, at: int) -> str:
@@ -177,7 +177,7 @@ class _Sum:
         return f"got {_show(got)}, the sum is {_show(self._exact[at])}{give}"
 
 
-def _is_special(result: Array, exact: Array, given: Array) -> Array:
+def _is_special(result: Array, exact: Array, addends: Array) -> Array:
     """Return a mask of results that are right though not near: NaN, infinities, overflow.
 
     A partial sum may overflow if the sum of all magnitudes is beyond the largest float32; the
@@ -186,10 +186,10 @@ def _is_special(result: Array, exact: Array, given: Array) -> Array:
     Args:
         result: (elements,) float32, the results.
         exact: The exact sums in float64, where nothing overflows.
-        given: (ranks, elements), the values that were added.
+        addends: (ranks, elements), the values that were added.
     """
-    finite = np.where(np.isfinite(given), np.abs(given.astype(np.float64)), 0.0)
-    may_overflow = finite.sum(axis=0) * (1 + len(given) * 2.0**-22) > _MOST
+    finite = np.where(np.isfinite(addends), np.abs(addends.astype(np.float64)), 0.0)
+    may_overflow = finite.sum(axis=0) * (1 + len(addends) * 2.0**-22) > _MOST
     is_same: Array = (result == exact) | (np.isnan(result) & np.isnan(exact))
     is_same |= may_overflow & ~np.isnan(exact)
     return is_same

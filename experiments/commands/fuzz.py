@@ -106,19 +106,19 @@ def _fuzz(program: Program, options: FuzzOptions, emit: Emit) -> int:
         emit(f"# reads the time, so what depends on it is not compared: {', '.join(times)}")
     contest = Contest(program, unchecked=not has_checks())
     amounts = {"seed": options.seed, "packets": options.packets, "rounds": options.rounds}
-    found, kept_away = None, 0
+    disagreement, kept_away = None, 0
     for number, done in enumerate(run_rounds(program, contest, **amounts), 1):
         _say_round(number, done, emit)
         kept_away += done.left_out[OUTSIDE]
-        found = done.difference
-        if found is not None:
+        disagreement = done.difference
+        if disagreement is not None:
             break
     _say_course(contest.course, emit)
     if kept_away:
         emit(f"# {kept_away_line(kept_away)}")
-    if found is None:
+    if disagreement is None:
         return 0
-    _show(program, shrink(found, contest.replay, options.tries), options, emit)
+    _show(program, shrink(disagreement, contest.replay, options.tries), options, emit)
     return FAILURE
 
 
@@ -146,17 +146,17 @@ def _say_course(course: FuzzCourse, emit: Emit) -> None:
         emit(f"#   never reached: {point.kind} {point.name}{where}")
 
 
-def _show(program: Program, found: Disagreement, options: FuzzOptions, emit: Emit) -> None:
+def _show(program: Program, disagreement: Disagreement, options: FuzzOptions, emit: Emit) -> None:
     from ringleaf.switches.fuzz.stf_cases import as_stf
 
-    text = as_stf(program, found)
+    text = as_stf(program, disagreement)
     emit("")
     for line in text.splitlines():
         emit(line)
-    for line in found.state:
+    for line in disagreement.state:
         emit(f"# {line}")
-    _show_packets(found)
-    port, data = found.packets[-1]
+    _show_packets(disagreement)
+    port, data = disagreement.packets[-1]
     emit(f"# its walk: ringleaf trace {options.program} --port {port} --packet {data.hex()}")
     if options.keep is not None:
         options.keep.parent.mkdir(parents=True, exist_ok=True)
@@ -164,14 +164,14 @@ def _show(program: Program, found: Disagreement, options: FuzzOptions, emit: Emi
         emit(f"# kept: {options.keep}")
 
 
-def _show_packets(found: Disagreement) -> None:
+def _show_packets(disagreement: Disagreement) -> None:
     """Print the first packet that differs: ours and BMv2's, side by side."""
     from rich.console import Console
 
     from ringleaf.experiments.replay.show import render
     from ringleaf.networks.replay import compare
 
-    pair = _first_pair(found)
+    pair = _first_pair(disagreement)
     if pair is None:
         return
     sides = tuple(
@@ -184,10 +184,10 @@ def _show_packets(found: Disagreement) -> None:
 
 
 def _first_pair(
-    found: Disagreement,
+    disagreement: Disagreement,
 ) -> tuple[tuple[int, bytes] | None, tuple[int, bytes] | None] | None:
-    theirs = [packet for packet in found.theirs if packet not in found.ours]
-    ours = [packet for packet in found.ours if packet not in found.theirs]
+    theirs = [packet for packet in disagreement.theirs if packet not in disagreement.ours]
+    ours = [packet for packet in disagreement.ours if packet not in disagreement.theirs]
     if not theirs and not ours:
         return None
     return (theirs[0] if theirs else None), (ours[0] if ours else None)

@@ -42,13 +42,13 @@ def grade_command(
 
     wanted = read_assignment(assignment)
     wanted.check(f"assignment {assignment}")
-    found = _marks(wanted, file)
-    for line in marks.table(wanted, found, reveal=reveal):
+    case_marks = _marks(wanted, file)
+    for line in marks.table(wanted, case_marks, reveal=reveal):
         say(line)
     if junit is not None:
-        marks.write_junit(junit, wanted, found, reveal=reveal)
+        marks.write_junit(junit, wanted, case_marks, reveal=reveal)
         say(f"# written: {junit}")
-    if any(each.verdict != marks.PASSED for each in found):
+    if any(each.verdict != marks.PASSED for each in case_marks):
         raise typer.Exit(FAILURE)
 
 

@@ -37,15 +37,15 @@ def rows_command(
     chosen = tuple(choose("rows", "kind", kind, NAMES) for kind in kinds or ())
     from ringleaf.experiments.published.rows import plugin_rows, rows  # compiles controllers
 
-    found = [*rows(chosen), *plugin_rows(chosen)]
+    table = [*rows(chosen), *plugin_rows(chosen)]
     if as_json:
-        say(json.dumps([asdict(row) for row in found], indent=1))
+        say(json.dumps([asdict(row) for row in table], indent=1))
         return
-    width = max((len(row.name) for row in found), default=0)
-    if chosen == ("plugin",) and not found:
+    width = max((len(row.name) for row in table), default=0)
+    if chosen == ("plugin",) and not table:
         say("# plugin: none is installed")
-    for kind in dict.fromkeys(row.kind for row in found):
-        of_kind = [row for row in found if row.kind == kind]
+    for kind in dict.fromkeys(row.kind for row in table):
+        of_kind = [row for row in table if row.kind == kind]
         command = of_kind[0].command.replace(of_kind[0].name, "NAME")
         shaped = sum(bool(row.shapes) for row in of_kind)
         if kind == "plugin":

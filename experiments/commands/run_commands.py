@@ -86,8 +86,8 @@ def do(
 
 def _plan(request: RunRequest) -> dict[str, Any]:
     """Return the plan of a run, with an estimate of its needs."""
-    found, need = request.kind.plan(request.spec)
-    return found | ({"estimate": plain(need)} if need else {})
+    plan, need = request.kind.plan(request.spec)
+    return plan | ({"estimate": plain(need)} if need else {})
 
 
 def _ignore(line: str) -> None:

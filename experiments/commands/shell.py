@@ -30,11 +30,11 @@ def main() -> int:
     if text.isdecimal():
         text = f"{find_default()}/{text}"
     if NAME.fullmatch(text):
-        found = find_live(text)
-        if len(found) != 1:
-            known = ", ".join(found) or "none; ringleaf net TOPO starts some"
+        addresses = find_live(text)
+        if len(addresses) != 1:
+            known = ", ".join(addresses) or "none; ringleaf net TOPO starts some"
             return _complain(f"SWITCH must name one live switch, got {text!r}; there are: {known}")
-        (text,) = found.values()
+        (text,) = addresses.values()
     match = SWITCH.fullmatch(text)
     if match is None:
         return _complain(f"SWITCH must be 2, s1, HOST:PORT or HOST:PORT/DEVICE, got {text!r}")
@@ -69,8 +69,8 @@ def find_live(name: str) -> dict[str, str]:
 def find_default() -> str:
     """Return the address of `ringleaf switch` without options, whether or not it runs."""
     places = [folder / SOCKET for folder in state_folders() if is_trusted_folder(folder)]
-    found = [place for place in places if place.exists()]
-    return f"unix:{next(iter([*found, *places, state_folders()[-1] / SOCKET]))}"
+    sockets = [place for place in places if place.exists()]
+    return f"unix:{next(iter([*sockets, *places, state_folders()[-1] / SOCKET]))}"
 
 
 def state_folders() -> list[Path]:

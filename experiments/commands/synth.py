@@ -127,14 +127,14 @@ def _search(member: Synthesiser, problem: Problem, *, fresh: bool) -> tuple[Synt
         return kept, "kept from an earlier search (--fresh searches again)"
     best: list[SynthesisPlan] = []
 
-    def found(plan: SynthesisPlan) -> None:
+    def keep_best(plan: SynthesisPlan) -> None:
         if not best or plan.expected_ps < best[-1].expected_ps:
             best.append(plan)
 
     began_s = time.monotonic()
     try:
         with progress(problem.limit_s) as shown, _shown(shown, problem.limit_s, best):
-            plan = synthesise(member.name, replace(problem, found=found), fresh=True)
+            plan = synthesise(member.name, replace(problem, found=keep_best), fresh=True)
     except KeyboardInterrupt:
         if not best:
             raise
@@ -151,9 +151,9 @@ def _shown(line: Progress, limit_s: float, best: list[SynthesisPlan]) -> Iterato
 
     def show() -> None:
         while not done.wait(SHOW_EVERY_S):
-            told = f"best so far {best[-1].expected_ps / PS_PER_US:.2f} us" if best else "no plan"
+            state = f"best so far {best[-1].expected_ps / PS_PER_US:.2f} us" if best else "no plan"
             took_s = time.monotonic() - began_s
-            line.stage(f"{took_s:.0f} s of {limit_s:.0f} s, {told}; Ctrl-C ends with that")
+            line.stage(f"{took_s:.0f} s of {limit_s:.0f} s, {state}; Ctrl-C ends with that")
 
     thread = threading.Thread(target=show, daemon=True)
     thread.start()

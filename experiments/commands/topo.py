@@ -84,8 +84,8 @@ def topo_export_command(
     debug: Debug = False,
 ) -> None:
     """Write a topology to a file that --topo takes, so that you can change it."""
-    given = {"topo": topo, "rate": rate, "delay": delay}
-    spec = resolve(given | ({"hosts": str(hosts)} if hosts is not None else {}))
+    options = {"topo": topo, "rate": rate, "delay": delay}
+    spec = resolve(options | ({"hosts": str(hosts)} if hosts is not None else {}))
     form = choose_format(name, out)
     from ringleaf.experiments.setup.network import build_topology
     from ringleaf.topologies.files.export import rows_of

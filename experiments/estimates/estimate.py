@@ -181,8 +181,8 @@ def messages(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
     steps = ceil(log2(ranks))
     if (known := _CLOSED.get(algorithm.name)) is not None:
         return known(ranks, steps)
-    if algorithm.name not in PIPELINES and (found := draft(algorithm, ranks, size_bytes)):
-        return round(found.messages)
+    if algorithm.name not in PIPELINES and (drafted := draft(algorithm, ranks, size_bytes)):
+        return round(drafted.messages)
     segments = max(1, min(size_bytes // 4096, max(FEW_ROWS // (2 * ranks), ranks - 1)))
     if algorithm.name == "doubletree":
         segments = max(segments, 2)  # one in each tree
@@ -203,8 +203,8 @@ def rows(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
         return 2 * (1 << max(ranks.bit_length() - 1, 0)) * (ranks - 1)
     if algorithm.name in ("blueconnect", "hierring", "ssar-split", "dsar-split"):
         return 2 * ranks * (ranks - 1)
-    if not (_is_known(algorithm) or ranks < 2) and (found := draft(algorithm, ranks, size_bytes)):
-        return round(found.rows)
+    if not (_is_known(algorithm) or ranks < 2) and (drafted := draft(algorithm, ranks, size_bytes)):
+        return round(drafted.rows)
     return messages(algorithm, ranks, size_bytes)
 
 
@@ -216,8 +216,8 @@ def sent_bytes(algorithm: Algorithm, ranks: int, size_bytes: int) -> int:
         return algorithm.cost(algorithm.ranks, size_bytes=size_bytes).sent_bytes * ranks
     if algorithm.name == "ssar-double":
         return ranks * ceil(log2(ranks)) * size_bytes
-    if not (_is_known(algorithm) or ranks < 2) and (found := draft(algorithm, ranks, size_bytes)):
-        return round(found.sent_bytes)
+    if not (_is_known(algorithm) or ranks < 2) and (drafted := draft(algorithm, ranks, size_bytes)):
+        return round(drafted.sent_bytes)
     factor = 2 if algorithm.collective is Collective.ALLREDUCE else 1
     return factor * (ranks - 1) * size_bytes
 
@@ -354,8 +354,8 @@ def _copies(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: 
     base = COPIES + KEPT * is_kept + gathered
     if algorithm.method is not None or algorithm.in_network:
         return base
-    found = draft(algorithm, ranks, size_bytes)
-    scratch, buffers = (found.scratch, found.buffers) if found else (0.0, USUAL)
+    drafted = draft(algorithm, ranks, size_bytes)
+    scratch, buffers = (drafted.scratch, drafted.buffers) if drafted else (0.0, USUAL)
     if spec.compress or algorithm.name in CODED:
         return base + scratch + buffers + REPLAYED
     return mean_copies(base + scratch, buffers)
@@ -386,17 +386,17 @@ class Need:
 
 def need(spec: CollectiveSpec, counts: Counts, distance: float, paces: RunPaces = CONSTANT) -> Need:
     """Return the most memory that any row takes, and the time of all rows at a machine's paces."""
-    found = [
+    estimates = [
         estimate(spec, ALGORITHMS[name], counts, size_bytes, distance).paced(
             paces, sort_of(spec, name)
         )
         for size_bytes in spec.sizes_bytes
         for name in spec.algos
     ]
-    series = 2 * SERIES_BYTES * counts.links * len(found)
+    series = 2 * SERIES_BYTES * counts.links * len(estimates)
     return Need(
-        max(each.memory_bytes for each in found) + series,
-        start_s(spec, paces) + sum(each.time_s for each in found),
+        max(each.memory_bytes for each in estimates) + series,
+        start_s(spec, paces) + sum(each.time_s for each in estimates),
     )
 
 

@@ -12,8 +12,8 @@ OWN_GROUPS = Path("/proc/self/cgroup")
 
 def free_bytes() -> int | None:
     """Return the memory that a new process may take before others suffer; None if unknown."""
-    found = [*_available(), *_within_groups()]
-    return min(found, default=None)
+    limits = [*_available(), *_within_groups()]
+    return min(limits, default=None)
 
 
 def _available() -> Iterator[int]:

@@ -120,13 +120,13 @@ def _is_like(key: str, start: str, end: str) -> bool:
     return key.startswith(start) and key.endswith(end)
 
 
-def _checked(found: Mapping[str, list[list[float]]]) -> dict[str, list[Pair]]:
+def _checked(entries: Mapping[str, list[list[float]]]) -> dict[str, list[Pair]]:
     """Return runs as they were written.
 
     Raises:
         ValueError, TypeError, AttributeError: If they are anything else.
     """
-    runs = {str(key): [_pair(*each) for each in pairs] for key, pairs in found.items()}
+    runs = {str(key): [_pair(*each) for each in pairs] for key, pairs in entries.items()}
     return {key: pairs for key, pairs in runs.items() if pairs}
 
 

@@ -57,15 +57,15 @@ def diagram(
         hops: The path of causes, last hop first.
         in_network: Whether switches add up.
     """
-    found = _on_links(log) if in_network else _between_hosts(log)
+    messages = _on_links(log) if in_network else _between_hosts(log)
     hosts = np.flatnonzero(log.is_host).tolist()
-    busy = {*found.src.tolist(), *found.dst.tolist()}
+    busy = {*messages.src.tolist(), *messages.dst.tolist()}
     shown = [*hosts, *sorted(busy - set(hosts))]
     lane, lanes = _lanes(shown, names)
-    total = len(found.src)
+    total = len(messages.src)
     if in_network or total > MANY:
-        found = _sampled(found)
-    arrows = _bundled(found, np.array([lane.get(node, -1) for node in range(len(names))]))
+        messages = _sampled(messages)
+    arrows = _bundled(messages, np.array([lane.get(node, -1) for node in range(len(names))]))
     path = tuple(
         (lane[node], time_ps)
         for hop in hops[:: -(-len(hops) // MOST_HOPS) or 1][::-1]
@@ -76,15 +76,17 @@ def diagram(
     return Diagram(lanes, arrows, path, total, each)
 
 
-def _sampled(found: _Messages) -> _Messages:
+def _sampled(messages: _Messages) -> _Messages:
     """Return evenly some of the messages between each two nodes, and those sent again."""
-    every = -(-len(found.src) // SAMPLE)
-    order = np.argsort(found.src * (int(found.dst.max(initial=0)) + 1) + found.dst, kind="stable")
+    every = -(-len(messages.src) // SAMPLE)
+    order = np.argsort(
+        messages.src * (int(messages.dst.max(initial=0)) + 1) + messages.dst, kind="stable"
+    )
     kept = np.zeros(len(order), np.bool_)
     kept[order[::every]] = True
-    again = np.flatnonzero(found.again)
+    again = np.flatnonzero(messages.again)
     kept[again[:: -(-len(again) // SAMPLE) or 1]] = True
-    return _Messages(*(column[kept] for column in astuple(found)))
+    return _Messages(*(column[kept] for column in astuple(messages)))
 
 
 def _lanes(nodes: Sequence[int], names: Sequence[str]) -> tuple[dict[int, int], tuple[str, ...]]:
@@ -92,8 +94,8 @@ def _lanes(nodes: Sequence[int], names: Sequence[str]) -> tuple[dict[int, int], 
     width = -(-len(nodes) // MOST_LANES)
     groups = [nodes[start : start + width] for start in range(0, len(nodes), width)]
     lane = {node: number for number, group in enumerate(groups) for node in group}
-    told = [(names[group[0]], names[group[-1]]) for group in groups]
-    return lane, tuple(a if a == b else f"{a} to {b}" for a, b in told)
+    ends = [(names[group[0]], names[group[-1]]) for group in groups]
+    return lane, tuple(a if a == b else f"{a} to {b}" for a, b in ends)
 
 
 def _between_hosts(log: PacketLog) -> _Messages:
@@ -123,14 +125,14 @@ def _by_flow(log: PacketLog, rows: Column) -> Column:
 
 def _sent_again(log: PacketLog, first: Column, starts: Column) -> Column:
     """Return for each message, by its first packet's row, whether packets were sent again."""
-    found = np.zeros(len(starts), np.int64)
+    again = np.zeros(len(starts), np.int64)
     repeated = np.unique(first[first != np.arange(len(log))])
     for row in repeated.tolist():  # few
         same = np.flatnonzero(log.flow[starts] == log.flow[row])
         before = same[starts[same] <= row]
         if len(before):
-            found[before[np.argmax(starts[before])]] = 1
-    return found
+            again[before[np.argmax(starts[before])]] = 1
+    return again
 
 
 def _on_links(log: PacketLog) -> _Messages:
@@ -148,31 +150,31 @@ def _on_links(log: PacketLog) -> _Messages:
 def shares(times_ps: Column, end_ps: int, parts: int) -> Column:
     """Return in which of so many equal parts of a run each time is: times * parts // end."""
     spare = max(end_ps.bit_length() + parts.bit_length() - 63, 0)  # else products overflow
-    found: Column = (times_ps >> spare) * parts // ((end_ps >> spare) + (spare > 0))
-    return found
+    numbers: Column = (times_ps >> spare) * parts // ((end_ps >> spare) + (spare > 0))
+    return numbers
 
 
-def _bundled(found: _Messages, lane: Column) -> tuple[Arrow, ...]:
+def _bundled(messages: _Messages, lane: Column) -> tuple[Arrow, ...]:
     """Return an arrow for each message, or bands where there are too many."""
-    if not len(found.src):
+    if not len(messages.src):
         return ()
-    src, dst = lane[found.src], lane[found.dst]
+    src, dst = lane[messages.src], lane[messages.dst]
     pair = src * (int(lane.max()) + 1) + dst
-    end_ps = int(found.there_ps.max()) + 1
+    end_ps = int(messages.there_ps.max()) + 1
     spans = len(pair)
     group = np.arange(len(pair))
     while len(group) and int(group.max()) >= MOST_ARROWS and spans:
         spans = min(spans // 2, 4 * MOST_ARROWS)
-        bin_of = shares(found.sent_ps, end_ps, max(spans, 1))
+        bin_of = shares(messages.sent_ps, end_ps, max(spans, 1))
         _, group = np.unique(pair * (max(spans, 1) + 1) + bin_of, return_inverse=True)
     count = int(group.max()) + 1
     low, high = np.full((2, count), end_ps), np.full((2, count), -1)
-    for number, times in enumerate((found.sent_ps, found.there_ps)):
+    for number, times in enumerate((messages.sent_ps, messages.there_ps)):
         np.minimum.at(low[number], group, times)
         np.maximum.at(high[number], group, times)
     member = np.zeros(count, np.int64)
     member[group] = np.arange(len(group))
-    counts, again = np.bincount(group), np.bincount(group, found.again)
+    counts, again = np.bincount(group), np.bincount(group, messages.again)
     return tuple(
         Arrow(
             int(src[member[each]]),

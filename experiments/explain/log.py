@@ -73,8 +73,8 @@ class PacketLog:
         """For each row that of the first packet with the same contents that its port sent."""
         first = np.arange(len(self))
         rows = np.flatnonzero(self.sent & (self.kind & KIND == 0))
-        told = self.key[rows] ^ (self.port[rows].astype(np.uint64) << np.uint64(40))
-        _, where, which = np.unique(told, return_index=True, return_inverse=True)
+        contents = self.key[rows] ^ (self.port[rows].astype(np.uint64) << np.uint64(40))
+        _, where, which = np.unique(contents, return_index=True, return_inverse=True)
         first[rows] = rows[where][which]
         return first
 
@@ -170,17 +170,17 @@ class LoggedNetwork(VirtualNetwork):
 def _bytes_at(data: Bytes, starts: Rows, offset: int, size: Rows) -> npt.NDArray[np.int64]:
     """Return a byte of each packet; 0 of those that are shorter."""
     there = offset < size
-    found = np.zeros(len(starts), np.int64)
-    found[there] = data[starts[there] + offset]
-    return found
+    values = np.zeros(len(starts), np.int64)
+    values[there] = data[starts[there] + offset]
+    return values
 
 
 def _number(data: Bytes, starts: Rows, offset: int, width: int, size: Rows) -> Rows:
     """Return a big-endian number of each packet."""
-    found = np.zeros(len(starts), np.int64)
+    numbers = np.zeros(len(starts), np.int64)
     for place in range(offset, offset + width):
-        found = found << 8 | _bytes_at(data, starts, place, size)
-    return found
+        numbers = numbers << 8 | _bytes_at(data, starts, place, size)
+    return numbers
 
 
 def _kinds(data: Bytes, starts: Rows, size: Rows) -> npt.NDArray[np.uint8]:
@@ -193,14 +193,14 @@ def _kinds(data: Bytes, starts: Rows, size: Rows) -> npt.NDArray[np.uint8]:
 
 def _rc_kinds() -> npt.NDArray[np.uint8]:
     """Return the kind of each opcode."""
-    found = np.full(256, CONTROL, np.uint8)
-    found[wire.PROBE] = PROBE
+    kinds = np.full(256, CONTROL, np.uint8)
+    kinds[wire.PROBE] = PROBE
     for base in (0, wire.TELEMETRY):
-        found[base | wire.SEND_FIRST] = DATA | FIRST
-        found[base | wire.SEND_MIDDLE] = DATA
-        found[base | wire.SEND_LAST] = DATA | LAST
-        found[base | wire.SEND_ONLY] = DATA | FIRST | LAST
-    return found
+        kinds[base | wire.SEND_FIRST] = DATA | FIRST
+        kinds[base | wire.SEND_MIDDLE] = DATA
+        kinds[base | wire.SEND_LAST] = DATA | LAST
+        kinds[base | wire.SEND_ONLY] = DATA | FIRST | LAST
+    return kinds
 
 
 _RC_KINDS = _rc_kinds()
@@ -209,11 +209,11 @@ _PRIME = np.uint64(0x9E3779B97F4A7C15)
 
 def _mixed(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.uint64]:
     """Return a number for each row, equal for rows that are equal in all columns."""
-    found = np.zeros(len(columns[0]), np.uint64)
+    hashes = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
-        found = (found ^ column.astype(np.uint64)) * _PRIME
-        found ^= found >> np.uint64(29)
-    return found
+        hashes = (hashes ^ column.astype(np.uint64)) * _PRIME
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
 
 
 def _flows(

@@ -46,10 +46,10 @@ def lost(bound: f.BoundParts, path: Path, busiest_ps: int) -> dict[str, int]:
 def _without_overlap(parts: dict[str, int]) -> dict[str, int]:
     """Take negative parts off the others; what nothing absorbs stays in OTHER."""
     overlap_ps = -sum(min(time_ps, 0) for time_ps in parts.values())
-    found = {name: max(time_ps, 0) for name, time_ps in parts.items()}
+    times_ps = {name: max(time_ps, 0) for name, time_ps in parts.items()}
     for name in ABSORB:
-        taken_ps = min(overlap_ps, found[name])
-        found[name] -= taken_ps
+        taken_ps = min(overlap_ps, times_ps[name])
+        times_ps[name] -= taken_ps
         overlap_ps -= taken_ps
-    found[f.OTHER] -= overlap_ps
-    return found
+    times_ps[f.OTHER] -= overlap_ps
+    return times_ps

@@ -70,8 +70,8 @@ class Path:
 
 def line_ps(line: npt.NDArray[np.int32], rate_bps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return the time of bytes on lines, rounded up as the event loop does."""
-    found: npt.NDArray[np.int64] = (line * np.int64(8 * PS_PER_S) + rate_bps - 1) // rate_bps
-    return found
+    times_ps: npt.NDArray[np.int64] = (line * np.int64(8 * PS_PER_S) + rate_bps - 1) // rate_bps
+    return times_ps
 
 
 class LogWalk:

@@ -85,12 +85,12 @@ def _name_ends(axes: Axes, series: Series, top: float) -> None:
 
 def spread(places: Sequence[float]) -> list[float]:
     """Return ascending places that are `ROOM` apart, near the given ascending ones, from 0 to 1."""
-    found: list[float] = []
+    positions: list[float] = []
     for place in places:
-        found.append(max(place, found[-1] + ROOM if found else 0.0))
-    if found and found[-1] > 1:
+        positions.append(max(place, positions[-1] + ROOM if positions else 0.0))
+    if positions and positions[-1] > 1:
         limit = 1.0
-        for i in reversed(range(len(found))):
-            found[i] = min(found[i], limit)
-            limit = found[i] - ROOM
-    return found
+        for i in reversed(range(len(positions))):
+            positions[i] = min(positions[i], limit)
+            limit = positions[i] - ROOM
+    return positions

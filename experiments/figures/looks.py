@@ -29,15 +29,15 @@ def looks_of(algos: Iterable[str]) -> dict[str, Look]:
     Each has its own, as in every other figure, unless an earlier one's can't be told from it.
     """
     own = {algo: look_of(algo) for algo in algos}
-    found: dict[str, Look] = {}
+    looks: dict[str, Look] = {}
     for algo, look in own.items():
-        used = [each.color for each in found.values()]
+        used = [each.color for each in looks.values()]
         if _is_near(look.color, used):
             all_used = [*used, *(each.color for each in own.values())]
             spare = (color for color in _SPARE_COLORS if not _is_near(color, all_used))
             look = Look(next(spare, look.color), look.marker)
-        found[algo] = look
-    return found
+        looks[algo] = look
+    return looks
 
 
 def _is_near(color: str, others: Iterable[str]) -> bool:

@@ -36,9 +36,9 @@ def in_column(inches: float | None) -> Iterator[None]:
 
 
 @contextmanager
-def in_column_of(given: Mapping[str, Any]) -> Iterator[None]:
+def in_column_of(options: Mapping[str, Any]) -> Iterator[None]:
     """Have figures drawn for the column that a run's options name, unless one is set."""
-    text = str(given.get("column") or "")
+    text = str(options.get("column") or "")
     with in_column(parse_column(text) if text and _column.get() is None else None):
         yield
 
@@ -46,12 +46,12 @@ def in_column_of(given: Mapping[str, Any]) -> Iterator[None]:
 def given_to(folder: Path) -> dict[str, Any]:
     """Return the options that a run was given, as typed; none if its directory does not tell."""
     try:
-        found: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))[
+        options: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))[
             "given"
         ]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
-    return found
+    return options
 
 
 def size(width: float, height: float) -> tuple[float, float]:

@@ -81,10 +81,10 @@ def axis_of(lines: Sequence[Line], names: Sequence[str]) -> str:
 
 def quantities(texts: Iterator[str] | Sequence[str]) -> list[float]:
     """Return the numbers that texts stand for (rates, sizes, times); [] if one is none."""
-    given = list(texts)
+    words = list(texts)
     for read in _READERS:
         try:
-            return [read(text) for text in given]
+            return [read(text) for text in words]
         except (ConfigError, ValueError):
             continue
     return []
@@ -106,21 +106,21 @@ def panels_of(lines: Sequence[Line], names: Sequence[str]) -> dict[str, list[Lin
 
 def groups_of(lines: Sequence[Line], names: Sequence[str]) -> dict[str, list[Line]]:
     """Return the rows by the values that they have in common; if many sizes, the largest."""
-    found = _grouped(lines, names)
-    if len(found) > MOST_PANELS and not of_jobs(lines):
+    groups = _grouped(lines, names)
+    if len(groups) > MOST_PANELS and not of_jobs(lines):
         most = max(int(str(line["size_bytes"])) for line in lines)
-        found = _grouped([line for line in lines if line["size_bytes"] == most], names)
-    return found
+        groups = _grouped([line for line in lines if line["size_bytes"] == most], names)
+    return groups
 
 
 def _grouped(lines: Sequence[Line], names: Sequence[str]) -> dict[str, list[Line]]:
-    found: dict[str, list[Line]] = {}
+    groups: dict[str, list[Line]] = {}
     for line in lines:
         parts = [_told(line, name) for name in names]
         if not of_jobs(lines):
             parts.append(format_size(int(str(line["size_bytes"]))))
-        found.setdefault(", ".join(parts), []).append(line)
-    return found
+        groups.setdefault(", ".join(parts), []).append(line)
+    return groups
 
 
 def _told(line: Line, name: str) -> str:
@@ -140,13 +140,13 @@ def usual(lines: Sequence[Line], names: Sequence[str]) -> dict[str, object]:
 def conditions_of(lines: Sequence[Line], names: Sequence[str]) -> dict[str, list[Line]]:
     """Return the rows by the options that they have, each named by those that are not the usual."""
     common = usual(lines, names)
-    found: dict[str, list[Line]] = {}
+    conditions: dict[str, list[Line]] = {}
     for line in lines:
         unlike = [_told(line, name) for name in names if line[name] != common[name]]
         if not of_jobs(lines):
             unlike.append(format_size(int(str(line["size_bytes"]))))
-        found.setdefault(", ".join(unlike) or "as usual", []).append(line)
-    return found
+        conditions.setdefault(", ".join(unlike) or "as usual", []).append(line)
+    return conditions
 
 
 def in_words(common: Mapping[str, object]) -> str:

@@ -149,8 +149,8 @@ def to_svg(figure: Figure, *, words: bool = False) -> str:
 def themed(svg: str, colors: Mapping[str, str]) -> str:
     """Replace colours of an SVG; a colour replaced by another becomes a variable of the page."""
 
-    def replaced(found: re.Match[str]) -> str:
-        color = found[0]
+    def replaced(match: re.Match[str]) -> str:
+        color = match[0]
         other = colors.get(color, color)
         return (
             f"var({variable(color)},{color})"

@@ -94,23 +94,23 @@ class _Sheet:
 
     def times(self, lines: Sequence[Line]) -> Times:
         """Return the time of each way to run that the rows have: of jobs, the last one's."""
-        found: Times = {}
+        times: Times = {}
         for line in lines:
             time = int(str(line[self._field])) / self._unit_ps
-            found[self.label(line)] = max(found.get(self.label(line), 0.0), time)
-        return found
+            times[self.label(line)] = max(times.get(self.label(line), 0.0), time)
+        return times
 
     def heading(self) -> str:
         """Return the algorithm and the scheduler that all jobs have in common."""
         if not of_jobs(self.lines):
             return ""
         first = self.lines[0]
-        told = [
+        names = [
             str(first[name])
             for name in ("algo", "scheduler")
             if len({line[name] for line in self.lines}) == 1 and len(self.looks) > 1
         ]
-        return "Training jobs" + (", " + ", ".join(told) if told else "")
+        return "Training jobs" + (", " + ", ".join(names) if names else "")
 
 
 def _clock(lines: Sequence[Line]) -> str:
@@ -121,7 +121,7 @@ def _clock(lines: Sequence[Line]) -> str:
 
 def _are_single(groups: Mapping[str, Sequence[Line]], axis: str) -> bool:
     """Return whether most panels would have points at one value of their axis only."""
-    single = sum(len({line[axis] for line in found}) == 1 for found in groups.values())
+    single = sum(len({line[axis] for line in rows}) == 1 for rows in groups.values())
     return len(groups) > 2 and 2 * single > len(groups)
 
 
@@ -139,7 +139,7 @@ def _draw_conditions(
     figure, axes = plt.subplots(figsize=(wide, 1.6 + tall * len(texts)), layout="constrained")
     times = [sheet.times(lines) for lines in conditions.values()]
     for label, (color, marker) in sheet.looks.items():
-        rows = [row for row, found in enumerate(times) if label in found]
+        rows = [row for row, by_label in enumerate(times) if label in by_label]
         axes.plot(
             [times[row][label] for row in rows], rows, color=color, marker=marker, label=label,
             linestyle="none",

@@ -35,27 +35,27 @@ def by_all_cores(tasks: Mapping[str, Task]) -> dict[str, str]:
     queue, end = os.pipe()
     os.write(end, bytes(range(len(names))))  # whoever is free reads the number of the next task
     os.close(end)
-    found: dict[str, str] = {}
+    pictures: dict[str, str] = {}
     helpers = [_fork(tasks, names, queue) for _ in range(forks)]
     try:
-        found |= _work(tasks, names, queue)
+        pictures |= _work(tasks, names, queue)
     except BaseException:
         os.read(queue, _MOST)  # the forks find no more tasks
         raise
     finally:
         os.close(queue)
         for helper in helpers:
-            found |= _collect(*helper)
-    return {name: found[name] if name in found else task() for name, task in tasks.items()}
+            pictures |= _collect(*helper)
+    return {name: pictures[name] if name in pictures else task() for name, task in tasks.items()}
 
 
 def _work(tasks: Mapping[str, Task], names: Sequence[str], queue: int) -> dict[str, str]:
     """Do tasks until none is left in the queue; return their SVG."""
-    found = {}
+    pictures = {}
     while number := os.read(queue, 1):
         name = names[number[0]]
-        found[name] = tasks[name]()
-    return found
+        pictures[name] = tasks[name]()
+    return pictures
 
 
 def _fork(tasks: Mapping[str, Task], names: Sequence[str], queue: int) -> tuple[int, int]:
@@ -78,7 +78,7 @@ def _collect(process: int, source: int) -> dict[str, str]:
         text = answer.read()
     os.waitpid(process, 0)
     try:
-        found: dict[str, str] = json.loads(text)
+        pictures: dict[str, str] = json.loads(text)
     except ValueError:
         return {}
-    return found
+    return pictures

@@ -121,12 +121,14 @@ def read_assignment(path: Path) -> StudentAssignment:
     seconds = _number(data.get("seconds", SECONDS), f"{where}: seconds")
     if not 0 < seconds <= MOST_SECONDS:
         raise ConfigError(f"{where}: seconds must be 0 to {MOST_SECONDS}, got {seconds:g}")
-    given = data.get("cases")
-    if not isinstance(given, list) or not 0 < len(given) <= MOST_CASES:
-        raise ConfigError(f"{where}: cases must be a list of 1 to {MOST_CASES}, got {given!r:.80}")
+    entries = data.get("cases")
+    if not isinstance(entries, list) or not 0 < len(entries) <= MOST_CASES:
+        raise ConfigError(
+            f"{where}: cases must be a list of 1 to {MOST_CASES}, got {entries!r:.80}"
+        )
     cases = tuple(
         _case(each, f"{where}: case {number}", kind, path.parent)
-        for number, each in enumerate(given, start=1)
+        for number, each in enumerate(entries, start=1)
     )
     names = [case.name for case in cases]
     for name in names:
@@ -135,8 +137,8 @@ def read_assignment(path: Path) -> StudentAssignment:
     return StudentAssignment(str(data.get("title", path.stem)), kind, seconds, cases)
 
 
-def _case(given: Any, where: str, kind: str, folder: Path) -> AssignedCase:
-    data = _mapping(given, where, _CASE_KEYS)
+def _case(entry: Any, where: str, kind: str, folder: Path) -> AssignedCase:
+    data = _mapping(entry, where, _CASE_KEYS)
     name = str(data.get("name", "")).strip()
     if not name.isprintable() or not name:
         raise ConfigError(f"{where}: name must be one line of text, got {name!r}")
@@ -156,33 +158,33 @@ def _case(given: Any, where: str, kind: str, folder: Path) -> AssignedCase:
     )
 
 
-def _options(given: Any, where: str, kind: str, folder: Path) -> dict[str, str]:
+def _options(entry: Any, where: str, kind: str, folder: Path) -> dict[str, str]:
     """Return the options of a case as typed; files lie beside the assignment."""
     valid = [name for name in CollectiveSpec.names().values() if name not in _TAKEN[kind]]
     valid = [name for name in valid if name not in _OTHERS]
-    data = _mapping(given, where, valid)
-    found = {}
+    data = _mapping(entry, where, valid)
+    options = {}
     for name, value in data.items():
         if isinstance(value, (list, dict)):
             raise ConfigError(f"{where}: {name} must be one value, got {value!r:.80}")
-        found[name] = str(value)
-    if found.get("net", VIRTUAL) != VIRTUAL:
-        raise ConfigError(f"{where}: net must be {VIRTUAL}, got {found['net']!r}")
-    if kind == PROGRAM and "," in found.get("algo", ""):
-        raise ConfigError(f"{where}: algo must be one algorithm, got {found['algo']!r}")
-    if kind == PROGRAM and "algo" not in found:
-        raise ConfigError(f"{where}: algo is missing, got {sorted(found)}; say algo: switchml")
-    if "control" in found:
-        found["control"] = str(folder / found["control"])
-    if (folder / found.get("topo", "fattree")).is_file():
-        found["topo"] = str(folder / found["topo"])
-    if "," in found.get("size", ""):
-        raise ConfigError(f"{where}: size must be one size, got {found['size']!r}")
-    return {"size": "64K", **found}
+        options[name] = str(value)
+    if options.get("net", VIRTUAL) != VIRTUAL:
+        raise ConfigError(f"{where}: net must be {VIRTUAL}, got {options['net']!r}")
+    if kind == PROGRAM and "," in options.get("algo", ""):
+        raise ConfigError(f"{where}: algo must be one algorithm, got {options['algo']!r}")
+    if kind == PROGRAM and "algo" not in options:
+        raise ConfigError(f"{where}: algo is missing, got {sorted(options)}; say algo: switchml")
+    if "control" in options:
+        options["control"] = str(folder / options["control"])
+    if (folder / options.get("topo", "fattree")).is_file():
+        options["topo"] = str(folder / options["topo"])
+    if "," in options.get("size", ""):
+        raise ConfigError(f"{where}: size must be one size, got {options['size']!r}")
+    return {"size": "64K", **options}
 
 
-def _limits(given: Any, where: str) -> CaseLimits:
-    data = _mapping(given, where, LIMITS)
+def _limits(entry: Any, where: str) -> CaseLimits:
+    data = _mapping(entry, where, LIMITS)
     steps = data.get("steps")
     if steps is not None and (not isinstance(steps, int) or steps < 0):
         raise ConfigError(f"{where}: steps must be a whole number >= 0, got {steps!r:.80}")
@@ -194,15 +196,15 @@ def _limits(given: Any, where: str) -> CaseLimits:
     )
 
 
-def _mapping(given: Any, where: str, valid: Any) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        raise ConfigError(f"{where}: must be a mapping, got {given!r:.80}")
-    for key in given:
+def _mapping(entry: Any, where: str, valid: Any) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise ConfigError(f"{where}: must be a mapping, got {entry!r:.80}")
+    for key in entry:
         choose(where, "key", str(key), valid)
-    return {str(key): value for key, value in given.items()}
+    return {str(key): value for key, value in entry.items()}
 
 
-def _number(given: Any, where: str) -> float:
-    if isinstance(given, bool) or not isinstance(given, (int, float)):
-        raise ConfigError(f"{where} must be a number, got {given!r:.80}")
-    return float(given)
+def _number(entry: Any, where: str) -> float:
+    if isinstance(entry, bool) or not isinstance(entry, (int, float)):
+        raise ConfigError(f"{where} must be a number, got {entry!r:.80}")
+    return float(entry)

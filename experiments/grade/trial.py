@@ -59,10 +59,10 @@ def attempt(options: Mapping[str, str], seconds: float) -> CaseOutcome:
             process.communicate()
     took_s = time.monotonic() - began
     try:
-        told: dict[str, Any] = json.loads(answer)
+        fields: dict[str, Any] = json.loads(answer)
     except ValueError:
         return CaseOutcome(problem=f"ended with code {process.returncode}", seconds=took_s)
-    return CaseOutcome(**told | {"seconds": took_s})
+    return CaseOutcome(**fields | {"seconds": took_s})
 
 
 def run(options: Mapping[str, str]) -> CaseOutcome:
@@ -87,12 +87,12 @@ def serve(source: IO[bytes], sink: IO[str]) -> None:
     """Read a case's options, run it, and write its outcome, each as JSON."""
     options = json.loads(source.read())
     try:
-        found = run(options)
+        outcome = run(options)
     except RingleafError as error:
-        found = CaseOutcome(problem=str(error))
+        outcome = CaseOutcome(problem=str(error))
     except MemoryError:
-        found = CaseOutcome(problem="needs more memory than there is")
-    json.dump(asdict(found), sink)
+        outcome = CaseOutcome(problem="needs more memory than there is")
+    json.dump(asdict(outcome), sink)
 
 
 if __name__ == "__main__":

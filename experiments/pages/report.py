@@ -70,16 +70,16 @@ def _verdict(results: Results) -> Iterator[RunFact]:
     if wrong is None:
         yield RunFact("not checked", "there was no data")
     elif wrong:
-        said = next(results.reasons(), "of the values that were checked")
-        yield RunFact(f"{wrong:,} wrong", said, "bad")
+        reason = next(results.reasons(), "of the values that were checked")
+        yield RunFact(f"{wrong:,} wrong", reason, "bad")
     else:
         yield RunFact("0 wrong", "of all values, each checked", "good")
 
 
 def _links(results: Results) -> Iterator[str]:
     named = results.places()
-    found = {key: results.uses[key] for key in named if key in results.uses}
-    yield from link_use.as_html(found, [named[key] for key in found], "row")
+    uses = {key: results.uses[key] for key in named if key in results.uses}
+    yield from link_use.as_html(uses, [named[key] for key in uses], "row")
 
 
 def _details(config: Mapping[str, Any]) -> Iterator[str]:

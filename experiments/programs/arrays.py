@@ -51,43 +51,43 @@ class LastWrites:
 
     def _write_register(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 3, "register_write REGISTER INDEX VALUE")
-        found = self._find(where, "register", words[0], self._schema.registers)
+        register = self._find(where, "register", words[0], self._schema.registers)
         index, value = numbers(where, words[1:], 2)
-        _check_index(where, found, index)
-        entry = P4RegisterEntry(found.name, index=index, data=value)
-        self._written["register", found.name, index] = entry
+        _check_index(where, register, index)
+        entry = P4RegisterEntry(register.name, index=index, data=value)
+        self._written["register", register.name, index] = entry
 
     def _reset_register(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 1, "register_reset REGISTER")
-        found = self._find(where, "register", words[0], self._schema.registers)
+        register = self._find(where, "register", words[0], self._schema.registers)
         kept = {
             key: entry
             for key, entry in self._written.items()
-            if key[:2] != ("register", found.name)
+            if key[:2] != ("register", register.name)
         }
         self._written = kept
 
     def _write_counter(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 4, "counter_write COUNTER INDEX PACKETS BYTES")
-        found = self._find(where, "counter", words[0], self._schema.counters)
+        counter = self._find(where, "counter", words[0], self._schema.counters)
         index, packets, size = numbers(where, words[1:], 3)
-        _check_index(where, found, index)
+        _check_index(where, counter, index)
         data = P4CounterData(packet_count=packets, byte_count=size)
-        self._written["counter", found.name, index] = P4CounterEntry(
-            found.name, index=index, data=data
+        self._written["counter", counter.name, index] = P4CounterEntry(
+            counter.name, index=index, data=data
         )
 
     def _set_rates(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 4, "meter_set_rates METER INDEX RATE:BURST RATE:BURST")
-        found = self._find(where, "meter", words[0], self._schema.meters)
+        meter = self._find(where, "meter", words[0], self._schema.meters)
         (index,) = numbers(where, words[1:2], 1)
-        _check_index(where, found, index)
-        self._set(where, found.name, [index], words[2:])
+        _check_index(where, meter, index)
+        self._set(where, meter.name, [index], words[2:])
 
     def _set_all_rates(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 3, "meter_array_set_rates METER RATE:BURST RATE:BURST")
-        found = self._find(where, "meter", words[0], self._schema.meters)
-        self._set(where, found.name, range(found.size), words[1:])
+        meter = self._find(where, "meter", words[0], self._schema.meters)
+        self._set(where, meter.name, range(meter.size), words[1:])
 
     def _set(self, where: str, name: str, indices: Sequence[int], words: Sequence[str]) -> None:
         rates = read_rates(where, words)
@@ -102,10 +102,10 @@ class LastWrites:
 
     def _members_of(self, where: str, words: Sequence[str]) -> list[int]:
         check_form(where, words, 1, "a command with the name of a value set")
-        found = self._find(where, "value set", words[0], self._schema.value_sets)
-        if len(list(found.match)) != 1:
+        value_set = self._find(where, "value set", words[0], self._schema.value_sets)
+        if len(list(value_set.match)) != 1:
             raise ConfigError(f"{where}: value set must have keys of one part, got {words[0]!r}")
-        return self._members.setdefault(found.name, [])
+        return self._members.setdefault(value_set.name, [])
 
     def _add_to_set(self, where: str, words: Sequence[str]) -> None:
         members = self._members_of(where, words)
@@ -137,6 +137,6 @@ class LastWrites:
         return [*self._written.values(), *sets]
 
 
-def _check_index(where: str, found: Any, index: int) -> None:
-    if not 0 <= index < found.size:
-        raise ConfigError(f"{where}: {found.name} has indices 0 to {found.size - 1}, got {index}")
+def _check_index(where: str, array: Any, index: int) -> None:
+    if not 0 <= index < array.size:
+        raise ConfigError(f"{where}: {array.name} has indices 0 to {array.size - 1}, got {index}")

@@ -42,24 +42,24 @@ def assign(
         for path, json in built.items():
             _check_forwards(path, json)
         return {switch: Assigned(built[path]) for switch, path in paths.items()}
-    told = of_switches(read_paths(control, "control"), list(paths))
-    _check_known(told, names, "control")
-    if missing := told.keys() - paths.keys():
+    controls = of_switches(read_paths(control, "control"), list(paths))
+    _check_known(controls, names, "control")
+    if missing := controls.keys() - paths.keys():
         raise ConfigError(
             f"control: only switches that have a program of yours can have entries, "
             f"got {min(missing)!r}; name its program, too"
         )
     opened: dict[tuple[Path, Path], Control] = {}
-    found = {}
+    assigned = {}
     for switch, path in paths.items():
         entities = None
-        if switch in told:
-            key = told[switch], built[path]
+        if switch in controls:
+            key = controls[switch], built[path]
             if key not in opened:
                 opened[key] = open_control(*key)
             entities = opened[key].entities(graph, switch)
-        found[switch] = Assigned(built[path], entities)
-    return found
+        assigned[switch] = Assigned(built[path], entities)
+    return assigned
 
 
 def built_json(path: Path, lanes: int) -> Path:

@@ -89,13 +89,13 @@ class _Folder:
 
     def entities(self, graph: nx.Graph[str], switch: str) -> Entities:
         named = re.compile(rf"{re.escape(switch)}(?!\d)")
-        found = [each for each in sorted(self._folder.iterdir()) if named.match(each.name)]
-        if len(found) > 1:
+        files = [each for each in sorted(self._folder.iterdir()) if named.match(each.name)]
+        if len(files) > 1:
             raise ConfigError(
                 f"{self._folder}: a switch must have one file, got "
-                f"{[each.name for each in found]} for {switch!r}"
+                f"{[each.name for each in files]} for {switch!r}"
             )
-        return open_control(found[0], self._program).entities(graph, switch) if found else ()
+        return open_control(files[0], self._program).entities(graph, switch) if files else ()
 
 
 def open_control(path: Path, program: Path) -> Control:
@@ -133,7 +133,7 @@ def read_write_request(text: str, where: str, schema: P4Schema) -> Entities:
         request = text_format.Parse(text, p4r.WriteRequest())
     except UNREADABLE as exc:
         raise ConfigError(f"{where}: not a WriteRequest of P4Runtime as text, got {exc}") from exc
-    found = []
+    entities = []
     for number, update in enumerate(request.updates):
         if update.type not in (p4r.Update.INSERT, p4r.Update.MODIFY):
             kind = p4r.Update.Type.Name(update.type)
@@ -142,8 +142,8 @@ def read_write_request(text: str, where: str, schema: P4Schema) -> Entities:
             entity = decode_entity(update.entity, schema)
         except (ValueError, KeyError, TypeError) as exc:
             raise ConfigError(f"{where}: update {number}: {exc}, got {update.entity}") from exc
-        found.append(entity)
-    return found
+        entities.append(entity)
+    return entities
 
 
 READERS: Mapping[str, Callable[[str, str, P4Schema], Entities]] = {

@@ -136,16 +136,16 @@ class Entries:
     def _modify(self, where: str, words: Sequence[str]) -> None:
         check_form(where, words, 3, "table_modify TABLE ACTION ENTRY ARGUMENTS")
         table, action, handle, *arguments = words
-        found = self._table(where, table)
-        entries = self._entries.get(found.name, [])
+        table_info = self._table(where, table)
+        entries = self._entries.get(table_info.name, [])
         number = _there(where, "entry", handle, entries)
-        given = [word for word in arguments if word != "=>"]
+        operands = [word for word in arguments if word != "=>"]
         old = entries[number]
         assert old is not None
         entries[number] = P4TableEntry(
             old.table_id,
             match=old.match,
-            action=action_call(where, found.actions, action, given),
+            action=action_call(where, table_info.actions, action, operands),
             priority=old.priority,
         )
 

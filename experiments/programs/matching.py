@@ -23,10 +23,12 @@ def full_name(where: str, what: str, name: str, known: Iterable[str]) -> str:
     names = list(known)
     if name in names:
         return name
-    found = [each for each in names if each.endswith(f".{name}")]
-    if len(found) > 1:
-        raise ConfigError(f"{where}: {what} must be unambiguous, got {name!r} for {sorted(found)}")
-    return found[0] if found else choose(where, what, name, names)
+    candidates = [each for each in names if each.endswith(f".{name}")]
+    if len(candidates) > 1:
+        raise ConfigError(
+            f"{where}: {what} must be unambiguous, got {name!r} for {sorted(candidates)}"
+        )
+    return candidates[0] if candidates else choose(where, what, name, names)
 
 
 def action_call(
@@ -69,29 +71,31 @@ def table_entry(
         ConfigError: If the program has no such table or action, or another number of values.
     """
     known = {each.name: each for each in schema.tables}
-    found = known[full_name(where, "table", table, known)]
+    table_info = known[full_name(where, "table", table, known)]
     call = action
     if isinstance(action, str):
-        call = action_call(where, found.actions, action, arguments)
+        call = action_call(where, table_info.actions, action, arguments)
     if keys is None:
-        return P4TableEntry(found.name, action=call, is_default_action=True)
-    fields = {each.name: each for each in found.match_fields}
-    given = _by_name(where, "keys", list(fields), keys)
-    match = {name: value for name, value in given.items() if value is not None}
+        return P4TableEntry(table_info.name, action=call, is_default_action=True)
+    fields = {each.name: each for each in table_info.match_fields}
+    by_name = _by_name(where, "keys", list(fields), keys)
+    match = {name: value for name, value in by_name.items() if value is not None}
     for name, value in match.items():
         if fields[name].match_type == P4MatchType.EXACT and isinstance(value, tuple):
             raise ConfigError(f"{where}: key {name!r} is matched exactly, got {value!r}")
-    return P4TableEntry(found.name, match=P4TableMatch(match), action=call, priority=priority or 0)
+    return P4TableEntry(
+        table_info.name, match=P4TableMatch(match), action=call, priority=priority or 0
+    )
 
 
 def _by_name(
-    where: str, what: str, names: Sequence[str], given: Sequence[Any] | Mapping[str, Any]
+    where: str, what: str, names: Sequence[str], values: Sequence[Any] | Mapping[str, Any]
 ) -> dict[str, Any]:
-    if isinstance(given, Mapping):
+    if isinstance(values, Mapping):
         opened = {name.replace(CLOSED, "."): name for name in names}
         return {
-            opened[full_name(where, what, name, opened)]: value for name, value in given.items()
+            opened[full_name(where, what, name, opened)]: value for name, value in values.items()
         }
-    if len(given) != len(names):
-        raise ConfigError(f"{where}: {what} must be {list(names)}, got {list(given)}")
-    return dict(zip(names, given, strict=True))
+    if len(values) != len(names):
+        raise ConfigError(f"{where}: {what} must be {list(names)}, got {list(values)}")
+    return dict(zip(names, values, strict=True))

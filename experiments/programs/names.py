@@ -39,16 +39,16 @@ def read_paths(text: str, where: str) -> Mapping[str, Path]:
     """
     if is_for_all(text):
         return {ALL: _existing(text, where)}
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for part in text.split(","):
         switch, _, path = part.partition("=")
-        if not _SWITCH.match(switch) or not path or switch in found:
+        if not _SWITCH.match(switch) or not path or switch in paths:
             raise ConfigError(
                 f"{where}: must be a file, or files of switches that are named once, got {part!r}; "
                 "like my.p4, or s0=my.p4,s3=other.json"
             )
-        found[switch] = _existing(path, where)
-    return found
+        paths[switch] = _existing(path, where)
+    return paths
 
 
 def check_programs(text: str, where: str) -> str:

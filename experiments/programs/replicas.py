@@ -92,10 +92,10 @@ class ReplicaSources:
             raise ConfigError(f"{where}: group and node must have been created, got {both}")
 
     def _node(self, where: str, node: int) -> tuple[int, tuple[int, ...]]:
-        found = self._nodes[node] if node < len(self._nodes) else None
-        if found is None:
+        entry = self._nodes[node] if node < len(self._nodes) else None
+        if entry is None:
             raise ConfigError(f"{where}: node must have been created, got {node}")
-        return found
+        return entry
 
     def entities(self) -> list[Any]:
         groups = [

@@ -39,7 +39,7 @@ def read(text: str, where: str, schema: P4Schema) -> Sequence[Any]:
     for name in document:
         choose(where, "name", name, (*LISTS, *_ABOUT))
     readers = dict(zip(LISTS, (_entry, _group, _session), strict=True))
-    found = []
+    entities = []
     for name in (LISTS[1], LISTS[2], LISTS[0]):
         rows = document.get(name, [])
         if not isinstance(rows, list):
@@ -49,10 +49,10 @@ def read(text: str, where: str, schema: P4Schema) -> Sequence[Any]:
             if not isinstance(row, dict):
                 raise ConfigError(f"{here}: must be an object, got {row!r:.80}")
             try:
-                found.append(readers[name](here, row, schema))
+                entities.append(readers[name](here, row, schema))
             except (KeyError, TypeError, ValueError) as exc:
                 raise ConfigError(f"{here}: {type(exc).__name__}: {exc}, got {row!r:.200}") from exc
-    return found
+    return entities
 
 
 def _entry(where: str, row: Mapping[str, Any], schema: P4Schema) -> P4TableEntry:

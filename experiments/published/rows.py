@@ -202,10 +202,10 @@ def _docs_of(function: Any) -> Iterator[str]:
     """Yield the docstrings of what a short function calls, and of the modules they are in."""
     known: Mapping[str, Any] = function.__globals__
     first = [known[name] for name in function.__code__.co_names if name in known]
-    for found in first:
-        yield inspect.getdoc(found) or ""
+    for callee in first:
+        yield inspect.getdoc(callee) or ""
         for name in function.__code__.co_names:
-            called = getattr(found, name, None) if inspect.ismodule(found) else None
+            called = getattr(callee, name, None) if inspect.ismodule(callee) else None
             if callable(called):
                 yield inspect.getdoc(called) or ""
 

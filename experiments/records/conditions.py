@@ -61,15 +61,15 @@ def unlike_hardware(options: Mapping[str, Any]) -> Iterator[str]:
     """
     if options["net"] != VIRTUAL:
         return
-    found = []
+    defaults = []
     if options["routes"] == ROUTES[0] and not options["control"]:
-        found.append("routes dealt (ROUTES)")
+        defaults.append("routes dealt (ROUTES)")
     if options["queue_bytes"] is None and options["pfc"] is None:
-        found.append(f"queues of {format_size(NetworkOptions().queue_bytes)} (QUEUE)")
+        defaults.append(f"queues of {format_size(NetworkOptions().queue_bytes)} (QUEUE)")
     if not options.get("jitter"):  # jobs alone have it
-        found.append("lockstep")
-    if found:
-        yield f"unlike hardware (docs/limits.md): {', '.join(found)}"
+        defaults.append("lockstep")
+    if defaults:
+        yield f"unlike hardware (docs/limits.md): {', '.join(defaults)}"
 
 
 def _time(time_ps: int) -> str:

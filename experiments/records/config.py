@@ -29,11 +29,11 @@ _PACKAGES = ("numpy", "numba", "torch", "networkx", "finsy", "matplotlib")
 
 def versions() -> dict[str, str]:
     """Return the versions of Ringleaf, Python and the packages that the figures depend on."""
-    found = {"ringleaf": ringleaf.__version__, "python": platform.python_version()}
+    by_package = {"ringleaf": ringleaf.__version__, "python": platform.python_version()}
     for name in _PACKAGES:
         with suppress(metadata.PackageNotFoundError):  # torch need not be there
-            found[name] = metadata.version(name)
-    return found
+            by_package[name] = metadata.version(name)
+    return by_package
 
 
 def git_commit(root: Path = Path(__file__).parent) -> str | None:
@@ -51,14 +51,14 @@ def _git(root: Path, *arguments: str) -> str:
     ).stdout.strip()
 
 
-def write_config(folder: Path, resolved: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def write_config(folder: Path, resolved: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     """Begin a run directory: write the options as given, and as resolved."""
     about: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "started": datetime.now(UTC).isoformat(),
         "git_commit": git_commit(),
         "machine": {"system": platform.platform(), "processor": platform.machine()},
-        "given": {name: value for name, value in given.items() if name not in ASIDE},
+        "given": {name: value for name, value in options.items() if name not in ASIDE},
     }
     write_json(folder / CONFIG, about | dict(resolved))
 
@@ -91,8 +91,8 @@ def read_json(path: Path) -> dict[str, Any]:
     version = value.get("schema_version") if isinstance(value, dict) else None
     if version != SCHEMA_VERSION:
         raise ConfigError(f"{path}: schema_version must be {SCHEMA_VERSION}, got {version!r}")
-    found: dict[str, Any] = value
-    return found
+    content: dict[str, Any] = value
+    return content
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
@@ -102,5 +102,5 @@ def read_summary(folder: Path) -> dict[str, Any]:
 
 def read_given(folder: Path) -> dict[str, Any]:
     """Return the options that a run was given, as typed; raises as `read_json` does."""
-    given: dict[str, Any] = read_json(folder / CONFIG)["given"]
-    return given
+    options: dict[str, Any] = read_json(folder / CONFIG)["given"]
+    return options

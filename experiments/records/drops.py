@@ -91,21 +91,21 @@ def as_csv(drops: Mapping[Key, Sequence[Drop]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
-    for (algo, size_bytes), found in drops.items():
-        for drop in found:
+    for (algo, size_bytes), run_drops in drops.items():
+        for drop in run_drops:
             writer.writerow({"algo": algo, "of_bytes": size_bytes, **asdict(drop)})
     return text.getvalue()
 
 
 def from_csv(text: str) -> dict[Key, list[Drop]]:
     """Return the drops from the text of `drops.csv`."""
-    found: dict[Key, list[Drop]] = defaultdict(list)
+    by_run: dict[Key, list[Drop]] = defaultdict(list)
     for row in csv.DictReader(io.StringIO(text)):
         key = row.pop("algo"), int(row.pop("of_bytes"))
         texts = {name: row.pop(name) for name in ("switch", "peer", "source")}
         numbers = {name: int(value) if value else None for name, value in row.items()}
-        found[key].append(Drop(**texts, **numbers))  # type: ignore[arg-type]
-    return dict(found)
+        by_run[key].append(Drop(**texts, **numbers))  # type: ignore[arg-type]
+    return dict(by_run)
 
 
 def read(folder: Path) -> dict[Key, list[Drop]]:
@@ -116,7 +116,7 @@ def read(folder: Path) -> dict[Key, list[Drop]]:
 
 def as_html(drops: Mapping[Key, Sequence[Drop]], most: int = 20) -> Iterator[str]:
     """Yield the lines of the report's table of the worst queues; nothing if there are none."""
-    rows = [(key, queue) for key, found in drops.items() for queue in by_queue(found)]
+    rows = [(key, queue) for key, run_drops in drops.items() for queue in by_queue(run_drops)]
     if not rows:
         return
     rows.sort(key=lambda row: -row[1].packets)

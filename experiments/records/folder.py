@@ -164,9 +164,9 @@ def claim_figure(path: Path) -> None:
 def _below(path: Path) -> Callable[[str | Path], str]:
     """Return a function that makes a file's path, or its name below `path`, the latter."""
 
-    def name_of(given: str | Path) -> str:
-        given = Path(given)
-        return (given.relative_to(path) if given.is_relative_to(path) else given).as_posix()
+    def name_of(file: str | Path) -> str:
+        file = Path(file)
+        return (file.relative_to(path) if file.is_relative_to(path) else file).as_posix()
 
     return name_of
 

@@ -62,24 +62,24 @@ def uses_of(graph: nx.Graph[str], outcome: RunResult) -> list[LinkUse]:
     for drop in outcome.drop_counts:
         drops[drop.switch, drop.peer] += drop.packets
     time_ps = max(outcome.time_ps, 1)
-    found = []
+    uses = []
     for ends, sent_bytes in outcome.link_bytes.items():
         rate_bps = link(graph, *ends).rate_bps
         busy_ps = int(sent_bytes) * 8 * PS_PER_S / rate_bps
         percent = min(100 * busy_ps / time_ps, 100.0)  # acknowledgements may come after the end
         peak = outcome.queue_peaks.get(ends)
-        found.append(LinkUse(*ends, rate_bps, int(sent_bytes), percent, peak, drops[ends]))
-    return sorted(found, key=lambda use: (-use.percent, natural(use.source), natural(use.target)))
+        uses.append(LinkUse(*ends, rate_bps, int(sent_bytes), percent, peak, drops[ends]))
+    return sorted(uses, key=lambda use: (-use.percent, natural(use.source), natural(use.target)))
 
 
 def tell(uses: Sequence[LinkUse]) -> str:
     """Return the bottleneck as a phrase: `busiest link: s2 to s0, 100 % of the time`."""
     if not uses or not uses[0].sent_bytes:
         return ""
-    told = _percent(uses[0])
-    others = sum(_percent(use) == told for use in uses) - 1
+    percent = _percent(uses[0])
+    others = sum(_percent(use) == percent for use in uses) - 1
     more = f"; {others} more as busy" if others else ""
-    return f"busiest link: {uses[0].name}, {told} % of the time{more}"
+    return f"busiest link: {uses[0].name}, {percent} % of the time{more}"
 
 
 def _percent(use: LinkUse) -> str:
@@ -91,8 +91,8 @@ def as_csv(uses: Mapping[Key, Sequence[LinkUse]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_NAMES)
-    for key, found in uses.items():
-        for use in found[:MOST]:
+    for key, run_uses in uses.items():
+        for use in run_uses[:MOST]:
             peak = "" if use.peak_queue_bytes is None else use.peak_queue_bytes
             row = (*key, use.source, use.target, use.rate_bps, use.sent_bytes)
             writer.writerow((*row, f"{use.percent:.4f}", peak, use.drops))
@@ -101,15 +101,15 @@ def as_csv(uses: Mapping[Key, Sequence[LinkUse]]) -> str:
 
 def from_csv(text: str) -> dict[Key, list[LinkUse]]:
     """Return the uses from the text of `links.csv`."""
-    found: dict[Key, list[LinkUse]] = defaultdict(list)
+    by_run: dict[Key, list[LinkUse]] = defaultdict(list)
     for row in csv.DictReader(io.StringIO(text)):
         algo, of_bytes, source, target, rate, sent, percent, peak, drops = map(row.get, _NAMES)
         use = LinkUse(
             *(str(source), str(target), int(str(rate)), int(str(sent)), float(str(percent))),
             *(int(peak) if peak else None, int(str(drops))),
         )
-        found[str(algo), int(str(of_bytes))].append(use)
-    return dict(found)
+        by_run[str(algo), int(str(of_bytes))].append(use)
+    return dict(by_run)
 
 
 def read(folder: Path) -> dict[Key, list[LinkUse]]:
@@ -132,21 +132,21 @@ def as_html(
         return
     rows = list(zip(titles, uses.values(), strict=True))
     yield "<h2>Links</h2>"
-    for title, found in rows:
-        if told := tell(found):
-            yield f"<p>{escape(title)}: {escape(told)}.</p>"
+    for title, run_uses in rows:
+        if phrase := tell(run_uses):
+            yield f"<p>{escape(title)}: {escape(phrase)}.</p>"
     yield '<div class="scroll tall"><table class="sortable"><thead><tr>'
     columns = (what, "from", "to", "rate", "bytes sent", "utilisation (%)", "queue (B)", "drops")
     yield "".join(f'<th><button type="button">{name}</button></th>' for name in columns)
     yield "</tr></thead><tbody>"
-    for title, found in rows:
-        for use in found[:SHOWN]:
+    for title, run_uses in rows:
+        for use in run_uses[:SHOWN]:
             yield _as_row(title, use)
     yield "</tbody></table></div>"
     yield (
         '<p class="soft">Both directions of each link, busiest first: a click on a column sorts by '
         "it. Bytes are line time: with headers, preambles and gaps. Queue: the most in it. "
-        f"{'The rest is' if any(len(found) > SHOWN for _, found in rows) else 'They are'} in "
+        f"{'The rest is' if any(len(run_uses) > SHOWN for _, run_uses in rows) else 'They are'} in "
         f"{FILE}.</p>"
     )
     script = (PAGE / "sort.js").read_text(encoding="utf-8")
@@ -159,10 +159,10 @@ def _as_row(title: str, use: LinkUse) -> str:
         (title, title), (use.source, use.source), (use.target, use.target),
         (use.rate_bps, format_rate(use.rate_bps)), (use.sent_bytes, f"{use.sent_bytes:,}"),
     )  # fmt: skip
-    told = "".join(f'<td data-of="{escape(str(of))}">{escape(text)}</td>' for of, text in cells)
+    head = "".join(f'<td data-of="{escape(str(of))}">{escape(text)}</td>' for of, text in cells)
     share = f'<td class="share" style="--share:{use.percent:.1f}%" data-of="{use.percent:.4f}">'
     tail = "".join(
         f'<td data-of="{-1 if of is None else of}">{"" if of is None else f"{of:,}"}</td>'
         for of in (peak, use.drops)
     )
-    return f"<tr>{told}{share}{use.percent:.1f}</td>{tail}</tr>"
+    return f"<tr>{head}{share}{use.percent:.1f}</td>{tail}</tr>"

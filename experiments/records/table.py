@@ -64,8 +64,8 @@ def wrong_line(wrong: int | None) -> str:
 def network_lines(results: Results) -> Iterator[str]:
     """Yield lines on the busiest links, on the queues with most drops, and on pauses and trims."""
     for key, name in results.places().items():
-        if told := link_use.tell(results.uses.get(key, [])):
-            yield f"{told} ({name})" if name else told
+        if phrase := link_use.tell(results.uses.get(key, [])):
+            yield f"{phrase} ({name})" if name else phrase
     counts = results.counts()
     worst = sorted(
         (key for key, row in counts.items() if row.drops), key=lambda key: -counts[key].drops

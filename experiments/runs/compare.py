@@ -38,7 +38,7 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class MeasuredRows:
     """The times and the numbers of wrong values of a run's or sweep's rows, by their keys."""
 
     names: Key
@@ -63,7 +63,7 @@ class Difference:
         return 100 * (self.after_ps - self.before_ps) / max(self.before_ps, 1)
 
 
-def read(folder: Path) -> Found:
+def read(folder: Path) -> MeasuredRows:
     """Load the rows of a run directory, or of a sweep's.
 
     Raises:
@@ -88,17 +88,17 @@ def read(folder: Path) -> Found:
     names = measure.keys
     if path.name == FILES[0]:
         names = (*_options_before(columns, measure), *names)
-    found = Found(names, {}, {})
+    measured = MeasuredRows(names, {}, {})
     for row in rows:
         key = tuple(row[name] for name in names)
-        if key in found.times_ps:
+        if key in measured.times_ps:
             raise ConfigError(f"compare: {path} has two rows of {', '.join(key)}; run it again")
         try:
-            found.times_ps[key] = int(row[measure.time])
-            found.wrong[key] = int(row.get("wrong") or 0)
+            measured.times_ps[key] = int(row[measure.time])
+            measured.wrong[key] = int(row.get("wrong") or 0)
         except (TypeError, ValueError) as error:
             raise ConfigError(f"compare: {path}: {error}; run it again") from error
-    return found
+    return measured
 
 
 def _measure_of(columns: Sequence[str]) -> Measure | None:
@@ -154,7 +154,7 @@ def changed_options(before: Mapping[str, str], after: Mapping[str, str]) -> Iter
             yield f"option {name} differs: {was} before, {now} after"
 
 
-def compare(before: Found, after: Found, threshold: float) -> list[Difference]:
+def compare(before: MeasuredRows, after: MeasuredRows, threshold: float) -> list[Difference]:
     """Return how each row has changed, in the order of the first run, and then the new rows.
 
     Args:
@@ -174,7 +174,9 @@ def compare(before: Found, after: Found, threshold: float) -> list[Difference]:
     return [_difference(key, before, after, threshold) for key in keys]
 
 
-def _difference(key: Key, before: Found, after: Found, threshold: float) -> Difference:
+def _difference(
+    key: Key, before: MeasuredRows, after: MeasuredRows, threshold: float
+) -> Difference:
     was, now = before.times_ps.get(key), after.times_ps.get(key)
     if now is None:
         change = Change.MISSING
@@ -212,8 +214,8 @@ def table(
     if shown:
         yield from _markdown(lines) if markdown else _text(lines)
     counts = {change: sum(each.change is change for each in differences) for change in Change}
-    told = ", ".join(f"{count} {change}" for change, count in counts.items() if count)
-    yield f"{'' if markdown else '# '}{len(differences)} rows: {told}"
+    summary = ", ".join(f"{count} {change}" for change, count in counts.items() if count)
+    yield f"{'' if markdown else '# '}{len(differences)} rows: {summary}"
 
 
 def _cells(each: Difference) -> tuple[str, ...]:

@@ -107,12 +107,12 @@ def _explained(error: BaseException) -> BaseException:
     """
     if isinstance(error, OSError) and error.errno == EPIPE:
         return error
-    if told := plugins.failure(error):
-        failed = BackendError(told)
+    if line := plugins.failure(error):
+        failed = BackendError(line)
         failed.__cause__ = error
         return failed
-    if told := _limit(error):
-        failed = BackendError(told)
+    if line := _limit(error):
+        failed = BackendError(line)
         failed.__cause__ = error
         return failed
     if isinstance(error, OSError) or interrupts.asked():
@@ -122,13 +122,13 @@ def _explained(error: BaseException) -> BaseException:
 
 def _limit(error: BaseException) -> str:
     """Return a line for a limit of the machine or of this process that was met, or ""."""
-    said = plugins.described(error)
+    text = plugins.described(error)
     if isinstance(error, MemoryError):
-        return f"memory: there is not enough, got {said}; take smaller sizes, or raise ulimit -v"
-    if isinstance(error, RuntimeError) and "start new thread" in said:
-        return f"threads: the system allows no more, got {said}; raise ulimit -u or -v"
-    if isinstance(error, ImportError | OSError) and any(each in said for each in _NOT_LOADED):
-        return f"library: can't be loaded, got {said}; raise ulimit -v, or install it again"
+        return f"memory: there is not enough, got {text}; take smaller sizes, or raise ulimit -v"
+    if isinstance(error, RuntimeError) and "start new thread" in text:
+        return f"threads: the system allows no more, got {text}; raise ulimit -u or -v"
+    if isinstance(error, ImportError | OSError) and any(each in text for each in _NOT_LOADED):
+        return f"library: can't be loaded, got {text}; raise ulimit -v, or install it again"
     if isinstance(error, OSError) and error.errno in _LIMITS:
         what, remedy = _LIMITS[error.errno]
         return f"{error.filename or 'system'}: {what}, got {error.strerror}; {remedy}"

@@ -61,7 +61,7 @@ def _is_below(folder: Path, name: str) -> bool:
     )
 
 
-def run_apart(given: Mapping[str, Any], above: Path | None = None) -> Leavings:
+def run_apart(options: Mapping[str, Any], above: Path | None = None) -> Leavings:
     """Perform a run in a new folder, below `above` if there is one, and return its output.
 
     Raises:
@@ -73,7 +73,7 @@ def run_apart(given: Mapping[str, Any], above: Path | None = None) -> Leavings:
     with tempfile.TemporaryDirectory(prefix="ringleaf-", dir=above) as name:
         folder = Path(name)
         with redirect_stderr(io.StringIO()):  # a terminal has room for one line of progress
-            request = resolve({**_alone(given), "out": name})
+            request = resolve({**_alone(options), "out": name})
             session.run(request, emit=lines.append, drawn=False)
         files = {
             str(path.relative_to(folder)): path.read_bytes()
@@ -83,6 +83,6 @@ def run_apart(given: Mapping[str, Any], above: Path | None = None) -> Leavings:
     return Leavings(lines, files)
 
 
-def _alone(given: Mapping[str, Any]) -> dict[str, Any]:
+def _alone(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return a run's options for a worker beside others, which has a core for itself."""
-    return {"threads": "1", **given}
+    return {"threads": "1", **options}

@@ -134,9 +134,9 @@ class WorkloadKind(ABC, Generic[SpecT]):
     is_typed: ClassVar[bool] = False
     measures: ClassVar[Sequence[Measure]] = ()
 
-    def spec_for(self, given: Mapping[str, Any]) -> type[SpecT]:
-        """Return the model of the options that are given."""
-        del given
+    def spec_for(self, options: Mapping[str, Any]) -> type[SpecT]:
+        """Return the model of these options."""
+        del options
         return self.spec
 
     def specs(self) -> list[type[SpecT]]:
@@ -148,32 +148,32 @@ class WorkloadKind(ABC, Generic[SpecT]):
         del spec
         return self.lists
 
-    def meant(self, given: Mapping[str, Any], where: str) -> dict[str, Any]:
-        """Return the options that are meant by those given; `where` begins messages.
+    def meant(self, options: Mapping[str, Any], where: str) -> dict[str, Any]:
+        """Return the options that these mean; `where` begins messages.
 
         Raises:
             ConfigError: If they make no sense.
         """
         del where
-        return dict(given)
+        return dict(options)
 
     @abstractmethod
-    def folder_for(self, given: Mapping[str, Any]) -> str:
+    def folder_for(self, options: Mapping[str, Any]) -> str:
         """Return the name of the folder for results, if none is given."""
 
-    def resolve(self, given: Mapping[str, Any], where: str = "") -> SpecT:
+    def resolve(self, options: Mapping[str, Any], where: str = "") -> SpecT:
         """Check the options of an experiment of this kind, and fill in the rest.
 
         Args:
-            given: Options as typed, or as YAML has them.
+            options: Options as typed, or as YAML has them.
             where: The beginning of messages: `spec jobs.yaml: `.
 
         Raises:
             ConfigError: If one is wrong; the message names it, its value and the valid ones.
         """
-        meant = self.meant(given, where)
-        out = {"out": str(Path("runs") / self.folder_for(given))}
-        return self.spec_for(given).read(out | meant, where)
+        meant = self.meant(options, where)
+        out = {"out": str(Path("runs") / self.folder_for(options))}
+        return self.spec_for(options).read(out | meant, where)
 
     def fitted(self, spec: SpecT) -> SpecT:
         """Return the spec with what follows from its workload: the number of hosts.
@@ -217,9 +217,9 @@ class WorkloadKind(ABC, Generic[SpecT]):
         fitted = self.fitted(spec)
         return experiment.plain(), experiment.need or self.need(fitted, count_nodes(fitted))
 
-    def command(self, given: Mapping[str, Any]) -> str:
+    def command(self, options: Mapping[str, Any]) -> str:
         """Return the command that does a run again, which may read its `spec.yaml`."""
-        del given
+        del options
         return "ringleaf run --spec spec.yaml"
 
     @abstractmethod

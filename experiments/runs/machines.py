@@ -100,10 +100,10 @@ class DaskScheduler:
         if self.unencrypted:
             return Security(require_encryption=False)
         named = {_FILES[name]: file for name, file in self._named.items() if file is not None}
-        found = Security(require_encryption=True, **named)
+        security = Security(require_encryption=True, **named)
         for name, known in _FILES.items():
-            _check_file(name, getattr(found, known))
-        return found
+            _check_file(name, getattr(security, known))
+        return security
 
 
 def _check_file(name: str, path: str | None) -> None:
@@ -139,7 +139,7 @@ def run_there(
 
     with _client(scheduler) as client:
         names = {
-            client.submit(run_apart, dict(given), pure=False): name for name, given in cases.items()
+            client.submit(run_apart, dict(case), pure=False): name for name, case in cases.items()
         }
         for future in as_completed(names):
             try:

@@ -174,15 +174,15 @@ def _of_kind(
     model: type[NetworkSpec], lists: Collection[str], demand: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the schema of one kind of experiment, in which options may be swept."""
-    found = model.model_json_schema()
-    for definition in found.get("$defs", {}).values():
+    kind_schema = model.model_json_schema()
+    for definition in kind_schema.get("$defs", {}).values():
         _shown(definition)
-    _shown(found)
-    own: dict[str, Any] = found["properties"]
+    _shown(kind_schema)
+    own: dict[str, Any] = kind_schema["properties"]
     for name, shape in own.items():
         if name not in lists:
-            told = {key: shape.pop(key) for key in ("description", "default") if key in shape}
-            own[name] = told | {"anyOf": [shape, {"type": "array", "items": dict(shape)}]}
+            about = {key: shape.pop(key) for key in ("description", "default") if key in shape}
+            own[name] = about | {"anyOf": [shape, {"type": "array", "items": dict(shape)}]}
     case = {"type": "object", "propertyNames": {"enum": list(own)}}
     whole = own | {
         CASES: {
@@ -191,7 +191,7 @@ def _of_kind(
             "description": "Mappings of options that change together; a run for each",
         }
     }
-    return found | {"properties": whole, **demand}
+    return kind_schema | {"properties": whole, **demand}
 
 
 def _shown(definition: dict[str, Any]) -> None:

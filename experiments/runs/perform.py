@@ -24,12 +24,12 @@ def requests_of(cases: Sequence[Case], where: str = "") -> list[RunRequest]:
     Raises:
         RingleafError: If an option, the topology or this machine does not allow one.
     """
-    found = [resolve(case, where) for case in cases]
-    for each in found:
+    requests = [resolve(case, where) for case in cases]
+    for each in requests:
         check(each)
-    if len(found) == 1:
-        check_own(found[0].spec.out)
-    return found
+    if len(requests) == 1:
+        check_own(requests[0].spec.out)
+    return requests
 
 
 def perform_one(request: RunRequest, emit: Emit, **own: Any) -> Results:

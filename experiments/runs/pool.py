@@ -175,24 +175,24 @@ def serve(line: Connection, above: Path) -> None:
             line.send(_attempt(line.recv(), above))
 
 
-def _attempt(given: Mapping[str, Any], above: Path) -> Leavings | BaseException:
+def _attempt(options: Mapping[str, Any], above: Path) -> Leavings | BaseException:
     try:
-        return run_apart(given, above)
+        return run_apart(options, above)
     except RingleafError as error:
         return error
     except (Exception, SystemExit) as error:  # noqa: BLE001 - packages of others raise what they like
-        if told := plugins.failure(error):
-            return BackendError(told)
+        if line := plugins.failure(error):
+            return BackendError(line)
         return _portable(error, "".join(traceback.format_exception(error)))
 
 
-def _portable(error: BaseException, told: str) -> BaseException:
+def _portable(error: BaseException, text: str) -> BaseException:
     """Return an error that can be sent, with the lines of a worker that it comes from."""
-    error.add_note(f"in a process of a sweep:\n{told}")
+    error.add_note(f"in a process of a sweep:\n{text}")
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:  # noqa: BLE001 - whatever the error's own code raises
-        return RuntimeError(f"in a process of a sweep:\n{told}")
+        return RuntimeError(f"in a process of a sweep:\n{text}")
     return error
 
 

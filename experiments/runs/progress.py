@@ -116,9 +116,9 @@ class Progress:
         if row is None:
             return 0.0
         now_s = self._clock()
-        told = row.share - row.known
-        if row.first_s is not None and told >= TRUSTED:
-            return (now_s - row.first_s) * (1 - row.share) / told
+        advance = row.share - row.known
+        if row.first_s is not None and advance >= TRUSTED:
+            return (now_s - row.first_s) * (1 - row.share) / advance
         estimated_s = row.setup_s + row.packets_s
         if row.first_s is not None:
             return self._times_as_long() * row.packets_s * (1 - row.share)
@@ -140,16 +140,16 @@ class Progress:
         """Draw the line."""
         if self._row is None:
             return
-        row, told = self._row, f"{100 * self.share:.0f} %"
+        row, text = self._row, f"{100 * self.share:.0f} %"
         if self._total or row.share - row.known >= TRUSTED:
-            told += f", about {format_wait(self.left_s)} left"
+            text += f", about {format_wait(self.left_s)} left"
         label = f"{row.label}, {row.detail}" if row.detail else row.label
-        if len(f"{label}   {told}") > columns():
+        if len(f"{label}   {text}") > columns():
             label = row.label
-        width = min(WIDTH, max(columns() - len(f"{label}   {told}"), 0))
+        width = min(WIDTH, max(columns() - len(f"{label}   {text}"), 0))
         filled = round(width * self.share)
         bar = "━" * filled + "╌" * (width - filled)
-        self._show(f"{label}  {bar} {told}")
+        self._show(f"{label}  {bar} {text}")
 
     def clear(self) -> None:
         """Remove the line."""

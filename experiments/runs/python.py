@@ -259,10 +259,10 @@ def load(folder: str | Path) -> Result:
     Raises:
         ConfigError: If the folder has no results.
     """
-    found = Result(Path(folder))
-    if not found.is_sweep:
-        read_summary(found.folder)
-    return found
+    result = Result(Path(folder))
+    if not result.is_sweep:
+        read_summary(result.folder)
+    return result
 
 
 def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
@@ -286,22 +286,22 @@ def _cases(options: Mapping[str, Any], *, here: bool = True) -> list[Case]:
     return list(expand(named))
 
 
-def _name_of(given: Any) -> str:
+def _name_of(member: Any) -> str:
     """Return the name of a topology, algorithm or file; objects are registered under new names."""
-    if isinstance(given, str | Path):
-        return str(given)
-    if isinstance(given, Family):
-        return _add(given)
-    if isinstance(given, nx.Graph):
-        return _add(_family_of(given))
-    if isinstance(given, Schedule):
-        given = _algorithm_of(given)
-    if isinstance(given, Algorithm):
-        ALGORITHMS.added[given.name] = given
-        return given.name
+    if isinstance(member, str | Path):
+        return str(member)
+    if isinstance(member, Family):
+        return _add(member)
+    if isinstance(member, nx.Graph):
+        return _add(_family_of(member))
+    if isinstance(member, Schedule):
+        member = _algorithm_of(member)
+    if isinstance(member, Algorithm):
+        ALGORITHMS.added[member.name] = member
+        return member.name
     raise ConfigError(
         "run: topo must be a name, a family or a graph, and algo a name, an algorithm or a "
-        f"schedule, got {type(given).__name__}"
+        f"schedule, got {type(member).__name__}"
     )
 
 
@@ -358,9 +358,9 @@ def _shape(tensors: Sequence[torch.Tensor | Array], case: Mapping[str, Any]) -> 
     if dtype not in DTYPES:
         raise ConfigError(f"tensors: must be of {' or '.join(DTYPES)}, got {dtype}")
     fixed = ("size", "min", "max", "factor", "dtype", "data", "density", "compress", "jobs")
-    said = [name for name in fixed if name in case]
-    if said:
-        raise ConfigError(f"tensors: can't go with {', '.join(said)}, got both; leave one out")
+    clashes = [name for name in fixed if name in case]
+    if clashes:
+        raise ConfigError(f"tensors: can't go with {', '.join(clashes)}, got both; leave one out")
     count = len(tensors) + int(case.get("servers", 0))
     return {"size": str(elements * DTYPES[dtype]), "dtype": dtype, "hosts": str(count)}
 

@@ -30,32 +30,32 @@ class RunRequest:
     given: Mapping[str, Any]
 
 
-def resolve(given: Mapping[str, Any], where: str = "") -> RunRequest:
+def resolve(options: Mapping[str, Any], where: str = "") -> RunRequest:
     """Check the options of a run of any kind, and fill in the rest.
 
     Args:
-        given: Options as typed, or as YAML has them.
+        options: Options as typed, or as YAML has them.
         where: The beginning of messages: `spec jobs.yaml: `.
 
     Raises:
         ConfigError: If one is wrong; the message names it, its value and the valid ones.
     """
-    kind = kind_of(given)
+    kind = kind_of(options)
     if kind is usual():
-        _refuse_others(given, where)
-    return RunRequest(kind, kind.resolve(given, where), given)
+        _refuse_others(options, where)
+    return RunRequest(kind, kind.resolve(options, where), options)
 
 
-def _refuse_others(given: Mapping[str, Any], where: str) -> None:
+def _refuse_others(options: Mapping[str, Any], where: str) -> None:
     """Refuse options that can be typed, but are of another kind than the usual one."""
     own = options_of(usual().spec).keys()
-    unknown = given.keys() - own
+    unknown = options.keys() - own
     for kind in WORKLOADS.values() if unknown else ():
         for name in unknown & options_of(kind.spec).keys() if kind.is_typed else ():
             new = RENAMED.get(name)
             hint = f"; what was {name} before 0.2.0 is {new}" if new in own else ""
             raise ConfigError(
-                f"{where}{name}: is an option of {kind.title}, got {given[name]!r}; give a spec "
+                f"{where}{name}: is an option of {kind.title}, got {options[name]!r}; give a spec "
                 f"that has {kind.key}{hint}"
             )
 
@@ -66,9 +66,9 @@ def usual() -> WorkloadKind[Any]:
     return next(each for each in WORKLOADS.values() if not each.key)
 
 
-def kind_of(given: Mapping[str, Any]) -> WorkloadKind[Any]:
+def kind_of(options: Mapping[str, Any]) -> WorkloadKind[Any]:
     """Return the kind of workload that options are of."""
-    return next((each for each in WORKLOADS.values() if each.key in given), usual())
+    return next((each for each in WORKLOADS.values() if each.key in options), usual())
 
 
 def kind_named(name: str) -> WorkloadKind[Any]:
@@ -77,27 +77,27 @@ def kind_named(name: str) -> WorkloadKind[Any]:
     Raises:
         ConfigError: If there is none.
     """
-    found = next((each for each in WORKLOADS.values() if each.name == name), None)
-    if found is None:
+    kind = next((each for each in WORKLOADS.values() if each.name == name), None)
+    if kind is None:
         known = ", ".join(each.name for each in WORKLOADS.values())
         raise ConfigError(
             f"run directory: unknown kind of workload, got {name!r}; valid: {known}; install the "
             "package that has it"
         )
-    return found
+    return kind
 
 
-def options_for(given: Mapping[str, Any]) -> dict[str, Option]:
+def options_for(options: Mapping[str, Any]) -> dict[str, Option]:
     """Return the options that an experiment of the kind of these may have."""
-    return options_of(kind_of(given).spec_for(given))
+    return options_of(kind_of(options).spec_for(options))
 
 
 @cache
 def typed() -> dict[str, Option]:
     """Return all options that `ringleaf run` takes: the usual kind's, then what others add."""
-    found = options_of(usual().spec)
+    options = options_of(usual().spec)
     for kind in WORKLOADS.values():
         if kind.is_typed:
             added = options_of(kind.spec).items()
-            found |= {name: each for name, each in added if each.flags and name not in found}
-    return found
+            options |= {name: each for name, each in added if each.flags and name not in options}
+    return options

@@ -123,8 +123,8 @@ def files_of(revision: Revision, tree: Path) -> Iterator[Path]:
     command = ("worktree", "add", "--detach", "--force", str(tree), revision.commit)
     done = _git(repository, *command)
     if done.returncode:
-        said = done.stderr.strip()[-300:]
-        raise BackendError(f"compare: can't check out {revision.name}: {said}")
+        message = done.stderr.strip()[-300:]
+        raise BackendError(f"compare: can't check out {revision.name}: {message}")
     try:
         yield tree
     finally:

@@ -66,8 +66,8 @@ def _begin(request: RunRequest, experiment: Experiment[Any], folder: RunFolder) 
     keep_topology(request.spec.topo, folder)
     about = {"kind": request.kind.name, "versions": versions()} | experiment.plain()
     folder.keep(partial(write_config, folder.path, about, request.given))
-    given = {name: value for name, value in request.given.items() if name not in ASIDE}
-    text = yaml.safe_dump(given, sort_keys=False)
+    options = {name: value for name, value in request.given.items() if name not in ASIDE}
+    text = yaml.safe_dump(options, sort_keys=False)
     folder.keep(lambda: write_text(folder.path / SPEC, text))
 
 
@@ -123,12 +123,12 @@ def _draw(
     is_wanted = request.spec.figures
 
     def draw() -> list[Path]:
-        found = beside.draw(folder.path) if beside and is_wanted else None
-        if found is None and not folder.has_failed:
+        paths = beside.draw(folder.path) if beside and is_wanted else None
+        if paths is None and not folder.has_failed:
             from ringleaf.experiments.runs.drawing import redraw  # imports matplotlib
 
-            found = redraw(folder.path, with_figures=is_wanted)
-        return found or []
+            paths = redraw(folder.path, with_figures=is_wanted)
+        return paths or []
 
     folder.keep(lambda: folder.note(draw()))
     shown.clear()

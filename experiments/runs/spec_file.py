@@ -57,11 +57,11 @@ def read_cases(path: Path, typed: Mapping[str, str] | None = None) -> list[Case]
     count = sum(map(_count, whole))
     if count > MOST_RUNS:
         raise ConfigError(f"spec {path}: at most {MOST_RUNS} runs, got {count}; split it")
-    found: list[Case] = []
+    distinct_cases: list[Case] = []
     for case in (chosen for options in whole for chosen in expand(options)):
-        if case not in found:  # typed options may override those that cases differ by
-            found.append(case)
-    return found
+        if case not in distinct_cases:  # typed options may override those that cases differ by
+            distinct_cases.append(case)
+    return distinct_cases
 
 
 def swept(cases: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -67,17 +67,17 @@ def run(
     check_out(out)
     check_own(out, ALL, is_sweep=True)
     places = [_place(case, names) for case in cases]
-    given = {
+    by_place = {
         place: {**case, "out": str(out / place)} for case, place in zip(cases, places, strict=True)
     }
-    kept = _finished(given)
+    kept = _finished(by_place)
     for place in kept:
         emit(f"# {place}: finished before, and kept")
-    left = {place: case for place, case in given.items() if place not in kept}
+    left = {place: case for place, case in by_place.items() if place not in kept}
     requests = _checked(left, crew, where)
-    files = [*ALL, *(f"{place}/{FILES}" for place in given)]
+    files = [*ALL, *(f"{place}/{FILES}" for place in by_place)]
     with RunFolder(out, emit, files, is_sweep=True, keeps=places) as folder:
-        return _run(given, requests, names, emit, crew, folder)
+        return _run(by_place, requests, names, emit, crew, folder)
 
 
 def folder_of(cases: Sequence[Case], name: str) -> Path:
@@ -96,29 +96,29 @@ def read_summaries(folder: Path) -> dict[str, Any]:
 
 
 def _run(
-    given: Mapping[str, Case],
+    cases: Mapping[str, Case],
     requests: Mapping[str, RunRequest],
     names: Sequence[str],
     emit: Emit,
     crew: RunProcesses,
     folder: RunFolder,
 ) -> bool:
-    out, first = folder.path, next(iter(given.values()))
+    out, first = folder.path, next(iter(cases.values()))
     columns = columns_of(first, names)
-    kept = [place for place in given if place not in requests]
-    plan = {"schema_version": SCHEMA_VERSION, "options": names, "runs": list(given)}
+    kept = [place for place in cases if place not in requests]
+    plan = {"schema_version": SCHEMA_VERSION, "options": names, "runs": list(cases)}
     write_json(out / PLAN, plan)
-    rows = {place: rows_of(given[place], columns) if place in kept else [] for place in given}
-    folder.count(len(kept), len(given))
+    rows = {place: rows_of(cases[place], columns) if place in kept else [] for place in cases}
+    folder.count(len(kept), len(cases))
     with progress(len(requests)) as shown:
         if crew.is_alone:
             done = _run_here(requests, emit)
         else:
-            done = _run_apart({place: given[place] for place in requests}, emit, crew, shown)
+            done = _run_apart({place: cases[place] for place in requests}, emit, crew, shown)
         with closing(done):  # so that its processes end first
             for count, place in enumerate(done, len(kept) + 1):
-                rows[place] = rows_of(given[place], columns)
-                folder.count(count, len(given))
+                rows[place] = rows_of(cases[place], columns)
+                folder.count(count, len(cases))
                 write(out / FILE, chain.from_iterable(rows.values()))
     lines = list(chain.from_iterable(rows.values()))
     write(out / FILE, lines)
@@ -126,7 +126,7 @@ def _run(
     if lines:
         with in_column_of(first):
             is_wanted = resolve(first).spec.figures
-            report, *figures = draw(out, list(given), lines, names, with_figures=is_wanted)
+            report, *figures = draw(out, list(cases), lines, names, with_figures=is_wanted)
         emit(f"# report: {report}")
         for figure in figures:
             emit(f"# figure: {figure}")
@@ -138,17 +138,17 @@ def _place(case: Case, names: Sequence[str]) -> str:
 
     Lists, as of jobs, are last: their text is so long that it may be cut.
     """
-    told = sorted(
+    own_names = sorted(
         (name for name in names if name in case), key=lambda name: isinstance(case[name], list)
     )
-    return folder_name("-".join(f"{name}={case[name]}" for name in told))
+    return folder_name("-".join(f"{name}={case[name]}" for name in own_names))
 
 
 def _checked(cases: Mapping[str, Case], crew: RunProcesses, where: str) -> dict[str, RunRequest]:
     """Return all cases as requests, checked before the first run."""
-    found = {}
+    requests = {}
     for place, case in cases.items():
-        found[place] = request = resolve(case, where)
+        requests[place] = request = resolve(case, where)
         check(request)
         spec = request.spec
         if not crew.is_alone and (spec.net != VIRTUAL or spec.record is not None):
@@ -157,7 +157,7 @@ def _checked(cases: Mapping[str, Case], crew: RunProcesses, where: str) -> dict[
                 f"run: on several processes only in virtual time and without traces, got {wrong}; "
                 "leave out --parallel and --on"
             )
-    return found
+    return requests
 
 
 def _run_here(requests: Mapping[str, RunRequest], emit: Emit) -> Generator[str]:
@@ -175,13 +175,13 @@ def _run_apart(
         emit(crew.scheduler.trusted)
     label = "run {} of " + str(len(cases))
     shown.begin(label.format(1), packets_s=1)
-    for number, (place, found) in enumerate(run_all(cases, crew), start=2):
-        found.check(Path(cases[place]["out"]))
-        with RunFolder(Path(cases[place]["out"]), emit, found.files) as folder:
-            found.write(folder.path)
+    for number, (place, leavings) in enumerate(run_all(cases, crew), start=2):
+        leavings.check(Path(cases[place]["out"]))
+        with RunFolder(Path(cases[place]["out"]), emit, leavings.files) as folder:
+            leavings.write(folder.path)
         shown.end()
         emit(f"# {place}")
-        for line in found.lines:
+        for line in leavings.lines:
             emit("".join(filter(str.isprintable, line)))  # the terminal obeys no worker
         if number <= len(cases):
             shown.begin(label.format(number), packets_s=1)
@@ -195,7 +195,7 @@ def _finished(cases: Mapping[str, Case]) -> list[str]:
     count as well.
     """
     commit = git_commit()
-    found = []
+    finished = []
     for place, case in cases.items():
         folder = Path(case["out"])
         try:
@@ -206,8 +206,8 @@ def _finished(cases: Mapping[str, Case]) -> list[str]:
         is_same = config["given"] == _asked(case) and config["versions"] == versions()
         is_same = is_same and not has_changed(str(case.get("topo", "")), folder)
         if summary["complete"] and is_same and config["git_commit"] == commit:
-            found.append(place)
-    return [] if len(found) == len(cases) else found
+            finished.append(place)
+    return [] if len(finished) == len(cases) else finished
 
 
 def _asked(case: Case) -> Case:

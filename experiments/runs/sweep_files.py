@@ -96,9 +96,9 @@ def redraw(out: Path) -> list[Path]:
     """
     plan = read_json(out / PLAN)
     places = [place for place in plan["runs"] if (out / place / SUMMARY).is_file()]
-    given = [read_given(out / place) | {"out": str(out / place)} for place in places]
+    cases = [read_given(out / place) | {"out": str(out / place)} for place in places]
     lines = list(
-        chain.from_iterable(rows_of(case, columns_of(case, plan["options"])) for case in given)
+        chain.from_iterable(rows_of(case, columns_of(case, plan["options"])) for case in cases)
     )
     if not lines:
         raise ConfigError(f"plot: no run of this sweep is finished, got {str(out)!r}; run it again")

@@ -54,7 +54,7 @@ class Cabling:
             raise ConfigError(f"wires: takes at most {MOST_HOSTS} hosts, got {ranks}; take fewer")
         relays = self._relays
         numbers: dict[tuple[str, str], int] = {}
-        found: dict[tuple[int, int], tuple[int, ...]] = {}
+        by_pair: dict[tuple[int, int], tuple[int, ...]] = {}
         through: dict[tuple[int, int], tuple[int, ...]] = {}
         for dst in range(ranks):
             sources = [src for src in range(ranks) if src != dst]
@@ -64,17 +64,17 @@ class Cabling:
                 ends = {ways.access[at[src]], ways.access[at[dst]]}
                 if any(node in relays and node not in ends for node, _ in hops):
                     continue
-                found[src, dst] = tuple(numbers.setdefault(hop, len(numbers)) for hop in hops)
+                by_pair[src, dst] = tuple(numbers.setdefault(hop, len(numbers)) for hop in hops)
                 through[src, dst] = tuple(index(node) for node, _ in hops[1:])
         wires = [Wire(ways.links[hop].rate_bps, ways.hop_ps(*hop)) for hop in numbers]
         sites = tuple(index(ways.access[host]) for host in at)
-        return RankNetwork(ranks, tuple(wires), found, sites, through)
+        return RankNetwork(ranks, tuple(wires), by_pair, sites, through)
 
     @cached_property
     def _relays(self) -> set[str]:
         """Switches of one rank's host, whose link to it takes all that their other links bring."""
         ways = self._ways
-        found = set()
+        relays = set()
         for host, switch in zip(ways.hosts, ways.access, strict=True):
             if self._members is not None and host not in self._members:
                 continue
@@ -85,5 +85,5 @@ class Cabling:
             leaving = sum(ways.links[switch, peer].rate_bps for peer in others)
             up, down = ways.links[host, switch].rate_bps, ways.links[switch, host].rate_bps
             if up >= leaving and down >= arriving:
-                found.add(switch)
-        return found
+                relays.add(switch)
+        return relays

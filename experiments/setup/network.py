@@ -123,15 +123,15 @@ def _solved_ways(spec: NetworkSpec, graph: nx.Graph[str]) -> list[tuple[str, ...
     workers = names[: len(names) - len(servers)]
     rng = Random(f"{spec.routes} {spec.seed}")
     if spec.routes == GOAT:
-        found = [*goat.route(graph, workers, servers, rng=rng).ways]
+        ways = [*goat.route(graph, workers, servers, rng=rng).ways]
     else:
-        found = [
+        ways = [
             way
             for server in servers
             for way in grid.route(graph, workers, server, adds_bps=spec.adds_bps, rng=rng).ways
         ]
-    given = {(way[0], way[-1]) for way in spec.detours}
-    return [way for way in found if (way[0], way[-1]) not in given]
+    pairs = {(way[0], way[-1]) for way in spec.detours}
+    return [way for way in ways if (way[0], way[-1]) not in pairs]
 
 
 def divide_injection(spec: SomeSpec) -> SomeSpec:

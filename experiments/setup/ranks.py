@@ -58,17 +58,17 @@ def check_given_ranks(names: Sequence[str], ranks: int) -> None:
         ConfigError: If one is for another number, or two files have the same name.
         ScheduleError: If a file's schedule is wrong.
     """
-    found = [ALGORITHMS[name] for name in names]
-    for algorithm in found:
+    algorithms = [ALGORITHMS[name] for name in names]
+    for algorithm in algorithms:
         if algorithm.ranks not in (None, ranks):
             raise ConfigError(
                 f"algo: {algorithm.name} is for {algorithm.ranks} ranks, got {ranks} hosts that "
                 f"are ranks; give hosts={algorithm.ranks}, or a topology that has as many"
             )
-    if len({algorithm.name for algorithm in found}) < len(found):
+    if len({algorithm.name for algorithm in algorithms}) < len(algorithms):
         raise ConfigError(
             f"algo: files must have different names, got {', '.join(names)}; rename one"
         )
-    for algorithm in found:
+    for algorithm in algorithms:
         if algorithm.ranks is not None:
             algorithm.build(ranks)  # which follows the schedule

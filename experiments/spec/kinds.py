@@ -106,9 +106,9 @@ def option(
         variable: Its variable of make; by default the name in capitals.
         name: Its name in files and in messages; by default the field's.
     """
-    told: Any = {"flags": flags, "variable": variable}
+    extra: Any = {"flags": flags, "variable": variable}
     return Field(
-        default, alias=name, description=help, validate_default=True, json_schema_extra=told
+        default, alias=name, description=help, validate_default=True, json_schema_extra=extra
     )
 
 
@@ -204,22 +204,22 @@ def several(
     Raises:
         ConfigError: If there is none, or one is not among `names`.
     """
-    given = _names(text)
-    if not given:
+    chosen = _names(text)
+    if not chosen:
         valid = ", ".join(names)
         raise ConfigError(f"{where}: nothing to run, got {text!r}; valid: {valid}")
-    return tuple(dict.fromkeys(choose(where, what, name, names, files) for name in given))
+    return tuple(dict.fromkeys(choose(where, what, name, names, files) for name in chosen))
 
 
 def _names(text: str) -> list[str]:
     """Return the names of a text; `a:1%,b=no,c` has two, as `b=no` is a setting of the first."""
-    found: list[str] = []
+    names: list[str] = []
     for part in (part.strip() for part in text.split(",") if part.strip()):
-        if "=" in part and found and ":" in found[-1]:
-            found[-1] += f",{part}"
+        if "=" in part and names and ":" in names[-1]:
+            names[-1] += f",{part}"
         else:
-            found.append(part)
-    return found
+            names.append(part)
+    return names
 
 
 def _whole_numbers(least: int) -> ValueReader:
@@ -238,12 +238,12 @@ def _some_time(text: str, where: str) -> int:
 
 
 def _pausing(text: str, where: str) -> Pausing | None:
-    found = parse_pausing(text, where)
-    if found is not None and found.xoff_bytes > 1:  # 1:1 pauses after each packet
+    pausing = parse_pausing(text, where)
+    if pausing is not None and pausing.xoff_bytes > 1:  # 1:1 pauses after each packet
         room(text.split(":")[0], f"{where}: XOFF")
-        if found.headroom_bytes:
+        if pausing.headroom_bytes:
             room(text.split(":")[2], f"{where}: headroom")
-    return found
+    return pausing
 
 
 def _share(text: str, where: str) -> float:

@@ -76,21 +76,21 @@ class Checked(BaseModel):
         return {field: cls.model_fields[field].alias or field for field in order}
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], where: str = "") -> Self:
-        """Check the given options, and fill in the rest.
+    def read(cls, options: Mapping[str, Any], where: str = "") -> Self:
+        """Check options, and fill in the rest.
 
         Args:
-            given: Values by option, as typed or as YAML has them.
+            options: Values by option, as typed or as YAML has them.
             where: The beginning of messages, before the option: `spec jobs.yaml: `.
 
         Raises:
             ConfigError: If one is wrong; the message names it, its value and the valid ones.
         """
         names = cls.names()
-        for name in given:
+        for name in options:
             choose_option(where.rstrip(": ") or "options", str(name), names.values())
         labels = {field: f"{where}{name}" for field, name in names.items()} | {WHERE: where}
-        return cls.model_validate(dict(given), context=labels)
+        return cls.model_validate(dict(options), context=labels)
 
 
 def _program(text: str, where: str) -> str:
@@ -391,7 +391,7 @@ class NetworkSpec(Checked):
     def plain(self) -> dict[str, Any]:
         """Return the spec as for JSON, with resolved values in place of typed ones."""
         typed = {"marking", "slowdown", "folder", *LOOKS}
-        found = self.model_dump(exclude=typed) | {
+        values = self.model_dump(exclude=typed) | {
             "ecn": asdict(self.ecn),
             "pfc": asdict(self.pfc) if self.pfc else None,
             "scale": self.scale,
@@ -399,4 +399,4 @@ class NetworkSpec(Checked):
             "cross_traffic": str(self.cross_traffic) if self.cross_traffic else None,
             "out": str(self.out),
         }
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in found.items()}
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items()}

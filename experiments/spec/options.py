@@ -35,13 +35,13 @@ class Option:
 
 def options_of(model: type[NetworkSpec]) -> dict[str, Option]:
     """Return a kind of experiment's options by name."""
-    found = {}
+    options = {}
     for field, name in model.names().items():
         info = model.model_fields[field]
-        told: Any = info.json_schema_extra
-        default, variable = str(info.default), told["variable"] or name.upper()
-        found[name] = Option(told["flags"], variable, default, info.description or "")
-    return found
+        extra: Any = info.json_schema_extra
+        default, variable = str(info.default), extra["variable"] or name.upper()
+        options[name] = Option(extra["flags"], variable, default, info.description or "")
+    return options
 
 
 def folder_name(text: str) -> str:

@@ -50,10 +50,10 @@ def with_options(
     added = [_parameter(name, option) for name, option in options.items()]
 
     @wraps(command)
-    def typed(**given: Any) -> None:
-        found = {name: given.pop(f"{name}_") for name in options}
-        texts = {name: "yes" if value is True else value for name, value in found.items() if value}
-        command(texts, **given)
+    def typed(**arguments: Any) -> None:
+        values = {name: arguments.pop(f"{name}_") for name in options}
+        texts = {name: "yes" if value is True else value for name, value in values.items() if value}
+        command(texts, **arguments)
 
     parameters = [*added, *own]
     typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]

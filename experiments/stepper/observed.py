@@ -71,12 +71,12 @@ class Observed:
         Args:
             values: The number that the run of each window has in its place.
         """
-        found = []
+        ranks = []
         for window, value in enumerate(values):
             for digit in range(WINDOW):
                 rank = WINDOW * window + digit
-                found += [rank] * (value >> 2 * digit & 3)
-        return tuple(found)
+                ranks += [rank] * (value >> 2 * digit & 3)
+        return tuple(ranks)
 
     def who_in(self, number: int, rank: int, start: int) -> tuple[int, ...]:
         """Return the ranks whose contributions are in a rank's elements from `start` on."""
@@ -147,8 +147,8 @@ def _run(
 ) -> tuple[Instant, ...]:
     network = VirtualNetwork(graph, options, seed=seed)
     arrays = network.arrays(inputs[0].size, inputs[0].dtype, schedule)
-    for array, given in zip(arrays, inputs, strict=True):
-        array[:] = given
+    for array, values in zip(arrays, inputs, strict=True):
+        array[:] = values
     readers = {name: _Reader(graph, switch, options) for name, switch in network.switches.items()}
     events: list[Instant] = []
 
@@ -201,7 +201,7 @@ class _Reader:
     def held(self) -> dict[int, RegisterEntry]:
         """Return the registers that are not zero, by index."""
         cells = {name: self._switch.read_registers(name) for name in self._scalars + self._lanes}
-        indices = sorted({index for found in cells.values() for index in found})
+        indices = sorted({index for register in cells.values() for index in register})
         return {index: self._held(cells, index) for index in indices}
 
     def counted(self) -> dict[str, int]:

@@ -110,11 +110,15 @@ class _Teller:
         )
 
     def _entry_changes(self, number: int, event: Instant) -> Iterator[EntryChange]:
-        for switch, held in event.held.items():
+        for switch, registers in event.held.items():
             known = self._entries.setdefault(switch, {})
-            for index in sorted(held.keys() | known.keys()):
+            for index in sorted(registers.keys() | known.keys()):
                 before = known.get(index)
-                after = self._entry(number, switch, index, held[index]) if index in held else None
+                after = (
+                    self._entry(number, switch, index, registers[index])
+                    if index in registers
+                    else None
+                )
                 if before != after:
                     yield EntryChange(switch, index, before, after)
                     if after is None:
@@ -122,16 +126,16 @@ class _Teller:
                     else:
                         known[index] = after
 
-    def _entry(self, number: int, switch: str, index: int, held: RegisterEntry) -> StateEntry:
-        if not held.lanes:
-            return StateEntry(held.facts, None)
+    def _entry(self, number: int, switch: str, index: int, register: RegisterEntry) -> StateEntry:
+        if not register.lanes:
+            return StateEntry(register.facts, None)
         blocks = self._observed.blocks
         if blocks is not None:
             beside = self._observed.traced[0][number].held[switch][index].lanes
-            return StateEntry(held.facts, blocks.cell(held.lanes, beside, self._ranks))
+            return StateEntry(register.facts, blocks.cell(register.lanes, beside, self._ranks))
         twins = [twin[number].held[switch].get(index) for twin in self._observed.traced]
         who = self._observed.who([twin.lanes[0] if twin else 0 for twin in twins])
-        return StateEntry(held.facts, TensorCell(who, held.lanes))
+        return StateEntry(register.facts, TensorCell(who, register.lanes))
 
     def _buffer_changes(self, number: int, event: Instant) -> Iterator[BufferChange]:
         for rank, tensor in enumerate(event.tensors):
@@ -159,12 +163,12 @@ class _Teller:
 
     def _at_switch(self, switch: str, event: Instant, entries: tuple[EntryChange, ...]) -> str:
         sent = [sight for sight in event.sights if sight.sent]
-        said = "".join(f", counted as {name!r}" for name in self._newly_counted(switch, event))
+        suffix = "".join(f", counted as {name!r}" for name in self._newly_counted(switch, event))
         if sent:
             to = ", ".join(sight.place.peer for sight in sent)
-            return f"{switch} sends to {to}: {self._describe(sent[0].data)}{said}."
+            return f"{switch} sends to {to}: {self._describe(sent[0].data)}{suffix}."
         if not entries:
-            return f"{switch} changes nothing, and sends nothing at once{said}."
+            return f"{switch} changes nothing, and sends nothing at once{suffix}."
         missing = [
             name
             for change in entries
@@ -175,7 +179,7 @@ class _Teller:
         ]
         waits = f", and waits for {', '.join(missing)}" if missing else ""
         verb = "adds it" if any(_grows(change) for change in entries) else "keeps it"
-        return f"{switch} {verb}{waits}{said}."
+        return f"{switch} {verb}{waits}{suffix}."
 
     def _newly_counted(self, switch: str, event: Instant) -> list[str]:
         before = self._counted.get(switch, {})

@@ -115,8 +115,8 @@ def _player(count: int) -> str:
 
 def _transcript(story: Story) -> Iterator[str]:
     """Yield the HTML for browsers without JavaScript; the script has the same sentences itself."""
-    told = len(story.frames) <= MOST_WRITTEN
-    if not told:
+    is_written = len(story.frames) <= MOST_WRITTEN
+    if not is_written:
         yield (
             f'<p class="soft">{len(story.frames)} frames: here are the steps alone. '
             f"Each frame is in the text of <code>{escape(story.command)} --plain</code>.</p>"
@@ -125,7 +125,7 @@ def _transcript(story: Story) -> Iterator[str]:
     for step in range(story.steps):
         links = "".join(f" <small>{escape(line)}</small>" for line in link_lines(story, step))
         yield f'<li class="stage" role="presentation">{escape(step_line(story, step))}{links}</li>'
-        if told:
+        if is_written:
             frames = range(story.starts[step], story.starts[step + 1])
             yield from (_written(story.frames[number], number + 1) for number in frames)
     yield "</ol>"

@@ -83,9 +83,10 @@ def outcome(cursor: Cursor) -> str:
 
 def _buffers(cursor: Cursor) -> Iterator[str]:
     story = cursor.story
-    for node, held in enumerate(cursor.buffers):
+    for node, contents in enumerate(cursor.buffers):
         cells = (
-            f"{name} {show_cell(story, cell)}" for name, cell in zip(story.cells, held, strict=True)
+            f"{name} {show_cell(story, cell)}"
+            for name, cell in zip(story.cells, contents, strict=True)
         )
         yield f"  {story.name(node)}: " + "; ".join(cells)
 

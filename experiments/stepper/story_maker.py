@@ -173,23 +173,23 @@ def _tell_packets(
         message_overhead_ps=parse_time(request.message_overhead, "step: message_overhead"),
     )
     observed = observe(graph, options, schedule, inputs, request.seed, blocks)
-    told = packet_frames(observed, [array.astype(np.int32).tolist() for array in inputs])
-    time_ps = told.frames[-1].time_ps or 0
+    story = packet_frames(observed, [array.astype(np.int32).tolist() for array in inputs])
+    time_ps = story.frames[-1].time_ps or 0
     lost = sum(sight.lost for event in observed.events for sight in event.sights)
     return Story(
         title=_title(algorithm),
         summary=(
             f"{ranks} ranks with {elements} numbers each, {lanes} to a packet, in {slots} "
-            f"slots of the switches; {len(told.frames)} packets and hops, {lost} lost, in "
+            f"slots of the switches; {len(story.frames)} packets and hops, {lost} lost, in "
             f"{format_time(time_ps)} of virtual time"
         ),
         command=_command(request, ranks, elements),
         graph=graph,
         ranks=ranks,
-        cells=told.cells,
-        first=told.first,
-        goals=_goals(schedule, [0] * len(told.cells)),
-        frames=told.frames,
+        cells=story.cells,
+        first=story.first,
+        goals=_goals(schedule, [0] * len(story.cells)),
+        frames=story.frames,
         exact=blocks is None or blocks.is_exact,
     )
 
@@ -213,13 +213,13 @@ def _title(algorithm: Algorithm) -> str:
 
 
 def _command(request: StepRequest, ranks: int, elements: int) -> str:
-    given = [f"ringleaf step {quote(request.algo)} --ranks {ranks} --elements {elements}"]
+    words = [f"ringleaf step {quote(request.algo)} --ranks {ranks} --elements {elements}"]
     default = StepRequest(request.algo)
     names = ("topo", "segments", "root", "servers", "lanes", "slots", "loss", *TIMED, "seed")
     for name in names:
         if getattr(request, name) != getattr(default, name):
-            given.append(f"--{name.replace('_', '-')} {getattr(request, name)}")
-    return " ".join(given)
+            words.append(f"--{name.replace('_', '-')} {getattr(request, name)}")
+    return " ".join(words)
 
 
 def run_uncompiled() -> None:

@@ -94,12 +94,12 @@ def _execute(schedule: Schedule, inputs: Sequence[Array]) -> dict[int, _Done]:
         values += [np.zeros_like(values[0])] * (schedule.places - schedule.ranks)
         brought = apply_rows(schedule, [row for _, row in rows], values)
         for (number, row), value in zip(rows, brought, strict=True):
-            held = proved[number].held
+            by_rank = proved[number].held
             written = row.ranks if isinstance(row, Aggregate) else (row.dst,)
             done[number] = _Done(
                 TensorCell(members(proved[number].brought), tuple(value.tolist())),
                 {
-                    rank: TensorCell(members(held[rank]), tuple(values[rank].tolist()))
+                    rank: TensorCell(members(by_rank[rank]), tuple(values[rank].tolist()))
                     for rank in written
                 },
             )
@@ -118,16 +118,16 @@ class _Finder:
     def __init__(self, graph: nx.Graph[str]) -> None:
         self._graph = graph
         self._table = dealt(graph, routes(graph))
-        self._found: dict[tuple[int, int], tuple[str, ...]] = {}
+        self._paths: dict[tuple[int, int], tuple[str, ...]] = {}
 
     def __call__(self, src: int, dst: int) -> tuple[str, ...]:
         if src == dst:
             return ()
-        found = self._found.get((src, dst))
-        if found is None:
-            found = tuple(path(self._graph, f"h{src}", f"h{dst}", table=self._table))
-            self._found[src, dst] = found
-        return found
+        nodes = self._paths.get((src, dst))
+        if nodes is None:
+            nodes = tuple(path(self._graph, f"h{src}", f"h{dst}", table=self._table))
+            self._paths[src, dst] = nodes
+        return nodes
 
 
 def _frame(
@@ -185,10 +185,10 @@ def _told(schedule: Schedule, message: Message, chunks: str) -> str:
 def _left(schedule: Schedule, message: Message, changes: tuple[BufferChange, ...]) -> str:
     """Return a sentence on the receiver's contents after the message."""
     receiver = _node(schedule, message.dst).capitalize()
-    held = {change.after.who for change in changes}
-    if len(held) > 1:
+    contents = {change.after.who for change in changes}
+    if len(contents) > 1:
         return f"{receiver} now has {len(changes)} chunks anew."
-    (who,) = held
+    (who,) = contents
     return f"{receiver} now has {show_who(who, schedule.ranks)} there."
 
 

@@ -25,7 +25,7 @@ def draw(ranks: int, elements: int, seed: int) -> list[Array]:
 
 def pivots(ranks: int, elements: int) -> list[Array]:
     """Return the votes of the run beside: of each block, elements 2r and 2r + 1 are rank r's."""
-    found = []
+    votes = []
     for rank in range(ranks):
         block = np.ones(SIGNS, FLOAT32)
         for pivot in range(ranks):
@@ -34,8 +34,8 @@ def pivots(ranks: int, elements: int) -> list[Array]:
             against = set(others[: (len(others) + 1) // 2])
             vote = -1.0 if rank in against else 1.0
             block[2 * pivot], block[2 * pivot + 1] = (vote, vote) if rank != pivot else (1.0, -1.0)
-        found.append(repeat(block, elements))
-    return found
+        votes.append(repeat(block, elements))
+    return votes
 
 
 def who(values: Sequence[int], ranks: int) -> tuple[int, ...]:

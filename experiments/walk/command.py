@@ -91,12 +91,12 @@ def _prepare(path: Path, options: TraceOptions) -> tuple[Any, int, bytes, str]:
     data = read_packet(options.packet) if options.packet is not None else b""
     port, story = 1, "what you gave"
     if options.example:
-        given = example(program.name)
-        switch.write(given.entities)
-        *before, (port, last) = given.packets
+        sample = example(program.name)
+        switch.write(sample.entities)
+        *before, (port, last) = sample.packets
         for earlier_port, earlier in before:
             switch.process(earlier_port, earlier)
-        data, story = data or last, given.story
+        data, story = data or last, sample.story
     if options.entries is not None:
         _write_entries(switch, options.entries)
     return switch, port if options.port is None else options.port, data, story

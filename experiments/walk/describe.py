@@ -148,13 +148,13 @@ def _looked_up(step: steps.LookedUp) -> Words:
     arguments = ", ".join(f"{v.name} = {_shown(v)}" for v in step.arguments)
     action = f"{step.action.rsplit('.', 1)[-1]}({arguments})"
     if step.hit:
-        found = "hit"
+        outcome = "hit"
         if step.entry is not None:
             priority = "" if step.entry.priority is None else f", priority {step.entry.priority}"
-            found = f"hit: entry {step.entry.index} [{', '.join(step.entry.match)}]{priority}"
+            outcome = f"hit: entry {step.entry.index} [{', '.join(step.entry.match)}]{priority}"
     else:
-        found = "miss, so the default" if step.keys else "no key, so the default"
-    rows = (*_values(step.keys), ShownField("", "", f"{found} -> {action}", False))
+        outcome = "miss, so the default" if step.keys else "no key, so the default"
+    rows = (*_values(step.keys), ShownField("", "", f"{outcome} -> {action}", False))
     return "table", step.table, rows, "good" if step.hit else ""
 
 

@@ -36,9 +36,9 @@ def example(program: str) -> Example:
             f"trace: there are examples for {', '.join(known)}, got {program!r}; "
             "give --packet and --entries"
         )
-    found = known[program]()
-    forwarding = forwarding_entities(found.graph)[found.switch]
-    return replace(found, entities=[*found.entities, *forwarding])
+    sample = known[program]()
+    forwarding = forwarding_entities(sample.graph)[sample.switch]
+    return replace(sample, entities=[*sample.entities, *forwarding])
 
 
 def examples() -> dict[str, Callable[[], Example]]:

@@ -34,7 +34,7 @@ _BUTTONS = (
 def render(walk: PacketWalk, story: str) -> str:
     """Return the page; `story` is a phrase on the point of the walk."""
     title = f"One packet through {walk.program}"
-    said = [say(walk, step) for step in walk.steps]
+    texts = [say(walk, step) for step in walk.steps]
     data = for_script(_data(walk))
     parts = (
         "<header>",
@@ -44,7 +44,7 @@ def render(walk: PacketWalk, story: str) -> str:
         "</header>",
         "<main>",
         '<section id="steps" aria-label="Steps"><h2>Steps</h2><ol>',
-        *_steps(walk, said),
+        *_steps(walk, texts),
         "</ol></section>",
         '<section id="source" aria-label="P4 source">',
         *_sources(walk),
@@ -79,9 +79,9 @@ def _player(count: int) -> str:
     )
 
 
-def _steps(walk: PacketWalk, said: list[Said]) -> Iterator[str]:
+def _steps(walk: PacketWalk, texts: list[Said]) -> Iterator[str]:
     files = {file: number for number, file in enumerate(walk.sources)}
-    for number, (step, words) in enumerate(zip(walk.steps, said, strict=True)):
+    for number, (step, words) in enumerate(zip(walk.steps, texts, strict=True)):
         stage = _STAGES.get(type(step))
         if stage is not None:
             yield f'<li class="stage" role="presentation">{stage}</li>'

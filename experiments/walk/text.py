@@ -39,12 +39,12 @@ class WalkText:
         yield ""
         yield self._paint(f"out: {out or 'nothing'}", "bold")
 
-    def _step(self, step: Step, said: Said) -> Iterator[str]:
-        yield from self._headline(said, step.place)
+    def _step(self, step: Step, words: Said) -> Iterator[str]:
+        yield from self._headline(words, step.place)
         indent = " " * (KIND_COLUMNS + 2)
-        if said.source and not _repeats(said.title, said.source):
-            yield self._paint(f"{indent}{_cut(said.source, self._columns - len(indent))}", "dim")
-        rows = (*said.looked_at, *said.wrote)
+        if words.source and not _repeats(words.title, words.source):
+            yield self._paint(f"{indent}{_cut(words.source, self._columns - len(indent))}", "dim")
+        rows = (*words.looked_at, *words.wrote)
         widest = max((len(row.name) for row in rows), default=0)
         for row in rows:
             yield from self._row(row, indent, min(widest, self._columns // 2))
@@ -53,15 +53,15 @@ class WalkText:
         elif isinstance(step, steps.PacketLeaves):
             yield from self._bytes(step.data, frozenset(step.changed))
 
-    def _headline(self, said: Said, place: SourceLine | None) -> Iterator[str]:
-        kind = self._paint(f"{said.kind:<{KIND_COLUMNS}}", "cyan")
+    def _headline(self, words: Said, place: SourceLine | None) -> Iterator[str]:
+        kind = self._paint(f"{words.kind:<{KIND_COLUMNS}}", "cyan")
         room = self._columns - KIND_COLUMNS - 2
-        first, *rest = textwrap.wrap(said.title, room) or [""]
+        first, *rest = textwrap.wrap(words.title, room) or [""]
         where = f"{place.file}:{place.line}" if place else ""
         last = rest[-1] if rest else first
         gap = room - len(last) - len(where)
         tail = f"{' ' * gap}{self._paint(where, 'dim')}" if where and gap >= 2 else ""
-        style = _TONES.get(said.tone, "bold")
+        style = _TONES.get(words.tone, "bold")
         yield f"{kind}  {self._paint(first, style)}{'' if rest else tail}"
         for line in rest:
             end = tail if line is last else ""
@@ -113,8 +113,8 @@ class WalkText:
 def _repeats(title: str, source: str) -> bool:
     """Return whether a step's title repeats its line of source."""
     plain = "".join(source.split())
-    said = "".join(title.split())
-    return plain.rstrip(";{") in said or said.split(":")[0].split(";")[0] in plain
+    plain_title = "".join(title.split())
+    return plain.rstrip(";{") in plain_title or plain_title.split(":")[0].split(";")[0] in plain
 
 
 def _cut(text: str, columns: int) -> str:

@@ -33,6 +33,6 @@ def passed(later: int, earlier: int) -> int:
 
 
 @inline
-def word_of(told: Bytes, at: int, number: int) -> int:
+def word_of(telemetry: Bytes, at: int, number: int) -> int:
     """Return one of a hop's numbers."""
-    return get32(told, at + number)
+    return get32(telemetry, at + number)

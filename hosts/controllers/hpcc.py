@@ -77,17 +77,20 @@ def set_rate(words: Words, at: int, rate_bps: int) -> None:
 
 
 @inline
-def utilisation(arena: Arena, at: int, hop: int, told_at: int, time_us: int) -> float:
-    """Return a link's utilisation since the telemetry before, and keep what is told of it now."""
-    words, told = arena.words, arena.bytes
+def utilisation(arena: Arena, at: int, hop: int, telemetry_at: int, time_us: int) -> float:
+    """Return a link's utilisation since the telemetry before, and keep what it says now."""
+    words, telemetry = arena.words, arena.bytes
     before = at + BEFORE + HOP_WORDS * hop
-    sent, queue = word_of(told, told_at, SENT_BYTES), word_of(told, told_at, QUEUE_PACKETS)
-    rate_bps = 1000.0 * max(word_of(told, told_at, RATE_KBPS), 1)
+    sent, queue = (
+        word_of(telemetry, telemetry_at, SENT_BYTES),
+        word_of(telemetry, telemetry_at, QUEUE_PACKETS),
+    )
+    rate_bps = 1000.0 * max(word_of(telemetry, telemetry_at, RATE_KBPS), 1)
     throughput_bps = 8e6 * passed(sent, words[before]) / max(time_us, 1)
     bits = 8.0 * min(queue, words[before + 1]) * words[at + PACKET_BYTES]
     capacity_bits = rate_bps * words[at + RTT_PS] / PS_PER_S
     words[before], words[before + 1] = sent, queue
-    words[before + 2] = word_of(told, told_at, TIME_US)
+    words[before + 2] = word_of(telemetry, telemetry_at, TIME_US)
     return throughput_bps / rate_bps + bits / capacity_bits
 
 

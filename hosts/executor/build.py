@@ -266,10 +266,10 @@ class _Places:
         self.regions = regions
         # One of local work makes what it reads and what it writes together.
         at_once = np.where(streams.kind == LOCAL, 2, staging.depth)
-        made = np.minimum(at_once, streams.end - streams.first)
-        self.stream_of_part = np.repeat(np.arange(len(streams)), made)
-        self.first_part = np.cumsum(made) - made
-        self.first_sum = int(made.sum())
+        parts = np.minimum(at_once, streams.end - streams.first)
+        self.stream_of_part = np.repeat(np.arange(len(streams)), parts)
+        self.first_part = np.cumsum(parts) - parts
+        self.first_sum = int(parts.sum())
         self.count_sums = len(plans.message) - plans.first_sum
         self.stream_of_slot = np.repeat(np.arange(len(staging.slots)), staging.slots)
         self.first_slot = np.cumsum(staging.slots) - staging.slots
@@ -283,10 +283,10 @@ class _Places:
         self.edges = self.after + len(plans.after)
         self.sums = self.edges + plans.chunks + 1
         self.stack = self.sums + self.count_sums
-        held = np.bincount(streams.node, staging.slots, plans.nodes).max(initial=0)
+        slots = np.bincount(streams.node, staging.slots, plans.nodes).max(initial=0)
         local = np.bincount(streams.node, streams.kind == LOCAL, plans.nodes)
         # Each message that is held, or encoded, is counted once; local work counts both its parts.
-        frames = 2 * int(held) + 3 * int(local.max(initial=0)) + 4
+        frames = 2 * int(slots) + 3 * int(local.max(initial=0)) + 4
         self.stack_words = -(-frames * x.FRAME_WORDS // _LINE) * _LINE
         self.total = self.stack + regions * self.stack_words
 

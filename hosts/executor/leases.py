@@ -30,17 +30,17 @@ def leases(plans: Plans) -> Rows:
     place = plans.node[part] * plans.chunks + plans.start[part] + within
     reads = plans.reads[part]
     nodes = 1 if plans.is_turned else plans.nodes
-    found = np.zeros((nodes * plans.chunks, x.LEASE_WORDS), np.int64)
-    found[:, x.LAST_APPLIED] = np.bincount(place[~reads], minlength=len(found))
-    found[:, x.LAST_ACKED] = np.bincount(place[reads], minlength=len(found))
-    found[:, [x.DROP_APPLIED, x.DROP_ACKED]] = -1
+    rows = np.zeros((nodes * plans.chunks, x.LEASE_WORDS), np.int64)
+    rows[:, x.LAST_APPLIED] = np.bincount(place[~reads], minlength=len(rows))
+    rows[:, x.LAST_ACKED] = np.bincount(place[reads], minlength=len(rows))
+    rows[:, [x.DROP_APPLIED, x.DROP_ACKED]] = -1
     at = plans.after_at[part] + within
     copies = np.flatnonzero(~reads & (plans.op[part] != REDUCE))
     counts = np.stack((plans.after[at[copies]], plans.after[at[copies] + size[part[copies]]]), 1)
     used = counts.any(axis=1)  # before that, there was something to drop
     first = np.lexsort((counts[used, 1], counts[used, 0]))[::-1]  # the first one is written last
-    found[place[copies[used]][first], x.DROP_APPLIED :] = counts[used][first]
+    rows[place[copies[used]][first], x.DROP_APPLIED :] = counts[used][first]
     if plans.is_turned:
-        turns = (np.roll(found, node, axis=0) for node in range(plans.nodes))
+        turns = (np.roll(rows, node, axis=0) for node in range(plans.nodes))
         return np.concatenate(list(turns))
-    return found
+    return rows

@@ -130,8 +130,8 @@ def make_answer(arena: Arena, at: int) -> int:
     state[SYNDROME] = -1
     # An ACK names the last packet received, a NAK the one wanted (9.7.5.2).
     psn = state[EXPECTED_PSN] - (1 if syndrome == ACK else 0)
-    told = telemetry_room(arena, qp)
-    write_head(arena, qp, packet, ACKNOWLEDGE, psn, 4 + told)
+    telemetry_length = telemetry_room(arena, qp)
+    write_head(arena, qp, packet, ACKNOWLEDGE, psn, 4 + telemetry_length)
     head = open_packet(arena, packet).head
     if syndrome == ACK:
         code = credit_code(state[RECEIVES_END] - state[RECEIVES_FIRST])
@@ -142,9 +142,11 @@ def make_answer(arena: Arena, at: int) -> int:
     if control > 0:
         write_notices(arena, qp, head)
     write_ip_checksum(head)
-    if told > 0:
-        copy_items(head, ACK_HEAD_BYTES, arena.bytes, arena.words[control + TOLD_AT], told)
-    open_packet(arena, packet).row[HEAD_LEN] = ACK_HEAD_BYTES + told
+    if telemetry_length > 0:
+        copy_items(
+            head, ACK_HEAD_BYTES, arena.bytes, arena.words[control + TOLD_AT], telemetry_length
+        )
+    open_packet(arena, packet).row[HEAD_LEN] = ACK_HEAD_BYTES + telemetry_length
     return packet
 
 
@@ -156,8 +158,8 @@ def is_whole(view: Packet) -> bool:
     if there < 0:
         return False
     body = body_bytes(view.head)
-    told = telemetry_bytes(view.head[OPCODE_AT])
-    return told <= body <= there and told <= in_head
+    telemetry_length = telemetry_bytes(view.head[OPCODE_AT])
+    return telemetry_length <= body <= there and telemetry_length <= in_head
 
 
 @inline
@@ -169,13 +171,15 @@ def place(arena: Arena, at: int, qp: Qp, view: Packet, opcode: int) -> bool:
         state[PLACED_BYTES] = 0
     if qp.receives[row + 3] == ASKED:
         qp.receives[row], qp.receives[row + 3] = choose_landing(arena, qp.receives[row])
-    told = telemetry_bytes(view.head[OPCODE_AT])
-    length = body_bytes(view.head) - told
+    telemetry_length = telemetry_bytes(view.head[OPCODE_AT])
+    length = body_bytes(view.head) - telemetry_length
     if state[PLACED_BYTES] + length > qp.receives[row + 1]:
         return False
     if arena.words[at + HAS_DATA]:
         target = qp.receives[row] + state[PLACED_BYTES]
-        land_packet(arena, view, HEAD_BYTES + told, qp.receives[row + 3], target, length)
+        land_packet(
+            arena, view, HEAD_BYTES + telemetry_length, qp.receives[row + 3], target, length
+        )
     state[PLACED_BYTES] += length
     return True
 

@@ -170,15 +170,15 @@ def make_data(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> int:
     length = min(mtu, size - offset)
     is_last = offset + length == size
     packet = allocate_packet(arena)
-    told = telemetry_room(arena, qp)
-    opcode = opcode_of(psn == first_psn, is_last) | (TELEMETRY if told > 0 else 0)
-    write_head(arena, qp, packet, opcode, psn, told + length)
+    telemetry_length = telemetry_room(arena, qp)
+    opcode = opcode_of(psn == first_psn, is_last) | (TELEMETRY if telemetry_length > 0 else 0)
+    write_head(arena, qp, packet, opcode, psn, telemetry_length + length)
     view = open_packet(arena, packet)
     head = view.head
-    if told > 0:
-        for i in range(HEAD_BYTES, HEAD_BYTES + told):
+    if telemetry_length > 0:
+        for i in range(HEAD_BYTES, HEAD_BYTES + telemetry_length):
             head[i] = 0
-        view.row[HEAD_LEN] = HEAD_BYTES + told
+        view.row[HEAD_LEN] = HEAD_BYTES + telemetry_length
     every = 1 if state[CONTROL_AT] else state[ACK_EVERY]  # or a window may close on its own
     if is_last or (psn + 1) % every == 0:
         head[ACK_REQUEST_AT] = 0x80
@@ -188,7 +188,7 @@ def make_data(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> int:
     view.row[PAYLOAD_LEN] = length
     state[NEXT_PSN] = psn + 1
     if state[CONTROL_AT] or state[RATE_BPS]:
-        pace(arena, at, qp, told + length, now_ps)
+        pace(arena, at, qp, telemetry_length + length, now_ps)
     if state[CONTROL_AT]:
         note_sent(arena, qp, psn, now_ps)
     if is_last:

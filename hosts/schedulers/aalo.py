@@ -23,11 +23,11 @@ FACTOR = 4
 
 def queue(job: Standing) -> int:
     """Return the queue of a job's present coflow: 0 is the most urgent, 7 the least."""
-    sent, found, limit = job.size_bytes - job.left_bytes, 0, FIRST_BYTES
-    while sent >= limit and found < LEVELS - 1:
-        found += 1
+    sent, level, limit = job.size_bytes - job.left_bytes, 0, FIRST_BYTES
+    while sent >= limit and level < LEVELS - 1:
+        level += 1
         limit *= FACTOR
-    return found
+    return level
 
 
 class Aalo(FifoScheduler):

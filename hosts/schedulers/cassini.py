@@ -55,15 +55,15 @@ def shared_links(jobs: Mapping[int, Prospect]) -> dict[Link, list[int]]:
     links = {link for job in jobs.values() for link in job.link_ps}
     load = {link: sum(_load(job, link) for job in jobs.values()) for link in links}
     group = {number: number for number in jobs}  # jobs that links join so far
-    found: dict[Link, list[int]] = {}
+    by_link: dict[Link, list[int]] = {}
     for link in sorted(links, key=lambda link: (-load[link], link)):
         on_it = [number for number, job in jobs.items() if job.link_ps.get(link)]
         joined = {group[number] for number in on_it}
         if load[link] > FULL and len(on_it) > 1 and len(joined) == len(on_it):
-            found[link] = on_it
+            by_link[link] = on_it
             first = min(joined)
             group = {job: first if own in joined else own for job, own in group.items()}
-    return found
+    return by_link
 
 
 def shifts(jobs: Mapping[int, Prospect]) -> dict[int, int]:
@@ -76,21 +76,21 @@ def shifts(jobs: Mapping[int, Prospect]) -> dict[int, int]:
         link: link_shifts({number: jobs[number] for number in on_it}, link)
         for link, on_it in links.items()
     }
-    found: dict[int, int] = {}
+    by_job: dict[int, int] = {}
     for root in jobs:
-        if root in found:
+        if root in by_job:
             continue
-        found[root] = jobs[root].start_ps % jobs[root].period_ps  # it need not wait
+        by_job[root] = jobs[root].start_ps % jobs[root].period_ps  # it need not wait
         queue = deque([root])
         while queue:
             here = queue.popleft()
             for link, on_it in links.items():
                 for there in on_it if here in on_it else ():
-                    if there not in found:
-                        shift = found[here] - own[link][here] + own[link][there]
-                        found[there] = shift % jobs[there].period_ps
+                    if there not in by_job:
+                        shift = by_job[here] - own[link][here] + own[link][there]
+                        by_job[there] = shift % jobs[there].period_ps
                         queue.append(there)
-    return found
+    return by_job
 
 
 class Cassini(FifoScheduler):
@@ -103,11 +103,11 @@ class Cassini(FifoScheduler):
     def starts(self, jobs: Mapping[int, Prospect]) -> dict[int, int]:
         """Return the first time from each job's start on at which an iteration is due."""
         usable = {number: job for number, job in jobs.items() if job.link_ps and job.period_ps}
-        found = {number: job.start_ps for number, job in jobs.items()}
+        starts = {number: job.start_ps for number, job in jobs.items()}
         for number, shift_ps in shifts(usable).items():
             job = jobs[number]
-            found[number] += (shift_ps - job.start_ps) % job.period_ps
-        return found
+            starts[number] += (shift_ps - job.start_ps) % job.period_ps
+        return starts
 
 
 SCHEDULER = Cassini()

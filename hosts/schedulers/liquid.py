@@ -43,24 +43,24 @@ class Liquid(FifoScheduler):
         needs = [len(job.hosts) for job in jobs]
         packing = GroupSizes(needs, [bandwidth(job) for job in jobs], [len(rack) for rack in racks])
         groups = packing.search(Random(SEED))
-        found = {
+        places = {
             job: Place(_take([rack], needs[job]))
             for rack, group in zip(racks, groups, strict=True)
             for job in sorted(group)
         }
         for job in packing.missing(groups):
-            found[job] = Place(_take(sorted(racks, key=lambda rack: -len(rack)), needs[job]))
-        return [found[job] for job in range(len(jobs))]
+            places[job] = Place(_take(sorted(racks, key=lambda rack: -len(rack)), needs[job]))
+        return [places[job] for job in range(len(jobs))]
 
 
 def _take(racks: Sequence[list[str]], count: int) -> tuple[str, ...]:
     """Take hosts, all of the first rack before those of the next."""
-    found: list[str] = []
+    hosts: list[str] = []
     for rack in racks:
-        wanted = count - len(found)
-        found += rack[:wanted]
-        del rack[:wanted]
-    return tuple(found)
+        need = count - len(hosts)
+        hosts += rack[:need]
+        del rack[:need]
+    return tuple(hosts)
 
 
 SCHEDULER = Liquid()

@@ -30,7 +30,7 @@ def groups(
         start_up: Time of a collective without bytes.
         per_size: Time that each unit of size adds.
     """
-    found: list[list[int]] = []
+    all_merged: list[list[int]] = []
     merged: list[int] = []
     size, free = 0.0, 0.0  # of `merged`; when the collective before it is over
     for place, own in enumerate(sizes):
@@ -42,9 +42,9 @@ def groups(
             then = ready[place + 1]
             if then < end and (start >= then or then - start < start_up):
                 continue
-        found.append(merged)
+        all_merged.append(merged)
         merged, size, free = [], 0.0, end
-    return found
+    return all_merged
 
 
 def end(
@@ -81,8 +81,8 @@ class MgWfbp(FifoScheduler):
         start_up = collective_ps(item)
         per_byte = (collective_ps(model.size_bytes) - start_up) / model.size_bytes
         sizes = [float(model.layers[layer].elements * item) for layer, _ in with_gradient]
-        found = groups([end_ps for _, end_ps in with_gradient], sizes, start_up, per_byte)
-        return group(model, [[with_gradient[place][0] for place in part] for part in found])
+        parts = groups([end_ps for _, end_ps in with_gradient], sizes, start_up, per_byte)
+        return group(model, [[with_gradient[place][0] for place in part] for part in parts])
 
 
 SCHEDULER = MgWfbp()

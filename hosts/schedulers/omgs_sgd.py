@@ -43,7 +43,7 @@ def groups(
         select: Time of selecting from so many elements.
         gather: Time of gathering what is selected of so many.
     """
-    found: list[list[int]] = []
+    all_merged: list[list[int]] = []
     merged: list[int] = []
     size, passed, free = 0, 0.0, 0.0  # of `merged`; end of its pass; end of the gathering before
     for place, own in enumerate(sizes):
@@ -58,10 +58,10 @@ def groups(
             adds = backward[place + 1] + longer - (start - ready)
             if adds < gather(size) + gather(other) - gather(size + other):
                 continue
-        found.append(merged)
+        all_merged.append(merged)
         merged, passed, free = [], ready, start + gather(size)
         size = 0
-    return found
+    return all_merged
 
 
 def select_ps(elements: int) -> int:
@@ -92,8 +92,8 @@ class OmgsSgd(FifoScheduler):
                 backward.append(passed)
                 passed = 0
         sizes = [model.layers[layer].elements for layer in layers]
-        found = groups(backward, sizes, select_ps, gather)
-        return group(model, [[layers[place] for place in part] for part in found])
+        parts = groups(backward, sizes, select_ps, gather)
+        return group(model, [[layers[place] for place in part] for part in parts])
 
     def steps(self, model: Model, collective_ps: CollectivePs) -> list[BackwardStep]:
         """Return an ordinary backward pass; a group's last step selects from its elements."""

@@ -44,14 +44,14 @@ def speeds(jobs: Mapping[int, Standing]) -> dict[int, float]:
     weights = [weight(job) for job in jobs.values()]
     known = max(weights) or 1.0
     gains = [each / known or 0.5 for each in weights]  # nothing is known of a new job
-    found = maximise(gains, rows, limits)
-    return {number: floor + each for number, each in zip(jobs, found, strict=True)}
+    extra = maximise(gains, rows, limits)
+    return {number: floor + each for number, each in zip(jobs, extra, strict=True)}
 
 
 def order(jobs: Mapping[int, Standing]) -> list[int]:
     """Return jobs, the fastest by the program first; of equally fast ones, those of most weight."""
-    found = speeds(jobs)
-    return sorted(jobs, key=lambda job: (-round(found[job], 9), -weight(jobs[job]), job))
+    by_job = speeds(jobs)
+    return sorted(jobs, key=lambda job: (-round(by_job[job], 9), -weight(jobs[job]), job))
 
 
 class Parrot(FifoScheduler):

@@ -30,13 +30,13 @@ def room_bytes(job: Standing, now_ps: int) -> float:
 
 def block(waiting: list[Item], room: float) -> list[Item]:
     """Return the front-most items that fit, and the first in any case."""
-    found: list[Item] = []
+    items: list[Item] = []
     for item in sorted(waiting, key=lambda item: (item.piece.front, item.ready_ps)):
         room -= item.size_bytes
-        if found and room < 0:
+        if items and room < 0:
             break
-        found.append(item)
-    return found
+        items.append(item)
+    return items
 
 
 class Prophet:

@@ -24,7 +24,7 @@ def order(demands: Mapping[int, Demand], weights: Mapping[int, float]) -> list[i
     """Return coflows, the first to be served first; those without demand come last."""
     left = {job for job, demand in demands.items() if any(demand.values())}
     weight = dict(weights)
-    found = sorted(set(demands) - left, reverse=True)  # from the last on
+    coflows = sorted(set(demands) - left, reverse=True)  # from the last on
     while left:
         total: defaultdict[tuple[str, str], float] = defaultdict(float)
         for job in sorted(left):
@@ -38,8 +38,8 @@ def order(demands: Mapping[int, Demand], weights: Mapping[int, float]) -> list[i
             if job != last:
                 weight[job] -= weight[last] * there[job] / there[last]
         left.remove(last)
-        found.append(last)
-    return found[::-1]
+        coflows.append(last)
+    return coflows[::-1]
 
 
 class Sincronia(FifoScheduler):

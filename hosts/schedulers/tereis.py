@@ -25,7 +25,7 @@ def idle_ps(job: Candidate) -> int:
 
 def guests(jobs: Sequence[Candidate]) -> dict[int, int]:
     """Return, by the job whose accelerators they are, the job that is packed on them."""
-    found: dict[int, int] = {}
+    guest_of: dict[int, int] = {}
     left = list(range(len(jobs)))
     for host in sorted(left, key=lambda number: -idle_ps(jobs[number])):
         if host not in left:
@@ -39,9 +39,9 @@ def guests(jobs: Sequence[Candidate]) -> dict[int, int]:
             and jobs[number].compute_ps <= idle_ps(jobs[host])
         ]
         if fitting:
-            found[host] = max(fitting, key=lambda number: jobs[number].compute_ps)
-            left.remove(found[host])
-    return found
+            guest_of[host] = max(fitting, key=lambda number: jobs[number].compute_ps)
+            left.remove(guest_of[host])
+    return guest_of
 
 
 class Tereis(FifoScheduler):
@@ -52,10 +52,10 @@ class Tereis(FifoScheduler):
 
     def places(self, jobs: Sequence[Candidate], switches: Mapping[str, str]) -> list[Place]:
         """Return the hosts that the spec gives; guests have their host's, and later turns."""
-        found = [Place(job.hosts) for job in jobs]
+        places = [Place(job.hosts) for job in jobs]
         for host, guest in guests(jobs).items():
-            found[guest] = Place(jobs[host].hosts, turn=1)
-        return found
+            places[guest] = Place(jobs[host].hosts, turn=1)
+        return places
 
 
 SCHEDULER = Tereis()

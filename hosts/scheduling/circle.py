@@ -78,8 +78,8 @@ def best_rotations(demands: Sequence[Demand], counts: Sequence[int]) -> tuple[fl
     ways += [range(0, size // count, size // (count * ANGLES)) for count in counts[1:]]
     tries = int(np.prod([float(len(each)) for each in ways]))
     if tries <= MOST_TRIES:
-        found = max(product(*ways), key=lambda each: _score(demands, each))
-        return _score(demands, found), list(found)
+        best = max(product(*ways), key=lambda each: _score(demands, each))
+        return _score(demands, best), list(best)
     rotations = [0] * len(demands)
     for job in range(1, len(demands)):
 

@@ -42,15 +42,15 @@ class GroupSizes:
 
     def best_fit(self, groups: Groups, jobs: Iterable[int]) -> Groups:
         """Return groups with each job added where least is left; jobs that fit nowhere are not."""
-        found = list(groups)
+        filled = list(groups)
         left = self.left(groups)
         for job in jobs:
             fitting = [i for i, room in enumerate(left) if room >= self.needs[job]]
             if fitting:
                 best = min(fitting, key=lambda i: left[i])
-                found[best] |= {job}
+                filled[best] |= {job}
                 left[best] -= self.needs[job]
-        return tuple(found)
+        return tuple(filled)
 
     def missing(self, groups: Groups) -> list[int]:
         """Return the jobs in no group, those of most load first."""
@@ -71,14 +71,14 @@ class GroupSizes:
         orders = [list(range(len(self.needs))) for _ in range(POPULATION)]
         for order in orders[1:]:
             rng.shuffle(order)
-        found = [self.best_fit(nothing, order) for order in orders]
+        population = [self.best_fit(nothing, order) for order in orders]
         for _ in range(GENERATIONS):
-            mother, father = (min(rng.sample(found, 2), key=self.cost) for _ in range(2))
+            mother, father = (min(rng.sample(population, 2), key=self.cost) for _ in range(2))
             child = self._mutated(self._crossed(mother, father, rng), rng)
-            worst = max(range(POPULATION), key=lambda i: self.cost(found[i]))
-            if self.cost(child) <= self.cost(found[worst]):
-                found[worst] = child
-        return min(found, key=self.cost)
+            worst = max(range(POPULATION), key=lambda i: self.cost(population[i]))
+            if self.cost(child) <= self.cost(population[worst]):
+                population[worst] = child
+        return min(population, key=self.cost)
 
     def _crossed(self, mother: Groups, father: Groups, rng: Random) -> Groups:
         """Return some of the mother's groups, and those of the father's that these allow."""

@@ -126,9 +126,9 @@ def one_of_each_priority(
         priority: Gives the priority of an item from its job's standing.
     """
     busy = {(each.item.job, each.priority) for each in now.under_way}
-    wanted = [Release(item, priority(item, now.jobs[item.job])) for item in now.waiting]
+    releases = [Release(item, priority(item, now.jobs[item.job])) for item in now.waiting]
     released = []
-    for each in sorted(wanted, key=lambda each: -each.priority):
+    for each in sorted(releases, key=lambda each: -each.priority):
         place = each.item.job, each.priority
         if place not in busy or now.jobs[each.item.job].in_order:
             busy.add(place)

@@ -40,8 +40,8 @@ def maximise(
             if row != leaves:
                 table[row] -= table[row, enters] * table[leaves]
         basis[leaves] = int(enters)
-    found = [0.0] * unknowns
+    solution = [0.0] * unknowns
     for row, unknown in enumerate(basis):
         if unknown < unknowns:
-            found[unknown] = float(table[row, -1])
-    return found
+            solution[unknown] = float(table[row, -1])
+    return solution

@@ -204,13 +204,13 @@ class TrainingJob:
 
 
 def _until_made(
-    steps: Sequence[BackwardStep], made: Sequence[Sequence[GradientPiece]]
+    steps: Sequence[BackwardStep], by_step: Sequence[Sequence[GradientPiece]]
 ) -> list[int]:
     """Return, by step, the time from its end until the next piece is complete."""
-    found = [FOREVER_PS] * len(steps)
+    times_ps = [FOREVER_PS] * len(steps)
     for place in reversed(range(len(steps))):
-        if made[place]:
-            found[place] = 0
-        elif place + 1 < len(steps) and found[place + 1] < FOREVER_PS:
-            found[place] = steps[place + 1].time_ps + found[place + 1]
-    return found
+        if by_step[place]:
+            times_ps[place] = 0
+        elif place + 1 < len(steps) and times_ps[place + 1] < FOREVER_PS:
+            times_ps[place] = steps[place + 1].time_ps + times_ps[place + 1]
+    return times_ps

@@ -35,7 +35,7 @@ def made_by(
 ) -> list[list[GradientPiece]]:
     """Return the pieces that are complete after each step."""
     ends = {step.layer: place for place, step in enumerate(steps) if step.completes}
-    made: list[list[GradientPiece]] = [[] for _ in steps]
+    by_step: list[list[GradientPiece]] = [[] for _ in steps]
     for piece in pieces:
-        made[max(ends[layer] for layer in piece.layers)].append(piece)
-    return made
+        by_step[max(ends[layer] for layer in piece.layers)].append(piece)
+    return by_step

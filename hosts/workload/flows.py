@@ -138,8 +138,8 @@ def make_flows(traffic: Traffic) -> list[TimedFlow]:
     if traffic.drawn is not None:
         sizes = [traffic.drawn.draw(rng) for _ in pairs]
     else:
-        given = traffic.sizes_bytes[:1] if traffic.pattern == RING else traffic.sizes_bytes
-        sizes = [given[number % len(given)] for number in range(len(pairs))]
+        cycle = traffic.sizes_bytes[:1] if traffic.pattern == RING else traffic.sizes_bytes
+        sizes = [cycle[number % len(cycle)] for number in range(len(pairs))]
         rng.shuffle(sizes)
     flows, start_ps = [], 0
     for (source, target), size in zip(pairs, sizes, strict=True):

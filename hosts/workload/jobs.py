@@ -45,7 +45,7 @@ def graph_of_job(
         steps: The steps of a backward pass; None: as `backward_steps` gives them.
     """
     steps = backward_steps(model) if steps is None else steps
-    made = made_by(steps, pieces)
+    by_step = made_by(steps, pieces)
     nodes: list[WorkNode] = []
 
     def compute(name: str, time_ps: int, after: Sequence[int]) -> int:
@@ -60,7 +60,7 @@ def graph_of_job(
             after = (*last, *reduced.get(layer, ()))
             last = [compute(f"forward {number + 1} {each.name}", each.forward_ps, after)]
         reduced = {}
-        for step, done in zip(steps, made, strict=True):
+        for step, done in zip(steps, by_step, strict=True):
             name = model.layers[step.layer].name
             last = [compute(f"backward {number + 1} {name}", step.time_ps, last)]
             for piece in done:
@@ -87,10 +87,10 @@ Reduced = Mapping[tuple[int, int], tuple[int, int, int]]
 
 def times_of_job(job: TrainingJob, reduced: Reduced) -> list[NodeTimes]:
     """Return the times of the nodes that `graph_of_job` has for a job's complete iterations."""
-    found = [NodeTimes(0, 0, job.start_ps)] if job.start_ps else []
+    times = [NodeTimes(0, 0, job.start_ps)] if job.start_ps else []
     for number, iteration in enumerate(complete(job)):
-        found += _iteration(job, number, iteration, reduced)
-    return found
+        times += _iteration(job, number, iteration, reduced)
+    return times
 
 
 def complete(job: TrainingJob) -> list[JobIteration]:
@@ -101,15 +101,15 @@ def complete(job: TrainingJob) -> list[JobIteration]:
 def _iteration(
     job: TrainingJob, number: int, iteration: JobIteration, reduced: Reduced
 ) -> list[NodeTimes]:
-    found = []
+    times = []
     now_ps = iteration.start_ps
     layers, starts = job.model.layers, iteration.starts_ps
     for layer, wait_ps, start_ps in zip(layers, iteration.waits_ps, starts, strict=False):
         ready_ps, now_ps = now_ps + wait_ps, start_ps + layer.forward_ps
-        found.append(NodeTimes(ready_ps, start_ps, now_ps))
-    made = made_by(job.steps, job.pieces)
-    for step, done, start_ps in zip(job.steps, made, starts[len(layers) :], strict=True):
+        times.append(NodeTimes(ready_ps, start_ps, now_ps))
+    by_step = made_by(job.steps, job.pieces)
+    for step, done, start_ps in zip(job.steps, by_step, starts[len(layers) :], strict=True):
         ready_ps, now_ps = now_ps, start_ps + step.time_ps
-        found.append(NodeTimes(ready_ps, start_ps, now_ps))
-        found += [NodeTimes(*reduced[number, piece.number]) for piece in done]
-    return found
+        times.append(NodeTimes(ready_ps, start_ps, now_ps))
+        times += [NodeTimes(*reduced[number, piece.number]) for piece in done]
+    return times

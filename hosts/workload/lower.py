@@ -135,19 +135,19 @@ class _Lowering:
         return Graph(graph.name, ranks)
 
     def _work(self, rank: int, work: RankWork) -> list[WorkNode]:
-        found: list[WorkNode] = []
+        nodes: list[WorkNode] = []
         for node in work.nodes:
             if node.kind is not NodeKind.COLLECTIVE:
-                found.append(node)
+                nodes.append(node)
                 continue
             messages = self._new[rank].get(node.id, [])
-            found += messages
+            nodes += messages
             joined = (*node.after, *(each.id for each in messages))
-            found.append(
+            nodes.append(
                 replace(
                     WorkNode(node.id, NodeKind.COMPUTE, node.name, stream=JOIN_STREAM),
                     after=tuple(dict.fromkeys(joined)),
                     begun=node.begun,
                 )
             )
-        return found
+        return nodes

@@ -49,13 +49,13 @@ class _Numbers:
         self.ends: list[list[int]] = []
         self.begins: list[list[int]] = []
         for rank, meetings in enumerate(matched.meeting_of):
-            told = {each for needed in matched.begun[rank] for each in needed}
+            begun = {each for needed in matched.begun[rank] for each in needed}
             ends = [
                 number if number >= 0 and not self._is_sent(number, rank) else self._add()
                 for number in meetings
             ]
             self.ends.append(ends)
-            self.begins.append([self._add() if i in told else end for i, end in enumerate(ends)])
+            self.begins.append([self._add() if i in begun else end for i, end in enumerate(ends)])
 
     def _is_sent(self, number: int, rank: int) -> bool:
         """Return whether a rank sends an eager message, which is over for it before it arrives."""

@@ -211,11 +211,11 @@ class WorkReplay:
 
 def _turned(places: Sequence[Sequence[int]]) -> dict[int, list[int]]:
     """Return, by place, the places of the nodes that wait for it."""
-    found: dict[int, list[int]] = {}
+    waiters: dict[int, list[int]] = {}
     for here, others in enumerate(places):
         for each in others:
-            found.setdefault(each, []).append(here)
-    return found
+            waiters.setdefault(each, []).append(here)
+    return waiters
 
 
 @dataclass(slots=True)

@@ -18,15 +18,15 @@ class Equal:
 
     def allot(self, claims: Sequence[Claim], entries: int) -> list[int]:
         """Return equal numbers of entries; what a job can't use is for the others."""
-        found = serve_least(claims, entries)
-        served = [place for place, claim in enumerate(claims) if found[place] >= claim.least]
-        left = entries - sum(found)
+        allotted = serve_least(claims, entries)
+        served = [place for place, claim in enumerate(claims) if allotted[place] >= claim.least]
+        left = entries - sum(allotted)
         for done, place in enumerate(sorted(served, key=lambda each: claims[each].most)):
             part = left // (len(served) - done)
-            more = max(0, min(part, claims[place].most - found[place]))
-            found[place] += more
+            more = max(0, min(part, claims[place].most - allotted[place]))
+            allotted[place] += more
             left -= more
-        return found
+        return allotted
 
 
 ALLOCATOR = Equal()

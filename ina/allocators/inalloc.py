@@ -45,24 +45,24 @@ class Inalloc:
 
     def allot(self, claims: Sequence[Claim], entries: int) -> list[int]:
         """Return entries so that deadlines are met, and then the sum of slowdowns is least."""
-        found = serve_least(claims, entries)
-        left = entries - sum(found)
-        served = [place for place, claim in enumerate(claims) if found[place] >= claim.least]
+        allotted = serve_least(claims, entries)
+        left = entries - sum(allotted)
+        served = [place for place, claim in enumerate(claims) if allotted[place] >= claim.least]
         due = [(due_ps, place) for place in served if (due_ps := claims[place].due_ps) is not None]
         for due_ps, place in sorted(due):
             needed = _needed(claims[place], due_ps)
-            if needed is not None and found[place] < needed <= found[place] + left:
-                left -= needed - found[place]
-                found[place] = needed
-        gains = [_gain(claims[place], found[place], place) for place in served]
+            if needed is not None and allotted[place] < needed <= allotted[place] + left:
+                left -= needed - allotted[place]
+                allotted[place] = needed
+        gains = [_gain(claims[place], allotted[place], place) for place in served]
         heapify(gains)
         while left and gains:
             gain, place = heappop(gains)
             if gain < 0:
-                found[place] += 1
+                allotted[place] += 1
                 left -= 1
-                heappush(gains, _gain(claims[place], found[place], place))
-        return found
+                heappush(gains, _gain(claims[place], allotted[place], place))
+        return allotted
 
 
 def _needed(claim: Claim, due_ps: int) -> int | None:

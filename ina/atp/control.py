@@ -79,7 +79,7 @@ def first_aggregators(job: AtpJob) -> list[int]:
     collide with itself while there are enough aggregators.
     """
     taken: set[int] = set()
-    found = []
+    firsts = []
     for position in range(job.window):
         key = bytes([job.number]) + position.to_bytes(4, "big")
         aggregator = crc32(key) % job.aggregators
@@ -88,8 +88,8 @@ def first_aggregators(job: AtpJob) -> list[int]:
         while aggregator in taken:
             aggregator = (aggregator + 1) % job.aggregators
         taken.add(aggregator)
-        found.append(aggregator)
-    return found
+        firsts.append(aggregator)
+    return firsts
 
 
 def block_loads(
@@ -134,17 +134,17 @@ def entities(graph: nx.Graph[str], job: AtpJob, **more: int) -> dict[str, Entiti
         ConfigError: If there are more workers in a rack, or more racks, than bits.
         TopologyError: If a server's switch can't reach all workers.
     """
-    found: dict[str, Entities] = {}
+    by_switch: dict[str, Entities] = {}
     for server, host in enumerate(job.servers):
         adders = make_roster(graph, job.workers, host, job.bits).adders
         tree = aggregation_tree(graph, job.workers, root=attachment(graph, host), also=adders)
         for switch, children in tree.children.items():
             if children:
                 ports = [port(graph, switch, child) for child in children]
-                found.setdefault(switch, []).extend(_delivery(job, server, ports))
+                by_switch.setdefault(switch, []).extend(_delivery(job, server, ports))
         for switch, adder in adders.items():
-            found.setdefault(switch, []).append(_share(job, server, adder, more))
-    return found
+            by_switch.setdefault(switch, []).append(_share(job, server, adder, more))
+    return by_switch
 
 
 def _delivery(job: AtpJob, server: int, ports: Sequence[int]) -> Entities:

@@ -98,12 +98,12 @@ def join_as(
         ecmp=request.ecmp or any(not each.via for each in detours(graph).values()),
         window=find_window(request.congestion or window),
     )
-    told, mover = entities_of(graph, job), None
+    by_switch, mover = entities_of(graph, job), None
     if request.moves:
-        mover, told = _partition(graph, store, request, job, agents, entities_of)
+        mover, by_switch = _partition(graph, store, request, job, agents, entities_of)
     return WorkersJob(
         system,
-        told,
+        by_switch,
         agents,
         worker.begin_tensor,
         window_bytes=4 * job.window * lanes,
@@ -137,7 +137,7 @@ def _partition(
         job,
         workers=blocks[: len(job.workers)],
         servers=blocks[len(job.workers) :],
-        told=lambda moved: entities_of(graph, moved),
+        entities_of=lambda moved: entities_of(graph, moved),
         holding=share,
         most=min(job.window, available),
         available=available,

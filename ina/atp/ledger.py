@@ -110,9 +110,9 @@ class ParameterServer(NamedTuple):
 
 def shuffled(job: int, number: int, aggregators: int) -> list[int]:
     """Return all aggregators in the order in which a server proposes them."""
-    found = list(range(aggregators))
-    Random(f"{job} {number}").shuffle(found)
-    return found
+    order = list(range(aggregators))
+    Random(f"{job} {number}").shuffle(order)
+    return order
 
 
 def make_server(

@@ -99,7 +99,7 @@ def _groups(
 ) -> list[_Group]:
     """Group workers by the switch that adds before the server's own does; others are alone."""
     last = ways.access[server]
-    found: dict[str, list[tuple[list[Pass], list[Pass]]]] = {}
+    by_adder: dict[str, list[tuple[list[Pass], list[Pass]]]] = {}
     adders = share.roster.adders.items()
     before = {n: switch for switch, each in adders if switch != last for n in each.workers}
     ways_there = ways.passes(what.members, server, packet_bytes)
@@ -107,8 +107,8 @@ def _groups(
         adder = before.get(number, last)
         at = next(i for i, each in enumerate(passes) if each.outlet[0] == adder)
         key = adder if adder != last else f"alone {number}"
-        found.setdefault(key, []).append((passes[:at], passes[at:]))
-    return [_group(members) for members in found.values()]
+        by_adder.setdefault(key, []).append((passes[:at], passes[at:]))
+    return [_group(members) for members in by_adder.values()]
 
 
 def _group(members: Sequence[tuple[list[Pass], list[Pass]]]) -> _Group:

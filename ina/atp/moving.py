@@ -30,7 +30,7 @@ class AggregatorMover:
         job: The job, with any aggregators.
         workers: Its workers.
         servers: Its parameter servers, made for all aggregators of a switch.
-        told: Returns the switches' entities of a job.
+        entities_of: Returns the switches' entities of a job.
         holding: The job's aggregators.
         most: The most aggregators that it can have in use.
         available: The aggregators of a switch.
@@ -40,7 +40,7 @@ class AggregatorMover:
     job: AtpJob
     workers: Sequence[int]
     servers: Sequence[int]
-    told: Callable[[AtpJob], Updates]
+    entities_of: Callable[[AtpJob], Updates]
     holding: Holding
     most: int
     available: int
@@ -65,5 +65,5 @@ class AggregatorMover:
             proposals = arena.words[state[ledger.PROPOSALS_AT] :][:count]
             proposals[:] = holding.first + np.array(shuffled(self.job.number, number, count))
             state[ledger.AGGREGATORS], state[ledger.PROPOSED] = count, 0
-        told = self.told(replace(self.job, aggregators=holding.first + count))
-        return updates(told, TABLES, before, holding)
+        by_switch = self.entities_of(replace(self.job, aggregators=holding.first + count))
+        return updates(by_switch, TABLES, before, holding)

@@ -78,11 +78,11 @@ def copy_integers(values: Integers, lanes: Integers) -> bool:
 @inline
 def has_overflowed(lanes: Integers) -> bool:
     """Return whether a switch's sum is saturated in any lane."""
-    found = False
+    overflowed = False
     for i in range(lanes.size):
         if abs(np.int64(lanes[i])) >= MOST:
-            found = True
-    return found
+            overflowed = True
+    return overflowed
 
 
 @inline

@@ -22,12 +22,12 @@ def entities(graph: nx.Graph[str], job: AtpJob) -> dict[str, Entities]:
         ConfigError: If there are more workers in a rack, or more racks, than bits.
         TopologyError: If a server's switch can't reach all workers.
     """
-    found = control.entities(graph, job, fading=FADING)
+    by_switch = control.entities(graph, job, fading=FADING)
     for server, host in enumerate(job.servers):
         address = ipv4(graph, host)
         for switch, adder in make_roster(graph, job.workers, host, job.bits).adders.items():
-            found[switch].append(_home(job, server, address, adder))
-    return found
+            by_switch[switch].append(_home(job, server, address, adder))
+    return by_switch
 
 
 def _home(job: AtpJob, server: int, address: int, adder: Adder) -> fy.P4TableEntry:

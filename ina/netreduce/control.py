@@ -54,12 +54,16 @@ def entities(
         raise ConfigError(
             f"netreduce job {job.number}: switches know {RINGS} connections, got {len(ring)}"
         )
-    told: dict[str, list[Any]] = {}
+    by_switch: dict[str, list[Any]] = {}
     rows = [_ring(graph, job, each) for each in ring]
-    for switch, given in switchml.entities(graph, tree, job).items():
+    for switch, switch_entities in switchml.entities(graph, tree, job).items():
         here = [each for each in ring if each.host in tree.children[switch]]
-        told[switch] = [*given, *rows, *(_delivery(graph, job, switch, each) for each in here)]
-    return told
+        by_switch[switch] = [
+            *switch_entities,
+            *rows,
+            *(_delivery(graph, job, switch, each) for each in here),
+        ]
+    return by_switch
 
 
 def _ring(graph: nx.Graph[str], job: SwitchmlJob, each: Connection) -> fy.P4TableEntry:

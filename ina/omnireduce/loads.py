@@ -68,14 +68,14 @@ def _dealt(what: Aggregation, columns: int, aggregators: int) -> _Dealt:
     slots = what.slots or aggregators
     positions = max(-(-blocks // (slots * columns)), 1)
     places = np.arange(positions * slots * columns) // columns % slots % aggregators
-    given = [_filled(what, worker, blocks, places.size) for worker in range(len(what.members))]
-    anywhere = np.logical_or.reduce(given)
+    masks = [_filled(what, worker, blocks, places.size) for worker in range(len(what.members))]
+    anywhere = np.logical_or.reduce(masks)
     counts = anywhere.reshape(positions, slots, columns).sum(axis=0)
     exists = np.arange(slots * columns).reshape(slots, columns) < blocks
     counts += exists & ~anywhere.reshape(positions, slots, columns)[0]
     rounds = np.zeros(aggregators, np.int64)
     np.add.at(rounds, np.arange(slots) % aggregators, counts.max(axis=1))
-    by_worker = [np.bincount(places[filled], minlength=aggregators) for filled in given]
+    by_worker = [np.bincount(places[filled], minlength=aggregators) for filled in masks]
     summed = np.bincount(places[anywhere], minlength=aggregators)
     return _Dealt(rounds.tolist(), np.transpose(by_worker).tolist(), summed.tolist())
 

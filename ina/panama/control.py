@@ -90,11 +90,13 @@ def entities(
         ConfigError: If a switch has more than 64 children.
         TopologyError: If an edge of a tree is no link.
     """
-    told: dict[str, list[Any]] = {}
+    by_switch: dict[str, list[Any]] = {}
     for number, tree in enumerate(trees):
-        for switch, given in switchml.entities(graph, tree, job).items():
-            told.setdefault(switch, []).extend(_of_tree(each, number, job) for each in given)
-    return told
+        for switch, switch_entities in switchml.entities(graph, tree, job).items():
+            by_switch.setdefault(switch, []).extend(
+                _of_tree(each, number, job) for each in switch_entities
+            )
+    return by_switch
 
 
 def group_of(job: int, tree: int) -> int:

@@ -106,11 +106,11 @@ def place_of(worker: SwitchMLWorker, slot: int) -> int:
 @inline
 def earliest(worker: SwitchMLWorker, paces: WorkerWindows, tree: int, state: int) -> int:
     """Return a tree's slot in a state whose block is the earliest; -1 if there is none."""
-    found, place = -1, LATEST
+    first, place = -1, LATEST
     for slot in range(tree, worker.state[SLOTS], worker.state[TREES]):
         if paces.slots[slot] == state and place_of(worker, slot) < place:
-            found, place = slot, place_of(worker, slot)
-    return found
+            first, place = slot, place_of(worker, slot)
+    return first
 
 
 @inline

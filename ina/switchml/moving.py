@@ -56,7 +56,7 @@ class SlotMover:
     Args:
         job: The job, with any slots.
         workers: Its workers, which were made with `most` slots.
-        told: Returns the switches' entities of a job.
+        entities_of: Returns the switches' entities of a job.
         holding: The job's slots.
         most: The most slots that it can have in use.
         available: The slots of a switch.
@@ -65,7 +65,7 @@ class SlotMover:
 
     job: SwitchmlJob
     workers: Sequence[int]
-    told: Callable[[SwitchmlJob], Updates]
+    entities_of: Callable[[SwitchmlJob], Updates]
     holding: Holding
     most: int
     available: int
@@ -82,5 +82,5 @@ class SlotMover:
         if holding.entries:
             for at in self.workers:
                 deal_slots(arena, at, slots)
-        told = self.told(replace(self.job, slots=slots, first_slot=holding.first))
-        return updates(told, TABLES, before, holding)
+        by_switch = self.entities_of(replace(self.job, slots=slots, first_slot=holding.first))
+        return updates(by_switch, TABLES, before, holding)

@@ -34,8 +34,11 @@ def entities(
         raise ConfigError(
             f"vote job {job.number}: switches count to {MOST_WORKERS}, got {workers} workers"
         )
-    told = switchml.entities(graph, tree, job)
-    return {name: [_with_bias(each, workers) for each in given] for name, given in told.items()}
+    by_switch = switchml.entities(graph, tree, job)
+    return {
+        name: [_with_bias(each, workers) for each in switch_entities]
+        for name, switch_entities in by_switch.items()
+    }
 
 
 def _with_bias(entity: Any, workers: int) -> Any:

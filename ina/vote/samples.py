@@ -48,7 +48,7 @@ class VoteSamples:
 def _packets(bits: VoteSamples, graph: nx.Graph[str], blocks: int) -> list[Packet]:
     """Return all hosts' packets for so many blocks."""
     root = attachment(graph, hosts(graph)[0])
-    found = []
+    packets = []
     for block in range(blocks):
         version, slot = divmod(block, _SLOTS)
         head = samples.update_head(bits.words, block, version << VERSION_SHIFT | slot, 0)
@@ -58,8 +58,8 @@ def _packets(bits: VoteSamples, graph: nx.Graph[str], blocks: int) -> list[Packe
             frame = host_frame(
                 graph, worker, _TO, udp_port, body, tos=ECN_CAPABLE, identification=1
             )
-            found.append((port(graph, root, worker), frame))
-    return found
+            packets.append((port(graph, root, worker), frame))
+    return packets
 
 
 def _told(bits: VoteSamples, graph: nx.Graph[str]) -> list[object]:

@@ -136,16 +136,16 @@ def _survey(
 ) -> dict[RankTeam, _Needs]:
     """Return what each team needs, in their order."""
     known: dict[Key, SchedulePlan] = {}
-    found = {team: _Needs() for team in teams}
+    by_team = {team: _Needs() for team in teams}
     for meeting, (key, elements) in zip(score.matched.meetings, meetings, strict=True):
         if meeting.is_alone:
             continue
         if key not in known:
             known[key] = SchedulePlan.of(score.schedule_for(meeting, elements), elements)
-        needs = found[team_of(meeting)]
+        needs = by_team[team_of(meeting)]
         needs.courses[key] = known[key]
         needs.pieces.append((key, elements))
-    return found
+    return by_team
 
 
 def channels_of(lists: Iterable[Sequence[int]]) -> set[int]:

@@ -241,7 +241,7 @@ class Endpoints:
             by_callback: Whether messages are applied by the operation's `combine`.
         """
         members = [index(host) for host in self.groups[group].nodes[: parts.nodes]]
-        made = Executors(
+        executors = Executors(
             self._store,
             parts,
             staging,
@@ -256,8 +256,8 @@ class Endpoints:
             self.connections.qp(members[node], ChannelFlow(group, channel, stream))
             for node, stream in parts.ends
         ]
-        made.connect(agents, numbers)
-        return made
+        executors.connect(agents, numbers)
+        return executors
 
     def operate(
         self,
@@ -355,8 +355,8 @@ class Endpoints:
 
     def movers(self) -> dict[int, Mover]:
         """Return what changes groups' holdings, by group, of those that can change."""
-        found = ((group, each.mover) for group, each in self.aggregators.items())
-        return {group: mover for group, mover in found if mover is not None}
+        pairs = ((group, each.mover) for group, each in self.aggregators.items())
+        return {group: mover for group, mover in pairs if mover is not None}
 
     def move(self, group: int, holding: Holding) -> None:
         """Give a group, of which nothing is under way, another part of switches' memory."""
@@ -451,14 +451,14 @@ class Endpoints:
             for place, group in enumerate(self.groups)
             if group.system is not None
         }
-        found = {}
+        sharers = {}
         for place, mine in programs.items():
             alike = [i for i, program in programs.items() if program == mine]
             if options.allocator != OWN and mine != FORWARD:
                 alike = [i for i, program in programs.items() if program != FORWARD]
                 alike.sort(key=lambda i: not self._moves(i))
-            found[place] = alike
-        return found
+            sharers[place] = alike
+        return sharers
 
     def _moves(self, group: int) -> bool:
         system = self.groups[group].system

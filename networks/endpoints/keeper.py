@@ -61,4 +61,4 @@ class Keeper:
 
     def _is_free(self, job: int, now: Mapping[int, Holding]) -> bool:
         wanted = self._wanted[job]
-        return not any(wanted.overlaps(held) for other, held in now.items() if other != job)
+        return not any(wanted.overlaps(holding) for other, holding in now.items() if other != job)

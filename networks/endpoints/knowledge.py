@@ -57,10 +57,10 @@ def sharing(teams: Sequence[Sequence[str]]) -> list[list[int]]:
     graph: nx.Graph[int | str] = nx.Graph(
         (i, host) for i, team in enumerate(teams) for host in team
     )
-    found = (
+    components = (
         sorted(n for n in part if isinstance(n, int)) for part in nx.connected_components(graph)
     )
-    return sorted(part for part in found if len(part) > 1)
+    return sorted(part for part in components if len(part) > 1)
 
 
 def busy_links(
@@ -97,8 +97,8 @@ def prospect(each: JobAssignment, link_ps: LinkPs) -> Prospect:
     def by_link_ps(size_bytes: int) -> int:
         return round(size_bytes * max(link_ps.values(), default=0.0))
 
-    found = foresee(job.model, job.pieces, each.collective_ps or by_link_ps, job.steps)
-    return Prospect(job.start_ps, found.period_ps, found.busy_ps, link_ps)
+    forecast = foresee(job.model, job.pieces, each.collective_ps or by_link_ps, job.steps)
+    return Prospect(job.start_ps, forecast.period_ps, forecast.busy_ps, link_ps)
 
 
 def first_standing(

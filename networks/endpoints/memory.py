@@ -58,9 +58,9 @@ class RegisteredMemory:
 
     def address(self, array: Array) -> int:
         """Return the address of an array that was given out, or of a part of one."""
-        found = self._find(array)
-        assert found is not None, "the array must be in registered memory"
-        return found
+        address = self._find(array)
+        assert address is not None, "the array must be in registered memory"
+        return address
 
     def _find(self, array: Array) -> int | None:
         if not array.size:

@@ -250,11 +250,11 @@ class CollectiveOperation:
 
 def _by_peer(streams: npt.NDArray[np.int64]) -> dict[int, int]:
     """Return the messages under way by peer, for those with any."""
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for peer, count in streams[:, [x.PEER, x.UNDER_WAY]].tolist():
         if count:
-            found[peer] = found.get(peer, 0) + count
-    return found
+            counts[peer] = counts.get(peer, 0) + count
+    return counts
 
 
 def _messages(count: int) -> str:

@@ -212,14 +212,14 @@ class TrainingDirector:
             tuple(started.release for started in self._started.values()),
             {number: self._standing(number) for number in range(len(self.assignments))},
         )
-        held = self._move_memory()
+        blocked = self._move_memory()
         released = []
         # By job without room for an item: the highest priority of its releases that have to wait.
         # Later items of such a job wait, too: none may pass.
         full: dict[int, int] = {}
         for release in self._scheduler.release(situation):
             job = release.item.job
-            if job in held:
+            if job in blocked:
                 continue
             if job not in full and self._ready[job].has_room(release.item.size_bytes):
                 self._waiting.remove(release.item)
@@ -338,11 +338,11 @@ class TrainingDirector:
 
     def _prepare(self) -> list[_Ready]:
         """Make the queue pairs and the memory of all collectives that will run."""
-        found = [self._make_ready(number, each) for number, each in enumerate(self.assignments)]
-        self.endpoints.memory.make_room(sum(each.kit.total_bytes for each in found))
-        for each in found:
+        ready = [self._make_ready(number, each) for number, each in enumerate(self.assignments)]
+        self.endpoints.memory.make_room(sum(each.kit.total_bytes for each in ready))
+        for each in ready:
             each.kit.settle()
-        return found
+        return ready
 
     def _make_ready(self, number: int, each: JobAssignment) -> _Ready:
         schedules = {size: each.schedule_for(size) for size in _sizes(each)}

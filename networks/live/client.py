@@ -109,8 +109,8 @@ class Daemon:
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
         """Return the counters of sent, lost, dropped and received packets, per switch and port."""
-        found: dict[str, list[dict[str, int]]] = self._ask("counters")
-        return found
+        counters: dict[str, list[dict[str, int]]] = self._ask("counters")
+        return counters
 
     @property
     def address(self) -> str:

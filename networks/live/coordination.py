@@ -186,22 +186,22 @@ class Coordination:
             if self._halts and coordinator.is_idle and next_ps < FOREVER_PS:
                 self._stood_ns -= max(next_ps - self._now_ps, 0) // PS_PER_NS + 1
             left_s = (next_ps - self._now_ps) / PS_PER_S if next_ps < FOREVER_PS else LOOK_S
-            for number, said in self._hear(min(left_s, LOOK_S)):
+            for number, message in self._hear(min(left_s, LOOK_S)):
                 with self._asking():
-                    self._pass_on(number, said)
+                    self._pass_on(number, message)
             if self._now_ps >= next_ps:
                 with self._asking():
                     coordinator.reach(self._now_ps)
             self._check_progress()
 
-    def _pass_on(self, number: int, said: dict[str, Any]) -> None:
+    def _pass_on(self, number: int, message: dict[str, Any]) -> None:
         """Have the coordinator hear of what a host has under way."""
         stood_ps = self._stood_ns * PS_PER_NS
-        if "left" in said:
-            left = Left(**said["left"]).earlier(stood_ps)
+        if "left" in message:
+            left = Left(**message["left"]).earlier(stood_ps)
             self._coordinator.hear_left(number, left, self._now_ps)
         else:
-            done = PartDone(**said["done"]).earlier(stood_ps)
+            done = PartDone(**message["done"]).earlier(stood_ps)
             self._coordinator.hear(number, done, self._now_ps)
 
     @property
@@ -229,13 +229,13 @@ class Coordination:
         self._overseer.look()
         for descriptor, _ in self._poll.poll(0):
             number = self._number[descriptor]
-            said = listen(self._hosts[number].control)
-            if said is None:
+            message = listen(self._hosts[number].control)
+            if message is None:
                 self._overseer.mourn(number)
-            elif "error" in said:
-                raise BackendError(f"{self._hosts[number].name}: {said['error']}")
+            elif "error" in message:
+                raise BackendError(f"{self._hosts[number].name}: {message['error']}")
             else:
-                yield number, said
+                yield number, message
 
     def _gather(self, kind: str, limit_s: float) -> list[Any]:
         """Return hosts' messages of a kind, in their order.
@@ -254,10 +254,10 @@ class Coordination:
         heard: dict[int, Any] = {}
         deadline_s = time.monotonic() + limit_s
         while len(heard) < len(wanted) and (left_s := deadline_s - time.monotonic()) > 0:
-            for number, said in self._hear(left_s):
-                if kind in said:
-                    heard[number] = said[kind]
-                if "counters" in said:  # its last word
+            for number, message in self._hear(left_s):
+                if kind in message:
+                    heard[number] = message[kind]
+                if "counters" in message:  # its last word
                     self._poll.unregister(self._hosts[number].control)
         return heard
 

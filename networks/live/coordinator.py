@@ -87,22 +87,22 @@ class Coordinator:
         """Take note that a host has done its part of an operation."""
         self.was_idle = False
         place = done.group, done.channel
-        found = self._under_way[place]
-        operation = found.operation
-        operation.end(found.left.pop(host), done.end_ps)
-        self.lateness.note(done.begin_ps - found.begin_ps)
-        if not found.left:
+        under_way = self._under_way[place]
+        operation = under_way.operation
+        operation.end(under_way.left.pop(host), done.end_ps)
+        self.lateness.note(done.begin_ps - under_way.begin_ps)
+        if not under_way.left:
             del self._under_way[place]
             self.end_ps = max(self.end_ps, operation.end_ps)
             self._director.finish(operation, max(now_ps, operation.end_ps))
-        if operation.is_heard or not found.left:
+        if operation.is_heard or not under_way.left:
             self._decide(now_ps)
 
     def hear_left(self, host: int, left: Left, now_ps: int) -> None:
         """Take note that a host's message of an operation has left."""
         self.was_idle = False
-        found = self._under_way[left.group, left.channel]
-        found.operation.leave(found.left[host], left.left_ps)
+        under_way = self._under_way[left.group, left.channel]
+        under_way.operation.leave(under_way.left[host], left.left_ps)
         self._decide(now_ps)
 
     def take_orders(self) -> list[tuple[list[int], Order]]:
@@ -122,10 +122,10 @@ class Coordinator:
 
     def waiting(self) -> dict[int, list[int]]:
         """Return the hosts of each group that are not done with what it has under way."""
-        found: dict[int, list[int]] = {}
+        by_group: dict[int, list[int]] = {}
         for (group, _), each in self._under_way.items():
-            found.setdefault(group, []).extend(each.left)
-        return found
+            by_group.setdefault(group, []).extend(each.left)
+        return by_group
 
     def _decide(self, now_ps: int) -> None:
         """Have hosts begin what the director wants begun."""

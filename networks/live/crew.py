@@ -112,10 +112,10 @@ class HostCrew:
             self._around.look(ready)
             for number, member in enumerate(self._members):
                 if member.control.fileno() in ready or member.watch in ready:
-                    said = hear(member)
-                    if kind in said:
-                        heard[number] = said[kind]
-                    if "counters" in said:  # its last word
+                    message = hear(member)
+                    if kind in message:
+                        heard[number] = message[kind]
+                    if "counters" in message:  # its last word
                         self._poll.unregister(member.control)
                         self._poll.unregister(member.watch)
             done = int(self._task.progress.sum())

@@ -136,12 +136,12 @@ class Engine:
         """Return each line's packet counters of its socket; `overflow`: its ring was full."""
         assert self._sockets is not None
         words = self.store.arena.words
-        found = []
+        counters = []
         for number, overflow in enumerate(self._sockets.overflows()):
             row = v.socket_row(words, self.live, number)
             counted = {name: int(words[row + word]) for name, word in _COUNTED.items()}
-            found.append({**counted, "overflow": overflow})
-        return found
+            counters.append({**counted, "overflow": overflow})
+        return counters
 
     def pauses(self) -> list[int]:
         """Return the number of times that each port asked the other end to pause a class."""
@@ -169,11 +169,11 @@ class Engine:
     def take_packets(self) -> list[tuple[int, bytes]]:
         """Return the packets to controllers from switches, as (index of the switch, bytes)."""
         arena = self.store.arena
-        found = []
+        packets = []
         for report in take_completions(arena, self._ring):
-            found.append((int(arena.words[report.agent + HOST]), read_packet(arena, report.a)))
+            packets.append((int(arena.words[report.agent + HOST]), read_packet(arena, report.a)))
             free_packet(arena, report.a)
-        return found
+        return packets
 
     @property
     def now_ps(self) -> int:

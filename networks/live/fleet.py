@@ -175,7 +175,7 @@ class Fleet:
             pauses = self._engine.pauses()
             words = self._store.arena.words
             sockets = self._engine.sockets()
-            found: dict[str, list[dict[str, int]]] = {}
+            counters: dict[str, list[dict[str, int]]] = {}
             number = 0
             for name, member in self._members.items():
                 rows = []
@@ -194,8 +194,8 @@ class Fleet:
                         }
                     )
                     number += 1
-                found[name] = rows
-            return found
+                counters[name] = rows
+            return counters
 
     def _member(self, name: str) -> _Member:
         if name not in self._members:

@@ -91,11 +91,11 @@ class LiveHosts(GivesTensors):
     @property
     def entities(self) -> Mapping[str, Sequence[Any]]:
         """The entities that aggregation writes to the switches, by switch."""
-        told: dict[str, list[Any]] = defaultdict(list)
+        by_switch: dict[str, list[Any]] = defaultdict(list)
         for aggregator in self.endpoints.aggregators.values():
             for name, entities in aggregator.entities.items():
-                told[name] += entities
-        return told
+                by_switch[name] += entities
+        return by_switch
 
     @property
     def slots(self) -> int | None:

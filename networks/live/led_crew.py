@@ -108,19 +108,19 @@ class LedCrew:
             poll.register(descriptor, select.POLLIN)
         while True:
             self._around.look({descriptor for descriptor, _ in poll.poll()})
-            said = listen(leader.control)
-            if said is None:
+            message = listen(leader.control)
+            if message is None:
                 raise death(leader)
-            if "error" in said:
-                raise BackendError(said["error"])
-            if "gone" in said:
-                raise death(hosts[said["gone"]])
-            if "started" in said:
+            if "error" in message:
+                raise BackendError(message["error"])
+            if "gone" in message:
+                raise death(hosts[message["gone"]])
+            if "started" in message:
                 stopwatch.start()
-            elif "stopping" in said:
+            elif "stopping" in message:
                 stopwatch.stop()
-            elif "result" in said:
-                return int(said["result"])
+            elif "result" in message:
+                return int(message["result"])
 
     def _look(self) -> None:
         """Look whether the processes that the network needs are there."""

@@ -64,19 +64,19 @@ class LedHost(Host):
             text = self.control.recv(MESSAGE_BYTES)
             if not text:
                 await_the_end()
-            said = json.loads(text)
-            if "stop" in said:
+            message = json.loads(text)
+            if "stop" in message:
                 return False
-            self._do(said)
+            self._do(message)
         return True
 
-    def _do(self, said: Mapping[str, Any]) -> None:
-        if "begin" in said:
-            self._begin(Begin(**said["begin"]))
-        elif "raise" in said:
-            self._raise(Raise(**said["raise"]))
-        elif "move" in said:
-            self._move(Move(**said["move"]))
+    def _do(self, message: Mapping[str, Any]) -> None:
+        if "begin" in message:
+            self._begin(Begin(**message["begin"]))
+        elif "raise" in message:
+            self._raise(Raise(**message["raise"]))
+        elif "move" in message:
+            self._move(Move(**message["move"]))
         else:
             say(self.control, {"waits": self.waits(self.execution.operations)})
 

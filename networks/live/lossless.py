@@ -84,5 +84,5 @@ def headroom_bytes(ports: Rows, longest_bytes: int) -> npt.NDArray[np.int64]:
     for word in (s.RATE_BPS, s.DELAY_PS):
         alike[others, word] = ports[ports[others, s.PEER], word]
     late = np.ceil(alike[:, s.RATE_BPS] / 8 * (LATE_PS / PS_PER_S)).astype(np.int64)
-    found: npt.NDArray[np.int64] = of_links(alike, longest_bytes) + late
-    return found
+    headroom: npt.NDArray[np.int64] = of_links(alike, longest_bytes) + late
+    return headroom

@@ -122,12 +122,12 @@ def hear(member: HostProcess) -> dict[str, Any]:
     Raises:
         BackendError: If it has ended, or has an error to report.
     """
-    said = listen(member.control)
-    if said is None:
+    message = listen(member.control)
+    if message is None:
         raise death(member)
-    if "error" in said:
-        raise BackendError(f"{member.name}: {said['error']}")
-    return said
+    if "error" in message:
+        raise BackendError(f"{member.name}: {message['error']}")
+    return message
 
 
 def listen(control: socket.socket) -> dict[str, Any] | None:
@@ -138,8 +138,8 @@ def listen(control: socket.socket) -> dict[str, Any] | None:
         text = b""
     if not text:
         return None
-    said: dict[str, Any] = json.loads(text)
-    return said
+    message: dict[str, Any] = json.loads(text)
+    return message
 
 
 def death(member: HostProcess) -> BackendError:

@@ -98,8 +98,8 @@ class Sockets:
     def overflows(self) -> list[int]:
         """Return, per socket, the frames that found its ring full; the kernel resets its count."""
         for number, each in enumerate(self.sockets):
-            found = each.getsockopt(SOL_PACKET, PACKET_STATISTICS, _STATISTICS.size)
-            self._overflows[number] += _STATISTICS.unpack(found)[1]
+            statistics = each.getsockopt(SOL_PACKET, PACKET_STATISTICS, _STATISTICS.size)
+            self._overflows[number] += _STATISTICS.unpack(statistics)[1]
         return list(self._overflows)
 
     def wake(self) -> None:

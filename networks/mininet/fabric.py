@@ -221,15 +221,15 @@ class MininetFabric:
         """
         embedded = self._runtime.counters()
         drops = {} if embedded else _discipline_drops()
-        found = {}
+        counters = {}
         for switch in self.net.switches:
             rows = []
             for number, line in enumerate(switch.lines):
                 more = embedded[switch.name][number] if embedded else {}
                 dropped = more.get("queue_drops", drops.get(line.interface, 0))
                 rows.append({**more, **_kernel_counters(line.interface), "dropped": dropped})
-            found[switch.name] = rows
-        return found
+            counters[switch.name] = rows
+        return counters
 
     def cpu_s(self) -> float:
         """Return the processor time in seconds that the switches' processes have used so far."""
@@ -249,15 +249,15 @@ class MininetFabric:
 
     def cut_links(self) -> list[str]:
         """Return the links that are down, for people."""
-        found = []
+        links = []
         for switch in self.net.switches:
             for port, line in enumerate(switch.lines, start=1):
                 state = _state(line.interface)
                 if state != "up":
                     peer = neighbors(self.graph, switch.name)[port]
                     what = f"link {switch.name} to {peer}: {line.interface} is {state}"
-                    found.append(f"{what}; ip link set {line.interface} up")
-        return found
+                    links.append(f"{what}; ip link set {line.interface} up")
+        return links
 
     def watched(self) -> dict[int, str]:
         """Return descriptors that become readable when a switch's process ends -> its name."""

@@ -132,8 +132,8 @@ class MininetNetwork(GivesTensors):
         for switch, assigned in options.assigned.items():
             if assigned.entities is not None:
                 written[switch] = assigned.entities
-        told = self._hosts.entities
-        entities = {name: [*written[name], *told.get(name, [])] for name in switches(self.graph)}
+        of_jobs = self._hosts.entities
+        entities = {name: [*written[name], *of_jobs.get(name, [])] for name in switches(self.graph)}
         systems = [group.system for group in self._hosts.groups if group.system is not None]
         name = program_of(systems, options.lanes, options.switch_program)
         options.check_program(name != options.switch_program)
@@ -280,11 +280,11 @@ def _check_settings(settings: LiveSettings, options: NetworkOptions) -> None:
         ConfigError: If one of them differs.
     """
     for name in ("discipline", "queue_bytes", "loss", "pfc"):
-        made, wanted = getattr(settings, name), getattr(options, name)
-        if wanted != made:
+        setting, option = getattr(settings, name), getattr(options, name)
+        if option != setting:
             raise ConfigError(
-                f"options: {name} must be the testbed's, {made!r}, got {wanted!r}; "
-                f"give Settings({name}={wanted!r})"
+                f"options: {name} must be the testbed's, {setting!r}, got {option!r}; "
+                f"give Settings({name}={option!r})"
             )
 
 

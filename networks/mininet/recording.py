@@ -85,8 +85,8 @@ def merge_captures(graph: nx.Graph[str], traces: Path, folder: Path) -> None:
             number = port(graph, place.peer, place.node)
             source = traces / place.peer / "in" / f"port{number}.pcap"
         if source.exists():
-            found = find_packets(source)
-            port_of = np.full(len(found), here)
-            rows = np.column_stack((found.stamps_ns, port_of, found.offsets, found.lengths))
-            sources.append((rows, found.data))
+            packets = find_packets(source)
+            port_of = np.full(len(packets), here)
+            rows = np.column_stack((packets.stamps_ns, port_of, packets.offsets, packets.lengths))
+            sources.append((rows, packets.data))
     file.merge(sources)

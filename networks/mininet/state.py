@@ -102,11 +102,11 @@ def new_record() -> Record:
 
 def records() -> list[Record]:
     """Return all networks on record, of all processes."""
-    found = []
+    networks = []
     for path in sorted(runtime_dir().glob("*.json")):
         with contextlib.suppress(FileNotFoundError):  # its owner has just finished
-            found.append(_read(path))
-    return found
+            networks.append(_read(path))
+    return networks
 
 
 def _read(path: Path) -> Record:
@@ -147,10 +147,10 @@ def remove(record: Record, *, with_owner: bool = False) -> None:
 def is_ours(network: str, interface: str, index: int) -> bool:
     """Return whether an interface is in the root namespace, and is the one on record."""
     try:
-        found = int((INTERFACES / interface / "ifindex").read_text())
+        ifindex = int((INTERFACES / interface / "ifindex").read_text())
     except OSError:
         return False
-    return found == index if index else interface.startswith(f"{network}-")
+    return ifindex == index if index else interface.startswith(f"{network}-")
 
 
 def delete_interface(name: str) -> None:

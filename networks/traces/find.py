@@ -16,7 +16,7 @@ def find_traces(paths: Sequence[Path]) -> list[Path]:
     Raises:
         ConfigError: If there is none.
     """
-    found: list[Path] = []
+    traces: list[Path] = []
     for path in paths:
         if path.name == MANIFEST:
             path = path.parent
@@ -26,5 +26,5 @@ def find_traces(paths: Sequence[Path]) -> list[Path]:
                 f"replay: no trace there, got {str(path)!r}; a trace is a folder with a "
                 f"{MANIFEST}, as 'ringleaf run --record DIR' writes"
             )
-        found += [path] if path in below else below
-    return found
+        traces += [path] if path in below else below
+    return traces

@@ -97,10 +97,10 @@ def read_records(path: Path) -> PacketFile:
     Raises:
         ConfigError: If it is none, damaged or truncated.
     """
-    found = _find_records(path)
-    order = np.argsort(found.stamps_ns, kind="stable")
-    columns = (found.offsets, found.lengths, found.sizes, found.stamps_ns, found.links)
-    return PacketFile(path, found.data, *(column[order] for column in columns))
+    packets = _find_records(path)
+    order = np.argsort(packets.stamps_ns, kind="stable")
+    columns = (packets.offsets, packets.lengths, packets.sizes, packets.stamps_ns, packets.links)
+    return PacketFile(path, packets.data, *(column[order] for column in columns))
 
 
 def _find_records(path: Path) -> PacketFile:

@@ -35,10 +35,10 @@ def count_bin(words: Words, at: int, port: int, owner: int, now_ps: int, size: i
 @inline
 def held_at(words: Words, first: int) -> int:
     """Return what a port's classes hold together; `first` is the place of class 0."""
-    held = 0
+    total = 0
     for level in range(CLASSES):
-        held += words[first + level]
-    return held
+        total += words[first + level]
+    return total
 
 
 @inline
@@ -60,8 +60,8 @@ def note_queues(words: Words, at: int, port: int, now_ps: int) -> None:
         for to in range(start + bins // 2 * rows, start + bins * rows):
             words[to] = 0
         words[at + s.QUEUE_BIN_PS] *= 2
-    held = words[port_row(words, at, port) + s.QUEUES_AT] + CLASS_BYTES
+    classes_at = words[port_row(words, at, port) + s.QUEUES_AT] + CLASS_BYTES
     cell = start + since_ps // words[at + s.QUEUE_BIN_PS] * rows + port * CLASSES
-    if held_at(words, held) > held_at(words, cell):
+    if held_at(words, classes_at) > held_at(words, cell):
         for level in range(CLASSES):
-            words[cell + level] = words[held + level]
+            words[cell + level] = words[classes_at + level]

@@ -111,13 +111,13 @@ def _fill_ports(
     net.nodes[node[::-1], s.FIRST_PORT] = np.arange(len(ports))[::-1]
 
 
-def _fill_switches(net: NetworkState, made: Sequence[Switch]) -> None:
-    rows = net.nodes[: len(made)]
+def _fill_switches(net: NetworkState, engines: Sequence[Switch]) -> None:
+    rows = net.nodes[: len(engines)]
     rows[:, s.KIND] = s.SWITCH
-    rows[:, s.BLOCK_AT] = [switch.at for switch in made]
-    programs = {switch.program for switch in made}
+    rows[:, s.BLOCK_AT] = [switch.at for switch in engines]
+    programs = {switch.program for switch in engines}
     addresses = {each: (address_of(each.ingress), address_of(each.egress)) for each in programs}
-    for row, switch in zip(rows, made, strict=True):
+    for row, switch in zip(rows, engines, strict=True):
         row[[s.INGRESS, s.EGRESS]] = addresses[switch.program]
 
 

@@ -96,11 +96,11 @@ class Meter:
 
     def _drops(self, nets: Sequence[NetworkState]) -> list[Drop]:
         """Return the drops of queues since the start, with the names of nodes."""
-        found, net = [], nets[0]
+        drops, net = [], nets[0]
         for count in read_drops(nets):
             is_one = count.port >= 0
             node, peer = self._links[count.port] if is_one else ("", "")
-            found.append(
+            drops.append(
                 Drop(
                     switch=node,
                     port=int(net.ports[count.port, s.LOCAL_PORT]) if is_one else 0,
@@ -113,7 +113,7 @@ class Meter:
                     last_ps=count.last_ps - self._start_ps,
                 )
             )
-        return found
+        return drops
 
     def result(self, finish_ps: list[int]) -> RunResult:
         """Return the result of the run, given the times at which ranks were done."""

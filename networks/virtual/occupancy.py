@@ -71,11 +71,11 @@ class Occupancy:
 
     def _read(self) -> npt.NDArray[np.int64]:
         """Return the entries in use now, by switch and group number."""
-        found = np.zeros((len(self._switches), self._numbers), np.int64)
-        for row, switch in zip(found, self._switches.values(), strict=True):
+        entries = np.zeros((len(self._switches), self._numbers), np.int64)
+        for row, switch in zip(entries, self._switches.values(), strict=True):
             for system in self._systems:
                 row += np.bincount(system.occupied(switch), minlength=self._numbers)
-        return found
+        return entries
 
     def series(self) -> dict[str, npt.NDArray[np.int64]]:
         """Return, per switch, entries in use by group number and sample: (numbers, samples)."""
@@ -87,14 +87,14 @@ def watch(
     switches: Mapping[str, Switch], endpoints: Endpoints, start_ps: int, most: int = SAMPLES
 ) -> Occupancy | None:
     """Return an occupancy of the switches that aggregate; None if there are none."""
-    told = {
+    names = {
         name
         for place, aggregator in endpoints.aggregators.items()
         if _occupying(endpoints.groups[place]) is not None
         for name in aggregator.entities
     }
-    found = {name: switch for name, switch in switches.items() if name in told}
-    return Occupancy(found, endpoints.groups, start_ps, most) if found else None
+    watched = {name: switch for name, switch in switches.items() if name in names}
+    return Occupancy(watched, endpoints.groups, start_ps, most) if watched else None
 
 
 def _occupying(group: Group) -> Occupies | None:

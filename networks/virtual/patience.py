@@ -105,8 +105,8 @@ class Patience:
             if (parts := operation.waits(node, names))
         ]
         more = f"; and {len(waiting) - _NAMED} more nodes" if len(waiting) > _NAMED else ""
-        said = "; ".join(waiting[:_NAMED]) or "nobody says for what"
+        reasons = "; ".join(waiting[:_NAMED]) or "nobody says for what"
         return (
             f"run: nothing has got through for {format_time(self.limit_ps)} of simulated time, "
-            f"got {said}{more}"
+            f"got {reasons}{more}"
         )

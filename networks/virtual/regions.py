@@ -46,13 +46,13 @@ def divide(graph: nx.Graph[str], count: int, busy: Collection[str]) -> dict[str,
     while level:
         beside = {peer for name in level for peer in neighbors(graph, name).values()}
         above = sorted(beside - region.keys(), key=natural)
-        found = {}
+        assigned = {}
         for number, name in enumerate(above):
             near = [region[peer] for peer in neighbors(graph, name).values() if peer in region]
             votes = Counter(near)
             best = [each for each in range(count) if votes[each] == max(votes.values())]
-            found[name] = best[number * len(best) // len(above)]
-        region |= found
+            assigned[name] = best[number * len(best) // len(above)]
+        region |= assigned
         level = above
     return region | {name: 0 for name in switches(graph) if name not in region}
 

@@ -56,13 +56,13 @@ class Externs:
         array, block = (arena.lanes, LANE_STATE_AT) if cells.in_lanes else (arena.fields, STATE_AT)
         first = self._start(block) + cells.start
         end = first + cells.stride * (registers[name].size - 1) + cells.words
-        found: Fields | Lanes = np.ndarray(
+        view: Fields | Lanes = np.ndarray(
             (registers[name].size, cells.words),
             array.dtype,
             array[first:end].data,
             strides=(cells.stride * array.itemsize, array.itemsize),
         )
-        return found
+        return view
 
     def write_register(self, name: str, index: int, value: int) -> None:
         words = self.register(name, index)
@@ -122,8 +122,8 @@ class Externs:
 
     def _cells(self, at: int, size: int, words: int) -> Fields:
         at += self._start(STATE_AT)
-        found: Fields = self._store.arena.fields[at : at + size * words].reshape(size, words)
-        return found
+        cells: Fields = self._store.arena.fields[at : at + size * words].reshape(size, words)
+        return cells
 
     def _check_value(self, name: str, value: int) -> None:
         width = self._source.registers[name].width

@@ -67,11 +67,11 @@ def _number_groups(rows: Fields, masks: Fields) -> tuple[Words, Fields]:
     """
     if (masks == masks[0]).all():
         return np.zeros(len(masks), np.int64), masks[:1]
-    found, first, group = np.unique(masks, axis=0, return_index=True, return_inverse=True)
+    unique_masks, first, group = np.unique(masks, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)  # rows come best first, so each group's first row has its rank
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
-    return number[group.ravel()], found[order]
+    return number[group.ravel()], unique_masks[order]
 
 
 def _first_of_equals(group: Words, keys: Fields) -> Words:

@@ -254,10 +254,10 @@ class ControlPlane:
 
     def read_idle_ps(self, table: str, entry: InstalledEntry) -> int:
         """Return for how long no packet has hit an entry of a table with timeouts, by `now_ps`."""
-        found = self._tables[table]
-        if not found.shape.table.timed:
+        installed = self._tables[table]
+        if not installed.shape.table.timed:
             raise ConfigError(f"{self.name}: table has no idle timeouts, got {table!r}")
-        return self.now_ps - found.last_hit_ps(entry, self.now_ps)
+        return self.now_ps - installed.last_hit_ps(entry, self.now_ps)
 
     def read_register(self, name: str, index: int) -> int:
         words = self._externs.register(name, index)

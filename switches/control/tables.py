@@ -64,8 +64,8 @@ class TableEntries:
     def _entries(self) -> dict[tuple[Match, int], InstalledEntry]:
         """The entries by match and precedence, oldest first."""
         if self._columns is not None:
-            made, self._columns = self._columns.entries(), None
-            self._made = {(entry.match, entry.precedence): entry for entry in made}
+            entries, self._columns = self._columns.entries(), None
+            self._made = {(entry.match, entry.precedence): entry for entry in entries}
         return self._made
 
     @property

@@ -78,17 +78,17 @@ def matched(ours: Sequence[Packet], masks: Masks, theirs: Sequence[Packet]) -> M
     Outputs may come in any order.
     """
     left = list(enumerate(theirs))
-    found = [b""] * len(theirs)
+    hidden = [b""] * len(theirs)
     for (port, data), mask in zip(ours, masks, strict=True):
         wanted = port, _shown(data, mask)
         for at, (number, (other_port, other)) in enumerate(left):
             if len(other) == len(data) and (other_port, _shown(other, mask)) == wanted:
-                found[number] = mask
+                hidden[number] = mask
                 del left[at]
                 break
         else:
             return None
-    return None if left else tuple(found)
+    return None if left else tuple(hidden)
 
 
 def similar(ours: Sequence[Packet], masks: Masks, theirs: Sequence[Packet]) -> Masks:

@@ -207,10 +207,10 @@ class Match:
             bytes(len(data)) for _, data in self._ours
         )
         theirs = self._bmv2.process(packet)
-        found = matched(self._ours, masks, theirs)
+        hidden = matched(self._ours, masks, theirs)
         self.answers.append(tuple(theirs))
-        self.hidden.append(similar(self._ours, masks, theirs) if found is None else found)
-        return found is not None
+        self.hidden.append(similar(self._ours, masks, theirs) if hidden is None else hidden)
+        return hidden is not None
 
     def compare_state(self, timed: Collection[str]) -> None:
         """Compare registers and counters, but for registers that are `timed`."""
@@ -239,16 +239,16 @@ class Match:
 Differs = Callable[[Sequence[Update], Sequence[Packet]], Disagreement | None]
 
 
-def shrink(found: Disagreement, differs: Differs, tries: int) -> Disagreement:
+def shrink(disagreement: Disagreement, differs: Differs, tries: int) -> Disagreement:
     """Return a difference of fewer packets and updates and a shorter last packet.
 
     Args:
-        found: The difference to start from.
+        disagreement: The difference to start from.
         differs: Returns the difference that other updates and packets make, as `Contest.replay`.
         tries: The most calls of `differs`.
     """
     budget = iter(range(tries))
-    best = found
+    best = disagreement
     for part in (_fewer_packets, _fewer_updates, _shorter_packet):
         best = part(best, differs, budget)
     return best

@@ -71,15 +71,15 @@ class EntryMaker:
 
     def answers(self, asked: Mapping[str, Sequence[Keys]]) -> list[Update]:
         """Return entries that match keys by which tables were looked up, for some of them."""
-        found: list[Update] = []
+        updates: list[Update] = []
         for shape in self._shapes:
             keys = asked.get(shape.table.name, ())
             if not keys or shape.table.entries or self._rng.random() > _ANSWERED:
                 continue
             for _ in range(self._rng.randrange(1, 4)):
                 entry = self._entry(shape, self._around(shape, self._rng.choice(keys)))
-                found.append(TableUpdate(INSERT, shape.table.name, entry, is_default=False))
-        return found
+                updates.append(TableUpdate(INSERT, shape.table.name, entry, is_default=False))
+        return updates
 
     def _around(self, shape: TableShape, keys: Keys) -> Match:
         """Return a match that covers these keys, and perhaps others."""
@@ -203,16 +203,16 @@ def _clone_sessions(source: ProgramSource) -> list[int]:
     calls = [p for action in source.actions.values() for p in action.primitives if p.op in _CLONES]
     if not calls:
         return []
-    found = {p.parameters[0].value for p in calls if isinstance(p.parameters[0], Constant)}
-    return sorted(found | {1, 2}) if len(found) < len(calls) else sorted(found)
+    sessions = {p.parameters[0].value for p in calls if isinstance(p.parameters[0], Constant)}
+    return sorted(sessions | {1, 2}) if len(sessions) < len(calls) else sorted(sessions)
 
 
 def _constants_into(source: ProgramSource, name: str) -> list[int]:
     """Return the constants that a program writes into a standard field."""
-    found = set()
+    constants = set()
     for action in source.actions.values():
         for primitive in action.primitives:
             match primitive:
                 case Primitive("assign", (FieldSource(_, field), Constant(value))) if field == name:
-                    found.add(value & 0xFFFF)
-    return sorted(found - {0})
+                    constants.add(value & 0xFFFF)
+    return sorted(constants - {0})

@@ -21,12 +21,12 @@ from ringleaf.switches.source import (
 
 def clocks_read(source: ProgramSource) -> list[str]:
     """Return the times that a program reads, with their places."""
-    found: dict[str, None] = {}
+    clocks: dict[str, None] = {}
     for item, where in _readers(source):
         for ref in fields_in(item):
             if is_clock(ref):
-                found[f"{ref.header}.{ref.name}{_at(where)}"] = None
-    return list(found)
+                clocks[f"{ref.header}.{ref.name}{_at(where)}"] = None
+    return list(clocks)
 
 
 def unconfigured(source: ProgramSource) -> list[str]:

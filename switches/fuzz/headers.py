@@ -157,9 +157,9 @@ class PacketDraft:
             return self.known[item]
         if item in self._definitions and self._depth < _DEEPEST:
             self._depth += 1
-            found = self.resolved(self._definitions[item])
+            value = self.resolved(self._definitions[item])
             self._depth -= 1
-            return found
+            return value
         declared = self._source.headers.get(header)
         zero = declared is not None and declared.metadata and header != STANDARD
         return Constant(0) if zero else Unknown()  # as metadata of a new packet is

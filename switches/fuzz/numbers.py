@@ -76,39 +76,39 @@ def ends(width: int) -> tuple[int, ...]:
 
 def _comparisons(source: ProgramSource) -> dict[FieldSource, list[int]]:
     """Return the constants that fields are compared with directly."""
-    found: dict[FieldSource, set[int]] = {}
+    by_field: dict[FieldSource, set[int]] = {}
     for operation in _operations(source):
         sides = operation.left, operation.right
         constants = [abs(side.value) for side in sides if isinstance(side, Constant)]
         for ref in (side for side in sides if isinstance(side, FieldSource)):
-            found.setdefault(ref, set()).update(constants)
-    return {ref: sorted(values) for ref, values in found.items()}
+            by_field.setdefault(ref, set()).update(constants)
+    return {ref: sorted(values) for ref, values in by_field.items()}
 
 
 def _partners(source: ProgramSource) -> dict[FieldSource, list[FieldSource]]:
     """Return, per field, the fields on the other side of its operations."""
-    found: dict[FieldSource, dict[FieldSource, None]] = {}
+    partners: dict[FieldSource, dict[FieldSource, None]] = {}
     for operation in _operations(source):
         match operation.left, operation.right:
             case FieldSource() as left, FieldSource() as right:
-                found.setdefault(left, {})[right] = None
-                found.setdefault(right, {})[left] = None
-    return {ref: list(others) for ref, others in found.items()}
+                partners.setdefault(left, {})[right] = None
+                partners.setdefault(right, {})[left] = None
+    return {ref: list(others) for ref, others in partners.items()}
 
 
 def definitions(source: ProgramSource) -> dict[FieldSource, Expression]:
     """Return the values of fields that are assigned in one place: keys and conditions of p4c's."""
-    found: dict[FieldSource, list[Expression]] = {}
+    by_target: dict[FieldSource, list[Expression]] = {}
     for action in source.actions.values():
         for primitive in action.primitives:
             match primitive.op, primitive.parameters:
                 case "assign" | "modify_field", (FieldSource() as target, value):
-                    found.setdefault(target, []).append(value)
+                    by_target.setdefault(target, []).append(value)
                 case _, (FieldSource() as target, *_):
-                    found.setdefault(target, []).append(target)  # by something else
+                    by_target.setdefault(target, []).append(target)  # by something else
     return {
         target: values[0]
-        for target, values in found.items()
+        for target, values in by_target.items()
         if len(values) == 1 and target not in fields_in(values[0])
     }
 

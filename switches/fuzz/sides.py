@@ -55,23 +55,23 @@ def cells_of(
 ) -> list[StateCell]:
     """Return the cells of a program's state that are compared: no registers that are `timed`."""
     source = program.source
-    found = []
+    cells = []
     for register in source.registers.values():
         if register.width <= REGISTER_BITS and register.name not in timed:
             for index in range(min(register.size, CELLS)):
                 label = f"register {register.name}[{index}]"
                 command = f"register_read {register.name} {index}"
-                found.append(StateCell(label, command, "register", register.name, index))
+                cells.append(StateCell(label, command, "register", register.name, index))
     for counter in source.counters.values():
         for index in range(min(counter.size, CELLS)):
             label = f"counter {counter.name}[{index}]"
             command = f"counter_read {counter.name} {index}"
-            found.append(StateCell(label, command, "counter", counter.name, index))
+            cells.append(StateCell(label, command, "counter", counter.name, index))
     for name, table in source.direct_counters.items():
         for index in range(_entries_of(program, table, updates)):
             label = f"direct counter {name} of entry {index} of {table}"
-            found.append(StateCell(label, f"counter_read {name} {index}", "direct", table, index))
-    return found
+            cells.append(StateCell(label, f"counter_read {name} {index}", "direct", table, index))
+    return cells
 
 
 def _entries_of(program: Program, table: str, updates: Sequence[Update]) -> int:
@@ -228,11 +228,11 @@ class Bmv2Side:
 
     def __enter__(self) -> Self:
         writer = CommandWriter(self._program)
-        told = [(line, update) for update in self._updates for line in writer.lines(update)]
+        commands = [(line, update) for update in self._updates for line in writer.lines(update)]
         with ExitStack() as stack:
             stack.enter_context(self._bmv2)
-            answers = self._ask([line for line, _ in told])
-            for (line, update), answer in zip(told, answers, strict=True):
+            answers = self._ask([line for line, _ in commands])
+            for (line, update), answer in zip(commands, answers, strict=True):
                 if answer.startswith(("Invalid", "Error", "Unknown", "Bad")):
                     raise RefusedError(update, f"{line}: {answer}")
             stack.pop_all()

@@ -13,16 +13,18 @@ from ringleaf.switches.program import Program
 from ringleaf.switches.stf.entries import GREATEST_PRIORITY
 
 
-def as_stf(program: Program, found: Disagreement) -> str:
+def as_stf(program: Program, disagreement: Disagreement) -> str:
     """Return the test; updates that STF can't express are comments with BMv2's commands."""
     writer = CommandWriter(program)
     shapes = {shape.table.name: shape for shape in program.module.shapes}
     lines = [
-        line for update in found.updates for line in _update_lines(program, shapes, writer, update)
+        line
+        for update in disagreement.updates
+        for line in _update_lines(program, shapes, writer, update)
     ]
-    answers = (*found.earlier, found.theirs)
-    hidden = found.hidden or [(b"",) * len(outputs) for outputs in answers]
-    for (port, data), outputs, masks in zip(found.packets, answers, hidden, strict=True):
+    answers = (*disagreement.earlier, disagreement.theirs)
+    hidden = disagreement.hidden or [(b"",) * len(outputs) for outputs in answers]
+    for (port, data), outputs, masks in zip(disagreement.packets, answers, hidden, strict=True):
         lines.append(f"packet {port} {data.hex()}")
         lines += [
             f"expect {to} {_pattern(sent, mask)}$"

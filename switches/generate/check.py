@@ -98,11 +98,11 @@ class _Checker:
     def _is_constant(self, node: ast.stmt) -> bool:
         """Return whether a statement gives a constant of ours a name, which is then known."""
         match node:
-            case ast.Assign([ast.Name(name)], ast.Call(made, arguments, [])):
+            case ast.Assign([ast.Name(name)], ast.Call(callee, arguments, [])):
                 pass
             case _:
                 return False
-        match made, arguments:
+        match callee, arguments:
             case ast.Attribute(ast.Name("np"), "uint64"), [ast.Constant(int())]:
                 right = _CONSTANT.fullmatch(name)
             case ast.Name("crc_steps"), [ast.Constant(algorithm)]:

@@ -114,18 +114,20 @@ class Doubts:
 # Notes in the code.
 
 
-def note_decision(code: FunctionCode, decides: Expression, name: str = "", given: str = "") -> None:
+def note_decision(
+    code: FunctionCode, decides: Expression, name: str = "", precondition: str = ""
+) -> None:
     """Write code that counts packets for which a decision by a value is in doubt.
 
     Args:
         code: The code, which is only changed if it is observed.
         decides: The value.
         name: The name of the point that counts them.
-        given: Code of the condition on which the decision is made at all; none if it always is.
+        precondition: Code of the condition on which it is made at all; none if it always is.
     """
     if code.observer is not None:
         for kind in (OPEN, TIMED):
-            _note(code, kind, name, decides, given)
+            _note(code, kind, name, decides, precondition)
 
 
 def note_branches(code: FunctionCode, statement: If) -> None:
@@ -137,7 +139,7 @@ def note_branches(code: FunctionCode, statement: If) -> None:
     while len(statement.otherwise) == 1 and isinstance(statement.otherwise[0], If):
         code.add(f"reached = {failed} and not {code.expressions.condition(statement.condition)}")
         statement, failed = statement.otherwise[0], "reached"
-        note_decision(code, statement.condition, given="reached")
+        note_decision(code, statement.condition, precondition="reached")
 
 
 def note_key(code: FunctionCode, table: TableSource, number: int) -> None:
@@ -162,7 +164,7 @@ def note_checksum(code: FunctionCode, checksum: Checksum) -> None:
     """Likewise for a checksum's condition; it is of no account without the checksum's header."""
     if checksum.condition is not None:
         there = code.is_set(FieldSource(checksum.target.header, VALID))
-        note_decision(code, checksum.condition, given=there)
+        note_decision(code, checksum.condition, precondition=there)
 
 
 def note_operands(code: FunctionCode, primitive: Primitive) -> None:
@@ -197,7 +199,9 @@ def _note_copy(code: FunctionCode, target: Expression, value: Expression) -> Non
         _note(code, TIMED, "", value)
 
 
-def _note(code: FunctionCode, kind: str, name: str, decides: Expression, given: str = "") -> None:
+def _note(
+    code: FunctionCode, kind: str, name: str, decides: Expression, precondition: str = ""
+) -> None:
     """Write code that notes a decision, if it is in doubt by what it depends on."""
     assert code.observer is not None
     doubts = code.observer.doubts
@@ -205,7 +209,7 @@ def _note(code: FunctionCode, kind: str, name: str, decides: Expression, given: 
     if doubt == NEVER:
         return
     test = code.expressions.condition(doubt)
-    with code.block(f"if {given} and {test}:" if given else f"if {test}:"):
+    with code.block(f"if {precondition} and {test}:" if precondition else f"if {test}:"):
         code.note(kind, name)
         if kind == OPEN:
             word = f"state[state_at + {code.u(code.observer.word_of(ReachedPoint(kind, name)))}]"
@@ -236,8 +240,8 @@ def _flows(source: ProgramSource) -> Iterator[tuple[set[Place], set[Place]]]:
             case Primitive("register_write", (Named() as register, index, value)):
                 yield {*fields_in(index), *fields_in(value)}, {register}
             case Primitive(op) if op in PRIMITIVES:
-                found = effects(source, primitive)
-                yield _values(found.reads), _values(found.writes)
+                uses = effects(source, primitive)
+                yield _values(uses.reads), _values(uses.writes)
     for checksum in source.checksums:
         yield _values(inputs_of(source.calculations[checksum.calculation])), {checksum.target}
 
@@ -252,31 +256,31 @@ def _primitives(source: ProgramSource) -> Iterator[Primitive]:
 
 def _deciding(source: ProgramSource) -> set[Place]:
     """Return the fields that decisions name."""
-    found: set[Place] = set()
+    places: set[Place] = set()
     for pipeline in (source.ingress, source.egress):
         for node in pipeline.nodes.values():
             if isinstance(node, TableSource):
-                found |= {key.target for key in node.keys}
+                places |= {key.target for key in node.keys}
             elif isinstance(node, Conditional):
-                found |= fields_in(node.condition)
+                places |= fields_in(node.condition)
     for state in source.states.values():
-        found |= {field for key in state.keys for field in fields_in(key)}
+        places |= {field for key in state.keys for field in fields_in(key)}
     for primitive in _primitives(source):
         copied = primitive.op in (*_COPIES, "register_write", "assign_header")
         for operand in primitive.parameters:
             if not copied or _blurs(operand):
-                found |= fields_in(operand)
-    return _values(found)
+                places |= fields_in(operand)
+    return _values(places)
 
 
 def _closure(first: Iterable[Place], flows: list[tuple[set[Place], set[Place]]]) -> set[Place]:
     """Return the places that are reached from the first ones."""
-    found = set(first)
+    reached = set(first)
     while True:
-        more = {place for start, end in flows if start & found for place in end} - found
+        more = {place for start, end in flows if start & reached for place in end} - reached
         if not more:
-            return found
-        found |= more
+            return reached
+        reached |= more
 
 
 def _values(places: Iterable[Place]) -> set[Place]:
@@ -323,7 +327,7 @@ def _or(left: Expression, right: Expression) -> Expression:
 
 
 def _any(parts: Iterable[Expression]) -> Expression:
-    found: Expression = NEVER
+    expression: Expression = NEVER
     for part in parts:
-        found = _or(found, part)
-    return found
+        expression = _or(expression, part)
+    return expression

@@ -129,10 +129,10 @@ def placed_fields(
     code: FunctionCode, header: HeaderSource, where: str
 ) -> list[tuple[HeaderField, str]]:
     """Return a header's fields, each with code of the byte that its offset counts from."""
-    found = []
+    fields = []
     place = where
     for item in header.fields:
-        found.append((item, place))
+        fields.append((item, place))
         if item.varbit:
             place = f"{where} + I({code.read(varbits(header.name))} >> {code.u(3)})"
-    return found
+    return fields

@@ -118,12 +118,12 @@ class _Stretch:
 
     def _outer(self) -> list[int]:
         """Return the primitives from the last to the first; of inner loops only the heads."""
-        found = []
+        numbers = []
         at = self._start
         while at < self._end:
-            found.append(at)
+            numbers.append(at)
             at = self._loops[at] + 1 if self._is_head(at) else at + 1
-        return found[::-1]
+        return numbers[::-1]
 
     def _is_head(self, at: int) -> bool:
         return at in self._loops and not (self._in_loop and at == self._start)

@@ -101,12 +101,12 @@ class Roller:
         out: list[Statement] = []
         at = 0
         while at < len(body):
-            found = self._repetition(body, shapes, at)
-            if found is None:
+            repetition = self._repetition(body, shapes, at)
+            if repetition is None:
                 out.append(rebuild(body[at], self._body))
                 at += 1
             else:
-                loop, period = found
+                loop, period = repetition
                 out.append(loop)
                 at += loop.count * period
         return tuple(out)
@@ -203,10 +203,10 @@ class Roller:
         known = set(known)
         for statement in body:
             if isinstance(statement, Primitive):
-                found = effects(self._source, statement)
-                if (found.reads & wanted) - known:
+                uses = effects(self._source, statement)
+                if (uses.reads & wanted) - known:
                     return None
-                known |= found.writes
+                known |= uses.writes
             elif isinstance(statement, If):
                 then = self._certain(statement.then, wanted, known)
                 otherwise = self._certain(statement.otherwise, wanted, known)

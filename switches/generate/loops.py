@@ -134,11 +134,11 @@ class LoopWriter:
 
 def _accesses(body: Body) -> list[Access]:
     """Return the register accesses of a loop's body, each kind once."""
-    found: dict[Access, None] = {}
+    accesses: dict[Access, None] = {}
     for primitive in _primitives(body):
         if primitive.op in REGISTER_PARAMETERS:
-            found[_access(primitive)] = None
-    return list(found)
+            accesses[_access(primitive)] = None
+    return list(accesses)
 
 
 def _reads(body: Body) -> Iterator[tuple[Access, FieldSource]]:

@@ -11,7 +11,7 @@ COLOR_BITS = 2
 def color(code: FunctionCode, meter: MeterArray, at: str) -> str:
     """Return code that runs the meter at `at` on the packet, and is its colour."""
     size = "U(length)" if meter.by_bytes else code.u(1)
-    found = f"meter_color(state, {at}, {size}, U(now_ps))"
+    call = f"meter_color(state, {at}, {size}, U(now_ps))"
     if code.source.architecture is PSA:  # which numbers red, green, yellow; v1model from green
-        return f"({found} + {code.u(1)}) % {code.u(3)}"
-    return found
+        return f"({call} + {code.u(1)}) % {code.u(3)}"
+    return call

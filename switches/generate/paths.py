@@ -62,7 +62,9 @@ class Paths:
         """Return the headers that can lie at more than one place."""
         if not self.known:
             return {name for name, header in self._source.headers.items() if not header.metadata}
-        return {name for name, found in self.offsets.items() if len(found) > 1 or None in found}
+        return {
+            name for name, offsets in self.offsets.items() if len(offsets) > 1 or None in offsets
+        }
 
     def offset(self, header: str) -> int | None:
         """Return the one place where a header can lie; 0 of one that is never parsed."""
@@ -101,13 +103,13 @@ class Paths:
 
     def _through(self, state: ParserState, way: ParserPath) -> ParserPath | None:
         """Return the facts known after a state; None if it always ends with an error."""
-        found = self._operations(state, way)
-        self.in_order &= found[-1].emitted >= 0
-        return found[-1] if len(found) > len(state.ops) else None
+        ways = self._operations(state, way)
+        self.in_order &= ways[-1].emitted >= 0
+        return ways[-1] if len(ways) > len(state.ops) else None
 
     def _operations(self, state: ParserState, way: ParserPath) -> list[ParserPath]:
         """Return the facts known at first, and after each operation until one fails."""
-        found = [way]
+        ways = [way]
         for number, op in enumerate(state.ops):
             if op.op == "extract":
                 after = self._extract(state, number, op, way)
@@ -121,8 +123,8 @@ class Paths:
                 known = amount is not None and way.offset is not None
                 offset = way.offset + amount // 8 if known else None  # type: ignore[operator]
                 way = replace(way, offset=offset, emitted=-1)
-            found.append(way)
-        return found
+            ways.append(way)
+        return ways
 
     def _extract(
         self, state: ParserState, number: int, op: Primitive, way: ParserPath

@@ -128,8 +128,8 @@ def effects(source: ProgramSource, primitive: Primitive) -> Effects:
         elif isinstance(parameter, Named) and role in (MADE, UNMADE, TAKEN):
             whole = _whole(source, parameter.name)
             reads |= whole if role == TAKEN else {valid(parameter.name)}
-            made = whole | {valid(name) for name in others_in_union(source, parameter.name)}
-            writes |= {MADE: made, UNMADE: {valid(parameter.name)}}.get(role, set())
+            changed = whole | {valid(name) for name in others_in_union(source, parameter.name)}
+            writes |= {MADE: changed, UNMADE: {valid(parameter.name)}}.get(role, set())
     return Effects(frozenset(reads), frozenset(writes))
 
 
@@ -140,15 +140,15 @@ def changes_headers(source: ProgramSource, primitive: Primitive) -> bool:
 
 def headers_made(source: ProgramSource, primitive: Primitive) -> set[str]:
     """Return the headers that a primitive can make valid, or longer."""
-    made: set[str] = set()
+    headers: set[str] = set()
     for role, parameter in zip(_kind(source, primitive).roles, primitive.parameters, strict=True):
         if role == MADE:
-            made.add(named_by(parameter))
+            headers.add(named_by(parameter))
         elif role == SHIFTED:
-            made |= set(_elements(source, parameter))
+            headers |= set(_elements(source, parameter))
         elif role == STRETCHED:
-            made.add(_field(source, primitive, parameter).header)
-    return made
+            headers.add(_field(source, primitive, parameter).header)
+    return headers
 
 
 def write_primitive(code: FunctionCode, primitive: Primitive) -> None:
@@ -158,13 +158,13 @@ def write_primitive(code: FunctionCode, primitive: Primitive) -> None:
 
 
 def fields_in(expression: Expression) -> set[FieldSource]:
-    found = set()
+    fields = set()
     for leaf in leaves(expression):
         if isinstance(leaf, FieldSource):
-            found.add(leaf)
+            fields.add(leaf)
         elif isinstance(leaf, Named) and leaf.kind == "header":
-            found.add(valid(leaf.name))
-    return found
+            fields.add(valid(leaf.name))
+    return fields
 
 
 def _kind(source: ProgramSource, primitive: Primitive) -> PrimitiveRule:

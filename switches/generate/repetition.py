@@ -87,7 +87,7 @@ def _expression_tokens(expression: Expression, atom: Callable[[Atom], Token]) ->
 
 def atoms(body: Body) -> list[Atom]:
     """Return the fields and registers that a body names, in a fixed order."""
-    flat = (token for statement in body for token in tokens(statement, lambda found: found))
+    flat = (token for statement in body for token in tokens(statement, lambda atom: atom))
     return [token for token in flat if isinstance(token, FieldSource | Named)]
 
 
@@ -119,13 +119,13 @@ class Comparer:
 
     def relations(self, first: list[Atom], second: list[Atom]) -> list[Relation] | None:
         """Return how each atom changes from the first turn to the second; None if it can't."""
-        found = []
+        relations = []
         for a, b in zip(first, second, strict=True):
             relation = self._relation(a, b)
             if relation is None:
                 return None
-            found.append(relation)
-        return found
+            relations.append(relation)
+        return relations
 
     def continues(
         self, first: list[Atom], turn: list[Atom], relations: list[Relation], number: int

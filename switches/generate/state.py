@@ -104,8 +104,8 @@ def assertion_label(primitive: Primitive) -> str:
 
 
 def _assertions(source: ProgramSource) -> dict[str, int]:
-    found = (item for item in source.primitives() if item.op in ("assert", "assume"))
-    return {assertion_label(item): 0 for item in found}
+    assertions = (item for item in source.primitives() if item.op in ("assert", "assume"))
+    return {assertion_label(item): 0 for item in assertions}
 
 
 def _numbered_alike(source: ProgramSource) -> list[list[str]]:

@@ -85,10 +85,10 @@ class Leftovers:
 
 def _stretches(numbers: list[int]) -> list[tuple[int, int]]:
     """Return the first and the last of each stretch of consecutive numbers."""
-    found: list[tuple[int, int]] = []
+    stretches: list[tuple[int, int]] = []
     for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1] = found[-1][0], number
+        if stretches and number == stretches[-1][1] + 1:
+            stretches[-1] = stretches[-1][0], number
         else:
-            found.append((number, number))
-    return found
+            stretches.append((number, number))
+    return stretches

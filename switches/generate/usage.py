@@ -52,9 +52,9 @@ class Touched:
         return self.reads | self.writes
 
     def add(self, source: ProgramSource, primitive: Primitive) -> None:
-        found = effects(source, primitive)
-        self.reads |= found.reads
-        self.writes |= found.writes
+        uses = effects(source, primitive)
+        self.reads |= uses.reads
+        self.writes |= uses.writes
 
 
 def body_usage(source: ProgramSource, body: Body) -> Touched:
@@ -202,13 +202,13 @@ class FieldUsage:
                 needed |= set(fields)
         if self.recirculates:
             needed.add(RECIRCULATE)
-        made = self.parser.writes | self.verify.writes | self.ingress.writes | self.extracted
-        made |= {valid(name) for name in self._source.emitted}
-        made |= {position(name) for name in moving} | {LENGTH, PARSED_LEN, CLONE_SESSION}
-        made |= self.lengths
+        written = self.parser.writes | self.verify.writes | self.ingress.writes | self.extracted
+        written |= {valid(name) for name in self._source.emitted}
+        written |= {position(name) for name in moving} | {LENGTH, PARSED_LEN, CLONE_SESSION}
+        written |= self.lengths
         if self.mirrors:  # egress starts from its own results
-            made |= self.egress.writes - {CLONE_SESSION, CLONE_FIELDS, RECIRCULATE}
+            written |= self.egress.writes - {CLONE_SESSION, CLONE_FIELDS, RECIRCULATE}
         standard = {item for item in needed if item.header == STANDARD}
         lists = self._source.field_lists.values() if self.mirrors or self.loops else ()
-        made |= {item for fields in lists for item in fields}
-        return (needed & made) | standard
+        written |= {item for fields in lists for item in fields}
+        return (needed & written) | standard

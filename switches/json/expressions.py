@@ -101,8 +101,8 @@ class ExpressionReader:
 
     def expression(self, item: Json) -> Expression:
         """Read an expression that is not written; see `operand`."""
-        found = self.operand(item)
-        return self._sized(value_of(found) if isinstance(found, SelectedSource) else found)
+        operand = self.operand(item)
+        return self._sized(value_of(operand) if isinstance(operand, SelectedSource) else operand)
 
     def operand(self, item: Json) -> Expression:
         """Read an operand that a primitive may also write."""
@@ -147,9 +147,9 @@ class ExpressionReader:
             return SelectedSource(
                 tuple((test, Named("header_union", name)) for test, name in unions)
             )
-        found = self._stacks.operation(item)
-        if found is not None:
-            return found
+        operation = self._stacks.operation(item)
+        if operation is not None:
+            return operation
         left, condition = item.get("left"), item.get("cond")
         return OperationSource(
             item["op"],

@@ -38,12 +38,12 @@ def read_profiles(data: Json) -> dict[str, ActionProfile]:
 
 def selectors(data: Json, read: Callable[[Json], Calculation]) -> dict[str, Calculation]:
     """Return the inputs and algorithms of action selectors, as calculations."""
-    found = {}
+    calculations = {}
     for item in _profiles(data):
         if "selector" in item:
             name = _selector(item)
-            found[name] = read({"name": name, **item["selector"]})
-    return found
+            calculations[name] = read({"name": name, **item["selector"]})
+    return calculations
 
 
 def read_digests(data: Json, expressions: ExpressionReader) -> dict[int, Digest]:

@@ -119,10 +119,10 @@ class PsaExpressions(ExpressionReader):
         read = _METHODS.get(item["op"])
         if read is not None:
             return read(self, item)
-        found = super().primitive(item)
-        if found.op == "generate_digest":  # p4c leaves out v1model's receiver
-            return replace(found, op="pack", parameters=found.parameters[-1:])
-        return found
+        primitive = super().primitive(item)
+        if primitive.op == "generate_digest":  # p4c leaves out v1model's receiver
+            return replace(primitive, op="pack", parameters=primitive.parameters[-1:])
+        return primitive
 
     def count(self, item: Json) -> Primitive:
         counter, index = item["parameters"]
@@ -139,18 +139,18 @@ class PsaExpressions(ExpressionReader):
         return Primitive("execute_meter", (array, *operands), where_of(item))
 
     def get_hash(self, item: Json) -> Primitive:
-        made, target, fields = item["parameters"]
-        operands = self.operand(target), self._hash_of(made["value"], fields, item)
+        instance, target, fields = item["parameters"]
+        operands = self.operand(target), self._hash_of(instance["value"], fields, item)
         return Primitive("get_hash", operands, where_of(item))
 
     def get_hash_mod(self, item: Json) -> Primitive:
-        made, target, base, fields, most = item["parameters"]
+        instance, target, base, fields, most = item["parameters"]
         return Primitive(
             "modify_field_with_hash_based_offset",
             (
                 self.operand(target),
                 self.expression(base),
-                self._hash_of(made["value"], fields, item),
+                self._hash_of(instance["value"], fields, item),
                 self.expression(most),
             ),
             where_of(item),
@@ -205,22 +205,22 @@ class PsaExpressions(ExpressionReader):
         return Named("calculation", name)
 
     def _inputs(self, fields: Json, item: Json) -> tuple[FieldSource | ConstantInput, ...]:
-        found: list[FieldSource | ConstantInput] = []
+        inputs: list[FieldSource | ConstantInput] = []
         value = fields["value"]
         listed = value if isinstance(value, list) else [value]
         for part in listed:
             operand = self.operand(part)
             if isinstance(operand, Constant) and ("bitwidth" in part or len(listed) == 1):
                 digits = part["value"].removeprefix("0x")  # of whole bytes, as p4c writes them
-                found.append(ConstantInput(operand.value, part.get("bitwidth", 4 * len(digits))))
+                inputs.append(ConstantInput(operand.value, part.get("bitwidth", 4 * len(digits))))
             elif isinstance(operand, FieldSource):
-                found.append(operand)
+                inputs.append(operand)
             elif isinstance(operand, Named) and operand.kind == "header":
                 header = self._instances.headers[operand.name]
-                found += [FieldSource(header.name, each.name) for each in header.fields]
+                inputs += [FieldSource(header.name, each.name) for each in header.fields]
             else:
                 raise self.refuse("only fields can be hashed or added up", part["type"], item)
-        return tuple(found)
+        return tuple(inputs)
 
     def _width(self, item: FieldSource | ConstantInput) -> int:
         if isinstance(item, ConstantInput):

@@ -181,11 +181,11 @@ class StackReader:
         ]
 
     def _members(self, unions: Options, member: str) -> Options:
-        found = []
+        members = []
         for condition, name in unions:
             number = self._instances.members[name].index(member)
-            found.append((condition, self._instances.unions[name][number]))
-        return found
+            members.append((condition, self._instances.unions[name][number]))
+        return members
 
     def _fields(self, headers: Options, name: str) -> FieldSource | SelectedSource:
         options = tuple((condition, FieldSource(header, name)) for condition, header in headers)

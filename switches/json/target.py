@@ -63,10 +63,10 @@ def place_fields(data: Json, refuse: Callable[..., Exception]) -> None:
     for name in REQUIRED:
         if fields.width((STANDARD, name)) is None:
             raise refuse("simple_switch needs fields of standard_metadata that there are not", name)
-    found = _found(fields, aliases)
+    by_name = _switch_fields(fields, aliases)
     for name, width in {**_OWN, **_INTRINSIC, **_QUEUEING, "qid": 0}.items():
         wanted = (STANDARD, name)
-        at = found.get(name)
+        at = by_name.get(name)
         have = None if at is None else fields.width(at)
         if at == wanted and have is not None:
             continue
@@ -78,19 +78,19 @@ def place_fields(data: Json, refuse: Callable[..., Exception]) -> None:
         if at is not None and have is not None:
             moves[at] = wanted
     _replace(data, moves)
-    if found["mcast_grp"] in moves or (STANDARD, "mcast_grp") in moves:
+    if by_name["mcast_grp"] in moves or (STANDARD, "mcast_grp") in moves:
         _mark_plainly(data, moves.get((STANDARD, "mcast_grp")))
 
 
-def _found(fields: _Fields, aliases: Mapping[Name, Name]) -> dict[str, Name]:
+def _switch_fields(fields: _Fields, aliases: Mapping[Name, Name]) -> dict[str, Name]:
     """Return the fields that the switch finds, which may be absent, by their engine's names."""
-    found = {name: (STANDARD, name) for name in _OWN}
+    by_name = {name: (STANDARD, name) for name in _OWN}
     places = {name: (holder, name) for name, holder in _HOLDER.items()}
-    found |= {name: aliases.get(places[name], places[name]) for name in _INTRINSIC}
+    by_name |= {name: aliases.get(places[name], places[name]) for name in _INTRINSIC}
     queueing = {name: aliases.get(places[name], places[name]) for name in _QUEUEING}
     if all(fields.width(at) is not None for at in queueing.values()):
-        found |= queueing | {"qid": _QUEUE}
-    return found
+        by_name |= queueing | {"qid": _QUEUE}
+    return by_name
 
 
 class _Fields:

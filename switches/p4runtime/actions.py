@@ -26,13 +26,13 @@ def decode_action(table: TableInfo, message: Any, where: str, default: bool = Fa
     number = table.numbers[message.action_id]
     action = table.actions[number]
     where = f"{where}: action {action.preamble.name!r}"
-    given = {param.param_id: param.value for param in message.params}
+    values = {param.param_id: param.value for param in message.params}
     wanted = {param.id for param in action.params}
-    if len(given) != len(message.params) or given.keys() != wanted:
+    if len(values) != len(message.params) or values.keys() != wanted:
         got = [param.param_id for param in message.params]
         raise ConfigError(f"{where}: takes parameter ids {sorted(wanted)}, got {got}")
     return number, tuple(
-        decode_unsigned(given[param.id], param.bitwidth, f"{where}: {param.name}")
+        decode_unsigned(values[param.id], param.bitwidth, f"{where}: {param.name}")
         for param in action.params
     )
 

@@ -30,8 +30,8 @@ _MATCHES = {
 }
 
 
-def p4info_file(program: Path, given: Path | None = None) -> Path:
-    """Return the file with a program's P4Info: the given one, or that beside it, or a new one.
+def p4info_file(program: Path, p4info: Path | None = None) -> Path:
+    """Return the file with a program's P4Info: this one, or that beside it, or a new one.
 
     A new one lies in the cache, and has what the JSON says.
 
@@ -39,8 +39,8 @@ def p4info_file(program: Path, given: Path | None = None) -> Path:
         ConfigError: If the JSON can't be read, where a new one is to be made.
     """
     beside = program.with_name(program.stem + P4INFO_SUFFIX)
-    if given is not None or beside.exists():
-        return given or beside
+    if p4info is not None or beside.exists():
+        return p4info or beside
     text = text_format.MessageToString(derive_p4info(load_source(program)))
     path = cache_folder() / "p4info" / f"{sha256(text.encode()).hexdigest()[:24]}{P4INFO_SUFFIX}"
     keep_text(path, text)

@@ -86,7 +86,7 @@ class Entities:
         Raises:
             ConfigError: As above.
         """
-        return (found for found in self.search(entity) if found is not None)
+        return (each for each in self.search(entity) if each is not None)
 
     def search(self, entity: Any) -> Iterator[Any]:
         """Return what `read` does, and None for each entry that was looked at and not selected.

@@ -70,11 +70,11 @@ class Encoder:
     ) -> Resolved | None:
         """Return ids of a table, its keys, and actions with parameters; None if one is unknown."""
         try:
-            found = self._schema.tables[table]
-            actions = [(found.actions[name], parameters) for name, parameters in calls]
+            table_info = self._schema.tables[table]
+            actions = [(table_info.actions[name], parameters) for name, parameters in calls]
             return Resolved(
-                found.id,
-                {found.match_fields[key].id: key for key in keys},
+                table_info.id,
+                {table_info.match_fields[key].id: key for key in keys},
                 [
                     (action.id, [action.params[name].id for name in parameters])
                     for action, parameters in actions

@@ -39,16 +39,16 @@ def decode_match(
     Raises:
         ConfigError: If they are not in canonical form, or an exact key is missing.
     """
-    given: dict[int, Any] = {}
+    by_id: dict[int, Any] = {}
     for message in messages:
-        if message.field_id in given:
+        if message.field_id in by_id:
             raise ConfigError(f"{where}: key is given twice, got field id {message.field_id}")
-        given[message.field_id] = message
-    unknown = given.keys() - {field.id for field in fields}
+        by_id[message.field_id] = message
+    unknown = by_id.keys() - {field.id for field in fields}
     if unknown:
         raise ConfigError(f"{where}: no key has this field id, got {min(unknown)}")
     return tuple(
-        _decode(given.get(field.id), field, width, where)
+        _decode(by_id.get(field.id), field, width, where)
         for field, width in zip(fields, widths, strict=True)
     )
 

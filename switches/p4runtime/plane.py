@@ -34,9 +34,9 @@ class Plane:
     @property
     def switch(self) -> ControlPlane:
         """The switch whose entities are written and read."""
-        found = self.owner()
-        assert found is not None, "a switch is kept while somebody writes to it or reads"
-        return found
+        switch = self.owner()
+        assert switch is not None, "a switch is kept while somebody writes to it or reads"
+        return switch
 
     @property
     def where(self) -> str:

@@ -62,14 +62,14 @@ class Profiles:
         plane.notes.profile_groups[key] = message
 
     def read_members(self, message: Any) -> Iterator[Any]:
-        found = False
+        exists = False
         for profile in self._selected(message.action_profile_id):
             hidden = self._hidden(profile.preamble.name)[0]
             tables = self._plane.schema.tables_of(profile)
             for member in self._plane.switch.members(profile.preamble.name) if tables else []:
                 if member.member in hidden or message.member_id not in (0, member.member):
                     continue
-                found = True
+                exists = True
                 yield p4r.Entity(
                     action_profile_member=p4r.ActionProfileMember(
                         action_profile_id=profile.preamble.id,
@@ -77,10 +77,10 @@ class Profiles:
                         action=encode_action(tables[0], member.action, member.arguments),
                     )
                 )
-        self._check_found("member", message.member_id, found)
+        self._check_exists("member", message.member_id, exists)
 
     def read_groups(self, message: Any) -> Iterator[Any]:
-        found = False
+        exists = False
         for profile in self._selected(message.action_profile_id):
             if not profile.with_selector:
                 continue
@@ -88,9 +88,9 @@ class Profiles:
             for group in self._plane.switch.member_groups(profile.preamble.name):
                 if group.group in hidden or message.group_id not in (0, group.group):
                     continue
-                found = True
+                exists = True
                 yield p4r.Entity(action_profile_group=self._encode_group(profile, group))
-        self._check_found("group", message.group_id, found)
+        self._check_exists("group", message.group_id, exists)
 
     def _profile(self, number: int) -> tuple[Any, TableInfo]:
         """Return a profile, and the table whose action numbers its members use."""
@@ -137,8 +137,8 @@ class Profiles:
         shots = [s for s in self._plane.notes.one_shots.values() if s.profile == name]
         return {member for shot in shots for member in shot.members}, {s.group for s in shots}
 
-    def _check_found(self, what: str, number: int, found: bool) -> None:
-        if number and not found:
+    def _check_exists(self, what: str, number: int, exists: bool) -> None:
+        if number and not exists:
             raise ConfigError(f"{self._plane.where}: no such {what}, got {number}", Code.NOT_FOUND)
 
     def _encode_group(self, profile: Any, group: MemberGroupUpdate) -> Any:

@@ -89,12 +89,12 @@ class Replication:
             )
         for session in sessions:
             note = self._plane.notes.clone_sessions.get(session.session)
-            said = note and (
+            noted = note and (
                 _pairs(note.replicas),
                 note.packet_length_bytes,
                 note.class_of_service,
             )
-            if said != (session.replicas, session.length_bytes, session.class_of_service):
+            if noted != (session.replicas, session.length_bytes, session.class_of_service):
                 note = p4r.CloneSessionEntry(
                     session_id=session.session,
                     replicas=_encode(session.replicas),

@@ -200,12 +200,12 @@ class TableEntryEntity:
             raise self._plane.refuse(
                 f"table {name!r}: entry needs a priority of at least 1, got {priority}"
             )
-        given = table.const_precedences
-        if priority <= len(given) and any(
-            (entry.match, entry.precedence) == (match, given[priority - 1])
+        precedences = table.const_precedences
+        if priority <= len(precedences) and any(
+            (entry.match, entry.precedence) == (match, precedences[priority - 1])
             for entry in self._plane.switch.each_entry(name)
         ):
-            return given[priority - 1]
+            return precedences[priority - 1]
         return priority
 
     def _check_idle(self, table: TableInfo, message: Any) -> None:

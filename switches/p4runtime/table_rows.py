@@ -59,12 +59,12 @@ class TableRows:
         )
         for values, number, arguments, priority in rows:
             name, parameters = self.calls[number]
-            given = dict(zip(parameters, arguments, strict=False))
+            by_name = dict(zip(parameters, arguments, strict=False))
             yield fy.P4TableEntry(
                 self.table,
                 match=fy.P4TableMatch(zip(keys, values, strict=True)),
                 priority=priority,
-                action=fy.P4TableAction(name, **given),
+                action=fy.P4TableAction(name, **by_name),
             )
 
 
@@ -157,10 +157,10 @@ class _Plan:
         precedence = self._precedence(rows)
         if arguments is None or precedence is None:
             return None
-        found = [pair for pair in pairs if pair is not None]
-        if len(found) < len(pairs):
+        known_pairs = [pair for pair in pairs if pair is not None]
+        if len(known_pairs) < len(pairs):
             return None
-        values, masks = (np.stack(columns, axis=1) for columns in zip(*found, strict=True))
+        values, masks = (np.stack(columns, axis=1) for columns in zip(*known_pairs, strict=True))
         numbers = np.array([call.number for call in self.calls], np.int64)
         counts = {call.number: len(call.places) for call in self.calls}
         return EntryColumns(values, masks, numbers[rows.action], arguments, precedence, counts)
@@ -172,19 +172,19 @@ class _Plan:
         for number, call in enumerate(self.calls):
             its_own = rows.action == number
             for column, (place, width) in enumerate(zip(call.places, call.widths, strict=True)):
-                given = rows.arguments[its_own, place]
-                if not _fits(given, width):
+                values = rows.arguments[its_own, place]
+                if not _fits(values, width):
                     return None
-                arguments[its_own, column] = given
+                arguments[its_own, column] = values
         return arguments
 
     def _precedence(self, rows: TableRows) -> Words | None:
-        given = rows.priority
-        if given is None:
-            given = np.zeros(len(rows), np.int64)
+        priorities = rows.priority
+        if priorities is None:
+            priorities = np.zeros(len(rows), np.int64)
         if self.prioritized:
-            return given if ((given >= 1) & (given < 1 << 31)).all() else None
-        return None if given.any() else given
+            return priorities if ((priorities >= 1) & (priorities < 1 << 31)).all() else None
+        return None if priorities.any() else priorities
 
 
 def _plan_keys(

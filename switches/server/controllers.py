@@ -52,9 +52,9 @@ class Controllers:
         self._forget_roles(role)
         election = self._elections.setdefault(role, Election())
         has_id = message.HasField("election_id")
-        told = election.bid(stream, U128.decode(message.election_id) if has_id else None)
+        streams = election.bid(stream, U128.decode(message.election_id) if has_id else None)
         self._roles[stream] = role
-        self._notify(role, told)
+        self._notify(role, streams)
 
     def _check_room(self, role: str) -> None:
         """Refuse one stream too many; other roles can't take the default role's share."""

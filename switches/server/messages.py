@@ -74,11 +74,11 @@ def split(
     """
     number = kind.DESCRIPTOR.fields_by_name[name].number
     rest, count = [], 0
-    for found in fields(data):
-        if found.number == number:
+    for field in fields(data):
+        if field.number == number:
             count += 1
         else:
-            rest.append(data[found.start : found.end])
+            rest.append(data[field.start : field.end])
         if count > limits.items or len(rest) > MORE_FIELDS:
             raise ConfigError(
                 f"{name}: at most {limits.items} in one request, got more; send several requests",
@@ -115,13 +115,13 @@ def parse_pipeline(data: bytes, limits: ServerLimits) -> Any:
     """
     kind = p4r.SetForwardingPipelineConfigRequest
     number = kind.DESCRIPTOR.fields_by_name["config"].number
-    configs = [found for found in _few(fields(data)) if found.number == number]
+    configs = [each for each in _few(fields(data)) if each.number == number]
     inner = p4r.ForwardingPipelineConfig.DESCRIPTOR.fields_by_name["p4_device_config"].number
     texts = [
-        found
+        each
         for config in configs
-        for found in _few(fields(data, config.value, config.end))
-        if found.number == inner
+        for each in _few(fields(data, config.value, config.end))
+        if each.number == inner
     ]
     rest = len(data) - sum(text.end - text.value for text in texts)
     values = sum(data.count(mark, text.value, text.end) for text in texts for mark in b",[{")
@@ -140,18 +140,18 @@ def _check_most(what: str, got: int, most: int) -> None:
         raise ConfigError(f"pipeline: at most {most} {what}, got {got}", Code.RESOURCE_EXHAUSTED)
 
 
-def _few(found: Iterator[EncodedField]) -> Iterator[EncodedField]:
-    for count, field in enumerate(found):
+def _few(encoded: Iterator[EncodedField]) -> Iterator[EncodedField]:
+    for count, field in enumerate(encoded):
         if count > MORE_FIELDS:
             raise _malformed(f"more than {MORE_FIELDS} fields")
         yield field
 
 
 def _items(data: bytes, number: int, kind: Any, most: int) -> Iterator[Any]:
-    for found in fields(data):
-        if found.number == number:
+    for field in fields(data):
+        if field.number == number:
             try:
-                yield parse(data[found.value : found.end], kind, most)
+                yield parse(data[field.value : field.end], kind, most)
             except ConfigError as exc:
                 yield exc
 

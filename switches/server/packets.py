@@ -20,15 +20,15 @@ def join_packet(header: Any, message: Any) -> bytes:
     Raises:
         ConfigError: If its metadata are not exactly the header's fields.
     """
-    given = {item.metadata_id: item.value for item in message.metadata}
+    values = {item.metadata_id: item.value for item in message.metadata}
     wanted = [field.id for field in header.metadata]
-    if len(given) != len(message.metadata) or given.keys() != set(wanted):
+    if len(values) != len(message.metadata) or values.keys() != set(wanted):
         got = [item.metadata_id for item in message.metadata]
         raise ConfigError(f"packet_out: takes metadata ids {wanted}, got {got}")
     bits = 0
     for field in header.metadata:
         where = f"packet_out: {field.name}"
-        bits = bits << field.bitwidth | decode_unsigned(given[field.id], field.bitwidth, where)
+        bits = bits << field.bitwidth | decode_unsigned(values[field.id], field.bitwidth, where)
     size = _header_bytes(header)
     bits <<= 8 * size - sum(field.bitwidth for field in header.metadata)
     return bits.to_bytes(size, "big") + message.payload

@@ -197,11 +197,11 @@ def _state(switch: Switch) -> Iterator[tuple[str, Any]]:
     read = switch.entities.read
     for entity in _everything(switch.program.schema):
         verb = MODIFY if entity.WhichOneof("entity") in _ALWAYS_THERE else INSERT
-        for found in read(entity):
-            if found.table_entry.is_const:
+        for each in read(entity):
+            if each.table_entry.is_const:
                 continue
-            is_default = found.table_entry.is_default_action
-            yield MODIFY if is_default else verb, found
+            is_default = each.table_entry.is_default_action
+            yield MODIFY if is_default else verb, each
 
 
 _ALWAYS_THERE = ("meter_entry", "counter_entry", "value_set_entry", "register_entry")

@@ -102,9 +102,9 @@ class Rpcs:
     def _is_known(self, context: Any) -> bool:
         if self._wanted is None:
             return True
-        given = dict(context.invocation_metadata() or ()).get("authorization", "")
-        given = given if isinstance(given, bytes) else given.encode()
-        return hmac.compare_digest(given, self._wanted)
+        token = dict(context.invocation_metadata() or ()).get("authorization", "")
+        token = token if isinstance(token, bytes) else token.encode()
+        return hmac.compare_digest(token, self._wanted)
 
     async def _turn_away(self, context: Any) -> None:
         """Abort a stranger's call, later the more of them there are, as each may call again."""

@@ -132,12 +132,12 @@ class Service:
         device = self.find(request.device_id)
         outcome = BatchOutcome()
         with device.lock:
-            found = _found(device.writable().entities.search, iter(entities), outcome)
+            selected = _selected(device.writable().entities.search, iter(entities), outcome)
         goes_on, slice_s = True, FIRST_SLICE_S
         while goes_on:
             answer = p4r.ReadResponse()
             with device.lock:
-                goes_on = _take(_gather(found, answer.entities), slice_s)
+                goes_on = _take(_gather(selected, answer.entities), slice_s)
             slice_s = min(2 * slice_s, self._limits.slice_s)
             yield answer if answer.entities else None
         outcome.check("some entities can't be read")
@@ -184,7 +184,7 @@ def _check_atomicity(request: Any) -> None:
         )
 
 
-def _found(
+def _selected(
     search: Callable[[Any], Iterator[Any]], entities: Iterator[Any], outcome: BatchOutcome
 ) -> Iterator[Any]:
     """Yield what each of the entities selects, and None for steps that found nothing."""
@@ -199,10 +199,10 @@ def _found(
         yield None
 
 
-def _gather(found: Iterator[Any], answer: Any) -> Iterator[bool]:
+def _gather(selected: Iterator[Any], answer: Any) -> Iterator[bool]:
     """Put entities into an answer, a step each; yield whether it is full."""
     size = 0
-    for entity in found:
+    for entity in selected:
         if entity is not None:
             answer.append(entity)
             size += entity.ByteSize()

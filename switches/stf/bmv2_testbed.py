@@ -70,7 +70,7 @@ class Bmv2Testbed:
         match statement:
             case AddEntry():
                 update = self._entries.add(where, statement)
-                [number] = _found(r"handle (\d+)", self._ask(switch, where, self._add(update)))
+                [number] = _parsed(r"handle (\d+)", self._ask(switch, where, self._add(update)))
                 self._added.append((update.table, number))
                 self._handles[statement.handle] = number
             case SetDefault():
@@ -88,7 +88,7 @@ class Bmv2Testbed:
             case CheckCounter():
                 index = self._handles.get(statement.index, statement.index)
                 lines = self._ask(switch, where, f"counter_read {statement.counter} {index}")
-                size, packets = _found(r"\((\d+) bytes, (\d+) packets\)", lines)
+                size, packets = _parsed(r"\((\d+) bytes, (\d+) packets\)", lines)
                 check_count(where, statement, Count(int(packets), int(size)))
 
     def _ask(self, switch: Bmv2, where: str, line: str) -> list[str]:
@@ -114,7 +114,7 @@ class Bmv2Testbed:
         return " ".join([name, *map(hex, entry.arguments)])
 
 
-def _found(pattern: str, lines: Iterable[str]) -> tuple[str, ...]:
+def _parsed(pattern: str, lines: Iterable[str]) -> tuple[str, ...]:
     match = re.search(pattern, "\n".join(lines))
     if match is None:
         raise BackendError(f"BMv2 must say {pattern!r}, got {list(lines)!r}")

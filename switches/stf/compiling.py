@@ -55,9 +55,9 @@ def _compile(compiler: str, source: Path, folder: Path, options: Sequence[str]) 
     """Create a folder with the JSON and P4Info, or with p4c's error messages, in one move."""
     make_room(folder)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        made = Path(temporary, "made")
-        made.mkdir()
-        files = made / f"{source.stem}.json", made / f"{source.stem}.p4info.txtpb"
+        output = Path(temporary, "made")
+        output.mkdir()
+        files = output / f"{source.stem}.json", output / f"{source.stem}.p4info.txtpb"
         command = [compiler, *options, "-o", str(files[0])]
         command += ["--p4runtime-files", str(files[1]), str(source)]
         try:
@@ -67,12 +67,12 @@ def _compile(compiler: str, source: Path, folder: Path, options: Sequence[str]) 
         except subprocess.TimeoutExpired as exc:
             raise ConfigError(f"{source}: p4c: no end after {TIMEOUT_S} s") from exc
         if done.returncode or not files[0].exists():
-            (made / "error.txt").write_text(done.stderr or f"status {done.returncode}")
-        (made / _DIGEST).write_text(_digest_of(made))
+            (output / "error.txt").write_text(done.stderr or f"status {done.returncode}")
+        (output / _DIGEST).write_text(_digest_of(output))
         if not _is_whole(folder):
             remove(folder)
             with suppress(OSError):  # another process was faster
-                made.rename(folder)
+                output.rename(folder)
 
 
 def _is_whole(folder: Path) -> bool:
@@ -110,8 +110,8 @@ def architecture(source: Path) -> str:
 def _digest(source: Path, compiler: Path, options: Sequence[str]) -> str:
     """Return a digest of a program, the files that it includes, the compiler and its options."""
     at = compiler.resolve()
-    told = [str(at), str(at.stat().st_size), str(at.stat().st_mtime_ns), *options]
-    digest = hashlib.sha256(" ".join(told).encode())
+    facts = [str(at), str(at.stat().st_size), str(at.stat().st_mtime_ns), *options]
+    digest = hashlib.sha256(" ".join(facts).encode())
     folders = [Path(each) for flag, each in pairwise(options) if flag == "-I"]
     for path in dict.fromkeys([source, *_included(source, set(), folders)]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -123,11 +123,11 @@ def _included(path: Path, seen: set[Path], others: Sequence[Path]) -> Iterator[P
     named = os.environ.get("P4C_16_INCLUDE_PATH", "").split(":")
     folders = [path.parent, *others, *map(Path, named)]
     for _, name in _INCLUDE.findall(path.read_text(errors="replace")):
-        found = next((f / name for f in folders if (f / name).is_file()), None)
-        if found is not None and found.resolve() not in seen:
-            seen.add(found.resolve())
-            yield found
-            yield from _included(found, seen, others)
+        file = next((f / name for f in folders if (f / name).is_file()), None)
+        if file is not None and file.resolve() not in seen:
+            seen.add(file.resolve())
+            yield file
+            yield from _included(file, seen, others)
 
 
 def _first_error(text: str) -> str:

@@ -51,31 +51,31 @@ class EntryTranslator:
         return self._shapes[find_name(where, "table", name, self._shapes)]
 
     def _call(
-        self, where: str, shape: TableShape, name: str, given: Arguments
+        self, where: str, shape: TableShape, name: str, arguments: Arguments
     ) -> tuple[int, tuple[int, ...]]:
         """Return an action's number in the JSON (each table has its own) and its arguments."""
         numbers = {self._actions[number].name: number for number in shape.table.actions}
         action = self._actions[numbers[find_name(where, "action", name, numbers)]]
-        return action.number, _arguments(where, action, dict(given))
+        return action.number, _arguments(where, action, dict(arguments))
 
 
-def _arguments(where: str, action: ActionSource, given: dict[str, str]) -> tuple[int, ...]:
-    for name in given:
+def _arguments(where: str, action: ActionSource, texts: dict[str, str]) -> tuple[int, ...]:
+    for name in texts:
         find_name(where, f"parameter of {action.name}", name, action.parameters)
     values = []
     for name, width in zip(action.parameters, action.widths, strict=True):
-        if name not in given:
-            raise ConfigError(f"{where}: {action.name} needs {name!r}, got {', '.join(given)!r}")
-        values.append(number(f"{where}: {name}", given[name], width))
+        if name not in texts:
+            raise ConfigError(f"{where}: {action.name} needs {name!r}, got {', '.join(texts)!r}")
+        values.append(number(f"{where}: {name}", texts[name], width))
     return tuple(values)
 
 
 def _match(
-    where: str, shape: TableShape, given: tuple[tuple[str, str], ...]
+    where: str, shape: TableShape, pairs: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[int, int], ...]:
     keys = shape.table.keys
     names = [key.name for key in keys]
-    texts = {find_key(where, name, names): text for name, text in given}
+    texts = {find_key(where, name, names): text for name, text in pairs}
     return tuple(
         _pair(f"{where}: {key.name}", key.kind, texts.get(at), width)
         for at, (key, width) in enumerate(zip(keys, shape.widths, strict=True))

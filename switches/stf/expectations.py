@@ -46,8 +46,8 @@ def compare(statements: Sequence[Statement], outputs: Iterable[Output]) -> list[
     for output in outputs:
         if output.port in got:
             got[output.port].append(output)
-    found = (_compare_port(port, expected[port], got[port]) for port in sorted(expected))
-    return [mismatch for mismatch in found if mismatch]
+    mismatches = (_compare_port(port, expected[port], got[port]) for port in sorted(expected))
+    return [mismatch for mismatch in mismatches if mismatch]
 
 
 def _compare_port(port: int, expected: list[ExpectPacket], got: list[Output]) -> Mismatch | None:

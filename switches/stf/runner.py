@@ -94,12 +94,14 @@ def _other_architecture(job: StfTest) -> str:
     if program.suffix == ".json":
         return ""
     try:
-        found = architecture(program)
+        include = architecture(program)
     except OSError as exc:
         raise ConfigError(f"{program}: can't be read: {exc.strerror}") from exc
-    if job.switch == "bmv2" and found == PSA.include:
+    if job.switch == "bmv2" and include == PSA.include:
         return "of PSA, for which BMv2 has another switch than the one that is run here"
-    return "" if found in (V1MODEL.include, PSA.include) else f"not of v1model or PSA, got {found}"
+    return (
+        "" if include in (V1MODEL.include, PSA.include) else f"not of v1model or PSA, got {include}"
+    )
 
 
 def _judge(

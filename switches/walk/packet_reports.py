@@ -139,15 +139,15 @@ class PacketReports:
 
         Headers are compared one by one.
         """
-        found: list[int] = []
+        offsets: list[int] = []
         at = 0
         for name, size in self._emitted or ():
             start = self._extracted.get(name)
             old = b"" if start is None else self._came[start : start + size]
-            found += _differences(data[at : at + size], old, at)
+            offsets += _differences(data[at : at + size], old, at)
             at += size
-        found += _differences(data[at:], self._came[self._parsed :], at)
-        return tuple(found)
+        offsets += _differences(data[at:], self._came[self._parsed :], at)
+        return tuple(offsets)
 
 
 def _differences(data: bytes, old: bytes, at: int) -> list[int]:

@@ -53,12 +53,12 @@ class Sources:
     def assignment(self, target: str, near: SourceLine) -> SourceLine | None:
         """Return the assignment to a variable that is nearest to a place."""
         pattern = re.compile(rf"(?<![\w.]){re.escape(target)}\s*=[^=]")
-        found = [
+        places = [
             SourceLine(near.file, number, match.start())
             for number, line in enumerate(self.lines.get(near.file, ()), 1)
             if (match := pattern.search(line))
         ]
-        return min(found, key=lambda place: abs(place.line - near.line), default=None)
+        return min(places, key=lambda place: abs(place.line - near.line), default=None)
 
     def _find(
         self, pattern: str, file: str = "", first: int = 1, last: int = 0
@@ -66,9 +66,9 @@ class Sources:
         for name in [file] if file else self.lines:
             lines = self.lines[name][: last or None]
             for number, line in enumerate(lines[first - 1 :], first):
-                found = re.search(pattern, line)
-                if found:
-                    return SourceLine(name, number, found.start())
+                match = re.search(pattern, line)
+                if match:
+                    return SourceLine(name, number, match.start())
         return None
 
     def _find_in_state(self, state: str, pattern: str) -> SourceLine | None:

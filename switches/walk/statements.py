@@ -54,8 +54,8 @@ class Statements:
         return text or self._expression(condition, ()).removeprefix("(").removesuffix(")")
 
     def fields(self, expression: Expression) -> list[FieldSource]:
-        found = (leaf for leaf in leaves(expression) if isinstance(leaf, FieldSource))
-        return list(dict.fromkeys(found))
+        fields = (leaf for leaf in leaves(expression) if isinstance(leaf, FieldSource))
+        return list(dict.fromkeys(fields))
 
     def _expression(self, expression: Expression, names: tuple[str, ...]) -> str:
         match expression:

@@ -59,12 +59,12 @@ def _address(server: int, n: int, k: int) -> str:
     return ("" if n <= 10 else ".").join(str(digit) for digit in digits)
 
 
-def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
-    """Return the sizes with the fewest servers, with two to four levels unless `k` is given."""
-    if "n" in given:
-        ports = max(given["n"], 2)  # the generator refuses less, and says why
-        return {"k": next(k for k in count() if ports ** (k + 1) >= hosts), **given}
-    levels = [given["k"]] if "k" in given else range(1, 4)
+def _fit(hosts: int, fixed: Mapping[str, int]) -> dict[str, int]:
+    """Return the sizes with the fewest servers, with two to four levels unless `k` is fixed."""
+    if "n" in fixed:
+        ports = max(fixed["n"], 2)  # the generator refuses less, and says why
+        return {"k": next(k for k in count() if ports ** (k + 1) >= hosts), **fixed}
+    levels = [fixed["k"]] if "k" in fixed else range(1, 4)
     sizes = [(_ports(hosts, k + 1), k) for k in levels]
     n, k = min(sizes, key=lambda size: (size[0] ** (size[1] + 1), size[1]))
     return {"n": n, "k": k}

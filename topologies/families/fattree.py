@@ -59,11 +59,11 @@ def _wire(graph: nx.Graph[str], k: int, link: Link, host_link: Link) -> None:
         connect(graph, f"s{(k + pod) * half + agg}", f"s{k * k + agg * half + i}", link)
 
 
-def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
+def _fit(hosts: int, fixed: Mapping[str, int]) -> dict[str, int]:
     k = 2
     while k**3 // 4 < hosts:
         k += 2
-    return {"k": k, **given}
+    return {"k": k, **fixed}
 
 
 def _checked(k: int) -> str:

@@ -204,10 +204,10 @@ def _shifted(pos: Point, direction: Point, times: float = 1) -> Point:
     return (pos[0] + times * direction[0], pos[1] + times * direction[1])
 
 
-def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
+def _fit(hosts: int, fixed: Mapping[str, int]) -> dict[str, int]:
     """Return sizes with boards of two by two, in a machine as near to square as possible."""
-    a, b = given.get("a", 2), given.get("b", 2)
-    return {"a": a, "b": b, **fill(-(-hosts // max(a * b, 1)), given, "x", "y")}
+    a, b = fixed.get("a", 2), fixed.get("b", 2)
+    return {"a": a, "b": b, **fill(-(-hosts // max(a * b, 1)), fixed, "x", "y")}
 
 
 def _checked(a: int, b: int, x: int, y: int, radix: int = RADIX) -> str:

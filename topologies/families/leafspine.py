@@ -46,11 +46,11 @@ def leaf_spine(
     return graph
 
 
-def _fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
+def _fit(hosts: int, fixed: Mapping[str, int]) -> dict[str, int]:
     """Return sizes as near to square as possible, and without oversubscription."""
-    sizes = fill(hosts, given, "hosts", "leaves")
+    sizes = fill(hosts, fixed, "hosts", "leaves")
     spines = sizes["hosts"] if sizes["leaves"] > 1 else 0
-    return {**sizes, "spines": given.get("spines", spines)}
+    return {**sizes, "spines": fixed.get("spines", spines)}
 
 
 def _checked(leaves: int, spines: int, hosts: int) -> str:

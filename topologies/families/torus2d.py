@@ -9,6 +9,6 @@ TOPOLOGY = Family(
     "x by y servers in rings",
     torus_2d,
     {"x": 4, "y": 4},
-    lambda hosts, given: fill(hosts, given, "x", "y"),
+    lambda hosts, fixed: fill(hosts, fixed, "x", "y"),
     count_torus,
 )

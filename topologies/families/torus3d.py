@@ -9,6 +9,6 @@ TOPOLOGY = Family(
     "x by y by z servers in rings",
     torus_3d,
     {"x": 4, "y": 2, "z": 2},
-    lambda hosts, given: fill(hosts, given, "x", "y", "z"),
+    lambda hosts, fixed: fill(hosts, fixed, "x", "y", "z"),
     count_torus,
 )

@@ -30,49 +30,51 @@ BESIDE = {"tiers": (0.4, 0.0), "grid": (0.26, -0.26)}
 """The place of a server's host beside its switch, by layout."""
 
 
-def build(found: Description, link: Link, host_link: Link | None = None) -> nx.Graph[str]:
+def build(description: Description, link: Link, host_link: Link | None = None) -> nx.Graph[str]:
     """Return the topology of a description.
 
     Hosts are numbered by rank. Servers' own switches come first, then the others in the order of
     the file; if all hosts are servers, server i is thus host `h{i}` and switch `s{i}`.
 
     Args:
-        found: A description that has been checked.
+        description: A description that has been checked.
         link: Rate and delay of links that have none of their own.
         host_link: The same of hosts' links, and of links inside servers; as `link` if None.
     """
     graph = new_graph(
-        found.source,
+        description.source,
         (),
-        routing=found.routing,
+        routing=description.routing,
         uneven=True,
         named=True,
-        servers=all(host.is_server for host in found.hosts),
-        **({"shape": found.shape} if found.shape else {}),
-        **({"machine": found.machine} if found.machine else {}),
+        servers=all(host.is_server for host in description.hosts),
+        **({"shape": description.shape} if description.shape else {}),
+        **({"machine": description.machine} if description.machine else {}),
     )
-    switch, host = _add_nodes(graph, found)
-    for cable in found.cables:
+    switch, host = _add_nodes(graph, description)
+    for cable in description.cables:
         own = cable.a in host or cable.b in host
         there, back = _links(cable, (host_link if own else None) or link)
         a, b = (host.get(end) or switch[end] for end in (cable.a, cable.b))
         connect(graph, a, b, there, back=back)
-    for rank, each in enumerate(found.hosts):
+    for rank, each in enumerate(description.hosts):
         if each.is_server:
             _join(graph, f"h{rank}", each, link, host_link)
-    _add_tiers(graph, found, switch)
-    sizes = tuple(size for size in found.hierarchy if size > 1)
+    _add_tiers(graph, description, switch)
+    sizes = tuple(size for size in description.hierarchy if size > 1)
     graph.graph["hierarchy"] = sizes or find_hierarchy(graph)
-    _place(graph, found, switch, host)
+    _place(graph, description, switch, host)
     return graph
 
 
-def _add_nodes(graph: nx.Graph[str], found: Description) -> tuple[dict[str, str], dict[str, str]]:
+def _add_nodes(
+    graph: nx.Graph[str], description: Description
+) -> tuple[dict[str, str], dict[str, str]]:
     """Add all nodes; return the switch and the plain host of each name in the file."""
     switch: dict[str, str] = {}
     host: dict[str, str] = {}
     servers = 0
-    for rank, each in enumerate(found.hosts):
+    for rank, each in enumerate(description.hosts):
         if each.is_server:
             name = add_host(graph, rank, NOWHERE)
             switch[each.name] = add_switch(graph, servers, 0, each.label, NOWHERE)
@@ -82,7 +84,7 @@ def _add_nodes(graph: nx.Graph[str], found: Description) -> tuple[dict[str, str]
         else:
             host[each.name] = name = add_host(graph, rank, NOWHERE)
         graph.nodes[name]["label"] = each.label
-    for number, each in enumerate(found.switches, servers):
+    for number, each in enumerate(description.switches, servers):
         switch[each.name] = name = add_switch(graph, number, 0, each.label, NOWHERE)
         graph.nodes[name]["kind"] = each.kind or kind_of(each.label)
     return switch, host
@@ -120,18 +122,18 @@ def _join(
     edge = graph.edges[host, attachment(graph, host)]
     if server.inner_rate_bps is None and server.inner_delay_ps is None:
         return
-    found: Link = edge["link"]
+    usual: Link = edge["link"]
     edge["link"] = Link(
-        found.rate_bps if server.inner_rate_bps is None else server.inner_rate_bps,
-        found.delay_ps if server.inner_delay_ps is None else server.inner_delay_ps,
+        usual.rate_bps if server.inner_rate_bps is None else server.inner_rate_bps,
+        usual.delay_ps if server.inner_delay_ps is None else server.inner_delay_ps,
     )
     edge.pop("back", None)
 
 
-def _add_tiers(graph: nx.Graph[str], found: Description, switch: dict[str, str]) -> None:
+def _add_tiers(graph: nx.Graph[str], description: Description, switch: dict[str, str]) -> None:
     """Give each switch its tier: the file's, or its distance from the nearest one with hosts."""
-    if found.switches and found.switches[0].tier is not None:
-        for each in found.switches:
+    if description.switches and description.switches[0].tier is not None:
+        for each in description.switches:
             graph.nodes[switch[each.name]]["tier"] = each.tier
         return
     peers = switch_graph(graph)
@@ -147,11 +149,11 @@ def _add_tiers(graph: nx.Graph[str], found: Description, switch: dict[str, str])
 
 
 def _place(
-    graph: nx.Graph[str], found: Description, switch: dict[str, str], host: dict[str, str]
+    graph: nx.Graph[str], description: Description, switch: dict[str, str], host: dict[str, str]
 ) -> None:
     """Place nodes as the file says; or remove all places, so that they are found when needed."""
-    graph.graph["layout"] = layout = found.layout or "grid"
-    for rank, each in enumerate((*found.hosts, *found.switches)):
+    graph.graph["layout"] = layout = description.layout or "grid"
+    for rank, each in enumerate((*description.hosts, *description.switches)):
         if each.pos is None:
             for node in graph:
                 graph.nodes[node].pop("pos", None)

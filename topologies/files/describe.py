@@ -52,7 +52,7 @@ def describe(rows: NetworkRows, source: str) -> Description:
     about = rows.about.values
     place = f"{where} line {rows.about.line}"
     check_names(about, OF_FILE, place, is_strict=rows.strict)
-    found = Description(
+    description = Description(
         source,
         hosts,
         switches,
@@ -64,10 +64,10 @@ def describe(rows: NetworkRows, source: str) -> Description:
         read_sizes(about["machine"], f"{place}: machine") if "machine" in about else (),
         (*rows.notes, *notes, *_guess(rows, hosts)),
     )
-    _check_connected(found, where)
-    _check_ports(found, where)
-    _check_whole(found, place)
-    return found
+    _check_connected(description, where)
+    _check_ports(description, where)
+    _check_whole(description, place)
+    return description
 
 
 def _guess(rows: NetworkRows, hosts: Sequence[FileNode]) -> Iterator[str]:
@@ -81,13 +81,15 @@ def _guess(rows: NetworkRows, hosts: Sequence[FileNode]) -> Iterator[str]:
         )
 
 
-def _check_connected(found: Description, where: str) -> None:
+def _check_connected(description: Description, where: str) -> None:
     """Check that every node can be reached from the first host."""
-    peers: dict[str, list[str]] = {each.name: [] for each in (*found.hosts, *found.switches)}
-    for cable in found.cables:
+    peers: dict[str, list[str]] = {
+        each.name: [] for each in (*description.hosts, *description.switches)
+    }
+    for cable in description.cables:
         peers[cable.a].append(cable.b)
         peers[cable.b].append(cable.a)
-    start = found.hosts[0].name
+    start = description.hosts[0].name
     met = [start]
     reached = {start}
     for name in met:  # it grows
@@ -95,7 +97,7 @@ def _check_connected(found: Description, where: str) -> None:
             if peer not in reached:
                 reached.add(peer)
                 met.append(peer)
-    for each in (*found.hosts, *found.switches):
+    for each in (*description.hosts, *description.switches):
         if each.name not in reached:
             raise TopologyError(
                 f"{where} line {each.line}: node {each.name!r}: must be connected with "
@@ -103,11 +105,11 @@ def _check_connected(found: Description, where: str) -> None:
             )
 
 
-def _check_ports(found: Description, where: str) -> None:
+def _check_ports(description: Description, where: str) -> None:
     """Check the number of ports, and those of hosts; a server's own host is at port 1."""
-    ports = Counter({each.name: 1 for each in found.hosts if each.is_server})
-    plain = {each.name for each in found.hosts if not each.is_server}
-    for cable in found.cables:
+    ports = Counter({each.name: 1 for each in description.hosts if each.is_server})
+    plain = {each.name for each in description.hosts if not each.is_server}
+    for cable in description.cables:
         ports.update((cable.a, cable.b))
         for host, switch in ((cable.a, cable.b), (cable.b, cable.a)):
             if host in plain and ports[switch] > LAST_HOST_PORT:
@@ -115,7 +117,7 @@ def _check_ports(found: Description, where: str) -> None:
                     f"{where} line {cable.line}: node {switch!r}: hosts must be among its first "
                     f"{LAST_HOST_PORT} links, got {host!r} as number {ports[switch]}"
                 )
-    for each in (*found.hosts, *found.switches):
+    for each in (*description.hosts, *description.switches):
         if ports[each.name] > MOST_PORTS:
             raise TopologyError(
                 f"{where} line {each.line}: node {each.name!r}: at most {MOST_PORTS} links, "
@@ -123,27 +125,30 @@ def _check_ports(found: Description, where: str) -> None:
             )
 
 
-def _check_whole(found: Description, place: str) -> None:
+def _check_whole(description: Description, place: str) -> None:
     """Check what a file says of the network as a whole."""
-    hosts = len(found.hosts)
-    if found.hierarchy and prod(found.hierarchy) != hosts:
+    hosts = len(description.hosts)
+    if description.hierarchy and prod(description.hierarchy) != hosts:
         raise ConfigError(
-            f"{place}: hierarchy: must multiply to {hosts} hosts, got {_text(found.hierarchy)}"
+            f"{place}: hierarchy: must multiply to {hosts} hosts, "
+            f"got {_text(description.hierarchy)}"
         )
-    if found.machine and (len(found.machine) != 2 or hosts % found.machine[0]):
+    if description.machine and (len(description.machine) != 2 or hosts % description.machine[0]):
         raise ConfigError(
             f"{place}: machine: must be a number of GPUs that divides {hosts} hosts, and one of "
-            f"tiers, got {_text(found.machine)}; write it like 8x4"
+            f"tiers, got {_text(description.machine)}; write it like 8x4"
         )
-    tiers = [each.tier is not None for each in found.switches]
+    tiers = [each.tier is not None for each in description.switches]
     if any(tiers) and not all(tiers):
-        missing = found.switches[tiers.index(False)].name
+        missing = description.switches[tiers.index(False)].name
         raise ConfigError(f"{place}: all switches have a tier or none has, got none of {missing!r}")
-    places = [each.pos is not None for each in (*found.hosts, *found.switches)]
-    if found.layout and not all(places):
-        raise ConfigError(f"{place}: layout: needs x and y of all nodes, got {found.layout!r}")
-    if found.routing == "dimension_order":
-        _check_torus(found.hosts, found.cables, found.shape, place)
+    places = [each.pos is not None for each in (*description.hosts, *description.switches)]
+    if description.layout and not all(places):
+        raise ConfigError(
+            f"{place}: layout: needs x and y of all nodes, got {description.layout!r}"
+        )
+    if description.routing == "dimension_order":
+        _check_torus(description.hosts, description.cables, description.shape, place)
 
 
 def _check_torus(

@@ -22,31 +22,36 @@ def file_family(name: str, reading: Mapping[str, str]) -> Family:
         ConfigError: If the file can't be read, or is wrong; the message names it and the line.
         TopologyError: If there can be no such network.
     """
-    found = read_description(name, reading)
+    description = read_description(name, reading)
 
     def generate(*, link: Link, host_link: Link | None = None) -> nx.Graph[str]:
         from ringleaf.topologies.files.building import build
 
-        return build(found, link, host_link)
+        return build(description, link, host_link)
 
-    def fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
-        del given
-        if hosts > len(found.hosts):
+    def fit(hosts: int, fixed: Mapping[str, int]) -> dict[str, int]:
+        del fixed
+        if hosts > len(description.hosts):
             raise TopologyError(
-                f"topology {name}: has {len(found.hosts)} hosts, {hosts} are wanted; take fewer"
+                f"topology {name}: has {len(description.hosts)} hosts, {hosts} are wanted; "
+                "take fewer"
             )
         return {}
 
-    return Family("a file", generate, {}, fit, lambda: _count(found))
+    return Family("a file", generate, {}, fit, lambda: _count(description))
 
 
-def _count(found: Description) -> Counts:
-    servers = sum(host.is_server for host in found.hosts)
-    return Counts(len(found.hosts), servers + len(found.switches), servers + len(found.cables))
+def _count(description: Description) -> Counts:
+    servers = sum(host.is_server for host in description.hosts)
+    return Counts(
+        len(description.hosts),
+        servers + len(description.switches),
+        servers + len(description.cables),
+    )
 
 
 def has_rates(name: str, reading: Mapping[str, str]) -> bool:
     """Return whether any link of a file has a rate of its own."""
-    found = read_description(name, reading)
-    ways = (way for cable in found.cables for way in (cable.there, cable.back))
+    description = read_description(name, reading)
+    ways = (way for cable in description.cables for way in (cable.there, cable.back))
     return any(way.rate_bps is not None for way in ways)

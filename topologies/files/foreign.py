@@ -139,45 +139,47 @@ class _Words:
 
     def node(self, row: FileRow, role: str) -> FileRow:
         values = _filled(row.values)
-        found = {name: value for name, value in values.items() if _is_ours(name, OF_NODE)}
+        attributes = {name: value for name, value in values.items() if _is_ours(name, OF_NODE)}
         if role in values:
-            found["role"] = HOST if _plain(values[role]) in _HOSTS else SWITCH
+            attributes["role"] = HOST if _plain(values[role]) in _HOSTS else SWITCH
             if role != "role":
                 self.used["role"][role] += 1
         if label := values.get("label", values.get("name", "")):
-            found["label"] = _readable(label)
-        if not found.get("label"):
-            found.pop("label", None)
+            attributes["label"] = _readable(label)
+        if not attributes.get("label"):
+            attributes.pop("label", None)
         if not all(_NUMBER.fullmatch(values.get(axis, "").strip()) for axis in "xy"):
-            found = {name: value for name, value in found.items() if name not in ("x", "y")}
-        self._pass_over("nodes", values, {*found, role})
-        return FileRow(row.line, found)
+            attributes = {
+                name: value for name, value in attributes.items() if name not in ("x", "y")
+            }
+        self._pass_over("nodes", values, {*attributes, role})
+        return FileRow(row.line, attributes)
 
     def link(self, row: FileRow, name: str) -> FileRow:
         values = _filled(row.values)
         place = f"{self.where} line {row.line}: {name}"
-        found = {name: value for name, value in values.items() if _is_ours(name, OF_LINK)}
-        known = set(found)
+        attributes = {name: value for name, value in values.items() if _is_ours(name, OF_LINK)}
+        known = set(attributes)
         for what, read, pattern in (
             ("rate", self._rate_bps, _RATE),
             ("delay", self._delay_ps, _DELAY),
         ):
             for mine in (what, f"{what}_back"):
-                number = found.get(mine, "")
+                number = attributes.get(mine, "")
                 if f"{what}_unit" in self.about and _NUMBER.fullmatch(number):
-                    found[mine] = read(mine, values, place) or number
-            if what in found:
+                    attributes[mine] = read(mine, values, place) or number
+            if what in attributes:
                 continue
             for other in sorted(values, key=lambda each: not each.lower().endswith("raw")):
                 if not pattern.fullmatch(_plain(other)):
                     continue
                 if (text := read(other, values, place)) is not None:
-                    found[what] = text
+                    attributes[what] = text
                     self.used[what][other] += 1
                     known |= {each for each in values if _is_beside(each, other)}
                     break
         self._pass_over("links", values, known)
-        return FileRow(row.line, found)
+        return FileRow(row.line, attributes)
 
     def _rate_bps(self, name: str, values: Mapping[str, str], place: str) -> str | None:
         """Return the rate that an attribute says, in bit/s."""
@@ -225,15 +227,15 @@ class _Words:
     def notes(self, links: int) -> Iterable[str]:
         """Yield lines on what the file's words were taken for, and which were not used."""
         for what, names in self.used.items():
-            told = ", ".join(names)
+            words = ", ".join(names)
             if what == "role" and names:
-                yield f"roles of nodes are by {told}"
+                yield f"roles of nodes are by {words}"
             elif names:
                 rest = links - names.total()
                 others = f"; {rest} of {links} links have none" if rest else ""
                 is_length = any(_DISTANCE.match(_plain(name)) for name in names)
                 light = ", at 5 us a kilometre" if is_length else ""
-                yield f"{what}s of links are by {told}{light}{others}"
+                yield f"{what}s of links are by {words}{light}{others}"
         unused = [
             f"{', '.join(f'{name!r:.40}' for name in names)} of {what}"
             for what, names in self.unused.items()

@@ -60,8 +60,8 @@ def find_format(name: str, text: str) -> TopologyFormat:
     if not marked and (other := looks_like(text)):
         raise ConfigError(f"topology {name}: must be a topology, got {other}; {_kinds()}")
     own = [each for each in able if each.endings[0] == ending]
-    if found := [*marked, *own, *able]:
-        return found[0]
+    if candidates := [*marked, *own, *able]:
+        return candidates[0]
     raise ConfigError(
         f"topology {name}: neither the text nor the ending says the format, got {ending!r}; "
         f"{_kinds()}"
@@ -80,17 +80,17 @@ def choose_format(name: str, path: Path | None) -> TopologyFormat:
         ConfigError: If there is none, or it is only read.
     """
     if name:
-        found = FORMATS.find(name, "format")
+        file_format = FORMATS.find(name, "format")
     elif path is None:
         raise ConfigError(f"format: needs a name, got none; valid: {', '.join(written())}")
     else:
-        found = find_format(str(path), "")
-    if found.write is None:
+        file_format = find_format(str(path), "")
+    if file_format.write is None:
         raise ConfigError(
-            f"format: {found.summary} are only read, got {name or str(path)!r}; "
+            f"format: {file_format.summary} are only read, got {name or str(path)!r}; "
             f"valid: {', '.join(written())}"
         )
-    return found
+    return file_format
 
 
 def written() -> list[str]:

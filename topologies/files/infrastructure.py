@@ -154,8 +154,8 @@ class _Inside:
             raise TopologyError(
                 f"{self.where}: at most {DEEPEST} devices in devices, got {prefix!r}"
             )
-        found = self.data.devices[device]
-        for name, (kind, count) in found.components.items():
+        definition = self.data.devices[device]
+        for name, (kind, count) in definition.components.items():
             for index in range(count):
                 inner = f"{prefix}.{name}.{index}"
                 if kind != DEVICE:
@@ -163,7 +163,7 @@ class _Inside:
                     continue
                 choose(f"{self.where}: device {device!r}", "device", name, self.data.devices)
                 yield from self._components(name, inner, depth + 1)
-        for edge in found.edges:
+        for edge in definition.edges:
             place = f"{self.where} line {edge.line}: edge of device {device!r}"
             ends = []
             for end in ("ep1", "ep2"):
@@ -172,7 +172,7 @@ class _Inside:
                 outer = endpoint.get("device")
                 whole = path if outer is None else f"{outer}.{path}"
                 ends.append(list(_paths(self.data, device, prefix, whole, place)))
-            _join(edge, ends, found.links, place, self.edges)
+            _join(edge, ends, definition.links, place, self.edges)
 
 
 def _endpoints(data: Infrastructure, edge: Located, end: str, place: str) -> Iterator[str]:
@@ -247,7 +247,7 @@ def _join(
 
 def _links(item: Located, where: str) -> dict[str, tuple[Terms, Terms]]:
     """Return the terms of links by name, both ways."""
-    found = {}
+    by_name = {}
     for each in _list(item, "links", where):
         place = f"{where} line {each.line}: link"
         values: dict[str, str] = {}
@@ -259,21 +259,21 @@ def _links(item: Located, where: str) -> dict[str, tuple[Terms, Terms]]:
         terms = split(values | note)
         for way in terms:
             read_way(way, f"{place} {each.get('name')!r:.60}")
-        found[_text(each, "name", where)] = terms
-    return found
+        by_name[_text(each, "name", where)] = terms
+    return by_name
 
 
-def _bandwidth(given: Any, place: str) -> dict[str, str]:
+def _bandwidth(bandwidth: Any, place: str) -> dict[str, str]:
     for unit, factor in _BANDWIDTHS.items():
-        if isinstance(given, Located) and given.get(unit) is not None:
-            return {"rate": str(round(_number(given, unit, place) * factor * 10**9))}
+        if isinstance(bandwidth, Located) and bandwidth.get(unit) is not None:
+            return {"rate": str(round(_number(bandwidth, unit, place) * factor * 10**9))}
     return {}  # transfers per second say no rate without the number of lanes
 
 
-def _latency(given: Any, place: str) -> dict[str, str]:
+def _latency(latency: Any, place: str) -> dict[str, str]:
     for unit in ("ms", "us", "ns"):
-        if isinstance(given, Located) and given.get(unit) is not None:
-            return {"delay": f"{_number(given, unit, place):.12f}".rstrip("0").rstrip(".") + unit}
+        if isinstance(latency, Located) and latency.get(unit) is not None:
+            return {"delay": f"{_number(latency, unit, place):.12f}".rstrip("0").rstrip(".") + unit}
     return {}
 
 
@@ -292,34 +292,34 @@ def _at(item: Located, where: str) -> str:
 
 
 def _list(item: Located, name: str, where: str) -> list[Located]:
-    found = item.get(name)
-    if found is None:
+    entries = item.get(name)
+    if entries is None:
         return []
-    if not isinstance(found, list) or not all(isinstance(each, Located) for each in found):
+    if not isinstance(entries, list) or not all(isinstance(each, Located) for each in entries):
         raise ConfigError(
-            f"{where} line {item.line}: {name} must be a list of mappings, got {found!r:.60}"
+            f"{where} line {item.line}: {name} must be a list of mappings, got {entries!r:.60}"
         )
-    return found
+    return entries
 
 
 def _mapping(item: Located, name: str, place: str) -> Located:
-    found = item.get(name)
-    if not isinstance(found, Located):
-        raise ConfigError(f"{place}: must have a mapping {name!r}, got {found!r:.60}")
-    return found
+    mapping = item.get(name)
+    if not isinstance(mapping, Located):
+        raise ConfigError(f"{place}: must have a mapping {name!r}, got {mapping!r:.60}")
+    return mapping
 
 
 def _text(item: Located, name: str, where: str) -> str:
-    found = item.get(name)
-    if not isinstance(found, str) or not found:
-        raise ConfigError(f"{where} line {item.line}: must have a text {name!r}, got {found!r:.60}")
-    return found
+    text = item.get(name)
+    if not isinstance(text, str) or not text:
+        raise ConfigError(f"{where} line {item.line}: must have a text {name!r}, got {text!r:.60}")
+    return text
 
 
 def _count(item: Located, where: str) -> int:
-    found = str(item.get("count"))
-    if not found.isascii() or not found.isdecimal() or len(found) > 6:
+    text = str(item.get("count"))
+    if not text.isascii() or not text.isdecimal() or len(text) > 6:
         raise ConfigError(
-            f"{where} line {item.line}: count must be a whole number, got {found!r:.60}"
+            f"{where} line {item.line}: count must be a whole number, got {text!r:.60}"
         )
-    return int(found)
+    return int(text)

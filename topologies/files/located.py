@@ -32,9 +32,9 @@ class _Decoder(json.JSONDecoder):
 
     def _parse_object(self, place: tuple[str, int], *rest: Any) -> tuple[Located, int]:
         values, end = _read_object(place, *rest)
-        found = Located(values)
-        found.line = 1 + bisect_right(self._starts, place[1] - 1)
-        return found, end
+        mapping = Located(values)
+        mapping.line = 1 + bisect_right(self._starts, place[1] - 1)
+        return mapping, end
 
 
 def read_json(text: str, where: str) -> Any:
@@ -64,9 +64,9 @@ def _plain(node: Any, known: dict[int, Any]) -> Any:
     """Return the values of a YAML node; `known` has those that aliases may mean again."""
     if id(node) not in known:
         if node.id == "mapping":
-            found = Located((str(_plain(key, known)), _plain(v, known)) for key, v in node.value)
-            found.line = node.start_mark.line + 1
-            known[id(node)] = found
+            mapping = Located((str(_plain(key, known)), _plain(v, known)) for key, v in node.value)
+            mapping.line = node.start_mark.line + 1
+            known[id(node)] = mapping
         elif node.id == "sequence":
             known[id(node)] = [_plain(each, known) for each in node.value]
         else:

@@ -48,8 +48,8 @@ def nvlink_mbps(gpu: Mapping[str, str]) -> int:
 
 def xgmi_mbps(gpu: Mapping[str, str]) -> int:
     """Return the rate of one XGMI link of an AMD GPU, by its architecture."""
-    given = gpu.get("gcn", "")
-    name = _OLD_ARCHITECTURES.get(given, given)
+    architecture = gpu.get("gcn", "")
+    name = _OLD_ARCHITECTURES.get(architecture, architecture)
     return next(
         (mbps for start, mbps in _XGMI_MBPS.items() if name.startswith(start)), _OTHER_XGMI_MBPS
     )

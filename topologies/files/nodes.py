@@ -80,19 +80,19 @@ def _roles(
     If only hosts are named, the others are switches, and the other way round. A host with several
     links, or one that is joined to a host, is a server.
     """
-    given = {
+    file_roles = {
         each.name: choose(places[each.name], "role", each.row.values["role"], ROLES)
         for each in nodes
         if "role" in each.row.values
     }
     degree = Counter(end for cable in cables for end in (cable.a, cable.b))
-    if not given:
+    if not file_roles:
         others = {each.name: HOST if degree[each.name] == 1 else SWITCH for each in nodes}
     else:
-        other = HOST if set(given.values()) == {SWITCH} else SWITCH
+        other = HOST if set(file_roles.values()) == {SWITCH} else SWITCH
         others = {each.name: other for each in nodes}
-    roles = others | given
-    if nodes and not given and HOST not in others.values():
+    roles = others | file_roles
+    if nodes and not file_roles and HOST not in others.values():
         raise TopologyError(
             f"{where}: must say which nodes are hosts, got no role and no node with one link"
             f"{_remedy(where)}"

@@ -125,17 +125,17 @@ def _in_line(first: Terms, second: Terms) -> Terms:
     both = [each for each in (first, second) if each]
     if len(both) < 2:
         return both[0] if both else {}
-    found = {**second, **first}  # the queue is that of the first sender
+    terms = {**second, **first}  # the queue is that of the first sender
     rates = [parse_rate(each["rate"]) for each in both if "rate" in each]
     if rates:
-        found["rate"] = exact_rate(min(rates))
+        terms["rate"] = exact_rate(min(rates))
     delays = [parse_time(each["delay"]) for each in both if "delay" in each]
     if delays:
-        found["delay"] = exact_time(sum(delays))
+        terms["delay"] = exact_time(sum(delays))
     losses = [parse_fraction(each["loss"]) for each in both if "loss" in each]
     if len(losses) == 2:
-        found["loss"] = repr(1 - (1 - losses[0]) * (1 - losses[1]))
-    return found
+        terms["loss"] = repr(1 - (1 - losses[0]) * (1 - losses[1]))
+    return terms
 
 
 def _row(edges: list[ReducedLink]) -> LinkRow:

@@ -84,12 +84,12 @@ def route(
     share, part = _relaxed(options, servers, memory)
     best: GoatRouting | None = None
     for _ in range(DRAWS):
-        held: Counter[str] = Counter()
+        used: Counter[str] = Counter()
         chosen: dict[Choice, AddingPlace] = {}
         for server in servers:
-            free = {s: x for s, x in share[server].items() if held[s] < memory}
+            free = {s: x for s, x in share[server].items() if used[s] < memory}
             taken = _knapsacks(free, rng)
-            held.update(taken)
+            used.update(taken)
             for worker in workers:
                 chosen[worker, server] = _pick(
                     options[worker, server], taken, part[worker, server], share[server], rng
@@ -119,12 +119,12 @@ def _knapsacks(share: Mapping[str, float], rng: Random) -> list[str]:
     for switch in sorted(share, key=lambda name: (-share[name], name)):
         if count:
             min(groups, key=lambda group: sum(share[each] for each in group)).append(switch)
-    found = []
+    picks = []
     for group in groups:
         weights = [max(share[each], 0.0) for each in group]
         if sum(weights) > 0:
-            found.append(rng.choices(group, weights)[0])
-    return found
+            picks.append(rng.choices(group, weights)[0])
+    return picks
 
 
 def _pick(
@@ -167,13 +167,13 @@ def _relaxed(
     for switch in sorted({switch for _, switch in rest}):
         here = {x[server, switch]: 1.0 for server in servers if (server, switch) in x}
         program.limit(here, float(memory))
-    found = program.solve("routes goat")
+    optimum = program.solve("routes goat")
     share: dict[str, dict[str, float]] = {server: {} for server in servers}
     for (server, switch), variable in x.items():
-        share[server][switch] = float(found[variable])
+        share[server][switch] = float(optimum[variable])
     part = {
         choice: {
-            place.switch: float(found[y[choice, place.switch]]) for place in each if place.switch
+            place.switch: float(optimum[y[choice, place.switch]]) for place in each if place.switch
         }
         for choice, each in options.items()
     }

@@ -165,8 +165,8 @@ def _relaxed(
                 if place.switch == name
             ]
             program.limit(dict.fromkeys(here, 1.0), adds)
-    found = program.solve("routes grid")
+    optimum = program.solve("routes grid")
     return {
-        worker: [float(found[rate[worker, i]]) for i in range(len(each))]
+        worker: [float(optimum[rate[worker, i]]) for i in range(len(each))]
         for worker, each in options.items()
     }

@@ -55,18 +55,18 @@ def places(graph: nx.Graph[str], worker: str, server: str, table: Table) -> list
     """
     own = attachment(graph, worker)
     usual = path(graph, worker, server, table=table)
-    found = [AddingPlace(own, ((worker, own),), tuple(pairwise(usual[1:])))]
+    options = [AddingPlace(own, ((worker, own),), tuple(pairwise(usual[1:])))]
     for switch in switches(graph):
         if switch != own:
             nodes = _nodes(graph, worker, switch, server)
             if nodes:
                 at = nodes.index(switch) + 1
-                found.append(
+                options.append(
                     AddingPlace(
                         switch, *(tuple(pairwise(p)) for p in (nodes[:at], nodes[at - 1 :]))
                     )
                 )
-    return [*found, AddingPlace(None, tuple(pairwise(usual)), ())]
+    return [*options, AddingPlace(None, tuple(pairwise(usual)), ())]
 
 
 def _nodes(graph: nx.Graph[str], worker: str, switch: str, server: str) -> tuple[str, ...]:
@@ -127,10 +127,12 @@ class LinearProgram:
         entries = [(i, j, v) for i, row in enumerate(self.rows) for j, v in row.items()]
         rows, columns, values = zip(*entries, strict=True)
         matrix = csr_array((values, (rows, columns)), shape=(len(self.rows), len(self.cost)))
-        found: Any = linprog(self.cost, matrix, self.limits, bounds=self.bounds, method="highs")
-        if not found.success:
-            raise TopologyError(f"{where}: the linear program has no solution, got {found.message}")
-        solution: npt.NDArray[np.float64] = found.x
+        optimum: Any = linprog(self.cost, matrix, self.limits, bounds=self.bounds, method="highs")
+        if not optimum.success:
+            raise TopologyError(
+                f"{where}: the linear program has no solution, got {optimum.message}"
+            )
+        solution: npt.NDArray[np.float64] = optimum.x
         return solution
 
 
@@ -141,8 +143,8 @@ def empty_program() -> LinearProgram:
 
 def sums(items: Sequence[tuple[Link, int]]) -> dict[Link, dict[int, float]]:
     """Return, by link, how often each variable is there."""
-    found: dict[Link, dict[int, float]] = {}
+    rows: dict[Link, dict[int, float]] = {}
     for ends, variable in items:
-        row = found.setdefault(ends, {})
+        row = rows.setdefault(ends, {})
         row[variable] = row.get(variable, 0.0) + 1.0
-    return found
+    return rows

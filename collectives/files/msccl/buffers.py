@@ -69,7 +69,7 @@ class RankBuffers:
                 f"{program.where}: coll must be a collective whose result is known, got "
                 f"{program.collective[:40]!r}; valid: {valid}"
             )
-        found = cls(
+        buffers = cls(
             NAMES[program.collective],
             program.ranks,
             program.chunks,
@@ -77,13 +77,13 @@ class RankBuffers:
             tuple(gpu.chunks["s"] for gpu in program.gpus),
             tuple(tuple((i, o) for i, o, _ in gpu.copies) for gpu in program.gpus),
         )
-        if found.collective in SHARED and program.chunks % program.ranks:
+        if buffers.collective in SHARED and program.chunks % program.ranks:
             raise ScheduleError(
                 f"{program.where}: nchunksperloop must be a multiple of {program.ranks} ranks for "
                 f"{program.collective}, got {program.chunks}"
             )
-        found._check_copies(program)
-        return found
+        buffers._check_copies(program)
+        return buffers
 
     def _check_copies(self, program: MscclProgram) -> None:
         """Check that copies are within buffers, and write over no other part of the input."""
@@ -110,16 +110,16 @@ class RankBuffers:
         small = {Collective.ALL_GATHER: "i", Collective.REDUCE_SCATTER: "o"}.get(self.collective)
         return self.share if buffer == small else self.chunks
 
-    def places(self, rank: int, given: Range, at: str) -> list[Place]:
+    def places(self, rank: int, span: Range, at: str) -> list[Place]:
         """Return the chunks of a range.
 
         Raises:
             ScheduleError: If the buffer has fewer; the message begins with `at`.
         """
-        size = self.size(rank, given.buffer)
-        if given.start + given.count > size:
-            raise ScheduleError(f"{at}: {given.buffer} has {size} chunks, got {given}")
-        return [self.place(rank, *each) for each in given]
+        size = self.size(rank, span.buffer)
+        if span.start + span.count > size:
+            raise ScheduleError(f"{at}: {span.buffer} has {size} chunks, got {span}")
+        return [self.place(rank, *each) for each in span]
 
     def place(self, rank: int, buffer: str, offset: int) -> Place:
         """Return the name of a chunk, the same for input and output that share it."""

@@ -19,11 +19,13 @@ def find_root(machine: InstructionMachine, buffers: RankBuffers) -> int:
     output holds most ranks' data.
     """
     ranks = range(buffers.ranks)
-    found = [machine.values.get((rank, buffers.place(rank, "o", 0))) for rank in ranks]
+    contents = [machine.values.get((rank, buffers.place(rank, "o", 0))) for rank in ranks]
     if buffers.collective is Collective.REDUCE:
-        return max(ranks, key=lambda rank: value.once.bit_count() if (value := found[rank]) else 0)
+        return max(
+            ranks, key=lambda rank: value.once.bit_count() if (value := contents[rank]) else 0
+        )
     if buffers.collective is Collective.BROADCAST:
-        at_other = found[min(1, buffers.ranks - 1)]
+        at_other = contents[min(1, buffers.ranks - 1)]
         return next(members(at_other.once), 0) if at_other else 0
     return 0
 
@@ -56,8 +58,8 @@ def check_goals(
         ScheduleError: If a place holds other data; the message names rank, place and last step.
     """
     for rank, place, wanted in goals(buffers, root):
-        found = machine.values.get((rank, place))
-        problem = _problem(found, wanted)
+        contents = machine.values.get((rank, place))
+        problem = _problem(contents, wanted)
         if problem:
             raise ScheduleError(
                 f"{program.where}: rank {rank}, {show(place)}: {problem}; "
@@ -65,17 +67,17 @@ def check_goals(
             )
 
 
-def _problem(found: Contents | None, wanted: Contents) -> str:
-    if found is None:
+def _problem(contents: Contents | None, wanted: Contents) -> str:
+    if contents is None:
         return "has no result"
-    if found.chunk != wanted.chunk:
-        return f"must have chunk {wanted.chunk} of the data, got chunk {found.chunk}"
-    if lacking := wanted.once & ~found.once:
+    if contents.chunk != wanted.chunk:
+        return f"must have chunk {wanted.chunk} of the data, got chunk {contents.chunk}"
+    if lacking := wanted.once & ~contents.once:
         return f"lacks the contribution of rank {_some(lacking)}"
-    if surplus := found.once & ~wanted.once:
+    if surplus := contents.once & ~wanted.once:
         return f"has a contribution that does not belong there, of rank {_some(surplus)}"
-    if found.twice:
-        return f"has the contribution of rank {_some(found.twice)} twice"
+    if contents.twice:
+        return f"has the contribution of rank {_some(contents.twice)} twice"
     return ""
 
 

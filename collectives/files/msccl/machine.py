@@ -124,19 +124,19 @@ class InstructionMachine:
         """Raise ScheduleError for a chain of thread blocks of which each waits for the next."""
         thread = next(each for each in self._threads if not each.is_done)
         seen: list[Thread] = []
-        found: Thread | str | None = thread
-        while isinstance(found, Thread) and found not in seen:
-            seen.append(found)
-            found = self._blocks(found)
-        if isinstance(found, Thread):
-            seen = seen[seen.index(found) :]
+        blocker: Thread | str | None = thread
+        while isinstance(blocker, Thread) and blocker not in seen:
+            seen.append(blocker)
+            blocker = self._blocks(blocker)
+        if isinstance(blocker, Thread):
+            seen = seen[seen.index(blocker) :]
             end = "each waits for the next, and the last for the first"
         else:
-            end = str(found)
-        told = [self._wait(each) for each in seen[:MOST_TOLD]]
+            end = str(blocker)
+        waits = [self._wait(each) for each in seen[:MOST_TOLD]]
         if len(seen) > MOST_TOLD:
-            told.append(f"and {len(seen) - MOST_TOLD} more")
-        raise ScheduleError(f"{self._program.where}: never ends: {'; '.join(told)}; {end}")
+            waits.append(f"and {len(seen) - MOST_TOLD} more")
+        raise ScheduleError(f"{self._program.where}: never ends: {'; '.join(waits)}; {end}")
 
     def _wait(self, thread: Thread) -> str:
         """Return what a thread block waits for, as text."""
@@ -180,11 +180,11 @@ class InstructionMachine:
     def _clock_of(self, rank: int, block: int, step: int) -> Clock:
         return self._by_id[rank, block].kept[step]
 
-    def _places(self, thread: Thread, number: int, given: Range | None) -> list[Place]:
-        if given is None:
+    def _places(self, thread: Thread, number: int, span: Range | None) -> list[Place]:
+        if span is None:
             return []
         at = f"{self._program.where}: {self._at(thread, number)}"
-        return self._buffers.places(thread.rank, given, at)
+        return self._buffers.places(thread.rank, span, at)
 
     def _follow(
         self,
@@ -229,11 +229,11 @@ class InstructionMachine:
         return there.plus(brought)
 
     def _read(self, thread: Thread, number: int, place: Place) -> Contents:
-        found = self.values.get((thread.rank, place))
-        if found is None:
+        contents = self.values.get((thread.rank, place))
+        if contents is None:
             raise self._error(thread, number, f"reads {show(place)}, which nothing has written")
         self.uses.read(thread, number, place)
-        return found
+        return contents
 
     def _at(self, thread: Thread, number: int) -> str:
         return self._program.at(thread.rank, thread.block.id, number)

@@ -44,7 +44,7 @@ def parse(text: str, where: str) -> MscclProgram:
         what = expat.ErrorString(error.code)
         raise ScheduleError(f"{where}: line {error.lineno}: not XML: {what}") from None
     assert reader.program is not None  # no root would not be XML
-    _check(reader.program, reader.told)
+    _check(reader.program, reader.ngpus)
     return reader.program
 
 
@@ -54,7 +54,7 @@ class _Reader:
     def __init__(self, where: str) -> None:
         self.where = where
         self.program: MscclProgram | None = None
-        self.told = 0  # ranks, as the root says
+        self.ngpus = 0  # as the root says
         self._open: list[str] = []
         self._steps = self._moves = self._blocks = 0
         self.parser = expat.ParserCreate()
@@ -68,80 +68,84 @@ class _Reader:
     def _error(self, problem: str) -> ScheduleError:
         return ScheduleError(f"{self.where}: line {self.parser.CurrentLineNumber}: {problem}")
 
-    def _start(self, name: str, given: dict[str, str]) -> None:
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
         expected = _NESTED.get(self._open[-1] if self._open else "", ())
         if name not in expected:
             inside = f"<{self._open[-1]}>" if self._open else "the file"
-            wanted = " or ".join(f"<{each}>" for each in expected) or "nothing"
-            raise self._error(f"{inside} must have {wanted} inside, got <{name[:MOST_SHOWN]}>")
+            valid = " or ".join(f"<{each}>" for each in expected) or "nothing"
+            raise self._error(f"{inside} must have {valid} inside, got <{name[:MOST_SHOWN]}>")
         self._open.append(name)
-        _START[name](self, _Given(given, self._error, name))
+        _START[name](self, _Attributes(attributes, self._error, name))
         assert self.program is not None
-        for key in given:
+        for key in attributes:
             if key not in _KNOWN[name]:
-                told = f"{_shown(key)}= of <{name}>"
-                self.program.unused.setdefault(told, self.parser.CurrentLineNumber)
+                attribute = f"{_shown(key)}= of <{name}>"
+                self.program.unused.setdefault(attribute, self.parser.CurrentLineNumber)
 
-    def algo(self, given: _Given) -> None:
-        self.told = given.number("ngpus", 1, MOST_RANKS)
+    def algo(self, attributes: _Attributes) -> None:
+        self.ngpus = attributes.number("ngpus", 1, MOST_RANKS)
         self.program = MscclProgram(
             self.where,
-            _shown(given.text("name", "program")),
-            given.text("coll"),
-            given.number("inplace", 0, 1, default=0) == 1,
-            given.number("nchunksperloop", 1, MOST_CELLS),
+            _shown(attributes.text("name", "program")),
+            attributes.text("coll"),
+            attributes.number("inplace", 0, 1, default=0) == 1,
+            attributes.number("nchunksperloop", 1, MOST_CELLS),
         )
-        if self.told * self.program.chunks > MOST_PLACES:
+        if self.ngpus * self.program.chunks > MOST_PLACES:
             raise self._error(
-                f"ngpus x nchunksperloop must be at most {MOST_PLACES}, got {self.told} x "
+                f"ngpus x nchunksperloop must be at most {MOST_PLACES}, got {self.ngpus} x "
                 f"{self.program.chunks}"
             )
 
-    def copy(self, given: _Given) -> None:
+    def copy(self, attributes: _Attributes) -> None:
         assert self.program is not None
-        source, target = (given.number(key, 0, MOST_CELLS) for key in ("i_off", "o_off"))
+        source, target = (attributes.number(key, 0, MOST_CELLS) for key in ("i_off", "o_off"))
         line = self.parser.CurrentLineNumber
         self.program.gpus[-1].copies.append((source, target, line))
 
-    def gpu(self, given: _Given) -> None:
+    def gpu(self, attributes: _Attributes) -> None:
         assert self.program is not None
-        rank = given.number("id", 0, MOST_RANKS)
+        rank = attributes.number("id", 0, MOST_RANKS)
         if rank != len(self.program.gpus):
             raise self._error(f"gpu id must be {len(self.program.gpus)}, the next, got {rank}")
-        sizes = {each: given.number(f"{each}_chunks", 0, MOST_CELLS, default=0) for each in BUFFERS}
+        sizes = {
+            each: attributes.number(f"{each}_chunks", 0, MOST_CELLS, default=0) for each in BUFFERS
+        }
         line = self.parser.CurrentLineNumber
         self.program.gpus.append(Gpu(line, rank, sizes))
 
-    def tb(self, given: _Given) -> None:
+    def tb(self, attributes: _Attributes) -> None:
         assert self.program is not None
         gpu = self.program.gpus[-1]
         block = Block(
             self.parser.CurrentLineNumber,
-            given.number("id", 0, MOST_STEPS),
-            given.number("send", -1, MOST_RANKS, default=-1),
-            given.number("recv", -1, MOST_RANKS, default=-1),
-            given.number("chan", -1, MOST_CHANNELS, default=0),
+            attributes.number("id", 0, MOST_STEPS),
+            attributes.number("send", -1, MOST_RANKS, default=-1),
+            attributes.number("recv", -1, MOST_RANKS, default=-1),
+            attributes.number("chan", -1, MOST_CHANNELS, default=0),
         )
         if block.id in gpu.blocks:
             raise self._error(f"tb id must be new on rank {gpu.id}, got {block.id} again")
         gpu.blocks[block.id] = block
         self._blocks += 1
 
-    def step(self, given: _Given) -> None:
+    def step(self, attributes: _Attributes) -> None:
         assert self.program is not None
         block = list(self.program.gpus[-1].blocks.values())[-1]
-        number = given.number("step" if given.name == "op" else "s", 0, MOST_STEPS)
+        number = attributes.number("step" if attributes.name == "op" else "s", 0, MOST_STEPS)
         if number != len(block.steps):
             raise self._error(f"step must be {len(block.steps)}, the next, got {number}")
         self._steps += 1
         if self._steps > MOST_STEPS or (self._steps + self._blocks) * self._blocks > MOST_CLOCKS:
             raise self._error(f"too many steps and thread blocks, got {self._steps} so far")
-        kind = self._kind(given.text("type"))
-        count = 1 if kind is InstructionKind.NOP else given.number("cnt", 1, MOST_CELLS, default=1)
+        kind = self._kind(attributes.text("type"))
+        count = (
+            1 if kind is InstructionKind.NOP else attributes.number("cnt", 1, MOST_CELLS, default=1)
+        )
         self._moves += count
         if self._moves > MOST_MOVES:
             raise self._error(f"all steps must move at most {MOST_MOVES} chunks, got more")
-        if given.name == "op":
+        if attributes.name == "op":
             if kind in (InstructionKind.COPY, InstructionKind.REDUCE):
                 raise self._error(
                     f"<op> names one range only, got type {kind.value!r}; take <step>"
@@ -150,7 +154,7 @@ class _Reader:
         else:
             src, dst = ("srcbuf", "srcoff"), ("dstbuf", "dstoff")
         other, awaited = (
-            given.number(key, -1, MOST_STEPS, default=-1) for key in ("depid", "deps")
+            attributes.number(key, -1, MOST_STEPS, default=-1) for key in ("depid", "deps")
         )
         if (other < 0) != (awaited < 0):
             raise self._error(f"depid and deps must both be -1 or none, got {other} and {awaited}")
@@ -158,10 +162,10 @@ class _Reader:
             Instruction(
                 self.parser.CurrentLineNumber,
                 kind,
-                given.range(*src, count) if kind in USES_SRC else None,
-                given.range(*dst, count) if kind in USES_DST else None,
+                attributes.range(*src, count) if kind in USES_SRC else None,
+                attributes.range(*dst, count) if kind in USES_DST else None,
                 None if other < 0 else (other, awaited),
-                given.number("hasdep", 0, 1, default=0) == 1,
+                attributes.number("hasdep", 0, 1, default=0) == 1,
             )
         )
 
@@ -204,7 +208,7 @@ _START = {
 }
 
 
-class _Given:
+class _Attributes:
     """The attributes of an element."""
 
     def __init__(
@@ -213,10 +217,10 @@ class _Given:
         self._values, self._error, self.name = values, error, name
 
     def text(self, key: str, default: str | None = None) -> str:
-        found = self._values.get(key, default)
-        if found is None:
+        text = self._values.get(key, default)
+        if text is None:
             raise self._error(f"<{self.name}> needs {key}=, got none")
-        return found
+        return text
 
     def number(self, key: str, least: int, most: int, default: int | None = None) -> int:
         text = self.text(key, None if default is None else str(default))
@@ -235,11 +239,11 @@ class _Given:
         return Range(name, self.number(offset, 0, MOST_CELLS), count)
 
 
-def _check(program: MscclProgram, told: int) -> None:
+def _check(program: MscclProgram, ngpus: int) -> None:
     """Check peers, channels and dependencies, which name other elements."""
-    if program.ranks != told:
+    if program.ranks != ngpus:
         raise ScheduleError(
-            f"{program.where}: ngpus must be the number of <gpu>, {program.ranks}, got {told}"
+            f"{program.where}: ngpus must be the number of <gpu>, {program.ranks}, got {ngpus}"
         )
     for gpu in program.gpus:
         ends: dict[tuple[str, int, int], int] = {}

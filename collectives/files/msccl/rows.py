@@ -220,31 +220,31 @@ class _Maker:
 
 
 def _leave(cell: _Cell) -> _Leaving:
-    found = _Leaving(cell, cell.contents, cell.written + 1)
-    cell.leaving[id(found)] = found
-    return found
+    leaving = _Leaving(cell, cell.contents, cell.written + 1)
+    cell.leaving[id(leaving)] = leaving
+    return leaving
 
 
 def _homes(buffers: RankBuffers, root: int) -> dict[tuple[int, int], Place]:
     """Return the place of each rank and chunk that is in the tensor: its result's, or input's."""
-    found: dict[tuple[int, int], Place] = {}
+    homes: dict[tuple[int, int], Place] = {}
     for rank in range(buffers.ranks):
         for place, chunk in buffers.inputs(rank):
-            found[rank, chunk] = place
+            homes[rank, chunk] = place
     for rank, place, wanted in goals(buffers, root):
-        found[rank, wanted.chunk] = place
-    return found
+        homes[rank, wanted.chunk] = place
+    return homes
 
 
 def _overwritten(events: list[DoneInstruction], wanted: set[tuple[int, Place]]) -> set[int]:
     """Return the numbers of `rrs` events whose places are not read again before a write."""
-    live, found = set(wanted), set[int]()
+    live, numbers = set(wanted), set[int]()
     for number in range(len(events) - 1, -1, -1):
         event = events[number]
         rank, kind = event.thread.rank, event.step.kind
         dst = {(rank, place) for place in event.dst}
         src = {(rank, place) for place in event.src}
         if kind is InstructionKind.RECEIVE_REDUCE_SEND and not src & live:
-            found.add(number)
+            numbers.add(number)
         live = live | dst | src if kind is InstructionKind.REDUCE else (live - dst) | src
-    return found
+    return numbers

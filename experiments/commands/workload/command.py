@@ -202,14 +202,14 @@ def _source(request: ProfileRequest, feed: Feed) -> str:
 
     from ringleaf.experiments.commands.workload.profile import WARM_UPS
 
-    made = f"ringleaf workload from-torch {request.target}, {feed}"
+    command = f"ringleaf workload from-torch {request.target}, {feed}"
     if request.flops_rate:
         return (
-            f"{made}; times are not measured: FLOPs of convolutions and matrix products "
+            f"{command}; times are not measured: FLOPs of convolutions and matrix products "
             f"by {request.flops_rate} per second"
         )
     return (
-        f"{made}; measured with torch {torch.__version__}, {torch.get_num_threads()} threads, "
+        f"{command}; measured with torch {torch.__version__}, {torch.get_num_threads()} threads, "
         f"{platform.machine()}: medians of {request.runs} runs after {WARM_UPS}"
     )
 

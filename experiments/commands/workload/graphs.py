@@ -72,9 +72,9 @@ def with_ranks(typed: Mapping[str, str], ranks: int | None) -> Mapping[str, str]
 
 def run_command(typed: Mapping[str, str], name: Name, debug: Debug = False) -> None:
     """Replay a workload on a network; write a table, a timeline, figures and a report."""
-    given = given_for(name, typed)
-    cases = [{**given, "cc": cc.strip()} for cc in typed.get("cc", "").split(",") if cc.strip()]
-    do(cases or [given], name=file_name(name))
+    options = given_for(name, typed)
+    cases = [{**options, "cc": cc.strip()} for cc in typed.get("cc", "").split(",") if cc.strip()]
+    do(cases or [options], name=file_name(name))
 
 
 def export_command(

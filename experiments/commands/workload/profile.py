@@ -77,8 +77,10 @@ class Profiler:
         sample = self._feed.draw(self._device)
         costs = [self._measure(sample, self._clock) for _ in follow(range(WARM_UPS + runs))]
         return [
-            LayerCost(median(c.forward for c in found), median(c.backward for c in found))
-            for found in zip(*costs[WARM_UPS:], strict=True)
+            LayerCost(
+                median(c.forward for c in layer_costs), median(c.backward for c in layer_costs)
+            )
+            for layer_costs in zip(*costs[WARM_UPS:], strict=True)
         ]
 
     def flops(self) -> list[LayerCost]:

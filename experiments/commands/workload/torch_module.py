@@ -28,21 +28,21 @@ def find_module(target: str, where: str) -> nn.Module:
     name, colon, attribute = target.partition(":")
     if not (name and colon and attribute):
         raise ConfigError(f"{where}: must be MODULE:FACTORY, got {target!r}; as mymodels:make_net")
-    found = _import(name, where)
+    module = _import(name, where)
     for part in attribute.split("."):
-        if not hasattr(found, part):
+        if not hasattr(module, part):
             raise ConfigError(f"{where}: module {name} has no {attribute}, got {target!r}")
-        found = getattr(found, part)
-    if not isinstance(found, nn.Module) and callable(found):
+        module = getattr(module, part)
+    if not isinstance(module, nn.Module) and callable(module):
         try:
-            found = found()
+            module = module()
         except BROKEN as error:
             raise ConfigError(
                 f"{where}: {target} must be callable without arguments, got {brief(error)}"
             ) from error
-    if not isinstance(found, nn.Module):
-        raise ConfigError(f"{where}: {target} must give a torch module, got {found!r}")
-    return found
+    if not isinstance(module, nn.Module):
+        raise ConfigError(f"{where}: {target} must give a torch module, got {module!r}")
+    return module
 
 
 def _import(name: str, where: str) -> object:

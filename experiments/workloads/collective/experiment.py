@@ -242,10 +242,10 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             f"{row.algo} {row.size_bytes} B: {measured.wall_s:.3f} s of wall clock, "
             f"{row.events} events, {rate:.0f} packet-hops/s"
         )
-        if (found := measured.explained) is not None:
-            results.explained[key] = found
+        if (explained := measured.explained) is not None:
+            results.explained[key] = explained
             path = folder.path / file_of(*key)
-            folder.keep(partial(write_explained, folder.path, found), path)
+            folder.keep(partial(write_explained, folder.path, explained), path)
         if self.watched and outcome.notes:
             self._keep_timeline(measured, folder)
 
@@ -253,16 +253,16 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         """Write a measurement's timeline; the log says if it is not complete."""
         row, most = measured.row, MOST_EVENTS
         path = folder.path / timeline.file_of(row.algo, row.size_bytes)
-        told = timeline.as_chrome(self.graph, measured.schedule, measured.outcome, most=most)
+        trace = timeline.as_chrome(self.graph, measured.schedule, measured.outcome, most=most)
 
         def write() -> None:
             path.parent.mkdir(exist_ok=True)
-            write_text(path, told.text)
+            write_text(path, trace.text)
 
         folder.keep(write, path)
-        if told.left_out:
+        if trace.left_out:
             name = path.relative_to(folder.path)
-            self.log.append(f"{name}: the first {most} events, {told.left_out} left out")
+            self.log.append(f"{name}: the first {most} events, {trace.left_out} left out")
 
     def run(
         self, connect: MakeNetwork = connect, progress: Progress | None = None
@@ -277,10 +277,12 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             hops = max(expected.packet_hops * times_as_many.get(algorithm.name, 1), 1)
             tell = _teller(progress, hops)
             began_s = working_s()
-            found = self.measure(connect, algorithm, size_bytes, inputs, tell)
-            self._note_pace(algorithm, size_bytes, working_s() - began_s, found.wall_s)
-            times_as_many[algorithm.name] = found.row.packet_hops / max(expected.packet_hops, 1)
-            yield found
+            measurement = self.measure(connect, algorithm, size_bytes, inputs, tell)
+            self._note_pace(algorithm, size_bytes, working_s() - began_s, measurement.wall_s)
+            times_as_many[algorithm.name] = measurement.row.packet_hops / max(
+                expected.packet_hops, 1
+            )
+            yield measurement
 
     def _note_pace(
         self, algorithm: Algorithm, size_bytes: int, taken_s: float, packets_s: float
@@ -303,10 +305,10 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         spec = self.spec
         if self._given is not None:
             return Given(self._given)
-        made = Noise(spec.seed, self.ranks, count, TYPES[spec.dtype])
+        noise = Noise(spec.seed, self.ranks, count, TYPES[spec.dtype])
         if self._is_dense:
-            return made
-        arrays = whole(made)
+            return noise
+        arrays = whole(noise)
         Sparsity(spec.density, spec.cluster, spec.overlap).thin(spec.seed, arrays)
         if not spec.compress:
             return Given(arrays)
@@ -393,12 +395,12 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             bound_ps=self.limits.bound_ps(schedule, inputs, network.slots),
             floor_ps=self.limits.floor_ps(algorithm, schedule, inputs),
         )
-        found = self._measurement(algorithm, row, outcome, schedule, arrays)
+        measurement = self._measurement(algorithm, row, outcome, schedule, arrays)
         if self.spec.explain:
             bound_by = partial(self.limits.bound_ps, schedule, inputs, network.slots)
-            explained = self._explained(network, algorithm, found, bound_by)
-            return replace(found, explained=explained)
-        return found
+            explained = self._explained(network, algorithm, measurement, bound_by)
+            return replace(measurement, explained=explained)
+        return measurement
 
     def _measure_method(
         self, network: Network, algorithm: Algorithm, size_bytes: int, inputs: RankInputs
@@ -458,7 +460,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         self,
         network: Network,
         algorithm: Algorithm,
-        found: Measurement,
+        measurement: Measurement,
         bound_by: Callable[..., int],
     ) -> Explained:
         """Return where a row's time went, from the packets that its network has logged."""
@@ -466,7 +468,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         from ringleaf.experiments.explain.log import LoggedNetwork
 
         assert isinstance(network, LoggedNetwork), "a run that is explained is logged"
-        row = found.row
+        row = measurement.row
         bound = bound_parts(self.graph, row.bound_ps, lambda graph: bound_by(graph=graph))
         settings = ExplainedOptions(
             self.spec.lanes,
@@ -475,7 +477,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             in_network=algorithm.in_network,
         )
         return explain(
-            *(self.graph, network.packets(), found.outcome, bound, settings),
+            *(self.graph, network.packets(), measurement.outcome, bound, settings),
             algo=row.algo,
             size_bytes=row.size_bytes,
         )

@@ -100,6 +100,6 @@ def _table(
     yield from (f"<th>{escape(name)}</th>" for name in head)
     yield "</tr></thead><tbody>"
     for row, values in zip(rows, cells, strict=True):
-        told = "".join(f"<td>{value / PS_PER_US:,.2f}</td>" for value in values)
-        yield f"<tr><td>{escape(row.algo)}</td><td>{format_size(row.size_bytes)}</td>{told}</tr>"
+        times = "".join(f"<td>{value / PS_PER_US:,.2f}</td>" for value in values)
+        yield f"<tr><td>{escape(row.algo)}</td><td>{format_size(row.size_bytes)}</td>{times}</tr>"
     yield "</tbody></table></div>"

@@ -113,48 +113,49 @@ def draw_time_space(row: Explained, clock: str) -> Figure:
     """Draw the messages of a row: a lane for each node, time to the right, an arrow each."""
     import matplotlib.pyplot as plt
 
-    found = row.diagram
+    diagram = row.diagram
     figure: Figure
-    height = 1.9 + 0.16 * max(len(found.lanes), 8)
+    height = 1.9 + 0.16 * max(len(diagram.lanes), 8)
     inches = sheet.size(8.6, height)
     figure, axes = plt.subplots(figsize=inches, layout="constrained")
-    for lane in range(len(found.lanes)):
+    for lane in range(len(diagram.lanes)):
         axes.axhline(lane, color=INK, linewidth=0.4, alpha=0.5)
-    _arrows(axes, found, look_of(row.algo).color)
-    if found.path:
+    _arrows(axes, diagram, look_of(row.algo).color)
+    if diagram.path:
         axes.plot(
-            [time_ps / PS_PER_US for _, time_ps in found.path], [lane for lane, _ in found.path],
+            [time_ps / PS_PER_US for _, time_ps in diagram.path],
+            [lane for lane, _ in diagram.path],
             color=INK, linewidth=1.3, linestyle="--", label="path of causes",
         )  # fmt: skip
-    every = -(-len(found.lanes) // _MOST_NAMES)
-    axes.set_yticks(range(0, len(found.lanes), every), found.lanes[::every], fontsize=8)
-    axes.set_ylim(len(found.lanes) - 0.4, -0.6)
+    every = -(-len(diagram.lanes) // _MOST_NAMES)
+    axes.set_yticks(range(0, len(diagram.lanes), every), diagram.lanes[::every], fontsize=8)
+    axes.set_ylim(len(diagram.lanes) - 0.4, -0.6)
     axes.set_xlim(0, row.time_ps / PS_PER_US)
     axes.grid(axis="y", visible=False)
     axes.set_xlabel(f"{clock} time (µs)")
-    title = f"{row.algo}, {format_size(row.size_bytes)}: {_told(found)}"
+    title = f"{row.algo}, {format_size(row.size_bytes)}: {_told(diagram)}"
     figure.suptitle(sheet.broken(title, inches[0]), x=0.01, ha="left", fontsize=11)
     columns = sheet.entries(axes.get_legend_handles_labels()[1], inches[0], 4)
     figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     return figure
 
 
-def _told(found: Diagram) -> str:
+def _told(diagram: Diagram) -> str:
     """Return what is drawn."""
-    drawn = sum(arrow.count for arrow in found.arrows)
-    if drawn < found.messages:
-        return f"{drawn:,} of {found.messages:,} {found.each}"
-    if len(found.arrows) < found.messages:
-        return f"{found.messages:,} {found.each}, in bands"
-    return f"{found.messages:,} {found.each}"
+    drawn = sum(arrow.count for arrow in diagram.arrows)
+    if drawn < diagram.messages:
+        return f"{drawn:,} of {diagram.messages:,} {diagram.each}"
+    if len(diagram.arrows) < diagram.messages:
+        return f"{diagram.messages:,} {diagram.each}, in bands"
+    return f"{diagram.messages:,} {diagram.each}"
 
 
-def _arrows(axes: Axes, found: Diagram, color: str) -> None:
+def _arrows(axes: Axes, diagram: Diagram, color: str) -> None:
     from matplotlib.collections import LineCollection, PolyCollection
 
     resent = _AGAIN if color != _AGAIN else COLORS[QUEUEING]
     for ink, title in ((color, "sent, and all there"), (resent, "sent again")):
-        drawn = [arrow for arrow in found.arrows if bool(arrow.again) == (ink == resent)]
+        drawn = [arrow for arrow in diagram.arrows if bool(arrow.again) == (ink == resent)]
         lines = [_ends(arrow) for arrow in drawn if arrow.count < _BAND]
         bands = [_outline(arrow) for arrow in drawn if arrow.count >= _BAND]
         axes.add_collection(PolyCollection(bands, facecolor=ink, alpha=0.35, lw=0))

@@ -155,9 +155,9 @@ def _busbw(row: CollectiveRow, time_ps: int) -> float:
 def _plot_floors(axes: Axes, run: CollectiveResults, value: Value) -> None:
     """Draw each floor once; if there are two, the later one is for algorithms whose hosts add."""
     floors = {tuple(row.floor_ps for row in line.rows): line for line in _lines(run)}
-    found = sorted((floor for floor in floors if all(floor)), reverse=True)
-    names = ("if hosts add", "if switches do") if len(found) > 1 else ("of any",)
-    for floor, name, dash in zip(found, names, ("-", "-."), strict=False):
+    ordered = sorted((floor for floor in floors if all(floor)), reverse=True)
+    names = ("if hosts add", "if switches do") if len(ordered) > 1 else ("of any",)
+    for floor, name, dash in zip(ordered, names, ("-", "-."), strict=False):
         line = floors[floor]
         values = [value(row, row.floor_ps) for row in line.rows]
         axes.plot(line.sizes, values, dash, color=INK, linewidth=0.6, label=f"floor {name}")
@@ -247,8 +247,8 @@ def _draw_bars(run: CollectiveResults, label: str, value: Value) -> Figure:
     axes.set_xlim(left=0)
     axes.grid(axis="y", visible=False)
     below = "line across a bar: its bound; thin: its floor"
-    told = "\n".join(sheet.broken(each, inches[0], 10) for each in (label, below))
-    figure.supxlabel(told, fontsize=10)
+    text = "\n".join(sheet.broken(each, inches[0], 10) for each in (label, below))
+    figure.supxlabel(text, fontsize=10)
     title = f"{_title(run)}, {format_size(rows[0].size_bytes)}"
     figure.suptitle(sheet.broken(title, inches[0]), x=0.01, ha="left", fontsize=11)
     return figure

@@ -40,12 +40,12 @@ class CollectiveKind(WorkloadKind[CollectiveSpec]):
     lists = ("algo", "size")
     measures = (Measure(("algo", "size_bytes"), "time_ps"),)
 
-    def folder_for(self, given: Mapping[str, Any]) -> str:
+    def folder_for(self, options: Mapping[str, Any]) -> str:
         """Return a name made of the options that are not defaults: `fattree-loss=0.1%-seed=3`.
 
         The same options give the same name, so that running them again replaces equal files.
         """
-        return run_name(given)
+        return run_name(options)
 
     def check(self, spec: CollectiveSpec, counts: Counts) -> None:
         """Check that the algorithms are of one collective, and take so many ranks."""
@@ -104,9 +104,9 @@ class CollectiveKind(WorkloadKind[CollectiveSpec]):
 
     def swept_rows(self, folder: Path, summary: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the rows that a run has in the file of a sweep, each after its network."""
-        found = self.read(folder, summary)
-        links = found.reference
-        about = {"clock": found.clock, "ranks": found.ranks}
+        results = self.read(folder, summary)
+        links = results.reference
+        about = {"clock": results.clock, "ranks": results.ranks}
         about |= {"rate_bps": links.rate_bps, "delay_ps": links.delay_ps}
         return [about | row for row in summary["rows"]]
 
@@ -132,35 +132,37 @@ class CollectiveKind(WorkloadKind[CollectiveSpec]):
         from ringleaf.experiments.figures import swept
         from ringleaf.experiments.workloads.collective import sparse_figure
 
-        said = "Of each run, against the option with most values."
-        found = {"sweep": SweepFigure(partial(swept.make, lines, names), "Times", said)}
+        caption = "Of each run, against the option with most values."
+        figures = {"sweep": SweepFigure(partial(swept.make, lines, names), "Times", caption)}
         texts = sparse_figure.as_texts(lines)
         if sparse_figure.fits(texts):
-            said = "Over a ring with all elements, by the share of those that are not zero."
+            caption = "Over a ring with all elements, by the share of those that are not zero."
             draw = partial(sparse_figure.make, texts)
-            found["speedup"] = SweepFigure(draw, "Speed-up by sparsity", said)
-        return found
+            figures["speedup"] = SweepFigure(draw, "Speed-up by sparsity", caption)
+        return figures
 
-    def command(self, given: Mapping[str, Any]) -> str:
+    def command(self, options: Mapping[str, Any]) -> str:
         """Return the command that does a run again."""
-        return make_command(given)
+        return make_command(options)
 
 
-def run_name(given: Mapping[str, str]) -> str:
+def run_name(options: Mapping[str, str]) -> str:
     """Return a folder's name for options: those that are not defaults."""
-    parts = [given.get("topo", OPTIONS["topo"].default)]
+    parts = [options.get("topo", OPTIONS["topo"].default)]
     parts += [
-        f"{name}={given[name].replace(' ', '')}"
+        f"{name}={options[name].replace(' ', '')}"
         for name in OPTIONS
         if name not in ("topo", *ASIDE)
-        and given.get(name, OPTIONS[name].default) != OPTIONS[name].default
+        and options.get(name, OPTIONS[name].default) != OPTIONS[name].default
     ]
     return folder_name("-".join(parts))
 
 
-def make_command(given: Mapping[str, str]) -> str:
+def make_command(options: Mapping[str, str]) -> str:
     """Return the command that runs these options again, without the places of results."""
-    values = (f"{OPTIONS[k].variable}={shlex.quote(v)}" for k, v in given.items() if k not in ASIDE)
+    values = (
+        f"{OPTIONS[k].variable}={shlex.quote(v)}" for k, v in options.items() if k not in ASIDE
+    )
     return " ".join(("make exp", *values))
 
 

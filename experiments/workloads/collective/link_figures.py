@@ -50,12 +50,12 @@ def is_large(graph: nx.Graph[str]) -> bool:
 
 def largest(run: CollectiveResults) -> list[tuple[CollectiveRow, LinkSeries]]:
     """Return each algorithm's row and link series at its largest size, if links were recorded."""
-    found = []
+    rows = []
     for algo in algorithms(run):
         row = rows_of(run, algo)[-1]
         if (algo, row.size_bytes) in run.series:
-            found.append((row, run.series[algo, row.size_bytes]))
-    return found
+            rows.append((row, run.series[algo, row.size_bytes]))
+    return rows
 
 
 def busy_percent(
@@ -64,8 +64,8 @@ def busy_percent(
     """Return how much of a row's time each direction of each link was busy, in percent."""
     sent = series.size_bytes.sum(axis=1).astype(np.float64)
     busy_ps = sent * 8 * PS_PER_S / _rates(series, graph)
-    found: npt.NDArray[np.float64] = np.minimum(100 * busy_ps / max(row.time_ps, 1), 100)
-    return found
+    percents: npt.NDArray[np.float64] = np.minimum(100 * busy_ps / max(row.time_ps, 1), 100)
+    return percents
 
 
 def draw_map(graph: nx.Graph[str], row: CollectiveRow, series: LinkSeries, stem: Path) -> str:

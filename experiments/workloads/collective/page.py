@@ -46,7 +46,7 @@ def _inside(results: CollectiveResults, svgs: Mapping[str, str]) -> Iterator[str
     if "links" not in svgs:
         return
     yield f"<h2>Inside the network, at {format_size(largest_bytes(results))}</h2>"
-    yield from (figure(svgs[name], *said) for name, said in _CAPTIONS.items() if name in svgs)
+    yield from (figure(svgs[name], *texts) for name, texts in _CAPTIONS.items() if name in svgs)
     maps = {name.removeprefix(MAP): svg for name, svg in svgs.items() if name.startswith(MAP)}
     if not maps:
         return

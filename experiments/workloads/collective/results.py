@@ -159,8 +159,8 @@ class CollectiveResults(Results):
             yield wrong_line(self.wrong)
         yield from self.reasons()
         yield from table.remarks(self.rows)
-        for key, found in self.explained.items():
-            yield f"{self.name_of(key)}: {table.beyond(found)}"
+        for key, explained in self.explained.items():
+            yield f"{self.name_of(key)}: {table.beyond(explained)}"
         if self.cpu_bound:
             yield self.cpu_bound
         yield from network_lines(self)
@@ -236,7 +236,7 @@ class CollectiveResults(Results):
 def read_results(folder: Path, summary: Mapping[str, Any]) -> CollectiveResults:
     """Load the results of a run from its directory, given its summary."""
     rows = [CollectiveRow(**row) for row in summary["rows"]]
-    found = CollectiveResults(
+    results = CollectiveResults(
         **common(folder, summary),
         **{name: summary[name] for name in _SAID},
         links=[LinkKind(**each | {"joins": tuple(each["joins"])}) for each in summary["links"]],
@@ -247,15 +247,15 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> CollectiveResults:
         path = folder / file_of(row.algo, row.size_bytes)
         if path.exists():
             plain = json.loads(path.read_text(encoding="utf-8"))
-            found.explained[row.algo, row.size_bytes] = Explained.read(plain)
-    return found
+            results.explained[row.algo, row.size_bytes] = Explained.read(plain)
+    return results
 
 
-def write_explained(folder: Path, found: Explained) -> None:
+def write_explained(folder: Path, explained: Explained) -> None:
     """Write where a row's time went."""
-    path = folder / file_of(found.algo, found.size_bytes)
+    path = folder / file_of(explained.algo, explained.size_bytes)
     path.parent.mkdir(exist_ok=True)
-    write_text(path, json.dumps(found.plain(), separators=(",", ":")) + "\n")
+    write_text(path, json.dumps(explained.plain(), separators=(",", ":")) + "\n")
 
 
 def _read_series(path: Path) -> dict[Key, LinkSeries]:

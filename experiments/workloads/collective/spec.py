@@ -124,11 +124,11 @@ class CollectiveSpec(NetworkSpec):
         size, last = self._size("min", self.smallest), self._size("max", self.largest)
         if last < size:
             raise ConfigError(f"max: must not be below min ({self.smallest}), got {self.largest!r}")
-        found = []
+        sizes = []
         while size <= last:
-            found.append(size)
+            sizes.append(size)
             size *= self.factor
-        return tuple(found)
+        return tuple(sizes)
 
     def _size(self, where: str, text: str) -> int:
         size_bytes, unit_bytes = parse_size(text, where), DTYPES[self.dtype]
@@ -183,10 +183,12 @@ class CollectiveSpec(NetworkSpec):
     @model_validator(mode="after")
     def _check_methods(self) -> Self:
         methods = [name for name in self.algos if KNOWN[name].method is not None]
-        given = [("dtype", self.dtype)] if self.dtype != "float32" else []
-        given += [(name, value) for name in ("compress", "skip") if (value := getattr(self, name))]
-        if methods and given:
-            name, value = given[0]
+        clashes = [("dtype", self.dtype)] if self.dtype != "float32" else []
+        clashes += [
+            (name, value) for name in ("compress", "skip") if (value := getattr(self, name))
+        ]
+        if methods and clashes:
+            name, value = clashes[0]
             raise ConfigError(
                 f"{name}: can't go with algo={methods[0]}, which chooses elements of type float32 "
                 f"itself, got {value!r}; leave it out"
@@ -232,5 +234,5 @@ class CollectiveSpec(NetworkSpec):
     def plain(self) -> dict[str, Any]:
         """Return the spec as for JSON, with sizes in bytes."""
         typed = ("sizes", "smallest", "largest", "factor")
-        found = {name: value for name, value in super().plain().items() if name not in typed}
-        return found | {"sizes_bytes": list(self.sizes_bytes)}
+        values = {name: value for name, value in super().plain().items() if name not in typed}
+        return values | {"sizes_bytes": list(self.sizes_bytes)}

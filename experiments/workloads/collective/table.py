@@ -66,30 +66,32 @@ def has_switch_sums(options: Mapping[str, Any]) -> bool:
 
 def _sparsity(spec: CollectiveSpec) -> Iterator[str]:
     """Yield a line on sparsity, compression and servers, if there are any of them."""
-    said = []
+    phrases = []
     if spec.density != 1:
-        said.append(
+        phrases.append(
             f"{100 * spec.density:g} % of the elements are not zero, in runs of {spec.cluster}, "
             f"{100 * spec.overlap:g} % of them the same on all ranks"
         )
     lossy = [name for name in spec.algos if names_sparse(name)]
     if lossy:
-        said.append(f"{', '.join(lossy)}: sums of chosen elements, judged by their own definition")
+        phrases.append(
+            f"{', '.join(lossy)}: sums of chosen elements, judged by their own definition"
+        )
     if spec.compress:
-        said.append(f"compressed by {spec.compress}")
+        phrases.append(f"compressed by {spec.compress}")
     if spec.servers:
-        said.append(f"{spec.servers} more hosts are servers")
-    if said:
-        yield "; ".join(said)
+        phrases.append(f"{spec.servers} more hosts are servers")
+    if phrases:
+        yield "; ".join(phrases)
 
 
 def reasons(rows: Iterable[CollectiveRow]) -> Iterator[str]:
     """Yield for each wrong algorithm the reason why it was wrong at the first such size."""
-    found: dict[str, list[CollectiveRow]] = {}
+    by_algo: dict[str, list[CollectiveRow]] = {}
     for row in rows:
         if row.reason:
-            found.setdefault(row.algo, []).append(row)
-    for algo, (first, *others) in found.items():
+            by_algo.setdefault(row.algo, []).append(row)
+    for algo, (first, *others) in by_algo.items():
         more = f" (and at {len(others)} more)" if others else ""
         yield f"{algo} at {format_size(first.size_bytes)}{more}: {first.reason}"
 
@@ -115,12 +117,12 @@ def _name(row: CollectiveRow) -> str:
     return f"{row.algo} at {format_size(row.size_bytes)}"
 
 
-def beyond(found: Explained) -> str:
+def beyond(row: Explained) -> str:
     """Return a phrase on the time beyond a bound: `2.7 us over its bound: latency 2.7`."""
-    over_us = (found.time_ps - found.bound.time_ps) / PS_PER_US
-    parts = sorted(found.lost_ps.items(), key=lambda part: -part[1])
-    told = [f"{TITLES[name]} {time_ps / PS_PER_US:.2f}" for name, time_ps in parts if time_ps]
-    return f"{over_us:.2f} us over its bound{': ' if told else ''}{', '.join(told)}"
+    over_us = (row.time_ps - row.bound.time_ps) / PS_PER_US
+    parts = sorted(row.lost_ps.items(), key=lambda part: -part[1])
+    texts = [f"{TITLES[name]} {time_ps / PS_PER_US:.2f}" for name, time_ps in parts if time_ps]
+    return f"{over_us:.2f} us over its bound{': ' if texts else ''}{', '.join(texts)}"
 
 
 def by_time(rows: Sequence[CollectiveRow]) -> list[CollectiveRow]:

@@ -60,10 +60,10 @@ class ExchangeCarrier:
     network: NetworkSpec | None = None
 
     def __post_init__(self) -> None:
-        given = {**self.options, "algo": self.algorithm, "topo": self.topo, "size": "4"}
+        options = {**self.options, "algo": self.algorithm, "topo": self.topo, "size": "4"}
         if self.ranks is not None:
-            given["hosts"] = str(self.ranks)
-        spec = resolve(given)
+            options["hosts"] = str(self.ranks)
+        spec = resolve(options)
         if self.network is not None:
             fields = {name: getattr(self.network, name) for name in NetworkSpec.model_fields}
             spec = spec.model_copy(update=fields)

@@ -32,14 +32,16 @@ class ConvergeKind(WorkloadKind[ConvergeSpec]):
     lists = ("parts", "detours")
     measures = (Measure(("part", "model", "method", "algo", "workload"), "time_ps"),)
 
-    def meant(self, given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    def meant(self, options: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Return the options, with the plan's topology if none is given."""
         del where
-        return {"topo": _plan_of(str(given[CONVERGE])).topo, **given}
+        return {"topo": _plan_of(str(options[CONVERGE])).topo, **options}
 
-    def folder_for(self, given: Mapping[str, Any]) -> str:
+    def folder_for(self, options: Mapping[str, Any]) -> str:
         """Return the plan's name."""
-        return "convergence" if given[CONVERGE] == ALL else file_name(Path(given[CONVERGE]).stem)
+        return (
+            "convergence" if options[CONVERGE] == ALL else file_name(Path(options[CONVERGE]).stem)
+        )
 
     def need(self, spec: ConvergeSpec, counts: Counts) -> Need:
         """Return the memory of networks, one for each kind of switches, and of PyTorch."""

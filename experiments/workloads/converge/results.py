@@ -95,8 +95,8 @@ class ConvergeResults(Results):
     @property
     def captions(self) -> Mapping[str, tuple[str, str]]:
         """Titles and captions of figures: one of each part."""
-        said = "Loss over gradients, over bytes and over simulated time. Lower is better."
-        return {each.case.part: (f"Part {each.case.part}", said) for each in self.curves}
+        caption = "Loss over gradients, over bytes and over simulated time. Lower is better."
+        return {each.case.part: (f"Part {each.case.part}", caption) for each in self.curves}
 
     def foot(self) -> Iterator[str]:
         """Yield the line below the table."""

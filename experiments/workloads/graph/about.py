@@ -133,11 +133,11 @@ def results(done: WorkResults) -> Iterator[str]:
 
 def _messages(done: WorkResults) -> Iterator[str]:
     """Yield a line on the times of messages, if there are any."""
-    found = done.messages.percentiles_ps()
-    if found:
+    percentiles = done.messages.percentiles_ps()
+    if percentiles:
         times = ", ".join(
             f"p{percent:g} {time_ps / PS_PER_US:.2f}"
-            for percent, time_ps in zip(PERCENTILES, found, strict=True)
+            for percent, time_ps in zip(PERCENTILES, percentiles, strict=True)
         )
         yield (
             f"{len(done.messages.table)} messages: {times} us; Jain's fairness of the largest "

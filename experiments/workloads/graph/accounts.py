@@ -72,13 +72,13 @@ def end_ps(replay: WorkReplay) -> int:
 def spend(replay: WorkReplay) -> list[Spending]:
     """Return what each rank's time went into."""
     whole = end_ps(replay)
-    found = []
+    spending = []
     for rank in range(len(replay.times)):
         computing, on_wire = _spans(replay, rank)
         busy = length(computing)
         used = length(computing + [span for spans in on_wire.values() for span in spans])
-        found.append(Spending(busy, used - busy, whole - used))
-    return found
+        spending.append(Spending(busy, used - busy, whole - used))
+    return spending
 
 
 _Kind = tuple[str, CalledCollective | None, int, int]
@@ -140,13 +140,13 @@ def tabulate(replay: WorkReplay, algos: dict[CalledCollective | None, str]) -> l
 
 def _exposed(replay: WorkReplay, kind_of: KindOf) -> dict[_Kind, float]:
     """Return the mean time that meetings of a kind are exposed, over the ranks that have some."""
-    found: dict[_Kind, list[int]] = {}
+    times: dict[_Kind, list[int]] = {}
     for rank in range(len(replay.times)):
         computing, on_wire = _spans(replay, rank, kind_of)
         busy = length(computing)
         for kind, spans in on_wire.items():
-            found.setdefault(kind, []).append(length(computing + spans) - busy)
-    return {kind: fmean(values) for kind, values in found.items()}
+            times.setdefault(kind, []).append(length(computing + spans) - busy)
+    return {kind: fmean(values) for kind, values in times.items()}
 
 
 def _row(

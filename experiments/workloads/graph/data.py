@@ -34,5 +34,5 @@ def data_of(spec: WorkloadSpec, matched: Matched) -> str:
         raise ConfigError(f"data: switches add up data, got {NONE!r} and {name!r}; take random")
     if spec.data != AUTO:
         return spec.data
-    given = sum(each.size_bytes * len(each.ranks) for each in matched.meetings)
-    return RANDOM if given <= SMALL_BYTES or in_network else NONE
+    input_bytes = sum(each.size_bytes * len(each.ranks) for each in matched.meetings)
+    return RANDOM if input_bytes <= SMALL_BYTES or in_network else NONE

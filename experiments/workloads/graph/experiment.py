@@ -87,8 +87,8 @@ class WorkExperiment(Experiment[WorkloadSpec]):
     @property
     def calls(self) -> dict[CalledCollective | None, str]:
         """The algorithm of each call in the graph; that of a message, or of messages, is direct."""
-        found = dict.fromkeys(each.call for each in self.matched.meetings)
-        named = {call: self.scheduling.algorithm(call) for call in found}
+        kinds = dict.fromkeys(each.call for each in self.matched.meetings)
+        named = {call: self.scheduling.algorithm(call) for call in kinds}
         return {call: each.name if each else "direct" for call, each in named.items()}
 
     @cached_property
@@ -116,8 +116,8 @@ class WorkExperiment(Experiment[WorkloadSpec]):
     @property
     def need(self) -> Need:
         """The estimated memory and time of the run."""
-        found = self._estimate.paced(self.paces, self._sort)
-        return Need(found.memory_bytes, start_s(self.spec, self.paces) + found.time_s)
+        estimate = self._estimate.paced(self.paces, self._sort)
+        return Need(estimate.memory_bytes, start_s(self.spec, self.paces) + estimate.time_s)
 
     @property
     def expected_s(self) -> float:
@@ -209,9 +209,9 @@ class WorkExperiment(Experiment[WorkloadSpec]):
             return self._summarise(done, owners)
         alone = replace(options, threads=1, capture=None, record=None)
         foretold = self._summarise(self._play(alone, groups, tell, pass_hops), owners)
-        found = self._summarise(self._play_live(options, groups, tell), owners)
-        found.virtual_ps = foretold.iteration_ps
-        return found
+        results = self._summarise(self._play_live(options, groups, tell), owners)
+        results.virtual_ps = foretold.iteration_ps
+        return results
 
     def _play(
         self, options: NetworkOptions, groups: Sequence[Group], tell: Tell, pass_hops: Hops
@@ -246,17 +246,17 @@ class WorkExperiment(Experiment[WorkloadSpec]):
                 late.later.settle()
                 return director.replay, ledger.wrong, ledger.reason
 
-            outcome, lateness, found = network.play(director, collect)
+            outcome, lateness, collected = network.play(director, collect)
             network.close()
-        return GraphPerformance(*found, outcome, lateness)
+        return GraphPerformance(*collected, outcome, lateness)
 
     def _summarise(self, done: GraphPerformance, owners: dict[int, str]) -> WorkResults:
         assert not done.replay.left
         self.wall_s = done.outcome.wall_s
-        found = summarise(self.graph, done, self.calls, owners)
+        results = summarise(self.graph, done, self.calls, owners)
         if self.spec.workload == FLOWS and self.spec.net == VIRTUAL:
-            found.slowdown = slowdowns(found.messages, self._alone_ps(found.messages))
-        return found
+            results.slowdown = slowdowns(results.messages, self._alone_ps(results.messages))
+        return results
 
     def _alone_ps(self, messages: Messages) -> Table:
         """Return the time of each message, if it were alone."""

@@ -44,18 +44,18 @@ SPENT = (
 )
 
 
-def figures_of(found: WorkResults) -> dict[str, Callable[[], Figure]]:
+def figures_of(results: WorkResults) -> dict[str, Callable[[], Figure]]:
     """Return functions that draw every figure that a replay has data for, by name."""
     drawn: dict[str, Callable[[], Figure]] = {
-        "ranks": partial(draw_ranks, found),
-        "spending": partial(draw_spending, found),
+        "ranks": partial(draw_ranks, results),
+        "spending": partial(draw_spending, results),
     }
-    if found.link_series is not None:
-        drawn["link"] = partial(draw_link, found)
-    if len(found.messages.table):
-        drawn["messages"] = partial(draw_messages, found.messages)
-    if found.slowdown:
-        drawn["slowdown"] = partial(draw_slowdown, found.slowdown)
+    if results.link_series is not None:
+        drawn["link"] = partial(draw_link, results)
+    if len(results.messages.table):
+        drawn["messages"] = partial(draw_messages, results.messages)
+    if results.slowdown:
+        drawn["slowdown"] = partial(draw_slowdown, results.slowdown)
     return drawn
 
 
@@ -64,23 +64,23 @@ def color_of(kind: str, kinds: Sequence[str]) -> str:
     return COLORS[kinds.index(kind) % len(COLORS)]
 
 
-def draw_ranks(found: WorkResults) -> Figure:
+def draw_ranks(results: WorkResults) -> Figure:
     """Draw ranks over time: computations above, traffic below them, a line per kind."""
     import matplotlib.pyplot as plt
 
-    shown = found.timeline.ranks[:: -(-len(found.timeline.ranks) // MOST_RANKS)]
-    kinds = found.timeline.kinds
+    shown = results.timeline.ranks[:: -(-len(results.timeline.ranks) // MOST_RANKS)]
+    kinds = results.timeline.kinds
     figure: Figure
     inches = sheet.size(9, 1.4 + 0.34 * len(shown))
     figure, axes = plt.subplots(figsize=inches, layout="constrained", squeeze=True)
     for kind in kinds:
-        _draw_kind(axes, [bar for bar in found.timeline.bars if bar.kind == kind], shown, kinds)
+        _draw_kind(axes, [bar for bar in results.timeline.bars if bar.kind == kind], shown, kinds)
         axes.fill_between([], [], color=color_of(kind, kinds), label=kind)
-    axes.set_xlim(0, max(found.iteration_ps, 1) / PS_PER_MS)
+    axes.set_xlim(0, max(results.iteration_ps, 1) / PS_PER_MS)
     axes.set_ylim(len(shown), 0)
     axes.set_yticks([number + 0.45 for number in range(len(shown))], [f"{rank}" for rank in shown])
     axes.set_ylabel("rank", fontsize=9)
-    axes.set_xlabel(f"{found.clock} time (ms)", fontsize=9)
+    axes.set_xlabel(f"{results.clock} time (ms)", fontsize=9)
     axes.tick_params(labelsize=8)
     axes.grid(axis="y", visible=False)
     columns = min(len(kinds), sheet.entries(kinds, inches[0], 7))
@@ -112,21 +112,21 @@ def _draw_kind(
     axes.add_collection(PolyCollection(boxes, facecolors=color_of(kind, kinds), linewidths=0))
 
 
-def draw_spending(found: WorkResults) -> Figure:
+def draw_spending(results: WorkResults) -> Figure:
     """Draw what each rank's time went into, stacked."""
     import matplotlib.pyplot as plt
 
     figure: Figure
     inches = sheet.size(6.4, 3.2)
     figure, axes = plt.subplots(figsize=inches, layout="constrained")
-    ranks = np.arange(len(found.spending))
+    ranks = np.arange(len(results.spending))
     base = np.zeros(len(ranks))
     for name, title, color in SPENT:
-        values = np.array([getattr(each, name) for each in found.spending]) / PS_PER_MS
+        values = np.array([getattr(each, name) for each in results.spending]) / PS_PER_MS
         axes.bar(ranks, values, 1.0, base, color=color, label=title, linewidth=0)
         base += values
     axes.set_xlabel("rank", fontsize=9)
-    axes.set_ylabel(f"{found.clock} time (ms)", fontsize=9)
+    axes.set_ylabel(f"{results.clock} time (ms)", fontsize=9)
     axes.set_xlim(-0.5, len(ranks) - 0.5)
     axes.grid(axis="x", visible=False)
     axes.tick_params(labelsize=8)
@@ -192,31 +192,31 @@ def draw_slowdown(bins: Sequence[Bin]) -> Figure:
     return figure
 
 
-def draw_link(found: WorkResults) -> Figure:
+def draw_link(results: WorkResults) -> Figure:
     """Draw the load of the busiest link over time, kinds of traffic stacked."""
     import matplotlib.pyplot as plt
 
-    assert found.link_series is not None
-    series = found.link_series
+    assert results.link_series is not None
+    series = results.link_series
     step = -(-series.shape[1] // STEPS)
     sums = np.add.reduceat(series, np.arange(0, series.shape[1], step), axis=1)
-    full = found.link_rate_bps / 8 * step * found.bin_ps / PS_PER_S  # bytes per step
-    times_ms = np.arange(sums.shape[1]) * step * found.bin_ps / PS_PER_MS
+    full = results.link_rate_bps / 8 * step * results.bin_ps / PS_PER_S  # bytes per step
+    times_ms = np.arange(sums.shape[1]) * step * results.bin_ps / PS_PER_MS
     figure: Figure
     inches = sheet.size(6.4, 2.8)
     figure, axes = plt.subplots(figsize=inches, layout="constrained")
-    kinds = found.timeline.kinds
-    colors = [color_of(each, kinds) if each in kinds else COLORS[-1] for each in found.labels]
+    kinds = results.timeline.kinds
+    colors = [color_of(each, kinds) if each in kinds else COLORS[-1] for each in results.labels]
     axes.stackplot(
-        times_ms, 100 * sums / full, colors=colors, labels=found.labels, step="post", linewidth=0
+        times_ms, 100 * sums / full, colors=colors, labels=results.labels, step="post", linewidth=0
     )
     axes.set_ylim(0, 105)
-    axes.set_xlim(0, max(times_ms[-1], found.iteration_ps / PS_PER_MS))
-    axes.set_xlabel(f"{found.clock} time (ms)", fontsize=9)
+    axes.set_xlim(0, max(times_ms[-1], results.iteration_ps / PS_PER_MS))
+    axes.set_xlabel(f"{results.clock} time (ms)", fontsize=9)
     axes.set_ylabel("load (%)", fontsize=9)
     axes.tick_params(labelsize=8)
-    columns = min(len(found.labels), sheet.entries(found.labels, inches[0]))
+    columns = min(len(results.labels), sheet.entries(results.labels, inches[0]))
     figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
-    title = sheet.broken(f"The busiest link, {found.link}", inches[0])
+    title = sheet.broken(f"The busiest link, {results.link}", inches[0])
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure

@@ -68,13 +68,13 @@ def _packets(schedule: Schedule, elements: int, mtu_bytes: int) -> Traffic:
     """Return the packets between ranks; sums of switches are two of each rank's whole tensor."""
     columns = schedule.columns
     edges = np.arange(schedule.chunks + 1) * elements // schedule.chunks
-    found = np.zeros((schedule.ranks, schedule.ranks), np.int64)
+    packets = np.zeros((schedule.ranks, schedule.ranks), np.int64)
     messages = columns.take(columns.op != AGGREGATE)
     sizes = (edges[messages.stop] - edges[messages.start]) * ITEM_BYTES
-    np.add.at(found, (messages.src, messages.dst), -(-sizes // mtu_bytes))
+    np.add.at(packets, (messages.src, messages.dst), -(-sizes // mtu_bytes))
     if columns.groups:
-        found += np.eye(schedule.ranks, dtype=np.int64) * (-(-elements * ITEM_BYTES // mtu_bytes))
-    return found
+        packets += np.eye(schedule.ranks, dtype=np.int64) * (-(-elements * ITEM_BYTES // mtu_bytes))
+    return packets
 
 
 class _Links:

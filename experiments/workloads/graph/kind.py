@@ -41,13 +41,13 @@ class GraphKind(WorkloadKind[WorkloadSpec]):
         Measure((), "iteration_ps"),
     )
 
-    def meant(self, given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    def meant(self, options: Mapping[str, Any], where: str) -> dict[str, Any]:
         """Return the options, with those that a workload's name, or its file, stands for."""
-        return {**given, **named(str(given[WORKLOAD]), where)}
+        return {**options, **named(str(options[WORKLOAD]), where)}
 
-    def folder_for(self, given: Mapping[str, Any]) -> str:
+    def folder_for(self, options: Mapping[str, Any]) -> str:
         """Return the name of the preset, pattern or file."""
-        return file_name(str(given.get("preset") or given[WORKLOAD]))
+        return file_name(str(options.get("preset") or options[WORKLOAD]))
 
     def fitted(self, spec: WorkloadSpec) -> WorkloadSpec:
         """Return the spec with a host for each rank, if it says nothing of their number."""
@@ -100,10 +100,10 @@ class GraphKind(WorkloadKind[WorkloadSpec]):
         """Return the times of messages, if all are flows, or how ranks spend an iteration."""
         from ringleaf.experiments.workloads.graph import swept
 
-        draw, said = swept.make_spending, "How ranks spend an iteration, on average, by run."
+        draw, caption = swept.make_spending, "How ranks spend an iteration, on average, by run."
         if _are_flows(lines):
-            draw, said = swept.make_times, "Percentiles of the times of messages, by run."
-        return {"sweep": SweepFigure(partial(draw, lines, names), "Times", said)}
+            draw, caption = swept.make_times, "Percentiles of the times of messages, by run."
+        return {"sweep": SweepFigure(partial(draw, lines, names), "Times", caption)}
 
 
 def _are_flows(lines: Sequence[Mapping[str, Any]]) -> bool:

@@ -62,8 +62,10 @@ def _make_flows(traffic: Traffic) -> Matched:
 
 @lru_cache(maxsize=1)
 def _read_flows(path: str) -> Matched:
-    found = read_flows(Path(path))
-    return match(graph_of(Path(path).stem, found.flows, ranks=found.ranks, notes=found.notes))
+    flow_list = read_flows(Path(path))
+    return match(
+        graph_of(Path(path).stem, flow_list.flows, ranks=flow_list.ranks, notes=flow_list.notes)
+    )
 
 
 @lru_cache(maxsize=1)

@@ -23,11 +23,11 @@ MOST_BINS = 10
 
 def bin_edges(sizes_bytes: Table) -> Table:
     """Return the largest size of each bin."""
-    found: Table = np.unique(sizes_bytes)
-    if len(found) > MOST_BINS:
+    edges: Table = np.unique(sizes_bytes)
+    if len(edges) > MOST_BINS:
         shares = np.linspace(0, 100, MOST_BINS + 1)[1:]
-        found = np.unique(np.percentile(sizes_bytes, shares, method="inverted_cdf"))
-    return found
+        edges = np.unique(np.percentile(sizes_bytes, shares, method="inverted_cdf"))
+    return edges
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,9 @@ def need_of_work(spec: WorkloadSpec, counts: Counts, paces: RunPaces = CONSTANT)
     matched = load(spec)
     sent = sum(each.size_bytes * max(len(each.ranks) - 1, 1) for each in matched.meetings)
     hops = round(sent / spec.mtu_bytes * PATH_LINKS)
-    found = estimate_of_work(spec, counts, matched, hops)
+    estimate = estimate_of_work(spec, counts, matched, hops)
     sort = sort_of(spec, "+".join(spec.algos))
-    return Need(found.memory_bytes, start_s(spec, paces) + found.paced(paces, sort).time_s)
+    return Need(estimate.memory_bytes, start_s(spec, paces) + estimate.paced(paces, sort).time_s)
 
 
 def estimate_of_work(spec: WorkloadSpec, counts: Counts, matched: Matched, hops: int) -> Estimate:
@@ -53,7 +53,7 @@ def estimate_of_work(spec: WorkloadSpec, counts: Counts, matched: Matched, hops:
     from ringleaf.experiments.workloads.graph.data import data_of
 
     has_data = data_of(spec, matched) != NONE
-    given = sum(each.size_bytes * len(each.ranks) for each in matched.meetings) * has_data
+    input_bytes = sum(each.size_bytes * len(each.ranks) for each in matched.meetings) * has_data
     nodes = sum(len(work.nodes) for work in matched.graph.ranks)
     meetings = len(matched.meetings)
     switch_bytes = max(costs_of(ALGORITHMS[name]).switch_bytes for name in spec.algos)
@@ -64,7 +64,7 @@ def estimate_of_work(spec: WorkloadSpec, counts: Counts, matched: Matched, hops:
         + _tensors_of_work(matched) * COPIES * has_data
     )
     per_meeting_s = MEETING_S + CHECKED_S * has_data
-    setup_s = SWITCH_S * counts.switches + per_meeting_s * meetings + given / BYTES_PER_S
+    setup_s = SWITCH_S * counts.switches + per_meeting_s * meetings + input_bytes / BYTES_PER_S
     timed = estimate_of_hops(spec, hops, setup_s)
     return Estimate(round(memory), hops, setup_s, timed.packets_s, timed.threads, timed.cores)
 

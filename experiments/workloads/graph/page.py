@@ -45,12 +45,12 @@ def _shown(done: WorkResults) -> str:
 def _messages(done: WorkResults) -> Iterator[str]:
     times = done.messages.percentiles_ps()
     if times:
-        told = ", ".join(
+        text = ", ".join(
             f"p{percent:g} {time_ps / PS_PER_US:,.2f} us"
             for percent, time_ps in zip(PERCENTILES, times, strict=True)
         )
         yield (
-            f"<p>{len(done.messages.table):,} messages: {told}. Jain's index of the throughputs "
+            f"<p>{len(done.messages.table):,} messages: {text}. Jain's index of the throughputs "
             f"of the largest: {done.messages.fairness():.3f}.</p>"
         )
 

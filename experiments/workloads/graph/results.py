@@ -105,8 +105,8 @@ _SCALARS = ("iteration_ps", "wrong", "reason", "retransmissions", "drops", "pack
 
 def percentiles_of(messages: Messages) -> dict[str, Any]:
     """Return the figures of all messages by their names in files; None: there are no messages."""
-    found: list[Any] = [*messages.percentiles_ps()] or [None] * len(PERCENTILES)
-    return dict(zip(PERCENTILE_NAMES, found, strict=True)) | {"fairness": messages.fairness()}
+    percentiles: list[Any] = [*messages.percentiles_ps()] or [None] * len(PERCENTILES)
+    return dict(zip(PERCENTILE_NAMES, percentiles, strict=True)) | {"fairness": messages.fairness()}
 
 
 TABLE = (
@@ -295,9 +295,9 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> GraphResults:
     Raises:
         ConfigError: If its files are missing or wrong.
     """
-    found = GraphResults(**common(folder, summary), config=summary["config"])
+    results = GraphResults(**common(folder, summary), config=summary["config"])
     if "iteration_ps" not in summary:
-        return found
+        return results
     try:
         with np.load(folder / SERIES) as arrays:
             series = {name: arrays[name] for name in arrays.files}
@@ -316,8 +316,8 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> GraphResults:
         link_series=series.get("link_series"),
         messages=Messages(series["messages"]),
         slowdown=[Bin(**each) for each in summary.get("slowdown", ())],
-        drop_counts=found.drops.get(KEY, []),
-        uses=found.uses.get(KEY, []),
+        drop_counts=results.drops.get(KEY, []),
+        uses=results.uses.get(KEY, []),
     )
-    found.take(done, 0.0)
-    return found
+    results.take(done, 0.0)
+    return results

@@ -93,9 +93,9 @@ class Scheduling:
         """
         ranks, algorithm = len(meeting.ranks), self.algorithm(meeting.call)
         if algorithm is None:
-            found = _direct(meeting.call, ranks, meeting.root)
+            schedule = _direct(meeting.call, ranks, meeting.root)
         else:
-            found = algorithm.build(
+            schedule = algorithm.build(
                 ranks,
                 size_bytes=about(algorithm.name, elements * ITEM_BYTES),
                 hierarchy=fold_hierarchy(self._graph.graph["hierarchy"], ranks),
@@ -103,10 +103,12 @@ class Scheduling:
                 fabric=self._fabric,
                 network=self._cabling(tuple(meeting.ranks)),
             )
-        if found.servers:
-            raise ConfigError(f"algo: must do without servers, got {found.algorithm!r}; take ring")
-        check(found)
-        return found
+        if schedule.servers:
+            raise ConfigError(
+                f"algo: must do without servers, got {schedule.algorithm!r}; take ring"
+            )
+        check(schedule)
+        return schedule
 
 
 def _direct(call: CalledCollective | None, ranks: int, root: int) -> Schedule:

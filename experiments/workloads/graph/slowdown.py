@@ -82,5 +82,5 @@ def _bins(sizes: Table, factors: np.ndarray) -> Iterator[Bin]:
     of = np.searchsorted(edges, sizes)
     for place, most in enumerate(edges.tolist()):
         chosen = factors[of == place]
-        found = np.percentile(chosen, PERCENTILES, method="inverted_cdf").tolist()
-        yield Bin(most, len(chosen), *found)
+        percentiles = np.percentile(chosen, PERCENTILES, method="inverted_cdf").tolist()
+        yield Bin(most, len(chosen), *percentiles)

@@ -68,10 +68,10 @@ def _sizes(text: str, where: str) -> tuple[int, ...] | str:
 
 
 def _load(text: str, where: str) -> float:
-    found = parse_fraction(text, where)
-    if not found:
+    load = parse_fraction(text, where)
+    if not load:
         raise ConfigError(f"{where}: must be above 0, got {text!r}; write it like 30%")
-    return found
+    return load
 
 
 def _algorithms(text: str, where: str) -> tuple[str, ...]:
@@ -313,24 +313,24 @@ class WorkloadSpec(NetworkSpec):
     def model_sizes(self, where: str = "") -> tuple[TransformerSizes, Split]:
         """Return the sizes of the model and of its division, the preset's where none are given."""
         base = _preset(self.preset, f"{where}preset")
-        given = {
+        options = {
             name: getattr(self, name, None) for name in (*_names(TransformerSizes), *_names(Split))
         }
-        found = {name: value for name, value in given.items() if value not in (None, "")}
+        sizes = {name: value for name, value in options.items() if value not in (None, "")}
         if base is None:
-            base = _from_sizes(found, where)
-        own = {name: found[name] for name in _names(TransformerSizes) if name in found}
-        split = {name: found[name] for name in _names(Split) if name in found}
+            base = _from_sizes(sizes, where)
+        own = {name: sizes[name] for name in _names(TransformerSizes) if name in sizes}
+        split = {name: sizes[name] for name in _names(Split) if name in sizes}
         return replace(base.sizes, **own), replace(base.split, **split)
 
     def plain(self) -> dict[str, Any]:
         """Return the spec as for JSON, with the sizes of a model that were worked out."""
-        found = super().plain()
+        values = super().plain()
         if self.workload == LLM:
             sizes, split = self.model_sizes()
             for each in (sizes, split):
-                found |= {name: getattr(each, name) for name in _names(type(each))}
-        return found
+                values |= {name: getattr(each, name) for name in _names(type(each))}
+        return values
 
 
 def _names(kind: type[TransformerSizes] | type[Split]) -> list[str]:
@@ -341,13 +341,13 @@ def _preset(name: str, where: str) -> Preset | None:
     return PRESETS[choose(where, "preset", name, PRESETS)] if name else None
 
 
-def _from_sizes(found: dict[str, Any], where: str) -> Preset:
+def _from_sizes(sizes: dict[str, Any], where: str) -> Preset:
     """Return the sizes of a model that has no preset; some must be given."""
     for name in ("layers", "hidden", "heads"):
-        if name not in found:
+        if name not in sizes:
             raise ConfigError(
                 f"{where}{name}: must be given where there is no preset, got none; "
                 f"presets: {', '.join(PRESETS)}"
             )
-    hidden, heads = found["hidden"], found["heads"]
-    return Preset("", TransformerSizes(found["layers"], hidden, heads, heads, 4 * hidden), Split())
+    hidden, heads = sizes["hidden"], sizes["heads"]
+    return Preset("", TransformerSizes(sizes["layers"], hidden, heads, heads, 4 * hidden), Split())

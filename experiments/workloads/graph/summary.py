@@ -48,7 +48,7 @@ def summarise(
         owners: The label of each group number.
     """
     replay, outcome, late = done.replay, done.outcome, done.lateness
-    found = WorkResults(
+    results = WorkResults(
         iteration_ps=end_ps(replay),
         wrong=done.wrong,
         reason=done.reason,
@@ -73,19 +73,19 @@ def summarise(
     if owners and any(sizes.values()):
         busiest = max(sizes, key=lambda ends: sizes[ends] / link(graph, *ends).rate_bps)
         series = outcome.owner_series.get(busiest)
-        found.link = " to ".join(busiest)
-        found.link_rate_bps = link(graph, *busiest).rate_bps
+        results.link = " to ".join(busiest)
+        results.link_rate_bps = link(graph, *busiest).rate_bps
         if series is None:
-            return found  # live: not known over time
-        found.labels = list(dict.fromkeys(owners.values()))
+            return results  # live: not known over time
+        results.labels = list(dict.fromkeys(owners.values()))
         rows = len(series) > 1
-        found.link_series = np.array(
+        results.link_series = np.array(
             [
                 sum(
                     (series[number if rows else 0] for number in owners if owners[number] == label),
                     np.zeros(series.shape[1], np.int64),
                 )
-                for label in found.labels
+                for label in results.labels
             ]
         )
-    return found
+    return results

@@ -59,11 +59,11 @@ def told_of_live(row: JobRow) -> str:
 def told_of_memory(cases: Sequence[JobsCase]) -> Iterator[str]:
     """Yield, by case, how often jobs' parts of switches' memory changed, and missed deadlines."""
     for case in cases:
-        said = []
+        phrases = []
         if moves := sum(row.moves for row in case.rows):
-            said.append(f"{moves} changes of jobs' parts of switches' memory")
+            phrases.append(f"{moves} changes of jobs' parts of switches' memory")
         if due := [row for row in case.rows if row.deadline_ps is not None]:
             late = sum(row.jct_ps > (row.deadline_ps or 0) for row in due)
-            said.append(f"{late} of {len(due)} deadlines missed")
-        if said:
-            yield f"{case.combination.name}: {'; '.join(said)}"
+            phrases.append(f"{late} of {len(due)} deadlines missed")
+        if phrases:
+            yield f"{case.combination.name}: {'; '.join(phrases)}"

@@ -128,19 +128,19 @@ class JobsExperiment(Experiment[JobsSpec]):
 
         spec = self.spec
         for scheduler in spec.schedulers:
-            found = SCHEDULERS[scheduler]
-            if isinstance(found, WantsGain) and not find_controller(spec.cc).has_gain:
+            member = SCHEDULERS[scheduler]
+            if isinstance(member, WantsGain) and not find_controller(spec.cc).has_gain:
                 raise ConfigError(
                     f"jobs: scheduler {scheduler} needs a congestion controller whose window grows "
                     f"by a factor, got cc {spec.cc!r}; use dctcp or dcqcn"
                 )
-            for algo in self._algos if isinstance(found, Compresses) else ():
+            for algo in self._algos if isinstance(member, Compresses) else ():
                 if ALGORITHMS[algo].in_network:
                     raise ConfigError(
                         f"jobs: scheduler {scheduler} needs an algorithm by which hosts add, got "
                         f"algo {algo!r}; use ring or ssar-split"
                     )
-            for algo in spec.algos if isinstance(found, Splits) else ():
+            for algo in spec.algos if isinstance(member, Splits) else ():
                 ranks = max(job.ranks for job in spec.jobs)
                 number = next(i for i, job in enumerate(spec.jobs) if job.ranks == ranks)
                 network = self._cabling(tuple(self.places(len(spec.jobs))[number][0]))
@@ -172,9 +172,9 @@ class JobsExperiment(Experiment[JobsSpec]):
                 shown.begin(combination.name, packets_s=self.case_s(combination))
                 if stage is None:
                     began_s = working_s()
-                    found = self.case(combination, capture=folder, shown=shown)
+                    virtual_case = self.case(combination, capture=folder, shown=shown)
                     self._note_pace(combination, working_s() - began_s)
-                    yield found
+                    yield virtual_case
                     continue
                 foretold = self.case(combination, is_prediction=True)
                 shown.begin(combination.name)
@@ -258,12 +258,12 @@ class JobsExperiment(Experiment[JobsSpec]):
 
     def places_of(self, combination: Combination) -> list[Place]:
         """Return each job's place, as the scheduler decides if it does."""
-        given, scheduler = self.places(combination.count), SCHEDULERS[combination.scheduler]
+        pairs, scheduler = self.places(combination.count), SCHEDULERS[combination.scheduler]
         if not isinstance(scheduler, Places):
-            return [Place((*ranks, *servers)) for ranks, servers in given]
+            return [Place((*ranks, *servers)) for ranks, servers in pairs]
         candidates = [
             self._candidate(job, job.algo or combination.algo, *place)
-            for job, place in zip(self.spec.jobs, given, strict=False)
+            for job, place in zip(self.spec.jobs, pairs, strict=False)
         ]
         names = hosts(self.graph)
         return scheduler.places(candidates, {name: attachment(self.graph, name) for name in names})
@@ -318,11 +318,11 @@ class JobsExperiment(Experiment[JobsSpec]):
         stage = stage or partial(play_virtually, spec, self.graph)
         done = stage(play)
         link = self._links.get(combination.count, "")
-        found = summarise(self.graph, combination, jobs, done, link)
-        self._links[combination.count] = found.link
+        case = summarise(self.graph, combination, jobs, done, link)
+        self._links[combination.count] = case.link
         if spec.chakra:
-            found.traces = [_trace(done, *each) for each in enumerate(job.ranks for job in jobs)]
-        return found
+            case.traces = [_trace(done, *each) for each in enumerate(job.ranks for job in jobs)]
+        return case
 
     def _assign(
         self, combination: Combination, places: Sequence[Place], endpoints: Endpoints

@@ -386,18 +386,18 @@ def _grid(
         sharex=True, sharey="all" if alike else "none", squeeze=False, layout="constrained",
     )  # fmt: skip
     reduction = _reductions(cases)
-    found = []
+    pairs = []
     for number, line in enumerate(lines):
         for axes, case in zip(panels[number], line, strict=False):
             name = f"{reduction(case)}, {case.combination.scheduler}"
             axes.set_title(f"{name}\n{where(case)}", fontsize=8, loc="left")
             axes.tick_params(labelsize=8)
-            found.append((axes, case))
+            pairs.append((axes, case))
         for axes in panels[number][len(line) :]:
             axes.set_visible(False)
         for axes in panels[number - 1][len(line) :] if number else ():
             axes.tick_params(labelbottom=True)
-    return figure, found
+    return figure, pairs
 
 
 def _coarse(series: npt.NDArray[np.int64]) -> tuple[int, npt.NDArray[np.int64]]:

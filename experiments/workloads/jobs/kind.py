@@ -35,9 +35,9 @@ class JobsKind(WorkloadKind[JobsSpec]):
     is_typed = True
     measures = (Measure(("jobs", "algo", "scheduler", "entries", "job"), "jct_ps"),)
 
-    def folder_for(self, given: Mapping[str, Any]) -> str:
+    def folder_for(self, options: Mapping[str, Any]) -> str:
         """Return `jobs`."""
-        del given
+        del options
         return "jobs"
 
     def check(self, spec: JobsSpec, counts: Counts) -> None:
@@ -89,8 +89,8 @@ class JobsKind(WorkloadKind[JobsSpec]):
         """Return completion times against the option with most values."""
         from ringleaf.experiments.figures.swept import make
 
-        said = "Of each run, against the option with most values."
-        return {"sweep": SweepFigure(partial(make, lines, names), "Times", said)}
+        caption = "Of each run, against the option with most values."
+        return {"sweep": SweepFigure(partial(make, lines, names), "Times", caption)}
 
 
 KIND = JobsKind()

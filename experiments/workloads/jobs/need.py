@@ -41,7 +41,7 @@ def need_of_jobs(spec: JobsSpec, counts: Counts, paces: RunPaces = CONSTANT) -> 
         counts: The size of its network.
         paces: The paces of the machine.
     """
-    found = [
+    sizes_bytes = [
         _bytes_of_jobs(spec, counts, spec.jobs[:count], name)
         for count in spec.counts or (len(spec.jobs),)
         for name in spec.algos
@@ -52,7 +52,7 @@ def need_of_jobs(spec: JobsSpec, counts: Counts, paces: RunPaces = CONSTANT) -> 
         for _ in spec.counts or (None,)
         for name in spec.algos
     )
-    return Need(max(found), start_s(spec, paces) + times * cases_s)
+    return Need(max(sizes_bytes), start_s(spec, paces) + times * cases_s)
 
 
 def estimate_of_jobs(spec: JobsSpec, counts: Counts) -> Estimate:
@@ -83,5 +83,5 @@ def _copies_of_job(job: JobSpec, algorithm: str) -> float:
     if used.in_network:
         return COPIES
     largest = max(layer.elements for layer in job.model.layers)
-    found = draft(used, job.ranks, largest * FLOAT32_BYTES)
-    return mean_copies(COPIES + found.scratch, found.buffers) if found else COPIES + USUAL
+    drafted = draft(used, job.ranks, largest * FLOAT32_BYTES)
+    return mean_copies(COPIES + drafted.scratch, drafted.buffers) if drafted else COPIES + USUAL

@@ -25,8 +25,7 @@ def place_jobs(spec: JobsSpec, names: Sequence[T], count: int) -> list[tuple[lis
     else:
         taken = _deal(names, needs)
     return [
-        (found[: job.ranks], found[job.ranks :])
-        for job, found in zip(spec.jobs, taken, strict=False)
+        (own[: job.ranks], own[job.ranks :]) for job, own in zip(spec.jobs, taken, strict=False)
     ]
 
 
@@ -34,10 +33,10 @@ def _deal(names: Sequence[T], needs: Sequence[int]) -> list[list[T]]:
     """Deal hosts to jobs in turn, so that neighbours belong to different ones."""
     taken: list[list[T]] = [[] for _ in needs]
     left = iter(names)
-    while any(len(found) < need for found, need in zip(taken, needs, strict=True)):
-        for found, need in zip(taken, needs, strict=True):
-            if len(found) < need:
-                found.append(next(left))
+    while any(len(own) < need for own, need in zip(taken, needs, strict=True)):
+        for own, need in zip(taken, needs, strict=True):
+            if len(own) < need:
+                own.append(next(left))
     return taken
 
 

@@ -344,8 +344,8 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> JobsResults:
             f"plot: can't read the series, got {str(path)!r}; run it again"
         ) from error
     rows = iter([JobRow(**row) for row in summary["rows"]])
-    found = JobsResults(**common(folder, summary))
-    dropped, uses = found.drops, found.uses
+    results = JobsResults(**common(folder, summary))
+    dropped, uses = results.drops, results.uses
     for each in summary["cases"]:
         combination = Combination(**{f.name: each[f.name] for f in fields(Combination)})
         more: dict[str, Any] = {name: series.get(f"{combination.name}.{name}") for name in _SERIES}
@@ -354,8 +354,8 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> JobsResults:
         key = (combination.name, 0)
         more |= {"drops": dropped.get(key, []), "uses": uses.get(key, [])}
         spans = read_spans(folder / timeline_file(combination))
-        found.add(JobsCase(combination, own, spans=spans, **scalars, **more))
-    return found
+        results.add(JobsCase(combination, own, spans=spans, **scalars, **more))
+    return results
 
 
 def read_spans(path: Path) -> list[JobSpan]:

@@ -36,11 +36,11 @@ PLACEMENTS = ("spread", "packed")
 def _reducing(text: str, where: str) -> tuple[str, ...]:
     """Read names of algorithms for allreduce."""
     known = [name for name, each in ALGORITHMS.items() if each.collective is Collective.ALLREDUCE]
-    found = kinds.several(where, "algorithm", text, WithSynthesised(known))
-    for name in found:
+    names = kinds.several(where, "algorithm", text, WithSynthesised(known))
+    for name in names:
         if ALGORITHMS[name].collective is not Collective.ALLREDUCE:
             choose(where, "algorithm", name, known)
-    return found
+    return names
 
 
 def _own_algorithm(text: str, where: str) -> str:

@@ -48,7 +48,7 @@ class JobSpan:
 
 def spans_of(jobs: Sequence[TrainingJob], stretches: Iterable[PieceTimes]) -> list[JobSpan]:
     """Return all spans in the order of their starts, without those of no length."""
-    found = [
+    spans = [
         span
         for number, job in enumerate(jobs, start=1)
         for count, iteration in enumerate(job.history, start=1)
@@ -57,10 +57,10 @@ def spans_of(jobs: Sequence[TrainingJob], stretches: Iterable[PieceTimes]) -> li
     for each in stretches:
         about = each.job + 1, each.iteration + 1
         layers, priority = each.piece.layers, each.priority
-        found.append(JobSpan(*about, QUEUED, layers, each.ready_ps, each.start_ps, priority))
-        found.append(JobSpan(*about, WIRE, layers, each.start_ps, each.end_ps, priority))
+        spans.append(JobSpan(*about, QUEUED, layers, each.ready_ps, each.start_ps, priority))
+        spans.append(JobSpan(*about, WIRE, layers, each.start_ps, each.end_ps, priority))
     return sorted(
-        (span for span in found if span.end_ps > span.start_ps),
+        (span for span in spans if span.end_ps > span.start_ps),
         key=lambda span: (span.start_ps, span.job, span.kind, span.layers),
     )
 
@@ -146,8 +146,8 @@ def _counters(case: JobsCase) -> Iterator[dict[str, Any]]:
 def from_chrome(text: str) -> list[JobSpan]:
     """Return the spans of a trace that `as_chrome` has made."""
     events = json.loads(text)["traceEvents"]
-    told = (event["args"] for event in events if event["ph"] == "X")
-    return [JobSpan(**each | {"layers": tuple(each["layers"])}) for each in told]
+    arguments = (event["args"] for event in events if event["ph"] == "X")
+    return [JobSpan(**each | {"layers": tuple(each["layers"])}) for each in arguments]
 
 
 def timeline_file(combination: Combination) -> Path:

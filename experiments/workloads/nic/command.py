@@ -24,9 +24,9 @@ def register(app: typer.Typer) -> None:
         try:
             command = guard(_command_of(name))
         except Exception as error:
-            if not (told := plugins.failure(error)):
+            if not (line := plugins.failure(error)):
                 raise
-            plugins.warn(f"offload {name}: is left out: {told}")
+            plugins.warn(f"offload {name}: is left out: {line}")
         else:
             below.command(name, help=f"Run the {offload.title}.")(command)
     app.add_typer(below, name="nic")
@@ -34,8 +34,8 @@ def register(app: typer.Typer) -> None:
 
 def _command_of(name: str) -> Callable[..., None]:
     options = options_of(workload_of(name).spec)
-    given = {key: each for key, each in options.items() if each.flags}
-    return with_options(_command_for(name), given)
+    flagged = {key: each for key, each in options.items() if each.flags}
+    return with_options(_command_for(name), flagged)
 
 
 def _command_for(name: str) -> Callable[..., None]:
@@ -46,8 +46,8 @@ def _command_for(name: str) -> Callable[..., None]:
         as_json: AsJson = False,
         debug: Debug = False,
     ) -> None:
-        given = {OFFLOAD: name, **typed}
-        cases = read_cases(spec, given) if spec else [given]
+        options = {OFFLOAD: name, **typed}
+        cases = read_cases(spec, options) if spec else [options]
         where = f"spec {spec}: " if spec else ""
         if spec and len(cases) == 1:
             cases[0].setdefault("out", f"runs/{spec.stem}")

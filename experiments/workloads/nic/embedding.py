@@ -142,7 +142,7 @@ WORKLOAD = EmbeddingWorkload()
 def cases(spec: EmbeddingSpec, ranks: int) -> list[ExchangeCase]:
     """Return the systems that a spec compares."""
     plain = e.ExchangeSizes(ranks, spec.rows, spec.dim, spec.bags, spec.per_bag, row_ps=spec.row_ps)
-    found = [ExchangeCase(HOST, "-", plain, spec.host_latency_ps)]
+    systems = [ExchangeCase(HOST, "-", plain, spec.host_latency_ps)]
     for pool, policy, cache in product(spec.pools, spec.policies, dict.fromkeys(spec.caches)):
         exchange = replace(
             plain,
@@ -152,8 +152,8 @@ def cases(spec: EmbeddingSpec, ranks: int) -> list[ExchangeCase]:
             coherence=e.UPDATE if spec.coherence == UPDATE else e.INVALIDATE,
             local_cache=spec.local_cache,
         )
-        found.append(ExchangeCase(NIC, policy, exchange, 0))
-    return found
+        systems.append(ExchangeCase(NIC, policy, exchange, 0))
+    return systems
 
 
 def make_system(case: ExchangeCase, options: NetworkOptions) -> NicSystem:
@@ -180,7 +180,7 @@ def _measure(spec: EmbeddingSpec, case: ExchangeCase, connect: MakeNicNetwork) -
         exponent=spec.zipf, seed=spec.seed,
     )  # fmt: skip
     nics = CheckedNics(network, reference, sizes)
-    found: list[tuple[RunResult, RunResult]] = []
+    runs: list[tuple[RunResult, RunResult]] = []
     before = nics.counters()
     for iteration in range(-spec.warm_up, spec.iterations):
         if iteration == 0:
@@ -188,12 +188,12 @@ def _measure(spec: EmbeddingSpec, case: ExchangeCase, connect: MakeNicNetwork) -
         lookups, gradients = reference.draw(), reference.gradients()
         passes = nics.forward(lookups), nics.backward(lookups, gradients)
         if iteration >= 0:
-            found.append(passes)
+            runs.append(passes)
     spent = {name: value - before[name] for name, value in nics.counters().items()}
     per_iteration = {
         name: round(value / spec.iterations) for name, value in spent.items() if "bytes" in name
     }
-    outcomes = [each for both in found for each in both]
+    outcomes = [each for both in runs for each in both]
     return {
         "system": case.system,
         "policy": case.policy,
@@ -203,8 +203,8 @@ def _measure(spec: EmbeddingSpec, case: ExchangeCase, connect: MakeNicNetwork) -
         "local_hit_percent": 100 * spent["local_hits"] / max(spent["reads"], 1),
         **per_iteration,
         "wire_bytes": round(sum(sum(each.wire_bytes) for each in outcomes) / spec.iterations),
-        "forward_ps": round(fmean(forward.time_ps for forward, _ in found)),
-        "backward_ps": round(fmean(backward.time_ps for _, backward in found)),
+        "forward_ps": round(fmean(forward.time_ps for forward, _ in runs)),
+        "backward_ps": round(fmean(backward.time_ps for _, backward in runs)),
         "wrong": nics.wrong,
         "retransmissions": sum(each.retransmissions for each in outcomes),
         "drops": sum(each.drops for each in outcomes),
@@ -275,5 +275,5 @@ class CheckedNics:
         """Return the sums of all NICs' counters."""
         from ringleaf.hosts.nic.embedding.state import counters_of
 
-        found = [counters_of(self._network.arena, state) for state in self._network.states]
-        return {name: sum(each[name] for each in found) for name in found[0]}
+        counters = [counters_of(self._network.arena, state) for state in self._network.states]
+        return {name: sum(each[name] for each in counters) for name in counters[0]}

@@ -40,16 +40,16 @@ class NicKind(WorkloadKind[NicSpec]):
         names, fields = spec.names(), spec.model_fields
         return [names[field] for field in names if get_origin(fields[field].annotation) is tuple]
 
-    def spec_for(self, given: Mapping[str, Any]) -> type[NicSpec]:
+    def spec_for(self, options: Mapping[str, Any]) -> type[NicSpec]:
         """Return the options of the offload that is named."""
         from ringleaf.experiments.workloads.nic.workload import workload_of
 
-        found: type[NicSpec] = workload_of(str(given[OFFLOAD])).spec
-        return found
+        spec: type[NicSpec] = workload_of(str(options[OFFLOAD])).spec
+        return spec
 
-    def folder_for(self, given: Mapping[str, Any]) -> str:
+    def folder_for(self, options: Mapping[str, Any]) -> str:
         """Return the offload's name."""
-        return str(given[OFFLOAD])
+        return str(options[OFFLOAD])
 
     def check(self, spec: NicSpec, counts: Counts) -> None:
         """Check nothing more: the experiment looks at its hosts before it does anything."""

@@ -74,10 +74,10 @@ class NicNetwork:
         task = one_task(self.ranks)
         arrays = self._network.arrays(elements, dtype, task)
         fill(arrays)
-        found = self._network.run(task, arrays)
+        outcome = self._network.run(task, arrays)
         if self.is_virtual:  # credits that are on their way count for the next task
             self._network.drain()
-        return found, arrays
+        return outcome, arrays
 
     @property
     def is_virtual(self) -> bool:
@@ -114,8 +114,8 @@ def connecting(spec: NicSpec, graph: nx.Graph[str]) -> Iterator[MakeNicNetwork]:
 
         def connect(make_system: MakeSystem) -> NicNetwork:
             system = make_system(options)
-            made = VirtualNetwork(graph, replace(options, system=system), seed=spec.seed)
-            return NicNetwork(made, system)
+            network = VirtualNetwork(graph, replace(options, system=system), seed=spec.seed)
+            return NicNetwork(network, system)
 
         yield connect
         return
@@ -137,12 +137,12 @@ def connecting(spec: NicSpec, graph: nx.Graph[str]) -> Iterator[MakeNicNetwork]:
 
         def connect_live(make_system: MakeSystem) -> NicNetwork:
             system = make_system(options)
-            made = MininetNetwork(
+            network = MininetNetwork(
                 testbed,
                 replace(options, system=system),
                 seed=spec.seed,
                 stall_s=spec.stall_ps / PS_PER_S,
             )
-            return NicNetwork(made, system)
+            return NicNetwork(network, system)
 
         yield connect_live

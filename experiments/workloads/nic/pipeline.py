@@ -147,8 +147,8 @@ class PipelineWorkload(NicWorkload[PipelineSpec]):
             spec.product_rates, systems, dict.fromkeys(spec.tiles)
         ):
             case = PipelineCase(tile, latency_ps, round(MILLION * PS_PER_S / rate * spec.scale))
-            found = work.measure(connect, case, work.formula(graph, case))
-            yield {"system": system, "products": rate, **found}
+            row = work.measure(connect, case, work.formula(graph, case))
+            yield {"system": system, "products": rate, **row}
 
     def draw(self, rows: Sequence[Row], clock: str) -> dict[str, Callable[[], Figure]]:
         """Return functions that draw its figures, by name."""
@@ -227,8 +227,8 @@ class Work:
         wrong = 0
         for _ in range(2 if network.is_virtual else 1):
             outcome, arrays = network.run(elements, self._fill, np.dtype(np.int8))
-            found = arrays[-1][: self._results.size].reshape(self._results.shape)
-            wrong += int((found != self._results).sum())
+            results = arrays[-1][: self._results.size].reshape(self._results.shape)
+            wrong += int((results != self._results).sum())
         end_ps = outcome.finish_ps[-1]
         return {
             "latency_ps": case.latency_ps,

@@ -23,10 +23,10 @@ MOST_BYTES = 4 << 30
 
 def _sizes(text: str, where: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    found = tuple(whole_number(where, part, 0) for part in parts)
-    if not found:
+    sizes = tuple(whole_number(where, part, 0) for part in parts)
+    if not sizes:
         raise ConfigError(f"{where}: must be one number at least, got {text!r}; like 0,64,256")
-    return found
+    return sizes
 
 
 def _times(text: str, where: str) -> tuple[int, ...]:
@@ -70,8 +70,8 @@ class NicSpec(NetworkSpec):
     def _check_nic(self, info: ValidationInfo) -> Self:
         where = label(info, WHERE)
         refused = {"pcap": self.pcap, "record": self.record is not None}
-        for name, given in refused.items():
-            if given:
+        for name, is_set in refused.items():
+            if is_set:
                 got = getattr(self, name)
                 raise ConfigError(
                     f"{where}{name}: not with NICs yet, got {str(got)!r}; leave it out"

@@ -80,5 +80,5 @@ def workload_of(name: str) -> NicWorkload[Any]:
     Raises:
         ConfigError: If there is none of that name.
     """
-    found: NicWorkload[Any] = import_module(OFFLOADS.find(name).workload).WORKLOAD
-    return found
+    workload: NicWorkload[Any] = import_module(OFFLOADS.find(name).workload).WORKLOAD
+    return workload

@@ -52,9 +52,9 @@ def iterations(run: TrainResults) -> Iterator[str]:
     if rest:
         typical_ps = median(time_ps for time_ps, _ in rest)
         wait_ps = median(wait_ps for _, wait_ps in rest)
-        said = "iteration 2" if len(rest) == 1 else f"iterations 2 to {len(steps)}, median"
+        label = "iteration 2" if len(rest) == 1 else f"iterations 2 to {len(steps)}, median"
         waits = _share(wait_ps, typical_ps)
-        yield f"{said}: {format_time(typical_ps)}, of which ranks wait {waits}"
+        yield f"{label}: {format_time(typical_ps)}, of which ranks wait {waits}"
 
 
 def _share(part_ps: float, whole_ps: float) -> str:

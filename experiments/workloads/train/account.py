@@ -144,8 +144,8 @@ class Account:
 
     def rows(self) -> list[CallRow]:
         """Return the rows, those that took longest in all first."""
-        found = [self._row(key, times) for key, times in self._times.items()]
-        return sorted(found, key=lambda row: (-row.total_ps, row.call, row.group, row.size_bytes))
+        rows = [self._row(key, times) for key, times in self._times.items()]
+        return sorted(rows, key=lambda row: (-row.total_ps, row.call, row.group, row.size_bytes))
 
     def _row(self, key: Key, times: Sequence[int]) -> CallRow:
         typical_ps = round(median(times))

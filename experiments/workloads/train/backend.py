@@ -90,5 +90,5 @@ def make_class(base: type[Any]) -> type[Any]:
 
     Calls are held together by process groups alone: PyTorch doesn't ask a Python backend to do it.
     """
-    told = {"supports_coalescing": issubclass(base, dist.ProcessGroup)}
-    return type("RingleafGroup", (RingleafGroup, base), told)
+    namespace = {"supports_coalescing": issubclass(base, dist.ProcessGroup)}
+    return type("RingleafGroup", (RingleafGroup, base), namespace)

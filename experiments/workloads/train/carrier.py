@@ -121,7 +121,7 @@ class CollectiveCarrier:
         self._now_ps = 0
         self._active: dict[int, _UnderWay] = {}  # by the operation's address
         self._plans: dict[tuple[object, ...], tuple[Schedule, Plans]] = {}
-        self._found: dict[int, CallCarrier] = {}  # by collective, those that have not begun
+        self._known: dict[int, CallCarrier] = {}  # by collective, those that have not begun
         self._arrived: list[tuple[int, int]] = []  # messages: when, and the operation's address
 
     def run(self) -> Iterator[RunResult]:
@@ -249,20 +249,20 @@ class CollectiveCarrier:
             if self._want(way, collective) or self._has_outgrown:
                 continue  # until nothing is under way
             self._fabric.begin(collective)
-            del self._found[id(collective)]
+            del self._known[id(collective)]
             if len(collective.members) < 2 or not way.elements:
                 now_ps = self._now_ps
-                given, results = pass_on(self._data, collective, way)
-                self._note_end(collective, way, (now_ps, now_ps), given, results)
+                inputs, results = pass_on(self._data, collective, way)
+                self._note_end(collective, way, (now_ps, now_ps), inputs, results)
                 self._fabric.finish(collective, now_ps)
                 yield None
             else:
                 yield self._begin(collective, way)
 
     def _way(self, collective: MatchedCalls) -> CallCarrier:
-        if id(collective) not in self._found:
-            self._found[id(collective)] = way_of(self._data, self._ways, collective)
-        return self._found[id(collective)]
+        if id(collective) not in self._known:
+            self._known[id(collective)] = way_of(self._data, self._ways, collective)
+        return self._known[id(collective)]
 
     def _need(self, collective: MatchedCalls, way: CallCarrier) -> tuple[Schedule, NetworkNeed]:
         """Return the schedule of a collective, and all that it needs."""
@@ -349,16 +349,16 @@ class CollectiveCarrier:
         collective: MatchedCalls,
         way: CallCarrier,
         times_ps: tuple[int, int],
-        given: Sequence[Array],
+        inputs: Sequence[Array],
         results: Sequence[Array],
     ) -> None:
-        wrong = self._check(collective, way, given, results)
+        wrong = self._check(collective, way, inputs, results)
         self._note(FinishedCollective(collective, way, way.layout.tensor_bytes, *times_ps, wrong))
 
 
 def _spread(addresses: Sequence[int], members: Sequence[int], nodes: int) -> list[int]:
     """Return an address for each node; nodes that take no part have any."""
-    found = [addresses[0]] * nodes
+    by_node = [addresses[0]] * nodes
     for member, address in zip(members, addresses, strict=True):
-        found[member] = address
-    return found
+        by_node[member] = address
+    return by_node

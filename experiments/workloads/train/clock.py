@@ -76,16 +76,16 @@ def _read_modules(path: str, where: str) -> dict[str, ModuleTimes]:
     rows = read_yaml(Path(path), where)
     if not isinstance(rows, dict) or not rows:
         raise ConfigError(f"{where} {path}: must map modules to times, got {rows!r:.80}")
-    found = {}
+    times = {}
     for name, row in rows.items():
         at = f"{where} {path}: {name}"
         if not isinstance(row, dict) or not row or set(row) - {"forward", "backward"}:
             raise ConfigError(f"{at}: must have forward and backward, got {row!r:.80}")
-        found[str(name)] = ModuleTimes(
+        times[str(name)] = ModuleTimes(
             parse_time(str(row.get("forward", 0)), f"{at}: forward"),
             parse_time(str(row.get("backward", 0)), f"{at}: backward"),
         )
-    return found
+    return times
 
 
 class RankClock:

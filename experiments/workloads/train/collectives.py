@@ -57,65 +57,65 @@ class Collectives:
         self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any = None
     ) -> FabricWork:
         """Copy each rank's tensor to all."""
-        [given], [wanted] = inputs, outputs
-        self._same_sizes(calls.ALL_GATHER, given, wanted)
-        return self._make(calls.ALL_GATHER, [given], wanted)
+        [tensor], [blocks] = inputs, outputs
+        self._same_sizes(calls.ALL_GATHER, tensor, blocks)
+        return self._make(calls.ALL_GATHER, [tensor], blocks)
 
     def allgather_coalesced(
         self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any = None
     ) -> FabricWork:
         """Copy each rank's tensors to all: `outputs[rank][i]` is its i-th."""
         work = self.calls.work([each for row in outputs for each in row])
-        for place, given in enumerate(inputs):
-            wanted = [row[place] for row in outputs]
-            self._make(calls.ALL_GATHER, [given], wanted, work=work)
+        for place, tensor in enumerate(inputs):
+            blocks = [row[place] for row in outputs]
+            self._make(calls.ALL_GATHER, [tensor], blocks, work=work)
         return work
 
     def all_gather_single(
-        self, output: torch.Tensor, given: torch.Tensor, opts: Any = None
+        self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
     ) -> FabricWork:
         """Copy each rank's tensor to all, one behind the other."""
-        self._whole_blocks(calls.ALL_GATHER, output, given)
-        return self._make(calls.ALL_GATHER, [given], [output])
+        self._whole_blocks(calls.ALL_GATHER, output, tensor)
+        return self._make(calls.ALL_GATHER, [tensor], [output])
 
     def all_gather_single_coalesced(
         self, outputs: Tensors, inputs: Tensors, opts: Any = None
     ) -> FabricWork:
         """Do `all_gather_single` with several tensors."""
         work = self.calls.work(outputs)
-        for output, given in zip(outputs, inputs, strict=True):
-            self._whole_blocks(calls.ALL_GATHER, output, given)
-            self._make(calls.ALL_GATHER, [given], [output], work=work)
+        for output, tensor in zip(outputs, inputs, strict=True):
+            self._whole_blocks(calls.ALL_GATHER, output, tensor)
+            self._make(calls.ALL_GATHER, [tensor], [output], work=work)
         return work
 
     def gather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: Any) -> FabricWork:
         """Copy each rank's tensor to one."""
-        wanted = list(outputs[0]) if outputs else []
-        return self._make(calls.GATHER, inputs, wanted, root=opts.rootRank)
+        blocks = list(outputs[0]) if outputs else []
+        return self._make(calls.GATHER, inputs, blocks, root=opts.rootRank)
 
     def scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: Any) -> FabricWork:
         """Give each rank one of the root's tensors."""
-        given = list(inputs[0]) if inputs else []
+        blocks = list(inputs[0]) if inputs else []
         count = outputs[0].numel()
-        return self._make(calls.SCATTER, given, outputs, root=opts.rootRank, count=count)
+        return self._make(calls.SCATTER, blocks, outputs, root=opts.rootRank, count=count)
 
     def reduce_scatter(
         self, outputs: Tensors, inputs: Sequence[Tensors], opts: Any = None
     ) -> FabricWork:
         """Reduce a tensor for each rank on that rank."""
-        [wanted], [given] = outputs, inputs
-        self._same_sizes(calls.REDUCE_SCATTER, wanted, given)
+        [tensor], [blocks] = outputs, inputs
+        self._same_sizes(calls.REDUCE_SCATTER, tensor, blocks)
         return self._make(
-            calls.REDUCE_SCATTER, list(given), [wanted], op=_op(opts), count=wanted.numel()
+            calls.REDUCE_SCATTER, list(blocks), [tensor], op=_op(opts), count=tensor.numel()
         )
 
     def reduce_scatter_single(
-        self, output: torch.Tensor, given: torch.Tensor, opts: Any = None
+        self, output: torch.Tensor, tensor: torch.Tensor, opts: Any = None
     ) -> FabricWork:
         """Reduce a tensor, and give each rank its part."""
-        self._whole_blocks(calls.REDUCE_SCATTER, given, output)
+        self._whole_blocks(calls.REDUCE_SCATTER, tensor, output)
         return self._make(
-            calls.REDUCE_SCATTER, [given], [output], op=_op(opts), count=output.numel()
+            calls.REDUCE_SCATTER, [tensor], [output], op=_op(opts), count=output.numel()
         )
 
     def reduce_scatter_single_coalesced(
@@ -123,11 +123,11 @@ class Collectives:
     ) -> FabricWork:
         """Do `reduce_scatter_single` with several tensors."""
         work = self.calls.work(outputs)
-        for output, given in zip(outputs, inputs, strict=True):
-            self._whole_blocks(calls.REDUCE_SCATTER, given, output)
+        for output, tensor in zip(outputs, inputs, strict=True):
+            self._whole_blocks(calls.REDUCE_SCATTER, tensor, output)
             count = output.numel()
             self._make(
-                calls.REDUCE_SCATTER, [given], [output], op=_op(opts), count=count, work=work
+                calls.REDUCE_SCATTER, [tensor], [output], op=_op(opts), count=count, work=work
             )
         return work
 
@@ -139,15 +139,15 @@ class Collectives:
     def all_to_all_single(
         self,
         output: torch.Tensor,
-        given: torch.Tensor,
+        tensor: torch.Tensor,
         output_splits: Sequence[int] | None = None,
         input_splits: Sequence[int] | None = None,
         opts: Any = None,
     ) -> FabricWork:
         """Give each rank a part of a tensor, cut along its first dimension."""
-        sends = self._splits(given, input_splits)
+        sends = self._splits(tensor, input_splits)
         takes = self._splits(output, output_splits)
-        return self._make(calls.ALL_TO_ALL, [given], [output], sends=sends, takes=takes)
+        return self._make(calls.ALL_TO_ALL, [tensor], [output], sends=sends, takes=takes)
 
     def barrier(self, opts: Any = None) -> FabricWork:
         """Wait for all ranks."""
@@ -176,9 +176,9 @@ class Collectives:
 
     def _end_coalescing(self, *_: Any) -> FabricWork:
         """Return the work of the calls since the beginning."""
-        held, self._held = self._held, None
-        assert held is not None
-        return held
+        work, self._held = self._held, None
+        assert work is not None
+        return work
 
     # Names that PyTorch had before, or has for the same calls elsewhere.
     _allgather_base = all_gather_single

@@ -18,7 +18,7 @@ from ringleaf.tensors import Array
 def wrong_elements(
     collective: MatchedCalls,
     way: CallCarrier,
-    given: Sequence[Array],
+    inputs: Sequence[Array],
     results: Sequence[Array],
     *,
     item_bytes: int,
@@ -33,7 +33,7 @@ def wrong_elements(
     Args:
         collective: The collective.
         way: Its way.
-        given: By member, the bytes that it gave.
+        inputs: By member, the bytes that it gave.
         results: By member, its buffer, which begins with its result.
         item_bytes: The size of an element.
         lanes: Values in a packet of the system.
@@ -42,8 +42,8 @@ def wrong_elements(
     if call.kind == calls.BARRIER:
         return 0
     if call.op:
-        return _wrong_reductions(collective, way, given, results, lanes)
-    expected = _copies(collective, given, item_bytes)
+        return _wrong_reductions(collective, way, inputs, results, lanes)
+    expected = _copies(collective, inputs, item_bytes)
     return sum(
         _differing(result[: len(wanted)], wanted, item_bytes)
         for wanted, result in zip(expected, results, strict=True)
@@ -57,29 +57,29 @@ def _differing(result: Array, wanted: Array, item_bytes: int) -> int:
     return int(rows.any(axis=1).sum())
 
 
-def _copies(collective: MatchedCalls, given: Sequence[Array], item_bytes: int) -> list[Array]:
+def _copies(collective: MatchedCalls, inputs: Sequence[Array], item_bytes: int) -> list[Array]:
     """Return the bytes that each member must have in the end."""
     call, ranks = collective.call, len(collective.members)
     nothing = np.zeros(0, np.uint8)
     block = call.count * item_bytes
     if call.kind == calls.BROADCAST:
-        return [given[call.root]] * ranks
+        return [inputs[call.root]] * ranks
     if call.kind == calls.SEND:
-        return [nothing, given[0]]
+        return [nothing, inputs[0]]
     if call.kind == calls.SCATTER:
-        return [given[call.root][rank * block : (rank + 1) * block] for rank in range(ranks)]
+        return [inputs[call.root][rank * block : (rank + 1) * block] for rank in range(ranks)]
     if call.kind == calls.ALL_TO_ALL:
-        return [_exchanged(collective, given, rank, item_bytes) for rank in range(ranks)]
-    joined = np.concatenate(given)
+        return [_exchanged(collective, inputs, rank, item_bytes) for rank in range(ranks)]
+    joined = np.concatenate(inputs)
     everyone = call.kind == calls.ALL_GATHER
     return [joined if everyone or rank == call.root else nothing for rank in range(ranks)]
 
 
 def _exchanged(
-    collective: MatchedCalls, given: Sequence[Array], rank: int, item_bytes: int
+    collective: MatchedCalls, inputs: Sequence[Array], rank: int, item_bytes: int
 ) -> Array:
     parts = []
-    for part, gift in zip(collective.parts, given, strict=True):
+    for part, gift in zip(collective.parts, inputs, strict=True):
         start = sum(part.call.sends[:rank]) * item_bytes
         parts.append(gift[start : start + part.call.sends[rank] * item_bytes])
     return np.concatenate(parts)
@@ -88,32 +88,32 @@ def _exchanged(
 def _wrong_reductions(
     collective: MatchedCalls,
     way: CallCarrier,
-    given: Sequence[Array],
+    inputs: Sequence[Array],
     results: Sequence[Array],
     lanes: int,
 ) -> int:
     reduction = way.reduction
     assert reduction is not None
-    inputs = np.stack([gift.view(reduction.elements) for gift in given])
-    held: list[tuple[slice, Array]] = []
+    stacked = np.stack([gift.view(reduction.elements) for gift in inputs])
+    parts: list[tuple[slice, Array]] = []
     for pieces, result in zip(way.layout.unloads, results, strict=True):
         for piece in pieces:
             item = reduction.elements.itemsize
             start = piece.tensor_at // item
             part = result[piece.buffer_at : piece.buffer_at + piece.size_bytes]
-            held.append((slice(start, start + piece.size_bytes // item), part))
-    known = np.zeros(inputs.shape[1], reduction.elements)
-    for where, part in held:
+            parts.append((slice(start, start + piece.size_bytes // item), part))
+    known = np.zeros(stacked.shape[1], reduction.elements)
+    for where, part in parts:
         known[where] = part.view(reduction.elements)
-    off = int((~_near(reduction, way, inputs, known, lanes)).sum())
+    off = int((~_near(reduction, way, stacked, known, lanes)).sum())
     return off + sum(
         _differing(part, known[where].view(np.uint8), reduction.elements.itemsize)
-        for where, part in held
+        for where, part in parts
     )
 
 
 def _near(
-    reduction: Reduction, way: CallCarrier, inputs: Array, found: Array, lanes: int
+    reduction: Reduction, way: CallCarrier, inputs: Array, results: Array, lanes: int
 ) -> npt.NDArray[np.bool_]:
     """Return where results are near enough to the exact ones."""
     if not reduction.is_rounded:
@@ -121,8 +121,8 @@ def _near(
         for each in inputs[1:]:
             reduction.combine(expected, each)
         with np.errstate(all="ignore"):
-            both_nan = (expected != expected) & (found != found)
-        return np.asarray((expected == found) | both_nan)
+            both_nan = (expected != expected) & (results != results)
+        return np.asarray((expected == results) | both_nan)
     wide = reduction.widened(inputs)
     with np.errstate(all="ignore"):
         exact = reduction.reduced(wide)
@@ -131,7 +131,7 @@ def _near(
         else:
             magnitudes = reduction.reduced(np.abs(wide))
             allowed = reduction.growth(len(inputs)) * magnitudes + reduction.least
-        off = np.abs(reduction.widened(found) - exact)
+        off = np.abs(reduction.widened(results) - exact)
         fine = off <= allowed
         limit = reduction.largest
         beyond = ~(np.abs(exact) < limit * (1 - 1e-2))  # may be infinite, or no number

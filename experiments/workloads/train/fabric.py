@@ -230,8 +230,8 @@ class TrainingRanks:
         if at.state is RankState.RUNNING:
             return f"last said {at.said or 'nothing'} {when}"
         awaited = sorted((at.awaited | at.watched) & at.open.keys())
-        said = "; ".join(at.open[number] for number in awaited) or "nothing that it has called"
-        return f"waits {when} for {said}"
+        calls = "; ".join(at.open[number] for number in awaited) or "nothing that it has called"
+        return f"waits {when} for {calls}"
 
     # Inside.
 

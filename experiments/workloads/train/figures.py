@@ -105,12 +105,12 @@ def draw_timeline(run: TrainResults) -> Figure:
         for line in run.lines:
             if rank in line.members and start_ps <= line.begin_ps < end_ps:
                 bars["call"].append(_bar(line.begin_ps, line.end_ps, start_ps, end_ps))
-        for kind, found in bars.items():
+        for kind, ranges in bars.items():
             at = rank + (0.05 if kind == "call" else -0.35)
             height = 0.3
-            if found:
+            if ranges:
                 known.add(kind)
-                axes.broken_barh(found, (at, height), facecolor=_COLORS[kind], linewidth=0)
+                axes.broken_barh(ranges, (at, height), facecolor=_COLORS[kind], linewidth=0)
     axes.set_yticks(range(ranks), [f"rank {rank}" for rank in range(ranks)])
     axes.invert_yaxis()
     axes.set_xlabel(f"{run.clock} time of the iteration (us)")

@@ -29,8 +29,8 @@ def above() -> Path:
 def fabric_folder() -> Iterator[Path]:
     """Yield a new folder that only this user can enter, once those of killed runs are removed."""
     clean_stale()
-    folder, held = make_held()
-    with _removed_at_end(folder, held):
+    folder, descriptor = make_held()
+    with _removed_at_end(folder, descriptor):
         yield folder
 
 
@@ -51,10 +51,10 @@ def make_held() -> tuple[Path, int]:
 
 def clean_stale() -> list[Path]:
     """Remove the folders that killed runs of this user have left; return them."""
-    found = find_stale()
-    for folder in found:
+    folders = find_stale()
+    for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
-    return found
+    return folders
 
 
 def find_stale() -> list[Path]:
@@ -98,9 +98,9 @@ def _hold(folder: Path) -> int:
 
 
 @contextmanager
-def _removed_at_end(folder: Path, held: int) -> Iterator[None]:
+def _removed_at_end(folder: Path, descriptor: int) -> Iterator[None]:
     try:
         yield
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(held)
+        os.close(descriptor)

@@ -95,12 +95,12 @@ class GroupCalls:
             call = CollectiveCall(
                 kind, dtype_name(dtype), name, elements, root, tag, tuple(sends), tuple(takes)
             )
-            made = work or self.work(outputs)
+            handle = work or self.work(outputs)
             streams = self._link.streams
             at_ps = streams.time_for(self._group, [*inputs, *outputs]) if streams else None
-            given = _scaled(op, inputs) if name else inputs
-            self._send(call, given, outputs, dtype.itemsize, made, finish, at_ps)
-        return made
+            tensors = _scaled(op, inputs) if name else inputs
+            self._send(call, tensors, outputs, dtype.itemsize, handle, finish, at_ps)
+        return handle
 
     def _send(
         self,
@@ -193,5 +193,5 @@ def _copy_out(buffer: np.ndarray[Any, Any], tensors: Tensors) -> None:
 
 
 def _bytes(tensor: torch.Tensor) -> np.ndarray[Any, Any]:
-    found: np.ndarray[Any, Any] = tensor.reshape(-1).view(torch.uint8).numpy()
-    return found
+    array: np.ndarray[Any, Any] = tensor.reshape(-1).view(torch.uint8).numpy()
+    return array

@@ -32,11 +32,11 @@ class Compression:
     def __init__(
         self, compressor: Compressor | str, group: Any = None, *, feedback: bool = True
     ) -> None:
-        made = parse_compressor(compressor) if isinstance(compressor, str) else compressor
+        parsed = parse_compressor(compressor) if isinstance(compressor, str) else compressor
         self.group = group
         ranks = dist.get_world_size(group) if dist.is_initialized() else 1
         rank = dist.get_rank(group) if dist.is_initialized() else 0
-        self._memory = Feedback(made, rank, ranks)
+        self._memory = Feedback(parsed, rank, ranks)
         self._feedback = feedback
         self._left: dict[torch.Tensor, torch.Tensor] = {}  # by parameter
         self._calls = 0

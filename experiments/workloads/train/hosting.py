@@ -122,7 +122,7 @@ class Hosting:
         self,
         collective: MatchedCalls,
         way: CallCarrier,
-        given: Sequence[Array],
+        inputs: Sequence[Array],
         results: Sequence[Array],
     ) -> int | None:
         """Return the number of wrong elements of a call; None: they are not checked."""
@@ -131,7 +131,7 @@ class Hosting:
         return wrong_elements(
             collective,
             way,
-            given,
+            inputs,
             results,
             item_bytes=self.item_bytes(collective.call.dtype),
             lanes=self.spec.lanes,

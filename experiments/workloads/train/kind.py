@@ -35,9 +35,9 @@ class TrainKind(WorkloadKind[TrainSpec]):
         Measure(("call", "group", "ranks", "size_bytes", "dtype", "redop", "algo"), "time_ps"),
     )
 
-    def folder_for(self, given: Mapping[str, Any]) -> str:
+    def folder_for(self, options: Mapping[str, Any]) -> str:
         """Return the script's name."""
-        script = given[SCRIPT]
+        script = options[SCRIPT]
         first = script if isinstance(script, str) else script[0]
         return file_name(Path(str(first)).stem)
 
@@ -80,11 +80,11 @@ class TrainKind(WorkloadKind[TrainSpec]):
 
         return [CallRow(**row) for row in summary["rows"]]
 
-    def command(self, given: Mapping[str, Any]) -> str:
+    def command(self, options: Mapping[str, Any]) -> str:
         """Return the command that does a run again."""
-        options = {name: value for name, value in given.items() if name not in (SCRIPT, "out")}
-        typed = [part for name, value in options.items() for part in (f"--{name}", str(value))]
-        script = given[SCRIPT]
+        others = {name: value for name, value in options.items() if name not in (SCRIPT, "out")}
+        typed = [part for name, value in others.items() for part in (f"--{name}", str(value))]
+        script = options[SCRIPT]
         words = [script] if isinstance(script, str) else map(str, script)
         return shlex.join(["ringleaf", "train", *typed, "--", *words])
 

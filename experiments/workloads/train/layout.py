@@ -112,9 +112,9 @@ def uneven_exchange(
             (call.sends, [rank * ranks + to for to in range(ranks)], loads),
             (call.takes, [source * ranks + rank for source in range(ranks)], unloads),
         )
-        for counts, chunks, found in ways:
+        for counts, chunks, pieces in ways:
             at = accumulate((count * item_bytes for count in counts), initial=0)
-            found.append(
+            pieces.append(
                 [
                     BufferPiece(start, edges[chunk], count * item_bytes)
                     for start, chunk, count in zip(at, chunks, counts, strict=False)

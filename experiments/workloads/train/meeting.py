@@ -202,9 +202,9 @@ class GroupMeetings:
         self, group: str, ranks: Sequence[int], parts: Sequence[RankCall], number: int
     ) -> None:
         start_ps = max(part.clock_ps for part in parts)
-        made = MatchedCalls(group, tuple(ranks), tuple(parts), number, start_ps)
-        _check_blocks(made, self.title(group))
-        self._streams.setdefault(_key(made), _Stream()).waiting.append(made)
+        matched = MatchedCalls(group, tuple(ranks), tuple(parts), number, start_ps)
+        _check_blocks(matched, self.title(group))
+        self._streams.setdefault(_key(matched), _Stream()).waiting.append(matched)
 
 
 def _key(collective: MatchedCalls) -> _Key:
@@ -215,17 +215,17 @@ def _key(collective: MatchedCalls) -> _Key:
 
 
 def _ranks(ranks: Iterable[int]) -> str:
-    found = sorted(ranks)
-    return f"rank{'s' * (len(found) > 1)} {', '.join(map(str, found))}"
+    numbers = sorted(ranks)
+    return f"rank{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 
-def _check_blocks(made: MatchedCalls, title: str) -> None:
+def _check_blocks(matched: MatchedCalls, title: str) -> None:
     """Check that the blocks of an all_to_all have one size at both ends."""
-    for i, mine in enumerate(made.parts):
-        for j, theirs in enumerate(made.parts):
+    for i, mine in enumerate(matched.parts):
+        for j, theirs in enumerate(matched.parts):
             if mine.call.sends and mine.call.sends[j] != theirs.call.takes[i]:
                 raise CallError(
-                    f"call {made.number} in {title}: both ends must name the same size, got "
+                    f"call {matched.number} in {title}: both ends must name the same size, got "
                     f"{mine.call.sends[j]} elements from rank {mine.rank}, and "
                     f"{theirs.call.takes[i]} expected by rank {theirs.rank}"
                 )

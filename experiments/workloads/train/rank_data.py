@@ -61,14 +61,14 @@ def pass_on(
     data: Data, collective: MatchedCalls, way: CallCarrier
 ) -> tuple[list[Array], list[Array]]:
     """Carry out a collective of one rank, or of nothing; return what is given, and the results."""
-    given, buffers = inputs_of(data, collective, way), buffers_of(data, collective)
+    inputs, buffers = inputs_of(data, collective, way), buffers_of(data, collective)
     for buffer, gift, loads, unloads in zip(
-        buffers, given, way.layout.loads, way.layout.unloads, strict=True
+        buffers, inputs, way.layout.loads, way.layout.unloads, strict=True
     ):
         tensor = np.zeros(way.layout.tensor_bytes, np.uint8)
         load(tensor, gift, loads)
         unload(buffer, tensor, unloads)
-    return given, buffers
+    return inputs, buffers
 
 
 def way_of(data: Data, ways: CallCarriers, collective: MatchedCalls) -> CallCarrier:

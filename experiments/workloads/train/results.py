@@ -132,12 +132,12 @@ class TrainResults(Results):
 
     def steps(self) -> list[tuple[int, float]]:
         """Return each iteration's time, until the last rank's end, and its ranks' mean wait."""
-        found, before_ps = [], 0
+        steps, before_ps = [], 0
         for rows in zip(*self.iterations, strict=False):
             end_ps = max(row.end_ps for row in rows)
-            found.append((end_ps - before_ps, sum(row.exposed_ps for row in rows) / len(rows)))
+            steps.append((end_ps - before_ps, sum(row.exposed_ps for row in rows) / len(rows)))
             before_ps = end_ps
-        return found
+        return steps
 
     def foot(self) -> Iterator[str]:
         """Yield the lines below the table."""
@@ -192,8 +192,8 @@ class TrainResults(Results):
     def _write(self, folder: Path) -> None:
         rows = [
             {"rank": rank, "iteration": number, **each._asdict()}
-            for rank, found in enumerate(self.iterations)
-            for number, each in enumerate(found, start=1)
+            for rank, own in enumerate(self.iterations)
+            for number, each in enumerate(own, start=1)
         ]
         write_text(folder / ITERATIONS, as_csv(rows, ["rank", "iteration", *RankIteration._fields]))
         (folder / TIMELINE).parent.mkdir(exist_ok=True)
@@ -209,16 +209,16 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> TrainResults:
     """
     ranks = summary["ranks"]
     spans, lines = from_chrome((folder / TIMELINE).read_text(encoding="utf-8"), ranks)
-    found: list[list[RankIteration]] = [[] for _ in range(ranks)]
+    by_rank: list[list[RankIteration]] = [[] for _ in range(ranks)]
     with (folder / ITERATIONS).open(newline="") as file:
         for row in csv.DictReader(file):
             each = RankIteration(*(int(row[name]) for name in RankIteration._fields))
-            found[int(row["rank"])].append(each)
+            by_rank[int(row["rank"])].append(each)
     return TrainResults(
         **common(folder, summary),
         **{name: summary[name] for name in ("ranks", "left_out", "totals")},
         rows=[CallRow(**row) for row in summary["rows"]],
-        iterations=found,
+        iterations=by_rank,
         spans=spans,
         lines=lines,
     )

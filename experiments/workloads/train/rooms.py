@@ -106,7 +106,7 @@ class ExecutorRooms:
         endpoints.connect(parts, group=group, channel=channel)
         staging = endpoints.staging(parts, dtype)
         size = 1 << (words_of(parts, staging, endpoints.regions) - 1).bit_length()
-        made = endpoints.executors(
+        executors = endpoints.executors(
             parts,
             staging,
             dtype,
@@ -115,8 +115,8 @@ class ExecutorRooms:
             at=self._place(size),
             by_callback=by_callback,
         )
-        self._known[key] = made, size
-        return made
+        self._known[key] = executors, size
+        return executors
 
     def give(self, key: Hashable) -> None:
         """Take executors back, whose operation is over."""
@@ -126,8 +126,8 @@ class ExecutorRooms:
         if len(self._known) >= MOST_EXECUTORS:
             for key in self._known:
                 if key not in self._busy:
-                    made, old = self._known.pop(key)
-                    self._free.setdefault(old, []).append(made.at)
+                    executors, old = self._known.pop(key)
+                    self._free.setdefault(old, []).append(executors.at)
                     break
         free = self._free.get(size)
         return free.pop() if free else self._store.allocate("words", size)
@@ -220,16 +220,19 @@ class FixedLodgings:
     """
 
     def __init__(
-        self, endpoints: Endpoints, needs: Sequence[NetworkNeed], made: dict[Hashable, Executors]
+        self,
+        endpoints: Endpoints,
+        needs: Sequence[NetworkNeed],
+        executors: dict[Hashable, Executors],
     ) -> None:
         memory = endpoints.memory
-        stagings = [self._prepare(endpoints, need, made) for need in needs]
+        stagings = [self._prepare(endpoints, need, executors) for need in needs]
         memory.make_room(sum(_total_bytes(*each) for each in zip(needs, stagings, strict=True)))
-        self.built = [(made[need.key], need.combine) for need in needs]
+        self.built = [(executors[need.key], need.combine) for need in needs]
         """The executors, and what reduces, as `Planner.build` returns them."""
         self._rooms = {
             need.key: Room(
-                made[need.key],
+                executors[need.key],
                 [memory.take_bytes(_tensor_bytes(need)) for _ in range(need.tensors)],
                 [memory.take_bytes(size) for size in sizes],
                 [],
@@ -238,13 +241,13 @@ class FixedLodgings:
         }
 
     def _prepare(
-        self, endpoints: Endpoints, need: NetworkNeed, made: dict[Hashable, Executors]
+        self, endpoints: Endpoints, need: NetworkNeed, executors: dict[Hashable, Executors]
     ) -> list[int]:
         """Make executors, if there are none; return the staging memory of each node."""
         staging = endpoints.staging(need.parts, need.dtype)
-        if need.key not in made:
+        if need.key not in executors:
             endpoints.connect(need.parts, group=need.group, channel=need.channel)
-            made[need.key] = endpoints.executors(
+            executors[need.key] = endpoints.executors(
                 need.parts,
                 staging,
                 need.dtype,

@@ -106,19 +106,19 @@ def parse_rules(text: str, where: str = "algo") -> RuleList:
     Raises:
         ConfigError: If one is not understood, or its algorithm can't do its collective.
     """
-    found: list[Rule] = []
+    rules: list[Rule] = []
     for part in (each.strip() for each in text.split(",")):
         if not part:
             raise ConfigError(f"{where}: a rule must not be empty, got {text!r}")
         rule = _parse_rule(part, where)
-        for other in found:
+        for other in rules:
             if _is_general(other) and other.collective is rule.collective:
                 raise ConfigError(
                     f"{where}: no rule for {rule.collective.value} is reached behind "
                     f"{_as_text(other)!r}, got {part!r}; put the general one last"
                 )
-        found.append(rule)
-    return RuleList(tuple(found))
+        rules.append(rule)
+    return RuleList(tuple(rules))
 
 
 def _parse_rule(part: str, where: str) -> Rule:
@@ -156,13 +156,13 @@ def _ranks(text: str | None, where: str) -> int | None:
 
 def _checked(rule: Rule, where: str) -> Rule:
     """Return a rule whose algorithm can do its collective, or an allreduce that includes it."""
-    found = ALGORITHMS.find(rule.algorithm, where)
-    if found.method is not None:
+    algorithm = ALGORITHMS.find(rule.algorithm, where)
+    if algorithm.method is not None:
         raise ConfigError(
             f"{where}: must be an algorithm with a schedule, got {rule.algorithm!r}; take "
             "another one, and a compressor"
         )
-    able = found.collective
+    able = algorithm.collective
     wanted = rule.collective
     if able is not wanted and not (able is Collective.ALLREDUCE and wanted in _INCLUDED):
         raise ConfigError(

@@ -147,8 +147,8 @@ class FabricServer:
         return heard
 
     def _greet(self) -> None:
-        made, _ = self._door.accept()
-        self._selector.register(made, selectors.EVENT_READ, _Line(made))
+        connection, _ = self._door.accept()
+        self._selector.register(connection, selectors.EVENT_READ, _Line(connection))
 
     def _read(self, line: _Line) -> bool:
         try:
@@ -160,8 +160,8 @@ class FabricServer:
             self._lose(line)
             return False
         line.heard_s = time.monotonic()
-        told = [self._take(line, message) for message in line.unpacker.feed(data)]
-        return any(told)
+        answers = [self._take(line, message) for message in line.unpacker.feed(data)]
+        return any(answers)
 
     def _lose(self, line: _Line) -> None:
         """Handle the end of a connection, which is an error before the rank has ended."""
@@ -195,8 +195,8 @@ class FabricServer:
             ) from error
         return name not in (wire.NOTE, wire.ALIVE)
 
-    def _join(self, rank: int, group: str, given: Sequence[int]) -> None:
-        members = [int(each) for each in given]
+    def _join(self, rank: int, group: str, ranks: Sequence[int]) -> None:
+        members = [int(each) for each in ranks]
         self._fabric.join(rank, str(group), members)
         if self._trace is not None:
             self._trace.join(str(group), members)
@@ -205,13 +205,13 @@ class FabricServer:
         self, rank: int, number: int, group: str, made_ps: int, now_ps: int, buffer: int, plain: Any
     ) -> None:
         call = read_call(plain)
-        made = RankCall(rank, int(number), call, int(made_ps), str(int(buffer)))
-        self._fabric.call(str(group), made)
+        rank_call = RankCall(rank, int(number), call, int(made_ps), str(int(buffer)))
+        self._fabric.call(str(group), rank_call)
         if self._trace is not None:
             self._trace.call(rank, int(number), str(group), call, (int(made_ps), int(now_ps)))
 
-    def _wait(self, rank: int, *given: Any) -> None:
-        awaited, watched, now_ps, until_ps, is_soft, quietly = given
+    def _wait(self, rank: int, *arguments: Any) -> None:
+        awaited, watched, now_ps, until_ps, is_soft, quietly = arguments
         if self._trace is not None:
             self._trace.wait(rank, [*awaited, *watched], int(now_ps), quietly=bool(quietly))
         self._fabric.wait(

@@ -81,8 +81,8 @@ class TrainSpec(NetworkSpec):
     def _check_train(self, info: ValidationInfo) -> Self:
         where = label(info, WHERE)
         refused = {"pcap": self.pcap, "record": self.record is not None}
-        for name, given in refused.items():
-            if given:
+        for name, is_set in refused.items():
+            if is_set:
                 got = getattr(self, name)
                 raise ConfigError(
                     f"{where}{name}: not with a training script yet, got {str(got)!r}; leave it out"

@@ -138,9 +138,9 @@ class RankStream:
 
     def record_event(self, event: Any = None) -> Any:
         """Record an event: the end of all that this stream has been given."""
-        made = StreamEvent(self._streams) if event is None else event
-        made.record(self)
-        return made
+        stream_event = StreamEvent(self._streams) if event is None else event
+        stream_event.record(self)
+        return stream_event
 
     def synchronize(self) -> None:
         """Have the process wait, as opposed to a stream."""

@@ -34,10 +34,10 @@ def as_chrome(
         left_out: Collectives that there was no room to note.
     """
     events: list[Event] = []
-    for rank, found in enumerate(spans):
+    for rank, own in enumerate(spans):
         events.append(named("process_name", rank + 1, f"rank {rank}"))
         events += [named("thread_name", rank + 1, name, row) for row, name in _NAMES.items()]
-        events += (_span(rank, span) for span in found)
+        events += (_span(rank, span) for span in own)
     events += _collectives(lines)
     kept = events[:MOST_EVENTS]
     about = {"displayTimeUnit": "ns", "otherData": {"left_out": left_out + len(events) - len(kept)}}

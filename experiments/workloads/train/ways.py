@@ -164,7 +164,7 @@ class CallCarriers:
 
     def _build(self, name: str, ranks: int, size_bytes: int, root: int) -> Schedule:
         """Return an algorithm's schedule; the same one for the same arguments."""
-        made = ALGORITHMS[name].build(
+        schedule = ALGORITHMS[name].build(
             ranks,
             size_bytes=about(name, size_bytes),
             hierarchy=self._hierarchy if np.prod(self._hierarchy) == ranks else (ranks,),
@@ -172,8 +172,8 @@ class CallCarriers:
             fabric=self._fabric,
             network=self._network,
         )
-        check(made)
-        return made
+        check(schedule)
+        return schedule
 
 
 def _can(schedule: Schedule, reduction: Reduction) -> bool:

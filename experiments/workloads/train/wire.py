@@ -65,7 +65,7 @@ class Unpacker:
             ProtocolError: If a frame is too long, or no message.
         """
         self._bytes += data
-        found = []
+        messages = []
         while len(self._bytes) >= _LENGTH.size:
             [size] = _LENGTH.unpack_from(self._bytes)
             if size > MOST_BYTES:
@@ -74,8 +74,8 @@ class Unpacker:
                 break
             text = bytes(self._bytes[_LENGTH.size : _LENGTH.size + size])
             del self._bytes[: _LENGTH.size + size]
-            found.append(_read(text))
-        return found
+            messages.append(_read(text))
+        return messages
 
 
 def _read(text: bytes) -> Message:
@@ -94,9 +94,9 @@ def connect(folder: Path) -> socket.socket:
     Raises:
         OSError: If there is none.
     """
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    made.connect(str(folder / SOCKET))
-    return made
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect(str(folder / SOCKET))
+    return connection
 
 
 class SharedBuffers:

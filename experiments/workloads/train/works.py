@@ -29,16 +29,16 @@ class FabricFuture(Future[Any]):
 
     def then(self, callback: Callable[[Any], Any]) -> FabricFuture:
         """Return a future of what a function makes of this one."""
-        made = FabricFuture(self._settle)
+        future = FabricFuture(self._settle)
 
         def go_on(this: Future[Any]) -> None:
             try:
-                made.set_result(callback(this))
+                future.set_result(callback(this))
             except Exception as error:  # noqa: BLE001 - it belongs to who waits
-                made.set_exception(error)
+                future.set_exception(error)
 
         self.add_done_callback(go_on)
-        return made
+        return future
 
 
 class FabricWork(Work):
@@ -166,12 +166,12 @@ def answer_for_wrappers() -> None:
 
 def _handed_on(name: str, usual: Callable[..., Any]) -> Callable[..., Any]:
     def ask(work: Work, *args: Any) -> Any:
-        _sought.works = found = list[FabricWork]()
+        _sought.works = works = list[FabricWork]()
         try:
             work.wait()
         finally:
             _sought.works = None
-        return getattr(found[0], name)(*args) if found else usual(work, *args)
+        return getattr(works[0], name)(*args) if works else usual(work, *args)
 
     return ask
 

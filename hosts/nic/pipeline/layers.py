@@ -78,12 +78,12 @@ def make_layers(widths: Sequence[int], seed: int) -> list[DenseLayer]:
     """
     check_widths(widths)
     rng = np.random.default_rng(seed)
-    made = []
+    layers = []
     for inputs, outputs in pairwise(widths):
         weights = rng.integers(-MOST_WEIGHT, MOST_WEIGHT + 1, (outputs, inputs)).astype(np.int8)
         # Sums spread by about 4 times sqrt(inputs) times an input's size: outputs stay as large.
-        made.append(DenseLayer(weights, (inputs.bit_length() + 1) // 2 + 1))
-    return made
+        layers.append(DenseLayer(weights, (inputs.bit_length() + 1) // 2 + 1))
+    return layers
 
 
 def stage_edges(layers: int, stages: int) -> list[int]:

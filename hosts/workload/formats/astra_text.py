@@ -148,10 +148,10 @@ def _part(where: str, cells: Sequence[str], group: str) -> AstraStep:
 
 
 def _ranks(path: Path, header: AstraHeader, ranks: int | None) -> int:
-    found = ranks or header.sizes.get(ALL)
-    if found is None:
+    count = ranks or header.sizes.get(ALL)
+    if count is None:
         raise ConfigError(f"{path}: line 1: says nothing of the number of ranks; give --ranks")
-    return found
+    return count
 
 
 def _groups(header: AstraHeader, ranks: int, where: str) -> list[CallGroup]:
@@ -172,17 +172,17 @@ def _groups(header: AstraHeader, ranks: int, where: str) -> list[CallGroup]:
             members.setdefault((DP, part), []).append(rank)
             members.setdefault((EP, replica // ep * tp + part), []).append(rank)
             members.setdefault((DP_EP, replica % ep * tp + part), []).append(rank)
-    return [CallGroup(f"{kind}{at}", tuple(found)) for (kind, at), found in members.items()]
+    return [CallGroup(f"{kind}{at}", tuple(own_ranks)) for (kind, at), own_ranks in members.items()]
 
 
 def _own_groups(groups: Sequence[CallGroup]) -> list[dict[str, int]]:
     """Return, by rank and kind, the place of its group."""
     ranks = 1 + max(max(group.ranks) for group in groups)
-    found: list[dict[str, int]] = [{} for _ in range(ranks)]
+    by_rank: list[dict[str, int]] = [{} for _ in range(ranks)]
     for place, group in enumerate(groups):
         for rank in group.ranks:
-            found[rank][group.name.rstrip("0123456789")] = place
-    return found
+            by_rank[rank][group.name.rstrip("0123456789")] = place
+    return by_rank
 
 
 def _notes(

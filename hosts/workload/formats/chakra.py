@@ -133,7 +133,7 @@ def _add(message: Any, name: str, **value: Any) -> None:
 
 def groups_of(names: Mapping[str, Sequence[int]], ranks: int) -> tuple[CallGroup, ...]:
     """Return the groups of a graph: those of a file, and that of everybody."""
-    found = [CallGroup(name, tuple(members)) for name, members in names.items()]
+    groups = [CallGroup(name, tuple(members)) for name, members in names.items()]
     if EVERYBODY not in names:
-        found.append(CallGroup(EVERYBODY, tuple(range(ranks))))
-    return tuple(found)
+        groups.append(CallGroup(EVERYBODY, tuple(range(ranks))))
+    return tuple(groups)

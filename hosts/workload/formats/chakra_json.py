@@ -68,16 +68,16 @@ def read_messages(path: Path) -> list[Any]:
 def _values(path: Path) -> list[Any]:
     """Return all values of a file, one after another."""
     text, decoder = read_text(path), json.JSONDecoder()
-    found: list[Any] = []
+    values: list[Any] = []
     at = _skip(text, 0)
     try:
-        while at < len(text) or not found:
+        while at < len(text) or not values:
             value, at = decoder.raw_decode(text, at)
-            found.append(value)
+            values.append(value)
             at = _skip(text, at)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: must be JSON, got {str(error)!r:.80}") from error
-    return found
+    return values
 
 
 def _skip(text: str, at: int) -> int:
@@ -87,12 +87,12 @@ def _skip(text: str, at: int) -> int:
     return space.end()
 
 
-def _node(where: str, given: Any) -> Any:
+def _node(where: str, entry: Any) -> Any:
     """Return a node of the feeder's form."""
-    if not isinstance(given, dict) or not {"Id", "NodeType"} <= given.keys():
-        raise ConfigError(f"{where}: must be a node with Id and NodeType, got {given!r:.80}")
-    fields = {_FIELDS[key]: value for key, value in given.items() if key in _FIELDS}
-    others = [each for each in given.items() if each[0] not in _FIELDS]
+    if not isinstance(entry, dict) or not {"Id", "NodeType"} <= entry.keys():
+        raise ConfigError(f"{where}: must be a node with Id and NodeType, got {entry!r:.80}")
+    fields = {_FIELDS[key]: value for key, value in entry.items() if key in _FIELDS}
+    others = [each for each in entry.items() if each[0] not in _FIELDS]
     try:
         return schema.Node(**fields, attr=[_attribute(*each) for each in others])
     except (TypeError, ValueError) as error:
@@ -110,13 +110,13 @@ def _attribute(name: str, value: Any) -> Any:
     raise TypeError(f"{name} is {value!r:.40}")
 
 
-def _printed(where: str, given: dict[str, Any]) -> Any:
+def _printed(where: str, entry: dict[str, Any]) -> Any:
     """Return a node that the jsonizer has printed."""
-    kind = given.get("type", _TYPES[0])
+    kind = entry.get("type", _TYPES[0])
     if kind not in _TYPES:
         raise ConfigError(f"{where}: must have a type of a node, got {kind!r:.80}")
     try:
-        return ParseDict({**given, "type": _TYPES.index(kind)}, schema.Node())
+        return ParseDict({**entry, "type": _TYPES.index(kind)}, schema.Node())
     except ParseError as error:
         raise ConfigError(
             f"{where}: must be a node of the schema, got {str(error)!r:.120}"

@@ -74,7 +74,7 @@ class Passed:
 
     def notes(self) -> tuple[str, ...]:
         """Return lines on what there is of it."""
-        told = (
+        facts = (
             (self.missing, "control dependencies on nodes that the trace lacks are passed over"),
             (
                 self.circles,
@@ -83,7 +83,7 @@ class Passed:
             (self.starts, "start times are not used: nodes begin when nothing keeps them"),
             (self.calls, "calls of collectives or messages by hosts are computations of theirs"),
         )
-        return tuple(f"{count} {what}" for count, what in told if count)
+        return tuple(f"{count} {what}" for count, what in facts if count)
 
 
 def read_messages(path: Path) -> list[Any]:
@@ -120,16 +120,16 @@ def called_groups(messages: Iterable[Any]) -> set[str]:
 
 def named_groups(messages: Iterable[Any]) -> dict[str, list[int]]:
     """Return the process groups that metadata of PyTorch tell of; one without ranks has all."""
-    found: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     for message in messages:
         if message.type != METADATA or '"pg_name"' not in message.inputs.values:
             continue
         try:  # a list of one text, as Python prints it: ['[{"pg_name": ...}]']
             for each in json.loads(message.inputs.values[2:-2]):
-                found[str(each["pg_name"])] = [int(rank) for rank in each["ranks"]]
+                groups[str(each["pg_name"])] = [int(rank) for rank in each["ranks"]]
         except (ValueError, LookupError, TypeError, RecursionError):
             continue  # other tools' metadata: a group that is called and unknown is refused
-    return found
+    return groups
 
 
 def read_rank(
@@ -190,16 +190,16 @@ def _is_circular(ids: Sequence[int], after: Sequence[tuple[int, ...]]) -> bool:
 
 
 def _parse(kind: Any, path: Path, at: int, data: bytes) -> Any:
-    found = kind()
+    message = kind()
     try:
-        found.ParseFromString(data)
+        message.ParseFromString(data)
     except DecodeError as error:
         name = kind.DESCRIPTOR.name
         raise ConfigError(
             f"{path}: byte {at}: must be a {name} of {len(data)} bytes, got something else; the "
             "file is damaged, or is no Chakra trace"
         ) from error
-    return found
+    return message
 
 
 class _Reader:
@@ -216,35 +216,37 @@ class _Reader:
         self._path, self._rank, self._groups, self._flops = path, rank, groups, flops
         self._passed = passed
 
-    def node(self, given: Any, after: tuple[int, ...]) -> WorkNode:
+    def node(self, message: Any, after: tuple[int, ...]) -> WorkNode:
         """Return the node of a message, which waits for others."""
-        name = f" {given.name[:LONGEST_NAME]!r}" if given.name else ""
-        where = f"{self._path}: rank {self._rank}, node {given.id}{name}"
-        attributes = {each.name: _value(each) for each in given.attr}
+        name = f" {message.name[:LONGEST_NAME]!r}" if message.name else ""
+        where = f"{self._path}: rank {self._rank}, node {message.id}{name}"
+        attributes = {each.name: _value(each) for each in message.attr}
         more: dict[str, Any] = {"after": after, "label": str(attributes.get("label", ""))}
-        kind = _KINDS.get(given.type, NodeKind.COMPUTE)
-        if kind is not NodeKind.COMPUTE and _is_host_s(given.type, attributes):
+        kind = _KINDS.get(message.type, NodeKind.COMPUTE)
+        if kind is not NodeKind.COMPUTE and _is_host_s(message.type, attributes):
             kind = NodeKind.COMPUTE
             self._passed.calls += 1
         if kind is not NodeKind.COMPUTE:
-            make = self._call if given.type == COLLECTIVE else self._message
-            more |= make(given.type, attributes, where)
-        elif given.type == INVALID:
+            make = self._call if message.type == COLLECTIVE else self._message
+            more |= make(message.type, attributes, where)
+        elif message.type == INVALID:
             more["stream"] = NOTHING_STREAM
-        elif METADATA <= given.type <= COLLECTIVE:
-            more |= self._computation(given, attributes, where)
+        elif METADATA <= message.type <= COLLECTIVE:
+            more |= self._computation(message, attributes, where)
         else:
-            raise ConfigError(f"{where}: must have a type from 0 to 7, got {given.type}")
-        return WorkNode(given.id, kind, given.name, **more)
+            raise ConfigError(f"{where}: must have a type from 0 to 7, got {message.type}")
+        return WorkNode(message.id, kind, message.name, **more)
 
-    def _computation(self, given: Any, attributes: Mapping[str, Any], where: str) -> dict[str, Any]:
-        micros, operations = given.duration_micros, attributes.get("num_ops", 0)
+    def _computation(
+        self, message: Any, attributes: Mapping[str, Any], where: str
+    ) -> dict[str, Any]:
+        micros, operations = message.duration_micros, attributes.get("num_ops", 0)
         time_ps = micros * PS_PER_US
         if "duration_ps" in attributes:
             time_ps = _whole(attributes, "duration_ps", where)
         elif not micros and self._flops and isinstance(operations, int) and operations > 0:
             time_ps = round(operations / self._flops * PS_PER_S)
-        if given.type in (LOAD, STORE):
+        if message.type in (LOAD, STORE):
             stream = MEMORY_STREAM
         elif attributes.get("is_cpu_op", False):
             stream = CPU_STREAM
@@ -300,8 +302,8 @@ def _value(attribute: Any) -> Any:
     which = attribute.WhichOneof("value")
     if which is None:
         return None
-    found = getattr(attribute, which)
-    return list(found.values) if which.endswith("_list") else found
+    value = getattr(attribute, which)
+    return list(value.values) if which.endswith("_list") else value
 
 
 def _whole(attributes: Mapping[str, Any], name: str, where: str) -> int:

@@ -108,18 +108,18 @@ def _groups_in(
 ) -> dict[str, Sequence[int]]:
     """Return the groups that files tell of and call, on which all must agree."""
     called = {name for own in messages for name in called_groups(own)}
-    found: dict[str, Sequence[int]] = {}
+    groups: dict[str, Sequence[int]] = {}
     for path, own in zip(paths, messages, strict=True):
         for name, ranks in named_groups(own).items():
             if name not in called:
                 continue
             members = ranks or range(len(paths))
-            if list(found.setdefault(name, members)) != list(members):
+            if list(groups.setdefault(name, members)) != list(members):
                 raise ConfigError(
                     f"{path}: group {name!r} must have the same ranks in all files, got "
                     f"{[*members][:8]}; give a file of groups"
                 )
-    return found
+    return groups
 
 
 def find_ranks(pattern: Path) -> list[Path]:
@@ -133,25 +133,25 @@ def find_ranks(pattern: Path) -> list[Path]:
     before, _, after = pattern.name.partition("*")
     names = re.compile(rf"{re.escape(before)}(0|[1-9]\d{{0,8}}){re.escape(after)}", re.ASCII)
     try:
-        found = {
+        by_rank = {
             int(match[1]): path
             for path in pattern.parent.iterdir()
             if (match := names.fullmatch(path.name))
         }
     except OSError as error:
         raise ConfigError(f"{pattern.parent}: can't read, got {error.strerror}") from error
-    if not found:
+    if not by_rank:
         raise ConfigError(
             f"files: a number must stand for *, got no such file for {str(pattern)!r}"
         )
-    for rank in range(len(found)):
-        if rank not in found:
+    for rank in range(len(by_rank)):
+        if rank not in by_rank:
             raise ConfigError(
                 f"{pattern}: each rank must have a file, got none of rank {rank} and one of rank "
-                f"{max(found)}"
+                f"{max(by_rank)}"
             )
-    check_ranks(str(pattern), len(found))
-    return [found[rank] for rank in sorted(found)]
+    check_ranks(str(pattern), len(by_rank))
+    return [by_rank[rank] for rank in sorted(by_rank)]
 
 
 def _read_groups(pattern: Path, name: str, groups: str) -> dict[str, list[int]]:
@@ -161,18 +161,18 @@ def _read_groups(pattern: Path, name: str, groups: str) -> dict[str, list[int]]:
     if path is None:
         return {}
     try:
-        found: Any = json.loads(read_bytes(path))
+        by_name: Any = json.loads(read_bytes(path))
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: must be JSON, got {str(error)!r:.80}") from error
-    if not isinstance(found, dict):
-        raise ConfigError(f"{path}: must be groups by name, got {type(found).__name__}")
-    for group, ranks in found.items():
+    if not isinstance(by_name, dict):
+        raise ConfigError(f"{path}: must be groups by name, got {type(by_name).__name__}")
+    for group, ranks in by_name.items():
         is_list = isinstance(ranks, list) and ranks
         if not is_list or not all(type(rank) is int for rank in ranks):
             raise ConfigError(
                 f"{path}: group {group!r}: must be a list of ranks, got {ranks!r:.80}"
             )
-    return found
+    return by_name
 
 
 def write_trace(

@@ -142,7 +142,7 @@ def read_htsim_flows(path: Path) -> FlowFile:
 def _htsim_flow(
     where: str, ends: re.Match[str], words: Sequence[str], unused: set[str]
 ) -> TimedFlow:
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     at = 0
     while at < len(words):
         key = words[at]
@@ -150,14 +150,14 @@ def _htsim_flow(
             raise ConfigError(f"{where}: must start at a time, got {key!r}; {_HTSIM_REFUSED[key]}")
         if key not in ("start", "size", *_HTSIM_UNUSED) or at + 1 == len(words):
             raise ConfigError(f"{where}: must have start and size, got {' '.join(words)!r:.80}")
-        given[key] = words[at + 1]
+        options[key] = words[at + 1]
         at += 2
-    unused.update(given)
-    start = given.get("start", "")
+    unused.update(options)
+    start = options.get("start", "")
     if not is_whole(start) and not re.fullmatch(r"0\.0*", start, re.ASCII):
         raise ConfigError(
             f"{where}: start must be whole picoseconds, got {start!r:.40}; older files, in "
             "microseconds, are read if all start at 0"
         )
     start_ps = int(start) if is_whole(start) else 0
-    return _flow(where, ends[1], ends[2], given.get("size", ""), start_ps)
+    return _flow(where, ends[1], ends[2], options.get("size", ""), start_ps)

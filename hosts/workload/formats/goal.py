@@ -55,15 +55,15 @@ def read_goal(path: Path) -> Graph:
         ConfigError: If it can't be read or is not understood; the message names the line.
     """
     text = read_text(path)
-    bare = _COMMENT.sub(lambda found: "\n" * found[0].count("\n") or " ", text)
+    bare = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n") or " ", text)
     lines = (
         (number, line.strip()) for number, line in enumerate(bare.split("\n"), 1) if line.strip()
     )
     number, first = next(lines, (1, ""))
-    found = _RANKS.fullmatch(first)
-    if found is None:
+    header = _RANKS.fullmatch(first)
+    if header is None:
         raise ConfigError(f"{path}: line {number}: must be num_ranks N, got {first!r:.80}")
-    count = check_ranks(f"{path}: line {number}", int(found[1]))
+    count = check_ranks(f"{path}: line {number}", int(header[1]))
     works: dict[int, RankWork] = {}
     for number, line in lines:
         begin = _BEGIN.fullmatch(line)
@@ -87,8 +87,8 @@ def _read_rank(path: Path, start: int, lines: Iterator[tuple[int, str]]) -> Rank
     for number, line in lines:
         if line == "}":
             return RankWork(_depending(path, nodes, labels, needs), str(path))
-        if found := _DEPENDENCY.fullmatch(line):
-            needs.append((number, found[1], found[2], found[3]))
+        if dependency := _DEPENDENCY.fullmatch(line):
+            needs.append((number, dependency[1], dependency[2], dependency[3]))
             continue
         operation = _OPERATION.fullmatch(line)
         if operation is None:
@@ -104,26 +104,26 @@ def _read_rank(path: Path, start: int, lines: Iterator[tuple[int, str]]) -> Rank
     raise ConfigError(f"{path}: line {start}: the rank must end with }}, got the file's end")
 
 
-def _node(where: str, number: int, found: re.Match[str]) -> WorkNode:
-    name, stream = found["label"] or "", int(found["cpu"] or 0)
-    if found["calc"]:
-        time_ps = int(found["calc"]) * PS_PER_NS
+def _node(where: str, number: int, operation: re.Match[str]) -> WorkNode:
+    name, stream = operation["label"] or "", int(operation["cpu"] or 0)
+    if operation["calc"]:
+        time_ps = int(operation["calc"]) * PS_PER_NS
         return WorkNode(number, NodeKind.COMPUTE, name, time_ps, stream=stream)
-    is_send = found["way"] == "send"
-    if found["to"] != ("to" if is_send else "from"):
-        raise ConfigError(f"{where}: must be send to or recv from, got {found[0]!r:.80}")
-    if "-1" in (found["peer"], found["tag"]):
+    is_send = operation["way"] == "send"
+    if operation["to"] != ("to" if is_send else "from"):
+        raise ConfigError(f"{where}: must be send to or recv from, got {operation[0]!r:.80}")
+    if "-1" in (operation["peer"], operation["tag"]):
         raise ConfigError(
-            f"{where}: must name its peer and tag, got {found[0]!r:.80}; any sender or tag is not "
-            "supported"
+            f"{where}: must name its peer and tag, got {operation[0]!r:.80}; any sender or tag is "
+            "not supported"
         )
     return WorkNode(
         number,
         NodeKind.SEND if is_send else NodeKind.RECEIVE,
         name,
-        size_bytes=int(found["size"]),
-        peer=int(found["peer"]),
-        tag=int(found["tag"] or 0),
+        size_bytes=int(operation["size"]),
+        peer=int(operation["peer"]),
+        tag=int(operation["tag"] or 0),
         stream=stream,
     )
 

@@ -41,17 +41,17 @@ def _list_name(scalar: str) -> str:
 
 def _attribute() -> Any:
     """Return the description of an attribute: a name, a text about it, and one of many values."""
-    found = descriptor_pb2.DescriptorProto(name="AttributeProto")
-    found.field.extend([_field("name", 1, "string"), _field("doc_string", 2, "string")])
-    found.oneof_decl.add(name="value")
+    message = descriptor_pb2.DescriptorProto(name="AttributeProto")
+    message.field.extend([_field("name", 1, "string"), _field("doc_string", 2, "string")])
+    message.oneof_decl.add(name="value")
     number = 3
     for scalar in SCALARS:
         for name, kind in ((f"{scalar}_val", scalar), (f"{scalar}_list", _list_name(scalar))):
             each = _field(name, number, kind)
             each.oneof_index = 0
-            found.field.append(each)
+            message.field.append(each)
             number += 1
-    return found
+    return message
 
 
 def _lists() -> list[Any]:

@@ -230,12 +230,12 @@ class _Rank:
             self._compute(f"{name} {part}" if parts > 1 else name, time_ps)
 
     def _gather_parameters(self, stage: int, after: Iterable[int]) -> tuple[int, ...]:
-        found: tuple[int, ...] = ()
+        calls: tuple[int, ...] = ()
         for label, size in self._gradients():
             if self._shares(label, stage) > 1:
                 share = size // self._shares(label, stage)
-                found += self._call(label, CalledCollective.ALL_GATHER, share, after, stage)
-        return found
+                calls += self._call(label, CalledCollective.ALL_GATHER, share, after, stage)
+        return calls
 
     def _reduce_gradients(self, stage: int, after: tuple[int, ...]) -> None:
         """Add up a layer's gradients; ZeRO's stages 1 and 2 then share the new parameters."""

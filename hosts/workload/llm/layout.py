@@ -72,10 +72,10 @@ class RankLayout:
 
     def _gather(self, label: str, stage: int, key: Callable[[RankPlace], Hashable]) -> None:
         """Make a group of the ranks with equal keys, if there are several."""
-        found: dict[Hashable, list[int]] = {}
+        by_key: dict[Hashable, list[int]] = {}
         for at in self._members(label, stage):
-            found.setdefault(key(at), []).append(self.rank(at))
-        for ranks in found.values():
+            by_key.setdefault(key(at), []).append(self.rank(at))
+        for ranks in by_key.values():
             if len(ranks) > 1:
                 self._group_of |= {(label, stage, rank): len(self.groups) for rank in ranks}
                 number = sum(group.name.rstrip("0123456789") == label for group in self.groups)

@@ -122,16 +122,16 @@ def chimera(pp: int, micro: int, chunks: int = 1) -> Order:
         return ends.get(task._replace(stage=before), step + 1) <= step
 
     def choices(worker: int) -> list[MicroBatchPass]:
-        found = []
+        passes = []
         for replica in range(2):
             stage = worker_of(pp, worker, replica)
             forward, backward = done[replica][stage]
             first = replica * half
             if forward < half and forward - backward < pp - stage:
-                found.append(MicroBatchPass(False, stage, first + forward, replica))
+                passes.append(MicroBatchPass(False, stage, first + forward, replica))
             if backward < forward:
-                found.append(MicroBatchPass(True, stage, first + backward, replica))
-        return [task for task in found if is_ready(task)]
+                passes.append(MicroBatchPass(True, stage, first + backward, replica))
+        return [task for task in passes if is_ready(task)]
 
     while any(len(tasks) < 4 * half for tasks in order):
         chosen = [
@@ -230,5 +230,5 @@ def duration(order: Order, backward: int = BACKWARD) -> int:
 def _needs(task: MicroBatchPass, stages: int) -> list[MicroBatchPass]:
     """Return the passes that must be over before a pass."""
     before = task.stage + 1 if task.backward else task.stage - 1
-    found = [task._replace(stage=before)] if 0 <= before < stages else []
-    return [*found, task._replace(backward=False)] if task.backward else found
+    passes = [task._replace(stage=before)] if 0 <= before < stages else []
+    return [*passes, task._replace(backward=False)] if task.backward else passes

@@ -35,10 +35,10 @@ def charge(arena: Arena, at: int, port: int, level: int, size: int, now_ps: int)
     """Count a packet that has joined a queue; above XOFF, ask for a pause."""
     words = arena.words
     mine = pause_row(words, at, port)
-    held = words[mine + HELD + level] + size
-    words[mine + HELD + level] = held
-    words[mine + PEAKS + level] = max(words[mine + PEAKS + level], held)
-    if held > words[words[at + PFC_AT] + XOFF] and not words[mine + ASKED] >> level & 1:
+    queued = words[mine + HELD + level] + size
+    words[mine + HELD + level] = queued
+    words[mine + PEAKS + level] = max(words[mine + PEAKS + level], queued)
+    if queued > words[words[at + PFC_AT] + XOFF] and not words[mine + ASKED] >> level & 1:
         words[mine + ASKED] |= 1 << level
         tell(arena, at, port, level, now_ps)
 

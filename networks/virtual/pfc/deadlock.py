@@ -96,13 +96,13 @@ class Lookout:
         return self._next_ps
 
 
-def complaint(found: Deadlock) -> str:
+def complaint(deadlock: Deadlock) -> str:
     """Return an error text that names the switches."""
     return (
-        f"run: PFC deadlock: switches {' -> '.join((*found.cycle, found.cycle[0]))} wait for each "
-        f"other since {format_time(found.since_ps)}, got {found.queues} queues of class "
-        f"{found.level} that stand still with {format_size(found.held_bytes)}; take routes without "
-        "a cycle, or leave out pfc"
+        f"run: PFC deadlock: switches {' -> '.join((*deadlock.cycle, deadlock.cycle[0]))} wait for "
+        f"each other since {format_time(deadlock.since_ps)}, got {deadlock.queues} queues of class "
+        f"{deadlock.level} that stand still with {format_size(deadlock.held_bytes)}; take routes "
+        "without a cycle, or leave out pfc"
     )
 
 
@@ -167,14 +167,14 @@ class _View:
         words, (port, level) = self._words, queue
         queues = int(self._ports[port, s.QUEUES_AT])
         first_port = int(self._first_port[self._ports[port, s.NODE]])
-        held: dict[Queue, dict[int, int]] = defaultdict(dict)
+        by_queue: dict[Queue, dict[int, int]] = defaultdict(dict)
         packet, left = int(words[queues + HEADS + level]), int(words[queues + LENGTHS + level])
         for _ in range(left):
             row = int(row_of(words, packet))
             came_by = first_port + int(words[row + IN_PORT]) - 1
-            held[came_by, level][self._ring(packet)] = int(row_bytes(words, row))
+            by_queue[came_by, level][self._ring(packet)] = int(row_bytes(words, row))
             packet = int(words[row + NEXT])
-        return held
+        return by_queue
 
     def _ring(self, packet: int) -> int:
         """Return the number of a packet's ring of copies: the least of its members'."""

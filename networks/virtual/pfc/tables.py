@@ -59,8 +59,8 @@ def headroom_bytes(ports: Rows, longest_bytes: int) -> npt.NDArray[np.int64]:
     own_bits = 8 * (longest_bytes + MIN_FRAME_BYTES + 2 * LINE_OVERHEAD_BYTES)
     told_s = own_bits / ports[:, s.RATE_BPS] + ports[:, s.DELAY_PS] / PS_PER_S
     seconds = told_s + peers[:, s.DELAY_PS] / PS_PER_S
-    found: npt.NDArray[np.int64] = np.ceil(peers[:, s.RATE_BPS] / 8 * seconds).astype(np.int64)
-    return found + 2 * longest_bytes
+    in_flight: npt.NDArray[np.int64] = np.ceil(peers[:, s.RATE_BPS] / 8 * seconds).astype(np.int64)
+    return in_flight + 2 * longest_bytes
 
 
 def pause_rows(arena: Arena, network: int) -> Rows:
@@ -152,11 +152,11 @@ def read_pauses(
     arena: Arena, network: int, places: Sequence[PortPlace], now_ps: int
 ) -> list[PortPauses]:
     """Return what all ports have done since the start."""
-    found = []
+    pauses = []
     for place, row in zip(places, pause_rows(arena, network).tolist(), strict=True):
         still_ps = now_ps - row[SINCE_PS] if row[PAUSED] else 0
         peaks = tuple(row[PEAKS : PEAKS + CLASSES])
-        found.append(
+        pauses.append(
             PortPauses(
                 place.node,
                 place.peer,
@@ -166,4 +166,4 @@ def read_pauses(
                 row[HEADROOM],
             )
         )
-    return found
+    return pauses

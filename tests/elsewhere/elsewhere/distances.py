@@ -71,7 +71,7 @@ class DistancesKind(WorkloadKind[DistancesSpec]):
     spec = DistancesSpec
     measures = (Measure(("host",), "time_ps"),)
 
-    def folder_for(self, given: Mapping[str, Any]) -> str:
+    def folder_for(self, options: Mapping[str, Any]) -> str:
         return "distances"
 
     def need(self, spec: DistancesSpec, counts: Counts) -> Need:

@@ -12,11 +12,11 @@ class Greedy:
     title = "first come, first served"
 
     def allot(self, claims: Sequence[Claim], entries: int) -> list[int]:
-        found = serve_least(claims, entries)
+        allotted = serve_least(claims, entries)
         for place, claim in enumerate(claims):
-            if found[place] >= claim.least:
-                found[place] = min(claim.most, found[place] + entries - sum(found))
-        return found
+            if allotted[place] >= claim.least:
+                allotted[place] = min(claim.most, allotted[place] + entries - sum(allotted))
+        return allotted
 
 
 ALLOCATOR = Greedy()

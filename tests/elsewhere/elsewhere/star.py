@@ -21,8 +21,8 @@ def star(hosts: int, *, link: Link, host_link: Link | None = None) -> nx.Graph[s
     return graph
 
 
-def fit(hosts: int, given: Mapping[str, int]) -> dict[str, int]:
-    return {"hosts": given.get("hosts", hosts)}
+def fit(hosts: int, fixed: Mapping[str, int]) -> dict[str, int]:
+    return {"hosts": fixed.get("hosts", hosts)}
 
 
 def count(hosts: int) -> Counts:

@@ -101,21 +101,21 @@ def _groups(sizes: list[int], dimension: int) -> Iterator[list[int]]:
 
 
 def _list(data: Located, name: str, where: str) -> list[Any]:
-    found, dimensions = data.get(name), data[NAMES[0]]
-    if not isinstance(found, list) or not found or len(found) != len(dimensions):
+    entries, dimensions = data.get(name), data[NAMES[0]]
+    if not isinstance(entries, list) or not entries or len(entries) != len(dimensions):
         raise ConfigError(
-            f"{where}: {name}: must be a list with an entry for each dimension, got {found!r:.60}"
+            f"{where}: {name}: must be a list with an entry for each dimension, got {entries!r:.60}"
         )
-    return found
+    return entries
 
 
-def _number(given: Any, where: str, least: int) -> float:
+def _number(entry: Any, where: str, least: int) -> float:
     try:
-        value = float(given)
+        value = float(entry)
     except (TypeError, ValueError):
         value = -1.0
     if not least <= value < 1e9:
-        raise ConfigError(f"{where}: must be a number from {least} on, got {given!r:.60}")
+        raise ConfigError(f"{where}: must be a number from {least} on, got {entry!r:.60}")
     return value
 
 

@@ -46,8 +46,8 @@ def read(text: str, where: str) -> NetworkRows:
             nodes[names[0]] = FileRow(line, {**nodes[names[0]].values, **values})
         else:
             about |= values
-    found = tuple(NodeRow(name, row) for name, row in nodes.items())
-    return NetworkRows(found, tuple(links), FileRow(1, about), strict=is_ours)
+    rows = tuple(NodeRow(name, row) for name, row in nodes.items())
+    return NetworkRows(rows, tuple(links), FileRow(1, about), strict=is_ours)
 
 
 def _without_data(content: str, where: str) -> tuple[str, dict[str, str]]:

@@ -79,20 +79,20 @@ def _pairs(tokens: Iterator[tuple[str, int]], where: str, depth: int) -> Pairs:
     """Return the keys and values up to the end of a list, or of the file."""
     if depth > DEEPEST:
         raise ConfigError(f"{where}: at most {DEEPEST} lists deep, got more")
-    found: Pairs = []
+    pairs: Pairs = []
     for key, line in tokens:
         if key == "]" and depth:
-            return found
+            return pairs
         value, _ = next(tokens, ("]", line))
         if key in "[]" or key[0] == '"' or value == "]":
             raise ConfigError(f"{where} line {line}: must be a key and a value, got {key!r:.40}")
         if value == "[":
-            found.append((key, _pairs(tokens, where, depth + 1), line))
+            pairs.append((key, _pairs(tokens, where, depth + 1), line))
         else:
-            found.append((key, unescape(value.strip('"')), line))
+            pairs.append((key, unescape(value.strip('"')), line))
     if depth:
         raise ConfigError(f"{where}: a list that begins with [ must end with ], got no end")
-    return found
+    return pairs
 
 
 FORMAT = TopologyFormat(

@@ -83,7 +83,7 @@ def _sizes(head: Numbers, tiers: list[Numbers], bundles: list[int], where: str) 
         raise TopologyError(f"{where}: at most {MOST_HOSTS} hosts, got {hosts}")
     below = [_number(tier, "radix_down", where) for tier in tiers]
     above = [_number(tier, "radix_up", where) for tier in tiers[:-1]]
-    found = _Sizes(
+    sizes = _Sizes(
         hosts,
         hosts // pod,
         below[0],
@@ -92,19 +92,19 @@ def _sizes(head: Numbers, tiers: list[Numbers], bundles: list[int], where: str) 
         above[1] // bundles[2] if count == 3 else 0,
     )
     fits = (
-        hosts == found.pods * pod,
-        pod == found.tors * below[0],
-        above[0] == found.aggs * bundles[1],
-        below[1] == found.tors * bundles[1],
-        count == 3 or found.pods == 1,
-        count == 2 or (above[1], below[-1]) == (found.ups * bundles[-1], found.pods * bundles[-1]),
+        hosts == sizes.pods * pod,
+        pod == sizes.tors * below[0],
+        above[0] == sizes.aggs * bundles[1],
+        below[1] == sizes.tors * bundles[1],
+        count == 3 or sizes.pods == 1,
+        count == 2 or (above[1], below[-1]) == (sizes.ups * bundles[-1], sizes.pods * bundles[-1]),
     )
     if not all(fits):
         raise ConfigError(
             f"{where}: numbers must fit each other, got {hosts} nodes in pods of {pod}, radix_down "
             f"{below}, radix_up {above} and bundles {bundles}"
         )
-    return found
+    return sizes
 
 
 def _links(sizes: _Sizes, terms: list[FileRow]) -> Iterator[LinkRow]:

@@ -137,13 +137,15 @@ def write(rows: NetworkRows) -> str:
     roles = {each.name: each.row.values["role"] for each in rows.nodes}
     for link in rows.links:
         terms = tuple(sorted(link.row.values.items()))
-        made = links.setdefault(terms, _link(f"link{len(links)}", link.row.values))
+        link_entry = links.setdefault(terms, _link(f"link{len(links)}", link.row.values))
         ends = []
         for node in (link.a, link.b):
             component = PORT if roles[node] == SWITCH else NIC
             ends.append({"instance": f"{node}[0]", "component": f"{component}[{used[node]}]"})
             used[node] += 1
-        edges.append({"ep1": ends[0], "ep2": ends[1], "scheme": "one2one", "link": made["name"]})
+        edges.append(
+            {"ep1": ends[0], "ep2": ends[1], "scheme": "one2one", "link": link_entry["name"]}
+        )
     shapes = {each.name: (roles[each.name] == SWITCH, used[each.name]) for each in rows.nodes}
     data = {
         "name": "network",
@@ -204,10 +206,10 @@ def _link(name: str, values: Mapping[str, str]) -> dict[str, Any]:
     if "delay" in values:
         delay_ps = parse_time(other.pop("delay"))
         physical["latency"] = {"choice": "ns", "ns": _short(Decimal(delay_ps) / PS_PER_NS)}
-    made: dict[str, Any] = {"name": name}
+    entry: dict[str, Any] = {"name": name}
     if other:
-        made["description"] = write_note(other)
-    return made | ({"physical": physical} if physical else {})
+        entry["description"] = write_note(other)
+    return entry | ({"physical": physical} if physical else {})
 
 
 def _short(value: Decimal) -> int | float:

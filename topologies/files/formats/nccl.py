@@ -222,13 +222,13 @@ class _Machine:
 
     def _together(self) -> dict[tuple[str, str, str], tuple[Element, int]]:
         """Return the links that are told from one end, those between the same two as one."""
-        found: dict[tuple[str, str, str], tuple[Element, int]] = {}
+        links: dict[tuple[str, str, str], tuple[Element, int]] = {}
         for kind, host, name, element, mbps in self.one_way:
             other = self._target(element, host)
             if other:
-                first, before = found.get((kind, name, other), (element, 0))
-                found[kind, name, other] = first, before + mbps
-        return found
+                first, before = links.get((kind, name, other), (element, 0))
+                links[kind, name, other] = first, before + mbps
+        return links
 
     def _target(self, element: Element, host: str) -> str:
         """Return the node that a link leads to: "" if there is none, or else the NVSwitch."""

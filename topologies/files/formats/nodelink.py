@@ -44,16 +44,18 @@ def _numbered(item: Any, number: int) -> Any:
     """Return a node with its number as id, by which links without ids mean it, as in d3."""
     if not isinstance(item, Located):
         return item
-    found = Located(item, id=number)
-    found.line = item.line
-    return found
+    node = Located(item, id=number)
+    node.line = item.line
+    return node
 
 
 def _list(data: Located, name: str, where: str) -> list[Any]:
-    found = data.get(name)
-    if not isinstance(found, list):
-        raise ConfigError(f"{where} line {data.line}: must have a list {name!r}, got {found!r:.60}")
-    return found
+    entries = data.get(name)
+    if not isinstance(entries, list):
+        raise ConfigError(
+            f"{where} line {data.line}: must have a list {name!r}, got {entries!r:.60}"
+        )
+    return entries
 
 
 def _part(item: Any, where: str, *needed: str) -> tuple[list[str], FileRow]:

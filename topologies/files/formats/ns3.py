@@ -97,18 +97,18 @@ def _with_nics(
     )
     if all(shared < 2 for shared in pairs.values()):
         return links, {}
-    found: list[LinkRow] = []
+    rows: list[LinkRow] = []
     nics: dict[str, str] = {}
     for each in links:
         gpu, switch = (each.a, each.b) if each.a in gpus else (each.b, each.a)
         if gpu not in gpus or switch in nvswitches:
-            found.append(each)
+            rows.append(each)
             continue
         nic = f"nic{gpu}"
         nics[nic] = gpu
         values = {"rate": each.row.values["rate"], "delay": "0"}
-        found += [LinkRow(gpu, nic, FileRow(each.row.line, values)), LinkRow(nic, switch, each.row)]
-    return found, nics
+        rows += [LinkRow(gpu, nic, FileRow(each.row.line, values)), LinkRow(nic, switch, each.row)]
+    return rows, nics
 
 
 def _counts(words: Sequence[str], where: str) -> tuple[int, int, int]:

@@ -51,10 +51,10 @@ def read(text: str, where: str) -> NetworkRows:
 
 
 def _names(data: Located, key: str, where: str) -> list[str]:
-    found = data.get(key)
-    if not isinstance(found, (dict, list)) or not all(isinstance(each, str) for each in found):
-        raise ConfigError(f"{where}: {key} must be names, got {found!r:.60}")
-    return list(found)
+    names = data.get(key)
+    if not isinstance(names, (dict, list)) or not all(isinstance(each, str) for each in names):
+        raise ConfigError(f"{where}: {key} must be names, got {names!r:.60}")
+    return list(names)
 
 
 def _link(item: Any, switches: set[str], line: int, where: str) -> LinkRow:

@@ -25,9 +25,9 @@ def train(setup: Setup) -> Iterator[Moment]:
             Post(dict.fromkeys({(rank - 1) % ranks, (rank + 1) % ranks} - {rank}, own[rank]))
             for rank in range(ranks)
         ]
-        found = setup.carrier.exchange(asks)
+        received = setup.carrier.exchange(asks)
         mixed = []
-        for rank, got in enumerate(found):
+        for rank, got in enumerate(received):
             assert isinstance(got, dict)
             near = [got.get((rank + way) % ranks, own[rank]) for way in (-1, 1)]
             mixed.append(third * (own[rank] + near[0] + near[1]))

@@ -30,7 +30,7 @@ def train(setup: Setup) -> Iterator[Moment]:
     spread = setup.setting("spread", SPREAD)
     factors = [1 + spread * rank / max(ranks - 1, 1) for rank in range(ranks)]
     parameters = setup.training.start()
-    held, done = [parameters] * ranks, [0] * ranks
+    copies, done = [parameters] * ranks, [0] * ranks
     ready_ps = [round(factor * setup.compute_ps) for factor in factors]
     risen_ps = 0  # when the slowest rank last went on
 
@@ -41,10 +41,10 @@ def train(setup: Setup) -> Iterator[Moment]:
     for number in range(setup.steps * ranks):
         may = [rank for rank in range(ranks) if done[rank] <= min(done) + staleness]
         rank = min(may, key=lambda each: (start_ps(each), each))
-        gradient = setup.training.gradient(held[rank], rank, done[rank])
+        gradient = setup.training.gradient(copies[rank], rank, done[rank])
         came, push_ps = _send(setup, gradient, rank, 0)
         parameters = parameters - np.float32(setup.rate / ranks) * came
-        held[rank], pull_ps = _send(setup, parameters, 0, rank)
+        copies[rank], pull_ps = _send(setup, parameters, 0, rank)
         end_ps, slowest = start_ps(rank) + push_ps + pull_ps, min(done)
         done[rank] += 1
         if min(done) > slowest:
@@ -60,9 +60,9 @@ def _send(setup: Setup, values: Array, src: int, dst: int) -> tuple[Array, int]:
         return values, 0
     before_ps = setup.carrier.cost.time_ps
     asks = [Post({dst: values} if rank == src else {}) for rank in range(setup.ranks)]
-    found = setup.carrier.exchange(asks)[dst]
-    assert isinstance(found, dict)
-    return found[src], setup.carrier.cost.time_ps - before_ps
+    received = setup.carrier.exchange(asks)[dst]
+    assert isinstance(received, dict)
+    return received[src], setup.carrier.cost.time_ps - before_ps
 
 
 SCHEME = train
