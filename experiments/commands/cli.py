@@ -101,12 +101,13 @@ def _usage_complaint(error: Any, typed: str) -> str:
     if new and any(f"--{new}" in each.opts for each in error.ctx.command.params):
         return f"{where}: {old} is called --{new} since 0.2.0, got {old}"
     wrong = error.format_message().rstrip(".").replace("\n", " ") or "no command below it was given"
-    return f"{where}: {wrong[:1].lower()}{wrong[1:]}{_got(error)}; {command} --help shows what it takes"
+    wrong = f"{wrong[:1].lower()}{wrong[1:]}{_got(error)}"
+    return f"{where}: {wrong}; {command} --help shows what it takes"
 
 
 def _got(error: Any) -> str:
     """Return the value that newer versions of Typer leave out where they say what it must be."""
-    of_value = getattr(error.__cause__, "errors", list)()  # by Pydantic
+    of_value: list[Any] = getattr(error.__cause__, "errors", list)()  # by Pydantic
     return f", got {of_value[0]['input']!r:.80}" if of_value else ""
 
 
@@ -143,7 +144,10 @@ def perform_alone(name: str, command: Callable[..., None], words: Sequence[str])
     def make() -> typer.Typer:
         settings = {"help_option_names": ["-h", "--help"]}
         app = typer.Typer(
-            pretty_exceptions_enable=False, add_completion=False, context_settings=settings
+            pretty_exceptions_enable=False,
+            add_completion=False,
+            context_settings=settings,
+            rich_markup_mode="markdown",
         )
         app.command(help=sys.modules[command.__module__].__doc__)(guard(command))
         return app
