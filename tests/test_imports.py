@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -90,6 +91,17 @@ def test_nobody_needs_the_instruments() -> None:
     ]
 
     assert wrong == []
+
+
+def test_command_lines_are_put_together_by_typer() -> None:
+    """The daemon starts with each live network, and sooner; the other takes others' options."""
+    listed = subprocess.run(
+        ["git", "ls-files", "*.py"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+    others = re.compile(r"^ *(?:import|from) (?:argparse|optparse|getopt|click)\b", re.MULTILINE)
+    found = {name for name in listed if others.search((ROOT / name).read_text())}
+
+    assert found == {"networks/live/daemon.py", "tests/interrupting.py"}
 
 
 def test_the_package_has_a_link_to_every_folder() -> None:
