@@ -23,6 +23,10 @@ MUTANTS = ROOT / "tests" / "mutants"
 ENDS = re.compile(r'^    alone\("python (?:-m )?(\S+)", (\w+)\)$', re.MULTILINE)
 IN_TEXT = re.compile(r"`python -m ((?:bench|studies)\b[^`]*)`")
 AS_LINE = re.compile(r"^ *(?:command: |- )?python -m ((?:bench|studies)\b[^`#]*?) *(?:#.*)?$", re.M)
+TEXTS = (
+    *("README.md", "CONTRIBUTING.md", "docs/**/*.md", "experiments/**/*.yaml", ".ci/run"),
+    *("bench/**/*.py", "studies/*.py", "studies/*.yaml"),
+)
 MADE = (
     "bench ONLY='engine pps' OUT=b.json",
     "bench-live ONLY='fidelity pps' TOPO='fattree,k=4 torus2d' SCALE='1000 10000' REPEATS=1",
@@ -131,7 +135,7 @@ def test_an_option_is_given_once_for_each_of_its_values(
         ("studies.incast --senders 0", "got '0'"),
         ("studies.incast --case dctpc", "got 'dctpc'"),
         ("studies.incast --size 1X", "got '1X'"),
-        ("studies.incast --out incast.txt", "format, got '.txt'"),
+        ("studies.nodes no.csv --figure nodes.txt", "format, got '.txt'"),
         ("studies.threads --case ring", "must be options like topo=bcube algo=ring, got 'ring'"),
         ("studies.clashes --algo rong", "unknown algorithm, got 'rong'; did you mean 'ring'?"),
         ("studies.clashes --orders 0", "got '0'"),
@@ -166,15 +170,11 @@ def test_a_wrong_value_is_refused_in_a_line(
 @cache
 def documented() -> dict[str, set[str]]:
     """Return what texts of the repository say that one types, after `python -m`: by file."""
-    listed = subprocess.run(
-        ["git", "ls-files", "*.md", "*.yaml", "*.yml", "bench/*.py", "studies/*.py", ".ci/run"],
-        cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True,
-    ).stdout.splitlines()  # fmt: skip
     found = {}
-    for name in listed:
-        text = (ROOT / name).read_text().replace("\\\n", " ")
-        if name != "CHANGELOG.md" and (typed := {*IN_TEXT.findall(text), *AS_LINE.findall(text)}):
-            found[name] = typed
+    for path in (path for each in TEXTS for path in sorted(ROOT.glob(each))):
+        text = path.read_text().replace("\\\n", " ")
+        if typed := {*IN_TEXT.findall(text), *AS_LINE.findall(text)}:
+            found[str(path.relative_to(ROOT))] = typed
     return found
 
 
