@@ -123,8 +123,8 @@ clean-net: $(STAMP)  ## Remove the remains of killed live networks (ALL=1: runni
 
 TAKES_bench-live := ONLY TOPO SCALE ALGO SIZE SWITCH LOSS HOSTS LANES OUT REPEATS
 bench-live: $(STAMP)  ## Measure live networks against virtual time (as root; ONLY=fidelity|pps)
-	@$(BIN)/python -m bench.live $(if $(ONLY),--only $(foreach t,$(ONLY),$(call q,$(t)))) $(if $(TOPO),--topo $(foreach t,$(TOPO),$(call q,$(t)))) \
-	  $(if $(SCALE),--scale $(foreach t,$(SCALE),$(call q,$(t)))) $(foreach o,ALGO SIZE SWITCH LOSS HOSTS LANES OUT,$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o))))) \
+	@$(BIN)/python -m bench.live $(foreach t,$(ONLY),--only $(call q,$(t))) $(foreach t,$(TOPO),--topo $(call q,$(t))) \
+	  $(foreach t,$(SCALE),--scale $(call q,$(t))) $(foreach o,ALGO SIZE SWITCH LOSS HOSTS LANES OUT,$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o))))) \
 	  $(if $(REPEATS),--repeats $(call q,$(REPEATS)))
 
 TAKES_shell := SWITCH

@@ -1,14 +1,12 @@
 """The memory and time that estimates foretell for runs, beside what a process takes that does them.
 
-    python -m bench.estimates [WORDS...]
-
-prints a row for each algorithm, or for those whose names have one of the words, and for each kind
-of run. Each is done by a forked process, whose peak is the kernel's (VmHWM); a script's processes
-are counted together, each page once (Pss). `within` is the factor between both figures; the promise
-is 2. Seconds are those of a processor, as others may be at work. They are of the run without its
-start, and foretold by constants alone; PRIOR_S is added to both, as it is where a machine learns
-its pace. The promise is 3. The first run after a change compiles, and takes more of both: run it
-twice.
+`python -m bench.estimates` prints a row for each algorithm, or for those whose names have one of
+the words, and for each kind of run. Each is done by a forked process, whose peak is the kernel's
+(VmHWM); a script's processes are counted together, each page once (Pss). `within` is the factor
+between both figures; the promise is 2. Seconds are those of a processor, as others may be at work.
+They are of the run without its start, and foretold by constants alone; PRIOR_S is added to both, as
+it is where a machine learns its pace. The promise is 3. The first run after a change compiles, and
+takes more of both: run it twice.
 """
 
 from __future__ import annotations
@@ -24,11 +22,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.estimates.estimate import start_s
 from ringleaf.experiments.estimates.pace import PRIOR_S
-from ringleaf.experiments.runs.console import say
+from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.runs.request import kind_of
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
@@ -264,7 +265,12 @@ def _peak_bytes() -> int:
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
-def main(words: list[str]) -> None:
+def estimates_command(
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Parts of names of runs; default: all runs.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
     """Print the table."""
     carry_out(read(ON | {"algo": "ring", "size": "4K"}))  # loads what most runs load
     say(HEAD)
@@ -277,4 +283,4 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    alone("python -m bench.estimates", estimates_command)

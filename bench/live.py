@@ -5,80 +5,77 @@ Without options: fidelity on some topologies, then packets per second through on
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from bench import fidelity as bench_fidelity
 from bench import pps as bench_pps
-from ringleaf.errors import RingleafError, choose
+from bench.options import Topologies, several
+from ringleaf.errors import choose
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.spec.network import MININET
-
-Emit = Callable[[str], None]
+from ringleaf.experiments.spec.typed import with_options
+from ringleaf.experiments.workloads.collective.kind import OPTIONS
 
 TOPOS = ("fattree", "leafspine")
 SCALES = ("1000", "10000")  # live networks' default, and slow enough to leave processors idle
-_PASSED_ON = ("algo", "size", "switch", "loss", "hosts", "lanes")
+SECTIONS = ("fidelity", "pps")
+DEFAULTS = {"algo": "ring,tree,blueconnect,switchml", "size": "1MiB"}
+PASSED_ON = {
+    name: replace(OPTIONS[name], default=DEFAULTS.get(name, OPTIONS[name].default))
+    for name in ("algo", "size", "switch", "loss", "hosts", "lanes")
+}
+"""Options of `ringleaf run` with which live networks are compared."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure the sections asked for; return the exit status."""
-    options = _parser().parse_args(arguments)
-    try:
-        figures = {
-            name: SECTIONS[choose("bench-live", "section", name, SECTIONS)](options, say)
-            for name in options.only or SECTIONS
-        }
-    except RingleafError as error:
-        sys.stderr.write(f"bench-live: {error}\n")
-        return 1
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(figures, indent=2) + "\n")
-    say(f"# {options.out}")
-    return 0
+def live_command(
+    given: Mapping[str, str],
+    only: Annotated[list[str] | None, several(", ".join(SECTIONS))] = None,
+    topo: Topologies = None,
+    scale: Annotated[list[str] | None, several("Slow-down: 1000")] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Live runs, of which medians count.")] = 3,
+    out: Annotated[Path, typer.Option(help="JSON file for the measurements.")] = Path(
+        "runs/bench-live.json"
+    ),
+    debug: Debug = False,
+) -> None:
+    """Measure the sections asked for."""
+    figures: dict[str, Any] = {}
+    for name in [choose("bench-live", "section", each, SECTIONS) for each in only or SECTIONS]:
+        if name == "pps":
+            figures[name] = bench_pps.run(say)
+        else:
+            figures[name] = _fidelity(given, topo or TOPOS, scale or SCALES, repeats)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(figures, indent=2) + "\n")
+    say(f"# {out}")
 
 
-def say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="make bench-live", description=__doc__)
-    parser.add_argument("--only", nargs="+", help=f"sections: {', '.join(SECTIONS)}")
-    parser.add_argument("--topo", nargs="+", default=list(TOPOS))
-    parser.add_argument("--scale", nargs="+", default=list(SCALES))
-    for name in _PASSED_ON:
-        parser.add_argument(f"--{name}", help=f"{name} as in `make exp`")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=Path("runs/bench-live.json"))
-    return parser
-
-
-def _fidelity(options: argparse.Namespace, emit: Emit) -> dict[str, Any]:
-    given = {name: getattr(options, name) for name in _PASSED_ON if getattr(options, name)}
-    given = {"algo": "ring,tree,blueconnect,switchml", "size": "1MiB", "net": MININET, **given}
+def _fidelity(
+    given: Mapping[str, str], topos: Sequence[str], scales: Sequence[str], repeats: int
+) -> dict[str, Any]:
     figures = {}
     for line in bench_fidelity.NOTES:
-        emit(line)
-    for topo, scale in product(options.topo, options.scale):
+        say(line)
+    for topo, scale in product(topos, scales):
         with tempfile.TemporaryDirectory(prefix="ringleaf-") as folder:
-            asked = {**given, "topo": topo, "scale": scale, "out": folder}
-            rows = bench_fidelity.compare(asked, repeats=options.repeats, emit=emit)
+            of_case = {"net": MININET, "topo": topo, "scale": scale, "out": folder}
+            rows = bench_fidelity.compare(
+                {**DEFAULTS, **given, **of_case}, repeats=repeats, emit=say
+            )
         figures[f"{topo}/{scale}"] = [bench_fidelity.as_plain(row) for row in rows]
     return figures
 
 
-SECTIONS: dict[str, Callable[[argparse.Namespace, Emit], dict[str, Any]]] = {
-    "fidelity": _fidelity,
-    "pps": lambda _, emit: bench_pps.run(emit),
-}
-
+command: Callable[..., None] = with_options(live_command, PASSED_ON)
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    alone("python -m bench.live", command)

@@ -36,7 +36,7 @@ def same_command(
     ] = None,
     renamed: Annotated[
         list[str] | None,
-        typer.Option("--renamed", help="A column's old and new name: order=scheduler."),
+        typer.Option(help="A column's old=new name; may be given several times."),
     ] = None,
     debug: Debug = False,
 ) -> None:

@@ -10,22 +10,23 @@ It ends with 1 if a time is below its floor.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
+import typer
+
+from bench.options import Topologies
 from ringleaf.collectives.choice import candidates
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.synthesis.algorithm import synthesised
 from ringleaf.collectives.synthesis.names import names as synthesised_names
+from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.explain.findings import Explained
-from ringleaf.experiments.runs.console import say
+from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.experiments.workloads.collective.rows import (
-    CollectiveRow,
-)
+from ringleaf.experiments.workloads.collective.rows import CollectiveRow
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import PS_PER_US
 
@@ -90,25 +91,26 @@ def table(topologies: Sequence[str], size: str) -> Iterator[Best]:
             yield Best(topo, collective, measure(topo, collective, size)[0])
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table; return 1 if a time is below its floor."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--topo", nargs="+", default=list(TOPOLOGIES))
-    parser.add_argument("--size", default="16MiB", help="bytes per rank")
-    parser.add_argument("--why", action="store_true", help="say what the best ones lose")
-    given = parser.parse_args(argv)
+def best_command(
+    topo: Topologies = None,
+    size: Annotated[str, typer.Option(help="Bytes per rank.")] = "16MiB",
+    why: Annotated[bool, typer.Option("--why", help="Say what the best ones lose.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Print the table; end with 1 if a time is below its floor."""
     titles = ["topology", "collective", "best algorithm", "time (us)", "floor (us)", "floor / time"]
-    titles += ["headers (us)", "pieces (us)", "waits (us)"] if given.why else []
+    titles += ["headers (us)", "pieces (us)", "waits (us)"] if why else []
     say("| " + " | ".join(titles) + " |")
     say("|---" * len(titles) + "|")
     found = []
-    for best in table(given.topo, given.size):
-        say((best.explained() if given.why else best).line)
+    for best in table(topo or list(TOPOLOGIES), size):
+        say((best.explained() if why else best).line)
         found.append(best.row)
     far = [row for row in found if row.floor_percent < NEAR_PERCENT]
     say(f"\n{len(found) - len(far)} of {len(found)} within 10 % of the floor")
-    return int(any(row.floor_percent > 100 for row in found))
+    if any(row.floor_percent > 100 for row in found):
+        raise typer.Exit(FAILURE)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    alone("python -m studies.best", best_command)

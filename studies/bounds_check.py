@@ -7,28 +7,31 @@ bound and floor of each, and ends with 1 if a time is below a bound, or further 
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 
+import typer
 import yaml
 
+from bench.options import Algorithms, Sizes, Topologies
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.experiments.workloads.collective.rows import (
-    CollectiveRow,
-)
-from ringleaf.shipped import PACKAGE
+from ringleaf.experiments.workloads.collective.rows import CollectiveRow
 from ringleaf.units import PS_PER_US, format_size
 
 NEAR_PERCENT = 90.0
-GAPS = PACKAGE / "experiments" / "studies" / "known_gaps.yaml"
+GAPS = Path(__file__).with_name("known_gaps.yaml")
 
 _TOPOLOGIES = ("fattree,k=4", "leafspine", "torus2d", "bcube", "hammingmesh")
-_ALGORITHMS = "ring,tree,doubletree,halvingdoubling,blueconnect,switchml,ps,atp,omnireduce"
+_ALGORITHMS = (
+    *("ring", "tree", "doubletree", "halvingdoubling", "blueconnect"),
+    *("switchml", "ps", "atp", "omnireduce"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,34 +99,30 @@ def measure(topo: str, algos: str, sizes: str) -> Iterator[CollectiveRow]:
 def check(topologies: Sequence[str], algos: str, sizes: str) -> int:
     """Print a line per case; return how many are wrong."""
     gaps, wrong = read_gaps(GAPS.read_text()), 0
-    _say(f"#{'topology':>31} {'algo':>15} {'size':>8} {'time (us)':>10} %bound %floor")
+    say(f"#{'topology':>31} {'algo':>15} {'size':>8} {'time (us)':>10} %bound %floor")
     for topo in topologies:
         for row in measure(topo, algos, sizes):
             verdict = judge(topo, row, gaps)
             wrong += verdict.startswith("WRONG")
-            _say(
+            say(
                 f"{topo:>32} {row.algo:>15} {format_size(row.size_bytes):>8} "
                 f"{row.time_ps / PS_PER_US:>10.2f} {row.bound_percent:>6.1f} "
                 f"{row.floor_percent:>6.1f}  {verdict}".rstrip()
             )
-    _say(f"# wrong: {wrong} {'OK' if not wrong else 'FAILED'}")
+    say(f"# wrong: {wrong} {'OK' if not wrong else 'FAILED'}")
     return wrong
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
-def main() -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m studies.bounds_check", description=__doc__)
-    parser.add_argument("--topo", nargs="+", default=list(_TOPOLOGIES), help="topologies")
-    parser.add_argument("--algo", default=_ALGORITHMS, help="algorithms, by comma")
-    parser.add_argument("--size", default="16M", help="sizes, by comma")
-    given = parser.parse_args()
-    return 1 if check(given.topo, given.algo, given.size) else 0
+def bounds_command(
+    topo: Topologies = None,
+    algo: Algorithms = None,
+    size: Sizes = None,
+    debug: Debug = False,
+) -> None:
+    """Run algorithms on topologies; end with 1 if a time is below its bound, or far from it."""
+    if check(topo or _TOPOLOGIES, ",".join(algo or _ALGORITHMS), ",".join(size or ["16M"])):
+        raise typer.Exit(FAILURE)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    alone("python -m studies.bounds_check", bounds_command)

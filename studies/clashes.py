@@ -9,20 +9,22 @@ long the hashed ones take.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
+import typer
+
+from bench.options import Algorithms, Topologies
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.experiments.runs.console import say
+from ringleaf.errors import choose
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.experiments.workloads.collective.rows import (
-    CollectiveRow,
-)
+from ringleaf.experiments.workloads.collective.rows import CollectiveRow
 from ringleaf.units import PS_PER_US
 
 ORDERS = 5  # random orders of ranks
@@ -91,26 +93,28 @@ def _rows(given: Mapping[str, str]) -> dict[str, CollectiveRow]:
     return rows
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print a table for each topology; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--topo", nargs="+", default=["fattree"])
-    parser.add_argument("--size", default="1MiB", help="bytes per rank")
-    parser.add_argument("--orders", type=int, default=ORDERS, help="random orders of ranks")
-    parser.add_argument("--algo", nargs="+", help="default: all that can run so")
-    options = parser.parse_args(argv)
-    for topo in options.topo:
-        say(f"# {topo}, {options.size}; hashed: times as long as dealt, ranks in the order given;")
-        say(f"#   median and most: of {options.orders} random orders")
+def clashes_command(
+    topo: Topologies = None,
+    size: Annotated[str, typer.Option(help="Bytes per rank.")] = "1MiB",
+    orders: Annotated[int, typer.Option(min=1, help="Random orders of ranks.")] = ORDERS,
+    algo: Algorithms = None,
+    debug: Debug = False,
+) -> None:
+    """Print a table for each topology."""
+    known = {collective: names(collective) for collective in Collective}
+    for each in algo or ():
+        choose("clashes", "algorithm", each, [name for found in known.values() for name in found])
+    for each in topo or ("fattree",):
+        say(f"# {each}, {size}; hashed: times as long as dealt, ranks in the order given;")
+        say(f"#   median and most: of {orders} random orders")
         say(_HEADER)
-        for collective in Collective:
-            wanted = [n for n in names(collective) if not options.algo or n in options.algo]
+        for found in known.values():
+            wanted = [name for name in found if not algo or name in algo]
             if wanted:
-                given = {"topo": topo, "size": options.size, "algo": ",".join(wanted)}
-                for clash in measure(given, options.orders):
+                given = {"topo": each, "size": size, "algo": ",".join(wanted)}
+                for clash in measure(given, orders):
                     say(clash.line)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    alone("python -m studies.clashes", clashes_command)

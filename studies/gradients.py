@@ -13,7 +13,6 @@ towards the parameter servers.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +25,8 @@ import numpy as np
 
 from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.collectives.parameter_server import parameter_server_allreduce
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.ina.atp.system import Atp
 from ringleaf.ina.atp.wire import VALUES_AT
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
@@ -192,14 +193,13 @@ def run_goat(ways: Sequence[Sequence[str]]) -> tuple[dict[str, int], int]:
     return dict(sent), wrong
 
 
-def main() -> int:
-    """Solve both examples and measure them; return the exit status."""
+def gradients_command(debug: Debug = False) -> None:
+    """Solve both examples and measure them."""
     solved = grid.route(grid_figure_1(), GRID_WORKERS, "h8", adds_bps=ADDS_BPS, rng=Random(1))
     by_hand = [("h3", "s1", "h8"), ("h8", "s1", "h3")]
-    out = sys.stdout.write
-    out("# GRID, figure 1: Gbit/s of each of 8 workers; links of 3 Gbit/s; no switch adds more\n")
-    out("# than 9 Gbit/s, as measured\n")
-    out("#   system  ours  paper #wrong  ways\n")
+    say("# GRID, figure 1: Gbit/s of each of 8 workers; links of 3 Gbit/s; no switch adds more")
+    say("# than 9 Gbit/s, as measured")
+    say("#   system  ours  paper #wrong  ways")
     for name, found, paper, ways in (
         ("geryon", run_geryon(by_hand), "1", "-".join(by_hand[0])),
         ("atp", run_limited(ADDS_BPS), "2.43", ""),
@@ -210,15 +210,14 @@ def main() -> int:
             ", ".join("-".join(way) for way in solved.ways),
         ),
     ):
-        out(f"{name:>10} {found.of_one:5.2f} {paper:>6} {found.wrong:>6}  {ways}\n")
+        say(f"{name:>10} {found.of_one:5.2f} {paper:>6} {found.wrong:>6}  {ways}")
     part = goat.route(goat_figure_2(), GOAT_WORKERS, GOAT_SERVERS, rng=Random(1))
     sent, wrong = run_goat(part.ways)
-    out("# GOAT, figure 2: packets sent by switches towards the servers; one part in each switch\n")
-    out("#   system    s0    s1    s2  all paper #wrong\n")
+    say("# GOAT, figure 2: packets sent by switches towards the servers; one part in each switch")
+    say("#   system    s0    s1    s2  all paper #wrong")
     counts = " ".join(f"{sent[name]:5d}" for name in ("s0", "s1", "s2"))
-    out(f"{'goat':>10} {counts} {sum(sent.values()):4d} {13:5d} {wrong:6d}\n")
-    return 0
+    say(f"{'goat':>10} {counts} {sum(sent.values()):4d} {13:5d} {wrong:6d}")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    alone("python -m studies.gradients", gradients_command)

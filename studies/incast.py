@@ -7,16 +7,20 @@ queue over time.
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+import typer
 
+from bench.options import FigureFile, several
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.errors import choose
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.workloads.jobs.results import jain
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.marking import Marking, parse_marking
@@ -124,42 +128,42 @@ def draw(runs: dict[str, Incast], path: Path) -> None:
     plt.close(figure)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the study under each controller; return the exit status."""
-    parser = argparse.ArgumentParser(prog="studies.incast", description=__doc__)
-    parser.add_argument("--senders", type=int, default=8)
-    parser.add_argument("--size", default="16MiB", help="bytes that each host sends")
-    parser.add_argument(
-        "--case", nargs="*", default=CASES, help="controller, or controller@ECN: dcqcn@5:200:1%%"
-    )
-    parser.add_argument("--out", type=Path, help="figure")
-    options = parser.parse_args(arguments)
-    size_bytes = parse_size(options.size, "size")
+def incast_command(
+    senders: Annotated[int, typer.Option(min=1, help="Hosts that send.")] = 8,
+    size: Annotated[str, typer.Option(help="Bytes that each host sends.")] = "16MiB",
+    case: Annotated[
+        list[str] | None, several("Controller, or controller@ECN: dcqcn@5:200:1%")
+    ] = None,
+    out: FigureFile = None,
+    debug: Debug = False,
+) -> None:
+    """Run the study under each controller."""
+    size_bytes = parse_size(size, "size")
     sys.stdout.write(
-        f"# incast of {options.senders} senders of {options.size}, 100 Gbit/s, simulated time\n"
+        f"# incast of {senders} senders of {size}, 100 Gbit/s, simulated time\n"
         f"# {'cc':>16} {'time':>9} {'goodput':>8} {'Jain':>6} {'queue':>8} {'peak':>8}"
         f" {'drops':>6} {'retx':>6}\n"
         f"# {'':>16} {'(us)':>9} {'':>8} {'':>6} {'(KiB)':>8} {'(KiB)':>8}\n"
     )
     runs = {}
-    for name in options.case:
+    for name in case or CASES:
         controller, _, ecn = name.partition("@")
+        choose("incast", "controller", controller, CONTROLLERS)
         run = runs[name] = run_incast(
             controller,
-            senders=options.senders,
+            senders=senders,
             size_bytes=size_bytes,
             ecn=parse_marking(ecn, "case") if ecn else None,
         )
         result = run.result
-        sys.stdout.write(
+        say(
             f"  {name:>16} {result.time_ps / PS_PER_US:9.1f} {run.goodput:8.3f} {run.jain:6.3f}"
             f" {run.mean_queue_bytes / 1024:8.1f} {result.peak_queue_bytes / 1024:8.1f}"
-            f" {result.drops:6d} {result.retransmissions:6d}\n"
+            f" {result.drops:6d} {result.retransmissions:6d}"
         )
-    if options.out:
-        draw(runs, options.out)
-    return 0
+    if out:
+        draw(runs, out)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    alone("python -m studies.incast", incast_command)

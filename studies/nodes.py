@@ -1,7 +1,8 @@
 """Compare BlueConnect with a flat ring on machines of GPUs, by the ratio of their bandwidths.
 
-    ringleaf run --spec nodes.yaml -o nodes
     python -m studies.nodes nodes/sweep.csv --figure nodes.png
+
+reads what `ringleaf run --spec nodes.yaml -o nodes` has measured.
 
 On m machines of g GPUs, with NVLinks r times as fast as NICs, a flat ring of n = m g ranks is as
 fast as one NIC of each machine: 2 (n-1)/n S/B. BlueConnect takes 2 (g-1)/g S/(r B) inside machines,
@@ -14,15 +15,19 @@ Source:
 
 from __future__ import annotations
 
-import argparse
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from ringleaf.errors import ConfigError, RingleafError
+import typer
+
+from bench.options import FigureFile
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style
-from ringleaf.experiments.runs.console import FAILURE, complain, say
+from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.topologies.registry import parse
 
 _HEADER = f"#{'ratio':>7}{'ours':>8}{'expected':>10}  topology"
@@ -116,28 +121,20 @@ def draw(points: Sequence[NodesPoint], path: Path) -> None:
         plt.close(figure)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a row for each network; return the exit status: 1 if the file is wrong."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.nodes",
-        description="Compare BlueConnect with a flat ring by the ratio of bandwidths.",
-    )
-    parser.add_argument("sweep", type=Path, help="sweep.csv of the spec nodes.yaml")
-    parser.add_argument("--nic-gbps", type=float, default=100, help="rate of a NIC [100]")
-    parser.add_argument("--figure", type=Path, help="PNG file to write")
-    options = parser.parse_args(arguments)
-    try:
-        points = read_points(options.sweep, round(options.nic_gbps * 1e9))
-    except RingleafError as error:
-        complain(str(error))
-        return FAILURE
+def nodes_command(
+    sweep: Annotated[Path, typer.Argument(help="sweep.csv of the spec nodes.yaml.")],
+    nic_gbps: Annotated[float, typer.Option(min=1, max=1e6, help="Rate of a NIC.")] = 100,
+    figure: FigureFile = None,
+    debug: Debug = False,
+) -> None:
+    """Print a row for each network."""
+    points = read_points(sweep, round(nic_gbps * 1e9))
     say(_HEADER)
     for point in points:
         say(f"{point.ratio:8.4g}{point.ours:8.2f}{point.expected:10.2f}  {point.topo}")
-    if options.figure is not None:
-        draw(points, options.figure)
-    return 0
+    if figure is not None:
+        draw(points, figure)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    alone("python -m studies.nodes", nodes_command)

@@ -7,10 +7,7 @@ the other run, and draws the bytes that have passed the four links of the ring.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 import ringleaf.networks.virtual.state as s
+from bench.options import FigureFile
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import BackendError
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.networks.virtual.state import open_network
@@ -124,11 +124,8 @@ def draw(runs: dict[str, Around], path: Path) -> None:
     plt.close(figure)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run both; return the exit status."""
-    parser = argparse.ArgumentParser(prog="studies.pauses", description=__doc__)
-    parser.add_argument("--out", type=Path, help="figure")
-    options = parser.parse_args(arguments)
+def pauses_command(out: FigureFile = None, debug: Debug = False) -> None:
+    """Run both."""
     runs = {}
     for name, pausing in (("priority flow control", PAUSING), ("drops", None)):
         run = runs[name] = run_around(4 << 20, pausing)
@@ -136,14 +133,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"completes after {format_time(run.time_ps)}, {run.drops} drops, "
             f"{run.retransmissions} packets sent again"
         )
-        sys.stdout.write(
+        say(
             f"{name}: {end}\n  ended at {format_time(run.time_ps)} of simulated time, "
-            f"after {run.wall_s:.2f} s\n"
+            f"after {run.wall_s:.2f} s"
         )
-    if options.out:
-        draw(runs, options.out)
-    return 0
+    if out:
+        draw(runs, out)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    alone("python -m studies.pauses", pauses_command)

@@ -7,21 +7,21 @@ the one it took, the best one, and the regret: how much longer the choice took.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import Annotated
 
+from bench.options import Sizes, Topologies, several
 from ringleaf.collectives.choice import candidates
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import choose
-from ringleaf.experiments.runs.console import say
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.experiments.workloads.collective.rows import (
-    CollectiveRow,
-)
+from ringleaf.experiments.workloads.collective.rows import CollectiveRow
 from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import PS_PER_US, format_size
 
@@ -88,27 +88,25 @@ def summary(found: Sequence[Regret]) -> Iterator[str]:
     yield f"error of expected time: median {100 * errors[len(errors) // 2]:.1f} %"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def regret_command(
+    topo: Topologies = None,
+    collective: Annotated[list[str] | None, several(", ".join(NAMES))] = None,
+    size: Sizes = None,
+    debug: Debug = False,
+) -> None:
     """Print the table and its summary."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--topo", nargs="+", default=list(TOPOLOGIES))
-    parser.add_argument("--collective", nargs="+", default=list(NAMES))
-    parser.add_argument("--size", nargs="+", default=list(SIZES), help="bytes per rank")
-    given = parser.parse_args(argv)
-    kinds = [NAMES[choose("regret", "collective", name, NAMES)] for name in given.collective]
+    kinds = [NAMES[choose("regret", "collective", name, NAMES)] for name in collective or NAMES]
     say("| topology | collective | size | chosen | expected (us) | took (us) | best | regret |")
     say("|---|---|---|---|---|---|---|---|")
     found = []
-    for topo in given.topo:
-        for collective in kinds:
-            for regret in measure(topo, collective, given.size):
-                say(regret.line)
-                found.append(regret)
+    for on, kind in product(topo or TOPOLOGIES, kinds):
+        for regret in measure(on, kind, size or SIZES):
+            say(regret.line)
+            found.append(regret)
     say("")
     for line in summary(found):
         say(line)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    alone("python -m studies.regret", regret_command)

@@ -9,17 +9,21 @@ which carry no values, are not counted.
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 
+from bench.options import Algorithms, Sizes, Topologies
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.errors import ConfigError, RingleafError
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.checking.data import TYPES, Noise, fill_all
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.experiments.setup.network import connect
 from ringleaf.experiments.spec.kinds import DTYPES
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
@@ -115,57 +119,57 @@ def run_jobs(path: Path, algos: Sequence[str]) -> Iterator[JobRow]:
 
 
 def print_jobs(path: Path, algos: Sequence[str]) -> int:
-    """Print a row per combination; return 1 if one sent too much again, or dropped anything."""
+    """Print a row per combination; return how many sent too much again, or dropped."""
     sys.stdout.write(JOBS_HEADER)
-    status = 0
+    wasteful = 0
     for row in run_jobs(path, algos):
-        sys.stdout.write(
+        say(
             f"  {row.algo:>15} {row.scheduler:>15} {row.jct_ps / PS_PER_US:16.6f}"
-            f" {row.retransmissions:8d} {row.drops:8d} {row.packet_hops:10d}\n"
+            f" {row.retransmissions:8d} {row.drops:8d} {row.packet_hops:10d}"
         )
-        sys.stdout.flush()
         allowed = row.packet_hops / LONGEST_HOPS / PACKETS_PER_RESEND
-        if row.drops or row.retransmissions >= max(allowed, 1):
-            status = 1
-    return status
+        wasteful += bool(row.drops) or row.retransmissions >= max(allowed, 1)
+    return wasteful
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a row per case; return 1 if anything was sent again or dropped without a loss."""
-    parser = argparse.ArgumentParser(prog="studies.resends", description=__doc__)
-    parser.add_argument("--topo", nargs="*", default=TOPOLOGIES)
-    parser.add_argument("--algo", nargs="*", default=list(ALGORITHMS))
-    parser.add_argument("--size", nargs="*", default=SIZES)
-    parser.add_argument("--loss", default="0", help="share of packets that each link loses")
-    parser.add_argument("--seed", default="1")
-    parser.add_argument("--jobs", type=Path, help="spec of jobs, such as shared_fabric.yaml")
-    options = parser.parse_args(arguments)
-    try:
-        if options.jobs is not None:
-            return print_jobs(options.jobs, options.algo)
-        return print_cases(options)
-    except RingleafError as error:
-        parser.error(str(error))
+def resends_command(
+    topo: Topologies = None,
+    algo: Algorithms = None,
+    size: Sizes = None,
+    loss: Annotated[str, typer.Option(help="Share of packets that each link loses.")] = "0",
+    seed: Annotated[str, typer.Option(help="Seed of losses and data.")] = "1",
+    jobs: Annotated[
+        Path | None, typer.Option(help="Spec of jobs to run instead, such as shared_fabric.yaml.")
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Print a row per case; end with 1 if anything was sent again or dropped without a loss."""
+    algorithms = algo or list(ALGORITHMS)
+    if jobs is not None:
+        wasted = print_jobs(jobs, algorithms)
+    else:
+        chosen = (("loss", loss), ("seed", seed))
+        wasted = print_cases(cases(topo or TOPOLOGIES, algorithms, size or SIZES), chosen)
+    if wasted:
+        raise typer.Exit(FAILURE)
 
 
-def print_cases(options: argparse.Namespace) -> int:
-    """Print a row per case of the sweep; return 1 if one wasted anything."""
-    chosen = (("loss", options.loss), ("seed", options.seed))
+def print_cases(tried: Iterable[Tried], chosen: tuple[tuple[str, str], ...]) -> int:
+    """Print a row per case, with further options; return how many packets were wasted."""
     sys.stdout.write(
         f"# {'algo':>15} {'size':>8} {'time':>16} {'retx':>8} {'drops':>8} {'lost':>8} topology\n"
         f"# {'':>15} {'':>8} {'(us)':>16}\n"
     )
     wasted = 0
-    for case in cases(options.topo, options.algo, options.size):
+    for case in tried:
         outcome = run_case(Tried(case.topo, case.algo, case.size, chosen))
-        sys.stdout.write(
+        say(
             f"  {case.algo:>15} {case.size:>8} {outcome.time_ps / PS_PER_US:16.6f}"
-            f" {outcome.retransmissions:8d} {outcome.drops:8d} {outcome.lost:8d} {case.topo}\n"
+            f" {outcome.retransmissions:8d} {outcome.drops:8d} {outcome.lost:8d} {case.topo}"
         )
-        sys.stdout.flush()
         wasted += outcome.drops + (0 if outcome.lost else outcome.retransmissions)
-    return int(wasted > 0)
+    return wasted
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    alone("python -m studies.resends", resends_command)

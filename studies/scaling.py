@@ -8,7 +8,6 @@ keeps the rows so far, and the figure has them.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -17,13 +16,17 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from bench.options import FigureFile, several
 from bench.peers.process import Used, run_command
-from ringleaf.errors import BackendError, RingleafError
+from ringleaf.errors import BackendError, choose
+from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.estimates.estimate import need
 from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style
-from ringleaf.experiments.runs.console import FAILURE, INTERRUPTED, complain, say
+from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.experiments.runs.progress import Progress, progress
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective.kind import resolve
@@ -235,42 +238,35 @@ def _title(case: ScalingCase) -> str:
     return f"{case.options['algo']}, {size} per host{data}"
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the study; return the exit status: 1 if a case has failed."""
-    options = _read(arguments)
+def scaling_command(
+    workload: Annotated[list[str] | None, several(", ".join(WORKLOADS))] = None,
+    k: Annotated[list[int] | None, several("Ports per switch of a fat-tree, 4 to 16")] = None,
+    threads: Annotated[
+        str | None, typer.Option(help="Threads of each command; default: all cores.")
+    ] = None,
+    figure: FigureFile = None,
+    debug: Debug = False,
+) -> None:
+    """Run the study; end with 1 if a case has failed."""
+    names = [choose("scaling", "workload", name, WORKLOADS) for name in workload or WORKLOADS]
     found: list[ScalingRow] = []
     say(f"# whole commands on fat-trees, {count_cores()} cores; load before: {_load()}")
-    for name in options.workload:
+    for name in names:
         given = " ".join(f"--{key} {value}" for key, value in WORKLOADS[name].items())
         say(f"# {name}: ringleaf run --topo fattree,k=K {given}")
     say(_HEADER)
     try:
-        failed = run(cases(options.workload, options.k, options.threads), found)
-        status = FAILURE if failed else 0
-    except KeyboardInterrupt:
-        complain("interrupted")
-        status = INTERRUPTED
-    except RingleafError as error:
-        complain(str(error))
-        return FAILURE
-    for line in growth(found):
-        say(line)
-    if found and options.figure is not None:
-        draw(found, options.figure)
-    return status
-
-
-def _read(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m studies.scaling", description=__doc__)
-    parser.add_argument(
-        "--workload", nargs="+", choices=list(WORKLOADS), default=list(WORKLOADS), help="what runs"
-    )
-    parser.add_argument(
-        "--k", nargs="+", type=int, default=KS, help="ports per switch of each fat-tree"
-    )
-    parser.add_argument("--threads", help="of each command; all cores, if that is not said")
-    parser.add_argument("--figure", type=Path, help="PNG file to write")
-    return parser.parse_args(arguments)
+        failed = run(cases(names, k or KS, threads), found)
+    except KeyboardInterrupt as error:
+        error.add_note("the rows so far are kept")
+        raise
+    finally:
+        for line in growth(found):
+            say(line)
+        if found and figure is not None:
+            draw(found, figure)
+    if failed:
+        raise typer.Exit(FAILURE)
 
 
 def _load() -> str:
@@ -279,4 +275,4 @@ def _load() -> str:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    alone("python -m studies.scaling", scaling_command)

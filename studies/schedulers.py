@@ -1,10 +1,9 @@
 """A study of flow schedulers: iteration times beside those of first in, first out.
 
-`python -m studies.schedulers [--spec FILE ...] [--figure FILE.png]` runs every
-case of specs with jobs, in virtual time, and prints each job's mean iteration time from the second
-iteration on, over that with `fifo`. Below is how much of published orderings is there (`claims`):
-their source is said, and figures that we could not look up are left out. The figure is of the first
-spec.
+`python -m studies.schedulers` runs every case of specs with jobs, in virtual time, and prints each
+job's mean iteration time from the second iteration on, over that with `fifo`. Below is how much of
+published orderings is there (`claims`): their source is said, and figures that we could not look up
+are left out. The figure is of the first spec.
 
 Iterations are counted from the begin of one to the begin of the next, so that a job's shift before
 its first iteration does not count, and neither does the first, which waits for no sums.
@@ -12,16 +11,17 @@ its first iteration does not count, and neither does the first, which waits for 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+from bench.options import FigureFile, several
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.published import claims
-from ringleaf.experiments.runs.console import say
+from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
@@ -302,24 +302,25 @@ def draw(found: Sequence[MeasuredScheduler]) -> Figure:
     return figure
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Compare flow schedulers with fifo.")
-    parser.add_argument("--spec", type=Path, nargs="+", default=SPECS, help="specs with jobs")
-    parser.add_argument("--figure", type=Path, help="write a figure, as PNG, PDF or SVG")
-    given = parser.parse_args()
+def schedulers_command(
+    spec: Annotated[list[Path] | None, several("Spec with jobs")] = None,
+    figure: FigureFile = None,
+    debug: Debug = False,
+) -> None:
+    """Compare flow schedulers with fifo."""
     found: list[list[MeasuredScheduler]] = []
-    for spec in given.spec:
-        found.append(list(measure(spec)))
+    for each in spec or SPECS:
+        found.append(list(measure(each)))
         for line in table(found[-1]):
             say(line)
     for line in judge([each for part in found for each in part]):
         say(line)
-    if given.figure:
+    if figure:
         from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style
 
         with matplotlib_style():
-            draw(found[0]).savefig(given.figure, dpi=DOTS_PER_INCH)
+            draw(found[0]).savefig(figure, dpi=DOTS_PER_INCH)
 
 
 if __name__ == "__main__":
-    main()
+    alone("python -m studies.schedulers", schedulers_command)

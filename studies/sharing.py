@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ringleaf.collectives.aggregate import in_network_allreduce
-from ringleaf.experiments.runs.console import say
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.hosts.plan import plans
 from ringleaf.ina.registry import find_system
 from ringleaf.marking import from_depth
@@ -142,10 +143,11 @@ def table(entries: Sequence[int]) -> list[str]:
     return rows
 
 
-def main() -> None:
+def sharing_command(debug: Debug = False) -> None:
+    """Print a row for each number of entries."""
     for row in table(ENTRIES):
         say(row)
 
 
 if __name__ == "__main__":
-    main()
+    alone("python -m studies.sharing", sharing_command)

@@ -9,15 +9,17 @@ or if sums are wrong.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+import typer
+
+from bench.options import Algorithms, Sizes, Topologies
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.errors import RingleafError
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.units import PS_PER_US
@@ -103,30 +105,29 @@ def _timed(given: dict[str, str]) -> tuple[Measurement, float]:
     return measurement, time.perf_counter() - began_s
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print a table; return 1 if an error is larger than foretold."""
-    parser = argparse.ArgumentParser(prog="studies.skipping", description=__doc__)
+def skipping_command(
+    topo: Topologies = None,
+    algo: Algorithms = None,
+    size: Sizes = None,
+    debug: Debug = False,
+) -> None:
+    """Print a table; end with 1 if an error is larger than foretold."""
     summed = [name for name, each in ALGORITHMS.items() if each.in_network and name not in DENSE]
-    parser.add_argument("--topo", nargs="*", help="topologies, for all algorithms")
-    parser.add_argument("--algo", nargs="*", default=[*ROUND, *summed])
-    parser.add_argument("--size", nargs="*", help="sizes, for all algorithms")
-    options = parser.parse_args(arguments)
-    sys.stdout.write(
+    say(
         f"#{'topology':>40} {'algo':>13} {'size':>5} {'time(us)':>10} {'%skipped':>8} "
-        f"{'%error':>7} {'%told':>6} {'%link':>6} {'%queue':>6} {'wall(s)':>7} {'then(s)':>7}\n"
+        f"{'%error':>7} {'%told':>6} {'%link':>6} {'%queue':>6} {'wall(s)':>7} {'then(s)':>7}"
     )
     wrong = 0
-    try:
-        for topo, algo, size in _cases(options.topo, options.algo, options.size):
-            in_network = algo in ALGORITHMS and ALGORITHMS[algo].in_network
-            skip = SUMMED_TOLERANCE if in_network else TOLERANCE
-            found = compare(skip, topo=topo, algo=algo, size=size)
-            wrong += not found.is_right
-            _print(topo, size, found)
-    except RingleafError as error:
-        parser.error(str(error))
-    sys.stdout.write(f"# larger errors than foretold, or wrong sums: {wrong}\n")
-    return 1 if wrong else 0
+    for on, name, length in _cases(topo, algo or [*ROUND, *summed], size):
+        in_network = name in ALGORITHMS and ALGORITHMS[name].in_network
+        found = compare(
+            SUMMED_TOLERANCE if in_network else TOLERANCE, topo=on, algo=name, size=length
+        )
+        wrong += not found.is_right
+        _print(on, length, found)
+    say(f"# larger errors than foretold, or wrong sums: {wrong}")
+    if wrong:
+        raise typer.Exit(FAILURE)
 
 
 def _cases(
@@ -141,14 +142,13 @@ def _cases(
 
 def _print(topo: str, size: str, found: SkippedRun) -> None:
     row = found.short.row
-    sys.stdout.write(
+    say(
         f" {topo:>40} {row.algo:>13} {size:>5} {found.whole.row.time_ps / PS_PER_US:10.2f} "
         f"{row.skipped_percent:8.1f} {100 * found.error:7.3f} {row.error_percent:6.3f} "
         f"{100 * found.link_error:6.2f} {100 * found.queue_error:6.1f} {found.whole_s:7.2f} "
-        f"{found.short_s:7.2f}\n"
+        f"{found.short_s:7.2f}"
     )
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    alone("python -m studies.skipping", skipping_command)

@@ -11,15 +11,15 @@ of messages' headers more; of bytes on the wire it says nothing.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
+from bench.options import FigureFile, several
 from ringleaf.collectives.compress.program import Compressed, CompressedProgram
 from ringleaf.collectives.compress.registry import parse_compressor
 from ringleaf.collectives.compress.share import parse_share
@@ -28,6 +28,8 @@ from ringleaf.collectives.sparse.pairs import Residual
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
 from ringleaf.collectives.sparse.volumes import HEADERS, WORDS, Volume
 from ringleaf.errors import choose
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
 from ringleaf.tensors import Array
 from ringleaf.units import PS_PER_US
@@ -142,7 +144,7 @@ def line(case: VolumeCase, sent: SentWords) -> str:
     return (
         f"  {case.name:>12} {case.ranks:>5} {case.density:>7} {case.volume.k:>6} "
         f"{sent.most:>10.0f} {sent.mean:>10.0f} {least:>10.0f} {most:>10.0f} {within:>6} "
-        f"{sent.time_us:>10.1f} {sent.wrong:>6}\n"
+        f"{sent.time_us:>10.1f} {sent.wrong:>6}"
     )
 
 
@@ -181,30 +183,31 @@ def draw(found: Sequence[tuple[VolumeCase, SentWords]], path: Path) -> None:
     plt.close(figure)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the study; return the exit status: 1 if anything was wrong."""
-    parser = argparse.ArgumentParser(prog="studies.sparse_volume", description=__doc__)
-    parser.add_argument("--spec", type=Path, default=SPEC)
-    parser.add_argument("--name", nargs="*", default=list(WORDS), help="default: all")
-    parser.add_argument("--out", type=Path, help="figure")
-    options = parser.parse_args(arguments)
-    for name in options.name:
-        choose("sparse_volume", "sparse allreduce", name, list(WORDS))
-    plan: dict[str, Any] = read_yaml(options.spec, "sparse_volume")
-    sys.stdout.write(
+def sparse_volume_command(
+    spec: Annotated[
+        Path, typer.Option(help="Elements, densities, ranks.", show_default=SPEC.name)
+    ] = SPEC,
+    name: Annotated[list[str] | None, several("Sparse allreduce")] = None,
+    out: FigureFile = None,
+    debug: Debug = False,
+) -> None:
+    """Run the study; end with 1 if anything was wrong."""
+    names = [choose("sparse_volume", "sparse allreduce", each, WORDS) for each in name or WORDS]
+    plan: dict[str, Any] = read_yaml(spec, "sparse_volume")
+    say(
         f"# {plan['elements']} elements per rank; words of 4 bytes, simulated time\n"
         f"# {'allreduce':>12} {'ranks':>5} {'density':>7} {'k':>6} {'words':>10} {'mean':>10} "
-        f"{'least':>10} {'most':>10} {'within':>6} {'time (us)':>10} {'#wrong':>6}\n"
+        f"{'least':>10} {'most':>10} {'within':>6} {'time (us)':>10} {'#wrong':>6}"
     )
     found = []
-    for case, sent in run(plan, options.name):
+    for case, sent in run(plan, names):
         found.append((case, sent))
-        sys.stdout.write(line(case, sent))
-        sys.stdout.flush()
-    if options.out:
-        draw(found, options.out)
-    return int(any(sent.wrong for _, sent in found))
+        say(line(case, sent))
+    if out:
+        draw(found, out)
+    if any(sent.wrong for _, sent in found):
+        raise typer.Exit(FAILURE)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    alone("python -m studies.sparse_volume", sparse_volume_command)

@@ -1,10 +1,9 @@
 """A study of TensorExpress: the conditions under which its published factor of 2.5 appears.
 
-`python -m studies.tensorexpress [--spec FILE] [--figure FILE.png]` runs every
-case of a spec with jobs, in virtual time, and prints four times of each scheduler: an iteration,
-the part of it for which forward passes are blocked by the network, and the latency of gradients, of
-all layers and of the front one; and each over that of `tensorexpress`. Below is whether the
-published factors appear.
+`python -m studies.tensorexpress` runs every case of a spec with jobs, in virtual time, and prints
+four times of each scheduler: an iteration, the part of it for which forward passes are blocked by
+the network, and the latency of gradients, of all layers and of the front one; and each over that of
+`tensorexpress`. Below is whether the published factors appear.
 
 Source:
     Kang et al., IEEE CLOUD 2020, of which no more than the abstract was read: latency and network
@@ -14,17 +13,20 @@ Source:
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+
+from bench.options import FigureFile
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.published import claims
-from ringleaf.experiments.runs.console import say
+from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.runs.spec_file import Case, read_cases, swept
 from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
@@ -307,20 +309,21 @@ def _scale(axis: object) -> None:
     axis.set_ticks([], minor=True)  # type: ignore[attr-defined]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Look for TensorExpress's published factors.")
-    parser.add_argument("--spec", type=Path, default=SPEC, help="a spec with jobs")
-    parser.add_argument("--figure", type=Path, help="write a figure, as PNG, PDF or SVG")
-    given = parser.parse_args()
-    found = list(measure(given.spec))
+def tensorexpress_command(
+    spec: Annotated[Path, typer.Option(help="Spec with jobs.", show_default=SPEC.name)] = SPEC,
+    figure: FigureFile = None,
+    debug: Debug = False,
+) -> None:
+    """Look for TensorExpress's published factors."""
+    found = list(measure(spec))
     for line in (*table(found), *judge(found)):
         say(line)
-    if given.figure:
+    if figure:
         from ringleaf.experiments.figures.style import DOTS_PER_INCH, matplotlib_style
 
         with matplotlib_style():
-            draw(found).savefig(given.figure, dpi=DOTS_PER_INCH)
+            draw(found).savefig(figure, dpi=DOTS_PER_INCH)
 
 
 if __name__ == "__main__":
-    main()
+    alone("python -m studies.tensorexpress", tensorexpress_command)

@@ -9,14 +9,19 @@ window, come on top of that.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated
 
+import typer
+
+from bench.options import several
 from ringleaf.collectives.registry import find_algorithm
-from ringleaf.errors import RingleafError
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import Debug
 from ringleaf.experiments.setup.network import network_options
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
@@ -57,7 +62,9 @@ def prepare(case: str, threads: int) -> tuple[VirtualNetwork, CollectiveExperime
     Raises:
         RingleafError: If an option or the topology does not allow it.
     """
-    given = dict(each.split("=", 1) for each in case.split())
+    given = dict(each.partition("=")[::2] for each in case.split())
+    if "algo" not in given:
+        raise ConfigError(f"threads: case must be options like topo=bcube algo=ring, got {case!r}")
     experiment = CollectiveExperiment(resolve(given))
     algorithm = find_algorithm(given["algo"])
     options = network_options(experiment.spec, algorithm.name if algorithm.in_network else None)
@@ -102,27 +109,23 @@ def rows(case: str, cores: int, repeats: int, counted: Sequence[int]) -> Iterato
         yield count(case, threads)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def threads_command(
+    case: Annotated[list[str] | None, several("Options of a run: 'topo=bcube algo=ring'")] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs, of which the best one counts.")] = 3,
+    regions: Annotated[list[int] | None, several("Regions to count, 2 to 64", min=1)] = None,
+    debug: Debug = False,
+) -> None:
     """Print a table for each case."""
-    parser = argparse.ArgumentParser(prog="studies.threads", description=__doc__)
-    parser.add_argument("--case", nargs="*", default=CASES, help="options, as topo=bcube algo=ring")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--regions", type=int, nargs="*", default=COUNTED)
-    options = parser.parse_args(arguments)
-    try:
-        for case in options.case:
-            _print(case, list(rows(case, count_cores(), options.repeats, options.regions)))
-    except RingleafError as error:
-        parser.error(str(error))
-    return 0
+    for each in case or CASES:
+        _print(each, list(rows(each, count_cores(), repeats, regions or COUNTED)))
 
 
 def _print(case: str, divisions: Sequence[Division]) -> None:
-    alone = divisions[0].wall_s
+    alone_s = divisions[0].wall_s
     sys.stdout.write(f"# {case}\n# threads  wall(s)  speed-up   windows    events  at most\n")
     for each in divisions:
         if each.wall_s:
-            told = f"{each.wall_s:8.2f} {alone / each.wall_s:9.2f}"
+            told = f"{each.wall_s:8.2f} {alone_s / each.wall_s:9.2f}"
         else:
             most = each.events / each.busiest
             told = f"{'':8} {'':9} {each.windows:9d} {each.events:9d} {most:8.2f}"
@@ -131,4 +134,4 @@ def _print(case: str, divisions: Sequence[Division]) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    alone("python -m studies.threads", threads_command)

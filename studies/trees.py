@@ -8,19 +8,22 @@ has one tree and no congestion control, and for PANAMA with one tree and with al
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Annotated
 
 import networkx as nx
 import numpy as np
+import typer
 
+from bench.options import several
 from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.errors import choose
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.ina.registry import find_system
 from ringleaf.marking import from_depth
 from ringleaf.networks.endpoints.kit import Kit, SchedulePlan
@@ -204,30 +207,27 @@ def line(case: str, found: Sequence[Beside]) -> str:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the study; return the exit status."""
-    parser = argparse.ArgumentParser(prog="studies.trees", description=__doc__)
-    parser.add_argument("--case", nargs="*", default=list(CASES))
-    parser.add_argument("--topo", default=TOPOLOGY)
-    parser.add_argument("--size", default="4MiB", help="of the job's tensor")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    options = parser.parse_args(arguments)
-    size_bytes = parse_size(options.size, "size")
-    sys.stdout.write(
-        f"# a job of {options.size} beside flows of {FLOW_BYTES >> 10} KiB, {LOAD:.0%} of hosts' "
-        f"links, on {options.topo}; virtual time\n"
+def trees_command(
+    case: Annotated[list[str] | None, several(", ".join(CASES))] = None,
+    topo: Annotated[str, typer.Option(help="Topology.")] = TOPOLOGY,
+    size: Annotated[str, typer.Option(help="Bytes of the job's tensor.")] = "4MiB",
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each case, by seed.")] = SEEDS,
+    debug: Debug = False,
+) -> None:
+    """Run the study."""
+    size_bytes = parse_size(size, "size")
+    say(
+        f"# a job of {size} beside flows of {FLOW_BYTES >> 10} KiB, {LOAD:.0%} of hosts' "
+        f"links, on {topo}; virtual time\n"
         "#     case       job   busiest  flows    mean     p50     p99 #wrong\n"
-        "#               (us)      (MB)           (us)    (us)    (us)\n"
+        "#               (us)      (MB)           (us)    (us)    (us)"
     )
-    for case in options.case:
+    for name in case or CASES:
         found = [
-            measure(case, size_bytes=size_bytes, topology=options.topo, seed=seed)
-            for seed in range(options.seeds)
+            measure(name, size_bytes=size_bytes, topology=topo, seed=seed) for seed in range(seeds)
         ]
-        sys.stdout.write(line(case, found) + "\n")
-        sys.stdout.flush()
-    return 0
+        say(line(name, found))
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    alone("python -m studies.trees", trees_command)

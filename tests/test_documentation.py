@@ -177,8 +177,6 @@ def test_modules_that_are_named_exist(page: Path) -> None:
     for module in re.findall(r"python -m ringleaf\.([\w.]+\w)(?!\.\.)", page.read_text()):
         path = ROOT / module.replace(".", "/")
         assert path.with_suffix(".py").exists() or (path / "__main__.py").exists(), module
-    for study in re.findall(r"`studies\.(\w+)`", page.read_text()):
-        assert (ROOT / "experiments" / "studies" / f"{study}.py").exists(), study
 
 
 def test_the_page_of_commands_has_them_all() -> None:

@@ -92,6 +92,16 @@ def test_nobody_needs_the_instruments() -> None:
     assert wrong == []
 
 
+def test_command_lines_are_put_together_by_typer() -> None:
+    """The daemon starts with each live network, and sooner; the other takes others' options."""
+    others = re.compile(r"^ *(?:import|from) (?:argparse|optparse|getopt|click)\b", re.MULTILINE)
+    more = {*INSTRUMENTS, "tests", ".ci", "p4", "docs", "examples"}
+    paths = [*MODULES.values(), *(path for each in more for path in (ROOT / each).rglob("*.py"))]
+    found = {str(path.relative_to(ROOT)) for path in paths if others.search(path.read_text())}
+
+    assert found == {"networks/live/daemon.py", "tests/interrupting.py"}
+
+
 def test_the_package_has_a_link_to_every_folder() -> None:
     links = {
         path.name: os.readlink(path) for path in (ROOT / LEAVES).iterdir() if path.is_symlink()

@@ -1,4 +1,4 @@
-"""`python -m bench.soak`: run random cases for a given time."""
+"""`python -m bench.soak`: run random cases; check sums, ends, bounds, resends and leaks."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def soak_command(
     jobs: Jobs = 1,
     debug: Debug = False,
 ) -> None:
-    """Run random cases in virtual time; check sums, ends, bounds, resends and leaks."""
+    """Run random cases for a given time, or one."""
     from bench.soak.any_case import draw_any
 
     if case is not None:

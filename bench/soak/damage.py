@@ -7,7 +7,6 @@ codes: 0 all were, 1 some were not.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import shutil
@@ -19,7 +18,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from ringleaf.errors import BackendError
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.p4c import COMPILER
 from ringleaf.shipped import P4
 
@@ -177,13 +182,13 @@ def try_case(rng: random.Random, words: Sequence[str], warm: Path, wanted: Remai
     return []
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the cases, and print a line for each that went wrong; return the exit status."""
-    parser = argparse.ArgumentParser(prog="bench.soak.damage", description=__doc__)
-    parser.add_argument("--cases", type=int, default=20, help="number of cases (20)")
-    parser.add_argument("--first", type=int, default=0, help="number of the first case (0)")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(arguments)
+def damage_command(
+    cases: Annotated[int, typer.Option(min=1, help="Number of cases.")] = 20,
+    first: Annotated[int, typer.Option(min=0, help="Number of the first case.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all cases.")] = 1,
+    debug: Debug = False,
+) -> None:
+    """Run the cases, and print a line for each that went wrong."""
     words = (*RUN, *(OWN if shutil.which(COMPILER) else ()))
     began_s, ends = time.monotonic(), Counter[str]()
     with tempfile.TemporaryDirectory(prefix="ringleaf-damage-") as name:
@@ -191,24 +196,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run(words, warm)
         wanted = run(words, warm)
         if wanted.status or wanted.said:
-            raise SystemExit(f"damage: the run fails without any, got {wanted}")
-        for number in range(options.first, options.first + options.cases):
-            rng = random.Random(f"{options.seed} {number}")
+            raise BackendError(f"damage: the run must work without any, got {wanted}")
+        for number in range(first, first + cases):
+            rng = random.Random(f"{seed} {number}")
             wrong = try_case(rng, words, warm, wanted)
             ends["failures" if "failed" in wrong else "different" if wrong else "same"] += 1
             if wrong:
-                _say(f"case {number}: {'; '.join(wrong)}")
+                say(f"case {number}: {'; '.join(wrong)}")
     counts = ", ".join(f"{ends[each]} {each}" for each in ("same", "different", "failures"))
-    _say(
-        f"# {ends.total()} cases, seed {options.seed}, {time.monotonic() - began_s:.0f} s: {counts}"
-    )
-    return int(ends["same"] != options.cases)
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
+    say(f"# {ends.total()} cases, seed {seed}, {time.monotonic() - began_s:.0f} s: {counts}")
+    if ends["same"] != cases:
+        raise typer.Exit(FAILURE)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    alone("python -m bench.soak.damage", damage_command)

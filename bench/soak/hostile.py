@@ -10,22 +10,22 @@ the command that repeats it. Exit codes: 0 there was none, 1 there were some.
 
 from __future__ import annotations
 
-import argparse
+import math
 import multiprocessing
 import os
 import random
 import shutil
-import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from bench.soak.inputs.guards import (
     AuditWatch,
@@ -38,6 +38,9 @@ from bench.soak.inputs.mutators import OWNED
 from bench.soak.inputs.words import FaultError
 from bench.soak.kinds import KINDS, REFUSALS, prepare
 from bench.soak.shrink import shrink
+from ringleaf.errors import choose
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.private import cache_folder
 
 LIMIT_S = 10.0  # of a processor, for one input; a large program takes one second
@@ -223,10 +226,10 @@ class Soak:
         file.write_bytes(data)
         failure = Failure(number, kind, sign, story, file)
         self.tally.failures.append(failure)
-        _say(f"FAILED     input {number} ({kind}): {sign}")
-        _say("\n".join(f"           {line}" for line in story.strip().splitlines()[-6:]))
-        _say(f"           kept, made smaller: {file} ({len(data)} bytes)")
-        _say(f"           again: python -m bench.soak.hostile --file {file}")
+        say(f"FAILED     input {number} ({kind}): {sign}")
+        say("\n".join(f"           {line}" for line in story.strip().splitlines()[-6:]))
+        say(f"           kept, made smaller: {file} ({len(data)} bytes)")
+        say(f"           again: python -m bench.soak.hostile --file {file}")
 
     def _smaller(self, kind: str, data: bytes, sign: str) -> bytes:
         here, there = multiprocessing.Pipe(duplex=False)
@@ -251,46 +254,47 @@ def again(file: Path) -> bool:
     with tempfile.TemporaryDirectory(prefix="ringleaf-soak-") as scratch:
         worked, sign, story = Feeder(Path(scratch)).feed(kind, data)
         os.chdir("/")
-    _say(story or ("works" if worked else "is refused"))
+    say(story or ("works" if worked else "is refused"))
     return not sign
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="bench.soak.hostile", description=__doc__)
-    parser.add_argument("--inputs", type=int, default=1000, help="number of inputs (1000)")
-    parser.add_argument("--first", type=int, default=0, help="number of the first input (0)")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--seconds", type=float, default=float("inf"), help="seconds after which to stop"
-    )
-    parser.add_argument("--only", choices=list(KINDS), help="kind of input, the only one")
-    parser.add_argument(
-        "--keep", type=Path, default=Path("runs/hostile"), help="folder for failures"
-    )
-    parser.add_argument("--file", type=Path, help="input file to feed again")
-    options = parser.parse_args(arguments)
+def hostile_command(
+    inputs: Annotated[int, typer.Option(min=1, help="Number of inputs.")] = 1000,
+    first: Annotated[int, typer.Option(min=0, help="Number of the first input.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of all inputs.")] = 1,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="Seconds after which to stop.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(help=f"Kind of input, the only one: {', '.join(KINDS)}.")
+    ] = None,
+    keep: Annotated[Path, typer.Option(help="Folder for failures.")] = Path("runs/hostile"),
+    file: Annotated[Path | None, typer.Option(help="Input file to feed again.")] = None,
+    debug: Debug = False,
+) -> None:
+    """Feed inputs; end with 1 if there was a failure."""
+    kind = only or (file.suffix.removeprefix(".") if file else None)
+    if kind is not None:
+        choose("hostile", "kind of input", kind, KINDS)
     prepare()  # here, as processes are forks of this one
-    if options.file:
-        return 0 if again(options.file) else 1
+    if file:
+        if not again(file):
+            raise typer.Exit(FAILURE)
+        return
     started = time.monotonic()
-    soak = Soak(options.seed, options.keep.resolve(), options.only)
-    numbers = range(options.first, options.first + options.inputs)
-    soak.run(numbers, started + options.seconds)
+    soak = Soak(seed, keep.resolve(), only)
+    soak.run(range(first, first + inputs), started + (math.inf if seconds is None else seconds))
     took, tally = time.monotonic() - started, soak.tally
     for kind in KINDS:
         if tally.fed[kind]:
-            _say(f"# {kind:<8} {tally.fed[kind]:>7} inputs, {tally.worked[kind]} of which work")
+            say(f"# {kind:<8} {tally.fed[kind]:>7} inputs, {tally.worked[kind]} of which work")
     total = tally.fed.total()
-    _say(f"# {total} inputs in {took:.0f} s, {total / took:.0f} per second, seed {options.seed}")
-    _say(f"# {len(tally.failures)} kinds of failure: {'OK' if not tally.failures else 'FAILED'}")
-    return 1 if tally.failures else 0
+    say(f"# {total} inputs in {took:.0f} s, {total / took:.0f} per second, seed {seed}")
+    say(f"# {len(tally.failures)} kinds of failure: {'OK' if not tally.failures else 'FAILED'}")
+    if tally.failures:
+        raise typer.Exit(FAILURE)
 
 
 if __name__ == "__main__":
     multiprocessing.set_start_method("fork")
-    sys.exit(main())
+    alone("python -m bench.soak.hostile", hostile_command)

@@ -1,6 +1,5 @@
 """Attacks on P4Runtime servers, at full size: what they cost, and how long others wait.
 
-    python -m bench.soak.siege
     python -m bench.soak.siege --only half-open --user 65534 --token
 
 Each attack is a process of its own against a `ringleaf switch` of its own. Meanwhile other clients
@@ -10,7 +9,6 @@ Exit codes: 0 all was within the limits, 1 something was not.
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import subprocess
@@ -18,17 +16,22 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import grpc  # type: ignore[import-untyped]
+import typer
 from finsy.proto import U128, p4r, p4r_grpc
 
+from bench.options import several
 from bench.soak.attacks import ATTACKS, Attacker, Metadata
+from ringleaf.errors import BackendError, choose
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.shipped import P4_BUILD
 
 PROGRAM = P4_BUILD / "switchml-256.json"
@@ -156,7 +159,7 @@ class BesiegedServer:
         line = self.process.stdout.readline()  # when it answers
         self.address = line.partition("P4Runtime at ")[2].partition(",")[0]
         if not self.address:
-            raise SystemExit(f"siege: the server did not start, got {line!r}")
+            raise BackendError(f"siege: the server must start, got {line!r}")
 
     def __enter__(self) -> BesiegedServer:
         return self
@@ -239,33 +242,32 @@ def _run_attack(name: str, address: str, user: int | None) -> None:
     ATTACKS[name](Attacker(address, PROGRAM))
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run attacks; return the exit status."""
-    parser = argparse.ArgumentParser(prog="siege", description=__doc__)
-    parser.add_argument("--only", choices=list(ATTACKS), action="append")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each attack")
-    parser.add_argument("--token", action="store_true", help="only the others know it")
-    parser.add_argument("--user", type=int, help="number of the user who attacks; needs root")
-    parser.add_argument("--attack", choices=list(ATTACKS), help=argparse.SUPPRESS)
-    parser.add_argument("--at", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.attack:
-        _run_attack(options.attack, options.at, options.user)
-        return 0
-    sys.stdout.write(
-        f"# {'attack':>14} {'peak':>6} {'longest wait for':>31} {'calls':>6} {'end':>6}\n"
-    )
-    sys.stdout.write(
-        f"# {'':>14} {'(MiB)':>6} {' '.join(f'{k:>7}' for k in KINDS)} {'':>6} {'(s)':>6}\n"
-    )
-    good = True
-    for name in options.only or ATTACKS:
-        outcome = besiege(name, options.seconds, token=options.token, user=options.user)
-        sys.stdout.write(f"{outcome.line()}\n")
-        sys.stdout.flush()
-        good = good and outcome.is_good
-    return 0 if good else 1
+def siege_command(
+    only: Annotated[list[str] | None, several(", ".join(ATTACKS))] = None,
+    seconds: Annotated[float, typer.Option(min=0, help="Seconds of each attack.")] = 20.0,
+    token: Annotated[bool, typer.Option("--token", help="Only the others know it.")] = False,
+    user: Annotated[
+        int | None, typer.Option(min=0, help="Number of the user who attacks; needs root.")
+    ] = None,
+    attack: Annotated[str, typer.Option(hidden=True)] = "",
+    at: Annotated[str, typer.Option(hidden=True)] = "",
+    debug: Debug = False,
+) -> None:
+    """Run attacks; end with 1 if something was not within the limits."""
+    names = [choose("siege", "attack", name, ATTACKS) for name in only or ATTACKS]
+    if attack:
+        _run_attack(attack, at, user)
+        return
+    say(f"# {'attack':>14} {'peak':>6} {'longest wait for':>31} {'calls':>6} {'end':>6}")
+    say(f"# {'':>14} {'(MiB)':>6} {' '.join(f'{k:>7}' for k in KINDS)} {'':>6} {'(s)':>6}")
+    is_good = True
+    for name in names:
+        outcome = besiege(name, seconds, token=token, user=user)
+        say(outcome.line())
+        is_good = is_good and outcome.is_good
+    if not is_good:
+        raise typer.Exit(FAILURE)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    alone("python -m bench.soak.siege", siege_command)

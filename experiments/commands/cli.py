@@ -94,18 +94,23 @@ def _main(
     pass
 
 
-def _usage_complaint(words: Sequence[str], error: Any, name: str) -> str:
+def _usage_complaint(error: Any, typed: str) -> str:
     """Return a line for words that Typer refuses: which command's, what is wrong, what to do."""
-    if words[0].startswith("-"):
-        command = name
-    else:  # an option without its value comes without a context
-        command = error.ctx.command_path if error.ctx else f"{name} {words[0]}"
-    where = command.partition(" ")[2] or "command line"
+    command = error.ctx.command_path if error.ctx else typed  # no context: an option has no value
+    where = command.partition(" ")[2].removeprefix("-m ") or "command line"
     old = getattr(error, "option_name", "")  # of one that there is not
-    if new := RENAMED.get(old.removeprefix("--")):
+    new = RENAMED.get(old.removeprefix("--"))
+    if new and any(f"--{new}" in each.opts for each in error.ctx.command.params):
         return f"{where}: {old} is called --{new} since 0.2.0, got {old}"
     wrong = error.format_message().rstrip(".").replace("\n", " ") or "no command below it was given"
-    return f"{where}: {wrong[:1].lower()}{wrong[1:]}; {command} --help shows what it takes"
+    wrong = f"{wrong[:1].lower()}{wrong[1:]}{_got(error)}"
+    return f"{where}: {wrong}; {command} --help shows what it takes"
+
+
+def _got(error: Any) -> str:
+    """Return the value that newer versions of Typer leave out where they say what it must be."""
+    of_value: list[Any] = getattr(error.__cause__, "errors", list)()  # by Pydantic
+    return f", got {of_value[0]['input']!r:.80}" if of_value else ""
 
 
 def perform(words: Sequence[str]) -> int:
@@ -114,7 +119,8 @@ def perform(words: Sequence[str]) -> int:
     Whatever is wrong in it is reported in one line.
     """
     words = list(words) or ["--help"]
-    return _carry_out(lambda: _app_for(words[0]), words, "ringleaf")
+    typed = "ringleaf" if words[0].startswith("-") else f"ringleaf {words[0]}"
+    return _carry_out(lambda: _app_for(words[0]), words, "ringleaf", typed)
 
 
 def alone(name: str, command: Callable[..., None]) -> None:
@@ -124,21 +130,34 @@ def alone(name: str, command: Callable[..., None]) -> None:
         name: The program, as one types it: `python -m bench.soak`.
         command: Its only command.
     """
+    _print_whatever_comes()
+    sys.exit(perform_alone(name, command, sys.argv[1:]))
+
+
+def perform_alone(name: str, command: Callable[..., None], words: Sequence[str]) -> int:
+    """Carry out a program of one command, whose help is its module's, and return its exit status.
+
+    Args:
+        name: The program, as one types it: `python -m bench.soak`.
+        command: Its only command.
+        words: The command line, without the program's name.
+    """
 
     def make() -> typer.Typer:
         settings = {"help_option_names": ["-h", "--help"]}
         app = typer.Typer(
-            pretty_exceptions_enable=False, add_completion=False, context_settings=settings
+            pretty_exceptions_enable=False,
+            add_completion=False,
+            context_settings=settings,
         )
-        app.command()(guard(command))
+        app.command(help=sys.modules[command.__module__].__doc__)(guard(command))
         usage.make_plain(app)
         return app
 
-    _print_whatever_comes()
-    sys.exit(_carry_out(make, sys.argv[1:], name))
+    return _carry_out(make, words, name, name)
 
 
-def _carry_out(make: Callable[[], typer.Typer], words: Sequence[str], name: str) -> int:
+def _carry_out(make: Callable[[], typer.Typer], words: Sequence[str], name: str, typed: str) -> int:
     """Carry out the words that follow a program's name, and return its exit status."""
     try:
         code = make()(words, prog_name=name, standalone_mode=False)
@@ -146,7 +165,7 @@ def _carry_out(make: Callable[[], typer.Typer], words: Sequence[str], name: str)
         complain(str(error))
         return USAGE
     except _UsageError as error:
-        complain(_usage_complaint(words or [name], error, name))
+        complain(_usage_complaint(error, typed))
         return USAGE
     except (OSError, MemoryError, ImportError) as error:  # where commands are loaded
         return report(error)

@@ -138,6 +138,7 @@ def serve(control: Path, address: str, *, seed: int, cpu_port: int) -> None:
 
 def main() -> int:
     """Run the daemon; return the exit status."""
+    # Not by typer, which makes a start 3 % slower (45 ms of a processor), on every live network.
     parser = argparse.ArgumentParser(prog="ringleaf daemon", description=__doc__)
     parser.add_argument("--control", type=Path, required=True, help="Unix socket for commands")
     parser.add_argument("--grpc", default="127.0.0.1:0", help="P4Runtime: HOST:PORT, unix:PATH")

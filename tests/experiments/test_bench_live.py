@@ -8,6 +8,7 @@ from fake_network import FakeConnect
 
 from bench import live as bench_live
 from bench.fidelity import summarise
+from ringleaf.experiments.commands.cli import perform_alone
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.live.processor import Stopwatch, read_stat
@@ -83,5 +84,6 @@ def test_rows_are_medians_but_every_wrong_element_counts() -> None:
 
 
 def test_an_unknown_section_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench_live.main(["--only", "all", "--out", str(tmp_path / "out.json")]) == 1
+    words = ["--only", "all", "--out", str(tmp_path / "out.json")]
+    assert perform_alone("python -m bench.live", bench_live.command, words) == 2
     assert "bench-live: unknown section, got 'all'; valid: " in capsys.readouterr().err

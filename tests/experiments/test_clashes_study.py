@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from ringleaf.collectives.collective import Collective
+from ringleaf.experiments.commands.cli import perform_alone
 from studies import clashes
 
 
@@ -20,7 +21,8 @@ def test_all_collectives_have_algorithms_that_take_any_tensor_and_order() -> Non
 
 def test_where_there_is_one_path_nothing_clashes(capsys: pytest.CaptureFixture[str]) -> None:
     topo = ["--topo", "leafspine,leaves=1,spines=1,hosts=3", "--size", "4KiB", "--orders", "1"]
-    assert clashes.main([*topo, "--algo", "ring", "ps", "switchml"]) == 0
+    names = ["--algo", "ring", "--algo", "ps", "--algo", "switchml"]
+    assert perform_alone("clashes", clashes.clashes_command, [*topo, *names]) == 0
 
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[0] != "#"]
     assert sorted(row[0] for row in rows) == ["ps", "ring", "switchml"]

@@ -366,6 +366,7 @@ def test_shells_complete_commands_and_options() -> None:
     ("words", "complaint"),
     [
         (["run", "--nope"], "ringleaf: run: no such option: --nope"),
+        (["topo", "--order", "x"], "ringleaf: topo: no such option: --order"),
         (["run", "--algo"], "ringleaf: run: option '--algo' requires an argument"),
         (["run", "a", "b"], "ringleaf: run: got unexpected extra argument"),
         (["topo", "show"], "ringleaf: topo show: missing argument"),
@@ -383,6 +384,12 @@ def test_words_that_no_command_takes_are_refused_in_one_line(
     assert printed.err.startswith(complaint)
     assert printed.err.count("\n") == 1
     assert "; " in printed.err
+
+
+def test_a_complaint_about_a_number_says_which(capsys: pytest.CaptureFixture[str]) -> None:
+    """Newer versions of Typer leave that out."""
+    assert cli.perform(["step", "ring", "--ranks", "few"]) == 2
+    assert "'few'" in capsys.readouterr().err
 
 
 def test_a_command_that_works_ends_with_nought(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from test_cli import call
 from typed import ROOT
 
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.commands.cli import perform_alone
 from ringleaf.experiments.runs import drawing, perform
 from ringleaf.experiments.workloads.collective.kind import OPTIONS
 from ringleaf.experiments.workloads.graph.placement import place_ranks
@@ -154,7 +155,8 @@ def test_blueconnect_beats_a_ring_by_the_ratio_of_bandwidths(
     assert 0.9 * two.expected < two.ours <= two.expected
     assert 0.85 * four.expected < four.ours <= four.expected
     capsys.readouterr()
-    assert nodes.main([str(sweep), "--figure", str(tmp_path / "nodes.png")]) == 0
+    words = [str(sweep), "--figure", str(tmp_path / "nodes.png")]
+    assert perform_alone("nodes", nodes.nodes_command, words) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
     assert (tmp_path / "nodes.png").read_bytes().startswith(b"\x89PNG")
 
@@ -165,4 +167,4 @@ def test_a_file_that_is_no_such_sweep_is_refused(tmp_path: Path) -> None:
         nodes.read_points(tmp_path / "sweep.csv", 10**11)
     with pytest.raises(ConfigError, match=r"must be a sweep of nodes\.yaml, got"):
         nodes.read_points(tmp_path / "none.csv", 10**11)
-    assert nodes.main([str(tmp_path / "none.csv")]) == 1
+    assert perform_alone("nodes", nodes.nodes_command, [str(tmp_path / "none.csv")]) == 2

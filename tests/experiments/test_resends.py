@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.experiments.commands.cli import perform_alone
 from studies import resends as study
-from studies.resends import Tried, main, run_case
+from studies.resends import Tried, resends_command, run_case
 
 FEW_LINKS = (
     "torus2d,x=3,y=5",  # hosts' lines are four times as fast as the links between them
@@ -26,6 +27,10 @@ OFFENDERS = (
     ("ssar-double", "torus2d,x=3,y=5"),
 )
 """Each sent thousands again when windows fitted hosts' lines alone, or timers knew no queues."""
+
+
+def main(*words: str) -> int:
+    return perform_alone("python -m studies.resends", resends_command, words)
 
 
 @pytest.mark.parametrize("topo", FEW_LINKS)
@@ -51,7 +56,7 @@ def test_a_row_per_case_and_the_status_says_what_was_wasted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     few = ["--topo", "leafspine,leaves=1,spines=1,hosts=2", "--algo", "ring", "--size", "1KiB"]
-    assert main(few) == 0
+    assert main(*few) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[0] != "#"]
     assert [(row[0], row[1], row[3], row[4]) for row in rows] == [("ring", "1KiB", "0", "0")]
 
@@ -80,7 +85,7 @@ entries: 64
 def test_four_jobs_send_nothing_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = tmp_path / "four.yaml"
     spec.write_text(JOBS)
-    assert main(["--jobs", str(spec)]) == 0
+    assert main("--jobs", str(spec)) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if line[0] != "#"]
     assert [(row[0], row[1], row[3], row[4]) for row in rows] == [
         ("atp", "fifo", "0", "0"),
@@ -100,7 +105,7 @@ def test_the_status_tells_of_jobs_waste(
     row = Row()
     vars(row).update(retransmissions=resends, drops=drops)
     monkeypatch.setattr(study, "run_jobs", lambda *_: [row])
-    assert main(["--jobs", "any.yaml"]) == status
+    assert main("--jobs", "any.yaml") == status
 
 
 @pytest.mark.parametrize(
@@ -117,7 +122,7 @@ def test_the_status_tells_of_waste(
     few = ["--topo", "leafspine,leaves=1,spines=1,hosts=2", "--algo", "ring", "--size", "1KiB"]
     found = replace(run_case(Tried(few[1], "ring", "1KiB")), **counts)  # type: ignore[arg-type]
     monkeypatch.setattr(study, "run_case", lambda _: found)
-    assert main(few) == status
+    assert main(*few) == status
 
 
 @pytest.mark.parametrize(
@@ -130,6 +135,5 @@ def test_what_cannot_be_run_is_an_error_and_no_good_result(
     path = tmp_path / "nope.yaml"
     if spec:
         path.write_text(spec)
-    with pytest.raises(SystemExit, match="2"):
-        main(["--jobs", str(path), "--algo", "ring"])
+    assert main("--jobs", str(path), "--algo", "ring") == 2
     assert re.search(message, capsys.readouterr().err)

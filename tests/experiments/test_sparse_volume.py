@@ -8,8 +8,9 @@ import pytest
 
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.collectives.sparse.volumes import HEADERS, WORDS, Volume
+from ringleaf.experiments.commands.cli import perform_alone
 from ringleaf.yaml_file import read_yaml
-from studies.sparse_volume import SPEC, SentWords, cases, main
+from studies.sparse_volume import SPEC, SentWords, cases, sparse_volume_command
 
 
 def test_all_sparse_allreduces_have_bounds() -> None:
@@ -52,7 +53,8 @@ def test_the_committed_spec_has_all_densities_and_ranks() -> None:
 def test_volumes_of_a_small_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text("{elements: 2048, densities: [5%], ranks: [8], most_words: 1000000}")
-    assert main(["--spec", str(spec), "--out", str(tmp_path / "words.png")]) == 0
+    words = ["--spec", str(spec), "--out", str(tmp_path / "words.png")]
+    assert perform_alone("sparse_volume", sparse_volume_command, words) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
     assert [line[0] for line in lines] == list(WORDS)
     assert all(line[8] == "yes" for line in lines if line[0] != "omnireduce")

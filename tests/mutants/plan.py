@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from ringleaf.errors import ConfigError
+
 ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_name("mutants.yaml")
 MEMBERS = Path(__file__).with_name("members.yaml")
@@ -17,7 +19,7 @@ MEMBERS = Path(__file__).with_name("members.yaml")
 KEYS = {"name", "file", "from", "to", "tests", "compiled"}
 
 
-class PlanError(Exception):
+class PlanError(ConfigError):
     """An entry of the list that does not fit the sources."""
 
 

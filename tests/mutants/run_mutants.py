@@ -8,7 +8,6 @@ are killed, 1 if some are not, 2 if the list does not fit the sources.
 
 from __future__ import annotations
 
-import argparse
 import os
 import queue
 import shutil
@@ -22,9 +21,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from forked_tests import ForkedTests
 from plan import ROOT, Mutant, PlanError, Suite, read_list, read_members, select
+
+from ringleaf.experiments.commands.cli import alone
+from ringleaf.experiments.runs.console import FAILURE, Debug, say
 
 BASELINE_TIMEOUT_S = 600.0
 PATIENCE = 4.0  # times what the unchanged tests took, before a mutant's tests are taken to hang
@@ -174,11 +178,6 @@ def _end(status: int | None) -> End:
     return {PYTEST_PASSED: End.SURVIVED, PYTEST_FAILED: End.KILLED}.get(status, End.BROKEN)
 
 
-def say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
 @contextmanager
 def made_trees(count: int) -> Iterator[list[Tree]]:
     """Make copies of the work tree, and remove them at the end."""
@@ -224,45 +223,51 @@ def summarise(outcomes: Sequence[Outcome], seconds: float) -> bool:
     return not bad
 
 
-def run_drawn(options: argparse.Namespace) -> bool:
+def run_drawn(words: Sequence[str], count: int, seed: int, since: str, jobs: int) -> bool:
     """Draw changes of files, at random and of those that differ from a revision; try them."""
     from draw import sample, sources, touched
     from drawn_run import DrawnRun, report
 
-    files = [file for file in sources() if any(word in file for word in options.words or [""])]
-    drawn = sample(files, options.draw, options.seed)
-    if options.since:
-        changed = touched(options.since) & set(files)
-        drawn += sample(sorted(changed), options.draw, options.seed)
+    files = [file for file in sources() if any(word in file for word in words or [""])]
+    drawn = sample(files, count, seed)
+    if since:
+        changed = touched(since) & set(files)
+        drawn += sample(sorted(changed), count, seed)
     mutants = list({mutant.name: mutant for mutant in drawn}.values())
     if not mutants:
-        raise PlanError(f"mutants: nothing to change in files with {options.words}")
-    with made_trees(options.jobs + 1) as (unchanged, *trees):
+        raise PlanError(f"mutants: nothing to change in files with {words}")
+    with made_trees(jobs + 1) as (unchanged, *trees):
         return report(DrawnRun(mutants, trees, unchanged).outcomes())
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("words", nargs="*", help="only mutants whose name or file has one of them")
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--draw", type=int, default=0, help="draw as many, and try these only")
-    parser.add_argument("--seed", type=int, default=1, help="of what is drawn")
-    parser.add_argument("--since", default="", help="draw as many of files changed since, too")
-    options = parser.parse_args()
+def mutants_command(
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Only mutants whose name or file has one of them.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Number at a time; default: the cores.")
+    ] = None,
+    draw: Annotated[int, typer.Option(min=0, help="Draw as many, and try these only.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 1,
+    since: Annotated[
+        str, typer.Option(help="Draw as many of files that differ from a revision, too.")
+    ] = "",
+    debug: Debug = False,
+) -> None:
+    """Try the listed mutants, or drawn ones; end with 1 if some are not killed."""
     began = time.monotonic()
-    try:
-        if options.draw:
-            return 0 if run_drawn(options) else 1
-        mutants = select([*read_list(), *read_members()], options.words)
+    at_once = jobs or len(os.sched_getaffinity(0))
+    if draw:
+        is_good = run_drawn(words or [], draw, seed, since, at_once)
+    else:
+        mutants = select([*read_list(), *read_members()], words or [])
         if not mutants:
-            raise PlanError(f"mutants: none has one of these words, got {options.words}")
-        outcomes = run(mutants, options.jobs)
-    except PlanError as error:
-        sys.stderr.write(f"{error}\n")
-        return 2
-    return 0 if summarise(outcomes, time.monotonic() - began) else 1
+            raise PlanError(f"mutants: none has one of these words, got {words}")
+        is_good = summarise(run(mutants, at_once), time.monotonic() - began)
+    if not is_good:
+        raise typer.Exit(FAILURE)
 
 
 if __name__ == "__main__":
     sys.modules["run_mutants"] = sys.modules["__main__"]  # its parts import it by that name
-    sys.exit(main())
+    alone("python tests/mutants/run_mutants.py", mutants_command)
