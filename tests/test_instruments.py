@@ -167,6 +167,13 @@ def test_a_wrong_value_is_refused_in_a_line(
     assert told in line
 
 
+def test_the_reasons_of_known_gaps_are_found() -> None:
+    """A study that starts with an error has no good command line either."""
+    from studies.bounds_check import GAPS, read_gaps
+
+    assert {gap.algo for gap in read_gaps(GAPS.read_text())} >= {"tree"}
+
+
 @cache
 def documented() -> dict[str, set[str]]:
     """Return what texts of the repository say that one types, after `python -m`: by file."""
