@@ -15,7 +15,9 @@ from threading import Lock
 from draw import SEPARATE, package_of
 from nearest import Imports
 from plan import Mutant, Suite
-from run_mutants import PYTEST_FAILED, PYTEST_PASSED, End, Outcome, Tree, say
+from run_mutants import PYTEST_FAILED, PYTEST_PASSED, End, Outcome, Tree
+
+from ringleaf.experiments.runs.console import say
 
 CHANGE_S = 150.0
 """How long one change may take with all tests that are run for it."""
