@@ -106,10 +106,7 @@ def _timed(given: dict[str, str]) -> tuple[Measurement, float]:
 
 
 def skipping_command(
-    topo: Topologies = None,
-    algo: Algorithms = None,
-    size: Sizes = None,
-    debug: Debug = False,
+    topo: Topologies = None, algo: Algorithms = None, size: Sizes = None, debug: Debug = False
 ) -> None:
     """Print a table; end with 1 if an error is larger than foretold."""
     summed = [name for name, each in ALGORITHMS.items() if each.in_network and name not in DENSE]
@@ -120,9 +117,8 @@ def skipping_command(
     wrong = 0
     for on, name, length in _cases(topo, algo or [*ROUND, *summed], size):
         in_network = name in ALGORITHMS and ALGORITHMS[name].in_network
-        found = compare(
-            SUMMED_TOLERANCE if in_network else TOLERANCE, topo=on, algo=name, size=length
-        )
+        skip = SUMMED_TOLERANCE if in_network else TOLERANCE
+        found = compare(skip, topo=on, algo=name, size=length)
         wrong += not found.is_right
         _print(on, length, found)
     say(f"# larger errors than foretold, or wrong sums: {wrong}")

@@ -273,7 +273,7 @@ def hostile_command(
     debug: Debug = False,
 ) -> None:
     """Feed inputs; end with 1 if there was a failure."""
-    kind = only or (file.suffix.removeprefix(".") if file else None)
+    kind = file.suffix.removeprefix(".") if file else only
     if kind is not None:
         choose("hostile", "kind of input", kind, KINDS)
     prepare()  # here, as processes are forks of this one
