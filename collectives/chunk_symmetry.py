@@ -27,8 +27,8 @@ def alike(schedule: Schedule) -> Iterator[list[int]]:
     Args:
         schedule: Any schedule that `schedule.check` lets through.
     """
-    wanted = demands(schedule.collective, schedule.ranks, schedule.chunks, schedule.root)
-    if schedule.circulant is not None and turns(wanted):
+    demand = demands(schedule.collective, schedule.ranks, schedule.chunks, schedule.root)
+    if schedule.circulant is not None and turns(demand):
         yield list(range(schedule.chunks))
         return
     groups: dict[bytes, list[int]] = {}
@@ -38,13 +38,13 @@ def alike(schedule: Schedule) -> Iterator[list[int]]:
         assert (rows.start == chunk).all()
         assert (np.diff(numbers) > 0).all()
         seen += len(numbers)
-        form = _form(schedule.places, rows, wanted[:, chunk])
+        form = _form(schedule.places, rows, demand[:, chunk])
         groups.setdefault(form or str(chunk).encode(), []).append(chunk)
     assert seen == len(schedule.rows), "each row must belong to a chunk"
     yield from groups.values()
 
 
-def _form(places: int, rows: Columns, wanted: Column) -> bytes | None:
+def _form(places: int, rows: Columns, demand: Column) -> bytes | None:
     """Return a digest that alike chunks have in common; None where names may matter."""
     if not len(rows) or (rows.op == AGGREGATE).any():
         return None
@@ -53,14 +53,14 @@ def _form(places: int, rows: Columns, wanted: Column) -> bytes | None:
     nodes, first = np.unique(ends, return_index=True)
     nodes = nodes[np.argsort(first)]
     label[nodes] = np.arange(len(nodes))
-    demand = _renamed(wanted, label)
-    absent = label[: len(demand)] == _MISSING
-    is_own = wanted == np.arange(len(demand))
-    if (absent & ~is_own & (demand != NOBODY)).any() or (demand == _MISSING)[~absent].any():
+    by_label = _renamed(demand, label)
+    absent = label[: len(by_label)] == _MISSING
+    is_own = demand == np.arange(len(by_label))
+    if (absent & ~is_own & (by_label != NOBODY)).any() or (by_label == _MISSING)[~absent].any():
         return None  # somebody wants what never comes here
     of_nodes = np.full(len(nodes), _SERVER)
-    is_rank = nodes < len(demand)
-    of_nodes[is_rank] = demand[nodes[is_rank]]
+    is_rank = nodes < len(by_label)
+    of_nodes[is_rank] = by_label[nodes[is_rank]]
     changes = np.diff(rows.step, prepend=rows.step[0]) != 0
     digest = blake2b(np.array([len(rows), len(nodes), (absent & is_own).sum()]).tobytes())
     for each in (label[ends], rows.op, changes, of_nodes):
@@ -68,6 +68,6 @@ def _form(places: int, rows: Columns, wanted: Column) -> bytes | None:
     return digest.digest()
 
 
-def _renamed(wanted: Column, label: Column) -> Column:
+def _renamed(demand: Column, label: Column) -> Column:
     """Return what each rank of a chunk must hold, its owner by the new name."""
-    return np.where(wanted < 0, wanted, label[np.maximum(wanted, 0)])
+    return np.where(demand < 0, demand, label[np.maximum(demand, 0)])

@@ -55,21 +55,21 @@ def demands(collective: Collective, ranks: int, blocks: int, root: int = 0) -> D
     """
     rank, block = np.arange(ranks)[:, None], np.arange(blocks)[None, :]
     owner = block * ranks // blocks
-    wanted: Demands
+    demand: Demands
     match collective:
         case Collective.ALLREDUCE:
-            wanted = np.array([[EVERYONE]])
+            demand = np.array([[EVERYONE]])
         case Collective.REDUCE:
-            wanted = np.where(rank == root, EVERYONE, NOBODY)
+            demand = np.where(rank == root, EVERYONE, NOBODY)
         case Collective.BROADCAST:
-            wanted = np.array([[root]])
+            demand = np.array([[root]])
         case Collective.REDUCE_SCATTER:
-            wanted = np.where(rank == owner, EVERYONE, NOBODY)
+            demand = np.where(rank == owner, EVERYONE, NOBODY)
         case Collective.ALL_GATHER:
-            wanted = owner
+            demand = owner
         case Collective.ALL_TO_ALL:
-            wanted = (rank - owner) % ranks
-    table: Demands = np.broadcast_to(wanted, (ranks, blocks))
+            demand = (rank - owner) % ranks
+    table: Demands = np.broadcast_to(demand, (ranks, blocks))
     table.flags.writeable = False
     return table
 
@@ -147,34 +147,34 @@ def find_faults(schedule: Schedule, collective: Collective, root: int = 0) -> Fa
     return _known[key]
 
 
-def turns(wanted: Demands) -> bool:
+def turns(demand: Demands) -> bool:
     """Return whether each rank must hold of a chunk what the one before must of the one before."""
-    ranks, chunks = wanted.shape
+    ranks, chunks = demand.shape
     return ranks == chunks and all(
-        np.array_equal(_next_rank_s(wanted[rank - 1]), wanted[rank]) for rank in range(ranks)
+        np.array_equal(_next_rank_s(demand[rank - 1]), demand[rank]) for rank in range(ranks)
     )
 
 
-def _next_rank_s(wanted: Demands) -> Demands:
+def _next_rank_s(demand: Demands) -> Demands:
     """Return what the next rank must hold, if it does as this one, turned: (chunks,)."""
-    turned = np.roll(wanted, 1)
-    return np.where(turned < 0, turned, (turned + 1) % len(wanted))
+    turned = np.roll(demand, 1)
+    return np.where(turned < 0, turned, (turned + 1) % len(demand))
 
 
 def _follow(schedule: Schedule, collective: Collective, root: int) -> Faults:
-    wanted = demands(collective, schedule.ranks, schedule.chunks, root)
+    demand = demands(collective, schedule.ranks, schedule.chunks, root)
     cells = np.zeros((schedule.ranks, schedule.chunks), np.bool_)
-    if schedule.circulant is not None and turns(wanted):
+    if schedule.circulant is not None and turns(demand):
         _, rows = schedule.circulant.of_chunk(0)
         alone = _Contents(schedule.ranks, schedule.ranks, 1)
         alone.run(_Moves(rows.step, rows.src, rows.dst, rows.start, rows.op, ()))
-        if not alone.faults(wanted[:, :1]).any():
+        if not alone.faults(demand[:, :1]).any():
             return Faults(cells, None)
     words = -(-schedule.ranks // 64)
     together = max(_BLOCK_BYTES // (2 * 8 * words * schedule.places), 1)
     fault: Fault | None = None
     for first, part in _Moves.of(schedule).by_chunks(schedule.chunks, together):
-        there = wanted[:, first : first + together]
+        there = demand[:, first : first + together]
         contents = _Contents(schedule.ranks, schedule.places, there.shape[1])
         contents.run(part)
         wrong = contents.faults(there)
@@ -294,17 +294,17 @@ class _Contents:
         self.twice[dst, chunk] |= twice | there & once
         self.once[dst, chunk] = there | once
 
-    def faults(self, wanted: Demands) -> npt.NDArray[np.bool_]:
-        """Return, by (rank, chunk), whether the contents differ from the wanted ones."""
-        right = _right(wanted)
+    def faults(self, demand: Demands) -> npt.NDArray[np.bool_]:
+        """Return, by (rank, chunk), whether the contents differ from the demanded ones."""
+        right = _right(demand)
         once, twice = self.once[: self._ranks], self.twice[: self._ranks]
         differs = ((once != right) | (twice & right != 0)).any(axis=2)
-        cells: npt.NDArray[np.bool_] = differs & (wanted != NOBODY)
+        cells: npt.NDArray[np.bool_] = differs & (demand != NOBODY)
         return cells
 
-    def describe(self, rank: int, chunk: int, wanted: Demands, first: int) -> Fault:
+    def describe(self, rank: int, chunk: int, demand: Demands, first: int) -> Fault:
         """Return the fault of a cell; chunk 0 here is chunk `first` of the schedule."""
-        there, right = self.once[rank, chunk], _right(wanted)[rank, chunk]
+        there, right = self.once[rank, chunk], _right(demand)[rank, chunk]
         return Fault(
             rank,
             first + chunk,
@@ -314,12 +314,12 @@ class _Contents:
         )
 
 
-def _right(wanted: Demands) -> _Words:
-    """Return the wanted contents as sets: (ranks, chunks, words)."""
-    singles = _singles(len(wanted))
+def _right(demand: Demands) -> _Words:
+    """Return the demanded contents as sets: (ranks, chunks, words)."""
+    singles = _singles(len(demand))
     everyone = np.bitwise_or.reduce(singles, axis=0)
-    right: _Words = singles[np.maximum(wanted, 0)]
-    right[wanted == EVERYONE] = everyone
+    right: _Words = singles[np.maximum(demand, 0)]
+    right[demand == EVERYONE] = everyone
     return right
 
 

@@ -136,8 +136,8 @@ def demanded(schedule: Schedule, rank: int, chunk: int) -> int | None:
     """
     if rank >= schedule.ranks:
         return None  # a server
-    wanted = demands(schedule.collective, schedule.ranks, schedule.chunks, schedule.root)
-    match int(wanted[rank, chunk]):
+    demand = demands(schedule.collective, schedule.ranks, schedule.chunks, schedule.root)
+    match int(demand[rank, chunk]):
         case definition.NOBODY:
             return None
         case definition.EVERYONE:
@@ -261,13 +261,13 @@ class _Contents:
 
     def check_results(self) -> None:
         for rank, value in enumerate(self.values):
-            wanted = demanded(self.schedule, rank, self.chunk)
-            if wanted is None:
+            demand = demanded(self.schedule, rank, self.chunk)
+            if demand is None:
                 continue
-            if value.contributions != wanted:
-                raise self._error(rank, _difference(value.contributions, wanted))
-            if value.doubled & wanted:
-                twice = next(_members(value.doubled & wanted))
+            if value.contributions != demand:
+                raise self._error(rank, _difference(value.contributions, demand))
+            if value.doubled & demand:
+                twice = next(_members(value.doubled & demand))
                 number = self.doubler[twice]
                 since = self._row(number)
                 raise self._error(rank, f"has rank {twice}'s contribution twice, since {since}")
@@ -276,8 +276,8 @@ class _Contents:
         """Return whether all ranks that must hold the same result hold the same bits."""
         number_of: dict[int, int] = {}
         for rank, value in enumerate(self.values):
-            wanted = demanded(self.schedule, rank, self.chunk)
-            if wanted is not None and number_of.setdefault(wanted, value.number) != value.number:
+            demand = demanded(self.schedule, rank, self.chunk)
+            if demand is not None and number_of.setdefault(demand, value.number) != value.number:
                 return False
         return True
 
@@ -299,8 +299,8 @@ class _Contents:
         )
 
 
-def _difference(got: int, wanted: int) -> str:
-    lacking, surplus = wanted & ~got, got & ~wanted
+def _difference(got: int, demand: int) -> str:
+    lacking, surplus = demand & ~got, got & ~demand
     if lacking:
         return f"lacks the contribution of rank {_some(lacking)}"
     return f"has a contribution that does not belong there, of rank {_some(surplus)}"

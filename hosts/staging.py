@@ -89,5 +89,5 @@ def _depths(plans: Plans, rooms: Column, chosen: Mask, ahead_bytes: int) -> Colu
     """Return the number of the chosen parts of each stream that are under way at once."""
     slot_bytes = _slot_bytes(plans, rooms, chosen)
     count = np.bincount(plans.stream[: len(chosen)], chosen, plans.kept_streams).astype(np.int64)
-    wanted = -(-ahead_bytes // np.maximum(slot_bytes, 1))
-    return np.minimum(np.minimum(np.maximum(2, wanted), MAX_POSTED), count)
+    depth = -(-ahead_bytes // np.maximum(slot_bytes, 1))
+    return np.minimum(np.minimum(np.maximum(2, depth), MAX_POSTED), count)

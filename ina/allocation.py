@@ -74,7 +74,7 @@ def serve_least(claims: Sequence[Claim], entries: int) -> list[int]:
 
 
 def lay_out(
-    now: Mapping[int, Holding], wanted: Mapping[int, int], entries: int
+    now: Mapping[int, Holding], sizes: Mapping[int, int], entries: int
 ) -> dict[int, Holding]:
     """Return a holding for each job, of which no two overlap; few jobs change theirs.
 
@@ -83,24 +83,24 @@ def lay_out(
 
     Args:
         now: The jobs' holdings.
-        wanted: The number of entries of each job; together at most `entries`.
+        sizes: The number of entries of each job; together at most `entries`.
         entries: Number of all entries.
     """
-    assert sum(wanted.values()) <= entries
+    assert sum(sizes.values()) <= entries
     placed: dict[int, Holding] = {}
-    for job in sorted(wanted, key=lambda each: (-wanted[each], each)):
-        size = wanted[job]
+    for job in sorted(sizes, key=lambda each: (-sizes[each], each)):
+        size = sizes[job]
         stay = Holding(now[job].first, size)
         if not size:
             placed[job] = Holding()
         elif now[job].entries and stay.stop <= entries and _fits(stay, placed):
             placed[job] = stay
-    for job in sorted(set(wanted) - set(placed), key=lambda each: (-wanted[each], each)):
+    for job in sorted(set(sizes) - set(placed), key=lambda each: (-sizes[each], each)):
         starts = [0, *(each.stop for each in placed.values())]
-        gaps = (Holding(start, wanted[job]) for start in sorted(starts))
+        gaps = (Holding(start, sizes[job]) for start in sorted(starts))
         holding = next((gap for gap in gaps if gap.stop <= entries and _fits(gap, placed)), None)
         if holding is None:
-            return _close_ranks(now, wanted)
+            return _close_ranks(now, sizes)
         placed[job] = holding
     return placed
 
@@ -109,9 +109,9 @@ def _fits(holding: Holding, placed: Mapping[int, Holding]) -> bool:
     return not any(holding.overlaps(other) for other in placed.values())
 
 
-def _close_ranks(now: Mapping[int, Holding], wanted: Mapping[int, int]) -> dict[int, Holding]:
+def _close_ranks(now: Mapping[int, Holding], sizes: Mapping[int, int]) -> dict[int, Holding]:
     placed, first = {}, 0
-    for job in sorted(wanted, key=lambda each: (not now[each].entries, now[each].first, each)):
-        placed[job] = Holding(first, wanted[job]) if wanted[job] else Holding()
-        first += wanted[job]
+    for job in sorted(sizes, key=lambda each: (not now[each].entries, now[each].first, each)):
+        placed[job] = Holding(first, sizes[job]) if sizes[job] else Holding()
+        first += sizes[job]
     return placed

@@ -137,11 +137,11 @@ class NetworkOptions:
         Raises:
             ConfigError: If they run another.
         """
-        wanted = find_controller(self.congestion).program
-        if not wanted:
+        program = find_controller(self.congestion).program
+        if not program:
             return
         other = "one that aggregates" if aggregates else self.program
-        if other not in (wanted, "forward"):
+        if other not in (program, "forward"):
             raise ConfigError(
-                f"options: {self.congestion} needs switches that run {wanted}, got {other}"
+                f"options: {self.congestion} needs switches that run {program}, got {other}"
             )

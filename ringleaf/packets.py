@@ -308,12 +308,12 @@ def _deal(store: Store, at_word: int, count_word: int, free: Words) -> None:
 
 def widen_pool(store: Store, *, head_bytes: int, field_count: int, lane_count: int) -> None:
     """Make the rows at least so wide; packets keep their numbers and what they hold."""
-    wanted = {
+    widths = {
         HEAD_BYTES: ("bytes", HEADS_AT, POOL_SIZE, 0, -(-head_bytes // 64) * 64),
         FIELD_COUNT: ("fields", FIELDS_AT, VECTORS, 1, -(-field_count // 8) * 8),
         LANE_COUNT: ("lanes", LANES_AT, VECTORS, 1, -(-lane_count // 16) * 16),
     }
-    for width_word, (array, at_word, count_word, more, width) in wanted.items():
+    for width_word, (array, at_word, count_word, more, width) in widths.items():
         came, old = (int(store.arena.words[word]) for word in (at_word, width_word))
         if width <= old:
             continue

@@ -57,9 +57,9 @@ def parse_size(text: str, where: str = "size") -> int:
     match = _split(where, text, rf"({_NUMBER})\s*(?:([KMGT])(i?))?(B?)", "4MiB, 64K or 512")
     number, prefix, binary, unit = match.groups(default="")
     if unit == "b":
-        wanted = f"{number}{prefix.upper()}{binary.lower()}B"
+        in_bytes = f"{number}{prefix.upper()}{binary.lower()}B"
         raise ConfigError(
-            f"{where}: must be in bytes, got {text!r}, where b stands for bits; write {wanted} "
+            f"{where}: must be in bytes, got {text!r}, where b stands for bits; write {in_bytes} "
             "if you mean bytes"
         )
     scale = _DECIMAL if unit and not binary else _BINARY

@@ -35,10 +35,10 @@ def largest(values: Array, count: int) -> Array:
     """
     sizes = magnitudes(values)
     sample = sizes[::_STRIDE]
-    wanted = 2 * count // _STRIDE + _SPARE
-    if wanted >= sample.size:
+    sample_count = 2 * count // _STRIDE + _SPARE
+    if sample_count >= sample.size:
         return places_of_largest(sizes, count)
-    threshold = np.partition(sample, sample.size - wanted)[sample.size - wanted]
+    threshold = np.partition(sample, sample.size - sample_count)[sample.size - sample_count]
     places = np.flatnonzero(~(sizes < threshold))
     if places.size < count:
         return places_of_largest(sizes, count)

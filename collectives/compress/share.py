@@ -18,8 +18,8 @@ class Density:
 
     def of(self, elements: int) -> int:
         """Return the share of `elements` as a number; at least one, if there is any element."""
-        wanted = ceil(self.fraction * elements - 1e-9) if self.fraction else self.count
-        return min(max(wanted, 1), elements)
+        number = ceil(self.fraction * elements - 1e-9) if self.fraction else self.count
+        return min(max(number, 1), elements)
 
 
 def parse_share(text: str, where: str) -> Density:

@@ -49,36 +49,36 @@ class DGC(Member):
             self.velocity, self.left = np.zeros_like(values), np.zeros_like(values)
         self.velocity = np.float32(self.momentum) * self.velocity + values
         self.left = self.left + self.velocity
-        sent = self._choose(self._wanted(values.size), seed) if values.size else values
+        sent = self._choose(self._target(values.size), seed) if values.size else values
         kept = sent == 0
         self.velocity *= kept
         self.left = np.where(kept, self.left, np.float32(0))
         return sent
 
-    def _wanted(self, elements: int) -> int:
+    def _target(self, elements: int) -> int:
         count = self.share.of(elements)
         step, self.steps = min(self.steps, self.warmup), self.steps + 1
         share = (count / elements) ** ((step + 1) / (self.warmup + 1)) if elements else 1.0
         return min(max(round(share * elements), 1), elements)
 
-    def _choose(self, wanted: int, seed: int) -> Array:
+    def _choose(self, target: int, seed: int) -> Array:
         values = self.left
         stride = max(int(SAMPLED * values.size) and round(1 / SAMPLED), 1)
         start = int(self.chance(seed).integers(stride))
         sample = np.ascontiguousarray(values[start::stride])
-        count = min(max(round(wanted / values.size * sample.size), 1), sample.size)
+        count = min(max(round(target / values.size * sample.size), 1), sample.size)
         threshold, sizes = smallest_kept(sample, count), np.abs(values)
         for _ in range(TRIES):
             number_above = count_above(sizes, threshold)
-            if number_above < FEWEST * wanted:
+            if number_above < FEWEST * target:
                 threshold *= 1 - _STEP
-            elif number_above > MOST * wanted:
+            elif number_above > MOST * target:
                 threshold *= 1 + _STEP
             else:
                 break
         sent = above(values, threshold)
-        if np.count_nonzero(sent) > MOST * wanted:
-            sent = only(values, largest(values, wanted))
+        if np.count_nonzero(sent) > MOST * target:
+            sent = only(values, largest(values, target))
         return sent
 
 

@@ -34,18 +34,18 @@ class GaussianK(Member):
 
     def carry(self, values: Array, seed: int) -> Array:
         """Return the elements above the threshold; `seed` does not matter."""
-        wanted = self.share.of(values.size)
-        if wanted >= values.size:
+        target = self.share.of(values.size)
+        if target >= values.size:
             return values.copy()
         mean, deviation = float(values.mean()), float(values.std())
-        share = wanted / values.size
+        share = target / values.size
         threshold = abs(mean) + deviation * NormalDist().inv_cdf(1 - share / 2)
         sizes = np.abs(values)
         for _ in range(STEPS):
             count = count_above(sizes, threshold)
-            if count < FEWEST * wanted:
+            if count < FEWEST * target:
                 threshold /= FACTOR
-            elif count > MOST * wanted:
+            elif count > MOST * target:
                 threshold *= FACTOR
             else:
                 break

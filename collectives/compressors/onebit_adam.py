@@ -55,9 +55,9 @@ class OneBitAdam(Member):
         self.steps += 1
         if not self.is_warm:
             return values.copy()
-        wanted = BETA1 * self.momentum + (1 - BETA1) * values + self.left
-        sent = scaled_signs(wanted)
-        self.left = wanted - sent
+        momentum = BETA1 * self.momentum + (1 - BETA1) * values + self.left
+        sent = scaled_signs(momentum)
+        self.left = momentum - sent
         return sent
 
     def result(self, total: Array, elements: int) -> Array:

@@ -40,10 +40,10 @@ class Expected:
             if bad.size and not wrong:
                 at = int(bad[0])
                 if inside[at]:
-                    wanted = f"not rank 0's {results[0][at]!s}"
+                    reference = f"not rank 0's {results[0][at]!s}"
                 else:
-                    wanted = f"not {self.least[at]!s} to {self.most[at]!s}, by its definition"
-                reason = f"rank {rank}, element {at} is {result[at]!s}, {wanted}"
+                    reference = f"not {self.least[at]!s} to {self.most[at]!s}, by its definition"
+                reason = f"rank {rank}, element {at} is {result[at]!s}, {reference}"
             wrong += int(bad.size)
         return wrong, reason
 

@@ -57,18 +57,18 @@ class Residual:
         self.steps = 0
         self.left = np.zeros(0, np.float32)
 
-    def wanted(self, values: Array) -> tuple[Array, int]:
+    def compensated(self, values: Array) -> tuple[Array, int]:
         """Return the values with what is left from earlier steps, and k; count the step."""
         if self.left.size != values.size:
             self.left = np.zeros_like(values)
         self.steps += 1
         return self.left + values, self.share.of(values.size)
 
-    def keep(self, wanted: Array, sent: Array) -> None:
+    def keep(self, compensated: Array, sent: Array) -> None:
         """Keep all but the elements at the places `sent` for the next step."""
-        self.left = wanted.copy()
+        self.left = compensated.copy()
         self.left[sent] = 0
 
-    def choose(self, wanted: Array, count: int) -> Array:
+    def choose(self, compensated: Array, count: int) -> Array:
         """Return the places of the largest magnitudes, in order."""
-        return np.sort(largest(wanted, count))
+        return np.sort(largest(compensated, count))

@@ -59,10 +59,10 @@ class SparseStream(OnArrays):
             raise ProtocolError(f"sparse stream: needs a header, got {data.size} bytes")
         count = int(data[:HEADER_BYTES].copy().view(np.int32)[0])
         body = data[HEADER_BYTES:]
-        wanted = elements * item if count == _DENSE else count * pair_bytes(item)
-        if body.size != wanted:
+        body_bytes = elements * item if count == _DENSE else count * pair_bytes(item)
+        if body.size != body_bytes:
             raise ProtocolError(
-                f"sparse stream: {count} pairs of {elements} elements take {wanted} bytes, "
+                f"sparse stream: {count} pairs of {elements} elements take {body_bytes} bytes, "
                 f"got {body.size}"
             )
         if count == _DENSE:

@@ -42,17 +42,17 @@ class DeepReduce(Residual):
 
     def step(self, values: Array, seed: int) -> Step:
         """Take part in one step."""
-        wanted, count = self.wanted(values)
+        compensated, count = self.compensated(values)
         if values.size <= SMALLEST:
-            total = yield Ask(Collective.ALLREDUCE, wanted)
+            total = yield Ask(Collective.ALLREDUCE, compensated)
             assert isinstance(total, np.ndarray)
             self.left[:] = 0
             return total
         bits, functions = filter_size(values.size, count)
         bloom = np.zeros(bits, np.bool_)
-        bloom[hashes(self.choose(wanted, count), bits, functions).reshape(-1)] = True
+        bloom[hashes(self.choose(compensated, count), bits, functions).reshape(-1)] = True
         taken = positives(bloom, values.size, functions)[:count]
-        sent = wanted[taken]
+        sent = compensated[taken]
         tail = fit(sent) if self._fitted else sent
         head = -(-bits // 32)
         packed = np.zeros(4 * head, np.uint8)
@@ -68,9 +68,9 @@ class DeepReduce(Residual):
             filled = np.unpackbits(block[:head].copy().view(np.uint8), count=bits).astype(np.bool_)
             places = positives(filled, values.size, functions)[:count]
             pairs.append((places, unfit(block[head:]) if self._fitted else block[head:]))
-        own = np.zeros_like(wanted)
+        own = np.zeros_like(compensated)
         own[taken] = pairs[self.rank][1]
-        self.left = wanted - own
+        self.left = compensated - own
         return scatter(pairs, values.size)
 
 

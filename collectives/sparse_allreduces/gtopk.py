@@ -37,9 +37,9 @@ class GTopK(Residual):
 
     def step(self, values: Array, seed: int) -> Step:
         """Take part in one step: log2 n rounds to rank 0, and as many back."""
-        wanted, count = self.wanted(values)
-        own = self.choose(wanted, count)
-        pairs = own, wanted[own]
+        compensated, count = self.compensated(values)
+        own = self.choose(compensated, count)
+        pairs = own, compensated[own]
         levels = [1 << level for level in range(self.ranks.bit_length() - 1)]
         for distance in levels:
             sends = self.rank % (2 * distance) == distance
@@ -57,7 +57,7 @@ class GTopK(Residual):
                 pairs = from_words(words)
         result = np.zeros_like(values)
         result[pairs[0]] = pairs[1]
-        self.keep(wanted, np.intersect1d(own, pairs[0]))
+        self.keep(compensated, np.intersect1d(own, pairs[0]))
         return result
 
 

@@ -44,11 +44,11 @@ class HiTopK(Residual):
         part = np.zeros(stop - start, np.float32)
         for peer in self._node:
             part += values[start:stop] if peer == self.rank else received[peer][: stop - start]
-        wanted, _ = self.wanted(part)
+        compensated, _ = self.compensated(part)
         count = min(-(-self.share.of(values.size) // len(self._node)), part.size)
-        places = np.sort(choose(wanted, count)) if count else np.zeros(0, np.int64)
-        self.keep(wanted, places)
-        own = places, wanted[places]
+        places = np.sort(choose(compensated, count)) if count else np.zeros(0, np.int64)
+        self.keep(compensated, places)
+        own = places, compensated[places]
         received = yield Post({p: to_words(*own) for p in self._peers if p != self.rank})
         assert isinstance(received, dict)
         pairs = [own if p == self.rank else from_words(received[p]) for p in self._peers]

@@ -46,8 +46,8 @@ class OkTopK(Residual):
         """Take part in one step."""
         is_exact = self.steps % EVERY == 0
         draws_regions = self.steps % REGIONS_EVERY == 0
-        wanted, count = self.wanted(values)
-        own = self._choose_own(wanted, count, is_exact=is_exact)
+        compensated, count = self.compensated(values)
+        own = self._choose_own(compensated, count, is_exact=is_exact)
         if draws_regions:
             cuts = own[np.arange(1, self.ranks) * own.size // self.ranks] if own.size else own
             mine = np.resize(cuts, self.ranks - 1) if cuts.size else np.zeros(self.ranks - 1)
@@ -58,7 +58,7 @@ class OkTopK(Residual):
             high, low = total.reshape(2, -1).astype(np.float64)
             edges = ((high * 4096 + low) / self.ranks).astype(np.int64)
             self._edges = np.concatenate([[0], np.maximum.accumulate(edges), [values.size]])
-        sums = yield from self._add_up(wanted, own)
+        sums = yield from self._add_up(compensated, own)
         region = slice(self._edges[self.rank], self._edges[self.rank + 1])
         mine = np.flatnonzero(sums[region]) + region.start
         if not is_exact:
@@ -71,13 +71,13 @@ class OkTopK(Residual):
         self._global = _adapted(self._global, places.size, 2 * count / 3, 4 * count / 3)
         result = np.zeros_like(values)
         result[places] = totals
-        self.keep(wanted, np.intersect1d(own, places))
+        self.keep(compensated, np.intersect1d(own, places))
         return result
 
-    def _choose_own(self, wanted: Array, count: int, *, is_exact: bool) -> Array:
+    def _choose_own(self, compensated: Array, count: int, *, is_exact: bool) -> Array:
         if is_exact:
-            self._local = smallest_kept(wanted, count) if count else 0.0
-        sizes = np.abs(wanted)
+            self._local = smallest_kept(compensated, count) if count else 0.0
+        sizes = np.abs(compensated)
         own = np.flatnonzero((sizes >= self._local) & (sizes > 0))
         for _ in range(0 if is_exact else RAISES):
             if own.size <= 4 * count / 3:
@@ -87,24 +87,24 @@ class OkTopK(Residual):
         self._local = _adapted(self._local, own.size, 2 * count / 3, 5 * count / 4)
         return own
 
-    def _add_up(self, wanted: Array, own: Array) -> Step:
+    def _add_up(self, compensated: Array, own: Array) -> Step:
         """Send pairs to their regions' owners; return the sums of this rank's region."""
         cuts = np.searchsorted(own, self._edges)
         parts = [own[cuts[p] : cuts[p + 1]] for p in range(self.ranks)]
         sent = {
-            p: to_words(parts[p], wanted[parts[p]])
+            p: to_words(parts[p], compensated[parts[p]])
             for p in ((self.rank + i) % self.ranks for i in range(1, self.ranks))
             if parts[p].size
         }
         received = yield Post(sent)
         assert isinstance(received, dict)
         pairs = [
-            (parts[p], wanted[parts[p]])
+            (parts[p], compensated[parts[p]])
             if p == self.rank
             else from_words(received.get(p, np.zeros(0, np.float32)))
             for p in range(self.ranks)
         ]
-        return scatter(pairs, wanted.size)
+        return scatter(pairs, compensated.size)
 
     def _gather(self, places: Array, values: Array) -> Step:
         """Gather all ranks' pairs; return indices and values, in order of places."""

@@ -33,19 +33,19 @@ class ScaleCom(Residual):
     def step(self, values: Array, seed: int) -> Step:
         """Take part in one step, whose leader is the step's number modulo the ranks."""
         leader = self.steps % self.ranks
-        wanted, count = self.wanted(values)
+        compensated, count = self.compensated(values)
         words: Array = np.zeros(count, np.float32)
         if self.rank == leader:
-            words = self.choose(wanted, count).astype(np.int32).view(np.float32)
+            words = self.choose(compensated, count).astype(np.int32).view(np.float32)
         received = yield Ask(Collective.BROADCAST, words, root=leader)
         assert isinstance(received, np.ndarray)
         places = received.view(np.int32).astype(np.int64)
-        total = yield Ask(Collective.ALLREDUCE, wanted[places])
+        total = yield Ask(Collective.ALLREDUCE, compensated[places])
         assert isinstance(total, np.ndarray)
         result = np.zeros_like(values)
         result[places] = total
         sent = np.zeros_like(values)
-        sent[places] = wanted[places]
+        sent[places] = compensated[places]
         self.left += self._beta * (values - sent)
         return result
 

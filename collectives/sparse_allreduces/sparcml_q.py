@@ -34,15 +34,15 @@ class SparCML(Residual):
 
     def step(self, values: Array, seed: int) -> Step:
         """Take part in one step."""
-        wanted, count = self.wanted(values)
-        places = self.choose(wanted, count)
-        self.keep(wanted, places)
+        compensated, count = self.compensated(values)
+        places = self.choose(compensated, count)
+        self.keep(compensated, places)
         width = -(-values.size // self.ranks)
         edges = np.searchsorted(places, np.arange(self.ranks + 1) * width)
         parts = []
         for owner in range(self.ranks):
             part = places[edges[owner] : edges[owner + 1]]
-            parts.append((part - owner * width, wanted[part]))
+            parts.append((part - owner * width, compensated[part]))
         sent = {p: to_words(*parts[p]) for p in range(self.ranks) if p != self.rank}
         received = yield Post({p: words for p, words in sent.items() if words.size})
         assert isinstance(received, dict)

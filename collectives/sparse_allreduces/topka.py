@@ -26,15 +26,15 @@ class TopkA(Residual):
 
     def step(self, values: Array, seed: int) -> Step:
         """Take part in one step."""
-        wanted, count = self.wanted(values)
-        places = self.choose(wanted, count)
+        compensated, count = self.compensated(values)
+        places = self.choose(compensated, count)
         width = 1 + 2 * count
         blocks = np.zeros((self.ranks, width), np.float32)
-        words = to_words(places, wanted[places])
+        words = to_words(places, compensated[places])
         blocks[self.rank, : words.size] = words
         gathered = yield Ask(Collective.ALL_GATHER, blocks.reshape(-1), TRIMMED)
         assert isinstance(gathered, np.ndarray)
-        self.keep(wanted, places)
+        self.keep(compensated, places)
         return scatter(map(from_words, gathered.reshape(self.ranks, width)), values.size)
 
 

@@ -101,7 +101,7 @@ def timed(
 ) -> list[Timed]:
     """Return transfers at the earliest times, exact in whole ps, that messages' order allows."""
     came: dict[tuple[int, int], int] = {}  # when a rank has a chunk that it is sent
-    wanted = {(move.dst, move.chunk) for move in moves}
+    deliveries = {(move.dst, move.chunk) for move in moves}
     at, free_ps = dict.fromkeys(groups, 0), dict.fromkeys(groups, 0)
     transfers: list[Timed] = []
     left, progress = sum(map(len, groups.values())), True
@@ -111,7 +111,7 @@ def timed(
             while at[pair] < len(messages):
                 message = [moves[number] for number in messages[at[pair]]]
                 needs = [(pair[0], move.chunk) for move in message]
-                if any(need in wanted and need not in came for need in needs):
+                if any(need in deliveries and need not in came for need in needs):
                     break
                 start_ps = max([free_ps[pair], *(came.get(need, 0) for need in needs)])
                 end_ps = start_ps + wires.time_ps(pair, len(message) * chunk_bytes)

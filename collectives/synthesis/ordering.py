@@ -33,7 +33,7 @@ class _Links:
         self._ready: dict[Pair, list[tuple[int, int, int]]] = {}
         self._busy: set[Pair] = set()
         self.ends: list[tuple[int, int, int, int]] = []  # time, chunk, src, dst: a heap
-        self.found: list[Timed] = []
+        self.transfers: list[Timed] = []
 
     def _rest_ps(self, chunk: int, rank: int) -> int:
         """Return the time of a chunk's longest way on from a rank."""
@@ -57,7 +57,7 @@ class _Links:
             return
         chunk, end_ps = heappop(self._ready[pair])[2], now_ps + self._time_ps[pair]
         self._busy.add(pair)
-        self.found.append(Timed(now_ps, end_ps, *pair, chunk))
+        self.transfers.append(Timed(now_ps, end_ps, *pair, chunk))
         heappush(self.ends, (end_ps, chunk, *pair))
 
     def end(self, now_ps: int) -> list[Pair]:
@@ -84,4 +84,4 @@ def ordered(wires: RankNetwork, routes: Routes, chunks: int, chunk_bytes: int) -
         now_ps = links.ends[0][0]
         for pair in links.end(now_ps):
             links.take(pair, now_ps)
-    return links.found
+    return links.transfers

@@ -46,7 +46,7 @@ class Problem:
     limit_s: float = LIMIT_S
     seed: int = 1
     sketch: Sketch | None = None
-    found: Callable[[SynthesisPlan], None] | None = None
+    listener: Callable[[SynthesisPlan], None] | None = None
 
     def __post_init__(self) -> None:
         check_ranks("synthesis", self.ranks)
@@ -66,8 +66,8 @@ class Problem:
 
     def offer(self, plan: SynthesisPlan) -> None:
         """Tell of a plan, for a search that is interrupted."""
-        if self.found is not None:
-            self.found(plan)
+        if self.listener is not None:
+            self.listener(plan)
 
     @property
     def ranks(self) -> int:

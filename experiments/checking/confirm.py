@@ -43,7 +43,7 @@ _EVERYONE = EVERYONE
 
 def confirms(
     schedule: Schedule,
-    wanted: Demands,
+    demand: Demands,
     inputs: RankInputs,
     results: Sequence[Array],
     tolerance: Tolerance | None = None,
@@ -57,7 +57,7 @@ def confirms(
 
     Args:
         schedule: One whose rows make sense.
-        wanted: The data that each rank must hold, by block of the tensor.
+        demand: The data that each rank must hold, by block of the tensor.
         inputs: The ranks' inputs.
         results: Each rank's elements, flat, after the schedule has run.
         tolerance: Tolerance of the system that added, if hosts did not add.
@@ -70,14 +70,14 @@ def confirms(
         return False
     width = max(_PIECE_BYTES // (4 * schedule.places), _LEAST)
     if tolerance is not None:
-        if schedule.codec is not None or inputs.dtype not in _KERNELS or (wanted != EVERYONE).any():
+        if schedule.codec is not None or inputs.dtype not in _KERNELS or (demand != EVERYONE).any():
             return False
         width = -(-_SUMMED * width // tolerance.block) * tolerance.block
         check: _Check | _SumCheck = _SumCheck(
             inputs, _held(results, leases), tolerance.bound, width, errors
         )
     elif fits(schedule, inputs.dtype):
-        check = _Check(schedule, wanted, inputs, _held(results, leases), width)
+        check = _Check(schedule, demand, inputs, _held(results, leases), width)
     else:
         return False
     return all(spread(check.are_right, ranges(inputs.elements, _TOGETHER * width)))
@@ -97,15 +97,15 @@ class _Check:
     def __init__(
         self,
         schedule: Schedule,
-        wanted: Demands,
+        demand: Demands,
         inputs: RankInputs,
         results: Flat | Scattered,
         width: int,
     ) -> None:
         self._inputs = inputs
-        self._wanted = wanted
-        self._copies = bool((wanted >= 0).any())  # a collective either copies or adds up
-        stops = (stop for _, stop in chunk_ranges(inputs.elements, wanted.shape[1]))
+        self._demand = demand
+        self._copies = bool((demand >= 0).any())  # a collective either copies or adds up
+        stops = (stop for _, stop in chunk_ranges(inputs.elements, demand.shape[1]))
         self._edges = np.array([0, *stops])
         self._growth = sum_growth(inputs.ranks) if _is_float(inputs) else 0.0
         self._replay = ScheduleRows(schedule, inputs.elements)
@@ -138,7 +138,7 @@ class _Check:
         if not self._results.equals(start, results):
             return False
         block = int(np.searchsorted(self._edges, start, side="right")) - 1
-        places = self._wanted, self._edges, block, start
+        places = self._demand, self._edges, block, start
         return bool(hold(*places, results, inputs, exact, magnitudes, self._growth))
 
 
@@ -270,7 +270,7 @@ def _compiled_any_far(values: Any, exact: Any, magnitudes: Any, growth: Any) -> 
 
 
 def _hold(
-    wanted: Demands,
+    demand: Demands,
     edges: npt.NDArray[np.int64],
     block: int,
     start: int,
@@ -280,10 +280,10 @@ def _hold(
     magnitudes: Floats,
     growth: float,
 ) -> bool:
-    """Return whether a piece of the results is as wanted.
+    """Return whether a piece of the results is as demanded.
 
     Args:
-        wanted: (ranks, blocks).
+        demand: (ranks, blocks).
         edges: (blocks + 1,) the first element of each block, and the end.
         block: The block with the piece's first element.
         start: The piece's first element.
@@ -295,12 +295,12 @@ def _hold(
     """
     ranks, count = results.shape
     bits, inputs = results.view(np.int32).reshape(-1), values.view(np.int32).reshape(-1)
-    while block < wanted.shape[1] and edges[block] < start + count:
+    while block < demand.shape[1] and edges[block] < start + count:
         begin = max(edges[block] - start, 0)
         end = min(edges[block + 1] - start, count)
         known = -1  # the last rank whose sums are right
         for rank in range(ranks):
-            here, whose = rank * count + begin, wanted[rank, block]
+            here, whose = rank * count + begin, demand[rank, block]
             if whose == _EVERYONE:
                 again = known >= 0 and not differ(
                     bits, here, bits, known * count + begin, end - begin

@@ -85,17 +85,17 @@ class Judge:
         """
         source = Given(inputs) if isinstance(inputs, Sequence) else inputs
         arrays = as_arrays(results)
-        faults, wanted = self._faults_of(schedule), self._wanted(source.ranks)
+        faults, demand = self._faults_of(schedule), self._demand(source.ranks)
         errors: list[float] = []
         if faults.first is None and confirms(
-            schedule, wanted, source, arrays, tolerance, leases, errors
+            schedule, demand, source, arrays, tolerance, leases, errors
         ):
             return Verdict(0, error=max(errors)) if errors else RIGHT
         if leases is not None:
             leases.restore()
         from ringleaf.experiments.checking.scrutiny import scrutinise  # rarely needed
 
-        return scrutinise(schedule, wanted, faults, source, arrays, tolerance)
+        return scrutinise(schedule, demand, faults, source, arrays, tolerance)
 
     def judge_schedule(self, schedule: Schedule, elements: int) -> Verdict | None:
         """Judge a schedule whose values nobody has; return None if it leaves nothing wrong.
@@ -113,7 +113,7 @@ class Judge:
         sizes = [stop - start for start, stop in chunk_ranges(elements, schedule.chunks)]
         return Verdict(max(int((faults.cells @ np.array(sizes)).sum()), 1), str(faults.first))
 
-    def _wanted(self, ranks: int) -> Demands:
+    def _demand(self, ranks: int) -> Demands:
         blocks = 1 if self._collective in _WHOLE else ranks
         return demands(self._collective, ranks, blocks, self._root)
 

@@ -39,7 +39,7 @@ class _Failure:
 
 def scrutinise(
     schedule: Schedule,
-    wanted: Demands,
+    demand: Demands,
     faults: Faults,
     inputs: RankInputs,
     results: Arrays,
@@ -49,7 +49,7 @@ def scrutinise(
 
     Args:
         schedule: The one that ran; its rows make sense.
-        wanted: The data that each rank must hold, by block of the tensor.
+        demand: The data that each rank must hold, by block of the tensor.
         faults: The chunks that the schedule does not bring the right ranks' inputs to.
         inputs: The ranks' inputs.
         results: Each rank's elements, flat, after it.
@@ -57,7 +57,7 @@ def scrutinise(
     """
     failures = chain(
         _by_schedule(schedule, faults, inputs.elements),
-        _by_values(schedule, wanted, inputs, results, tolerance),
+        _by_values(schedule, demand, inputs, results, tolerance),
         () if tolerance else _by_replay(schedule, inputs, results),
     )
     return _tally(failures, inputs.elements)
@@ -89,27 +89,27 @@ def _by_schedule(schedule: Schedule, faults: Faults, elements: int) -> Iterator[
 
 def _by_values(
     schedule: Schedule,
-    wanted: Demands,
+    demand: Demands,
     inputs: RankInputs,
     results: Arrays,
     tolerance: Tolerance | None,
 ) -> Iterator[_Failure]:
     """Yield the elements that are not the sum, or the copy, that they must be."""
     slack = codec_slack(schedule, whole(inputs)) if is_lossy(schedule.codec) else None
-    if (wanted == EVERYONE).any():
-        return _wrong_sums(wanted, inputs, results, tolerance, slack)
-    return _wrong_copies(wanted, inputs, results, slack)
+    if (demand == EVERYONE).any():
+        return _wrong_sums(demand, inputs, results, tolerance, slack)
+    return _wrong_copies(demand, inputs, results, slack)
 
 
 def _wrong_sums(
-    wanted: Demands,
+    demand: Demands,
     inputs: RankInputs,
     results: Arrays,
     tolerance: Tolerance | None,
     slack: Array | None,
 ) -> Iterator[_Failure]:
-    ranges = chunk_ranges(inputs.elements, wanted.shape[1])
-    holders = [(rank, *ranges[block]) for rank, block in np.argwhere(wanted == EVERYONE).tolist()]
+    ranges = chunk_ranges(inputs.elements, demand.shape[1])
+    holders = [(rank, *ranges[block]) for rank, block in np.argwhere(demand == EVERYONE).tolist()]
     block = tolerance.block if tolerance else 1
     part = -(-_PART // block) * block
     for start in range(0, inputs.elements, part):
@@ -196,14 +196,14 @@ def _is_special(result: Array, exact: Array, addends: Array) -> Array:
 
 
 def _wrong_copies(
-    wanted: Demands, inputs: RankInputs, results: Arrays, slack: Array | None
+    demand: Demands, inputs: RankInputs, results: Arrays, slack: Array | None
 ) -> Iterator[_Failure]:
-    ranges = chunk_ranges(inputs.elements, wanted.shape[1])
+    ranges = chunk_ranges(inputs.elements, demand.shape[1])
     row, original = b"", np.empty(0)
     for rank, result in enumerate(results):
-        if wanted[rank].tobytes() != row:
-            row = wanted[rank].tobytes()
-            cut = zip(wanted[rank].tolist(), ranges, strict=True)
+        if demand[rank].tobytes() != row:
+            row = demand[rank].tobytes()
+            cut = zip(demand[rank].tolist(), ranges, strict=True)
             original = np.concatenate([inputs.part(whose, *place) for whose, place in cut])
         if _same_bits(original, result):
             continue

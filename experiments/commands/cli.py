@@ -71,8 +71,8 @@ def _app_for(first: str) -> typer.Typer:
     return make_app([choose("command line", "command", first, COMMANDS)])
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_set: bool) -> None:
+    if is_set:
         from ringleaf.experiments.records.config import git_commit  # looks at git
 
         commit = git_commit()

@@ -40,19 +40,19 @@ def grade_command(
     from ringleaf.experiments.grade import marks
     from ringleaf.experiments.grade.assignment import read_assignment
 
-    wanted = read_assignment(assignment)
-    wanted.check(f"assignment {assignment}")
-    case_marks = _marks(wanted, file)
-    for line in marks.table(wanted, case_marks, reveal=reveal):
+    parsed = read_assignment(assignment)
+    parsed.check(f"assignment {assignment}")
+    case_marks = _marks(parsed, file)
+    for line in marks.table(parsed, case_marks, reveal=reveal):
         say(line)
     if junit is not None:
-        marks.write_junit(junit, wanted, case_marks, reveal=reveal)
+        marks.write_junit(junit, parsed, case_marks, reveal=reveal)
         say(f"# written: {junit}")
     if any(each.verdict != marks.PASSED for each in case_marks):
         raise typer.Exit(FAILURE)
 
 
-def _marks(wanted: StudentAssignment, file: Path) -> list[CaseMark]:
+def _marks(assignment: StudentAssignment, file: Path) -> list[CaseMark]:
     """Run the cases; a student's file that can't be run at all has no points in any of them."""
     from ringleaf.experiments.grade import marks
     from ringleaf.experiments.grade.submission import take_in
@@ -60,12 +60,12 @@ def _marks(wanted: StudentAssignment, file: Path) -> list[CaseMark]:
 
     with tempfile.TemporaryDirectory(prefix="ringleaf-grade-") as place:
         try:
-            taken = take_in(file, wanted.kind, Path(place))
+            taken = take_in(file, assignment.kind, Path(place))
         except (ConfigError, ScheduleError) as error:
-            return marks.unrun(wanted, str(error))
+            return marks.unrun(assignment, str(error))
         return [
             marks.mark(
-                case, attempt({**case.options, **taken.options}, wanted.seconds), taken.steps
+                case, attempt({**case.options, **taken.options}, assignment.seconds), taken.steps
             )
-            for case in wanted.cases
+            for case in assignment.cases
         ]

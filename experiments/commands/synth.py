@@ -82,15 +82,15 @@ def synth_command(
     if sketch is not None and not member.takes_sketch:
         raise ConfigError(f"synth: {synthesiser} takes no sketch, got {str(sketch)!r}; take taccl")
     valid = [name for name, each in SUFFIXES.items() if each in member.collectives]
-    wanted = member.collectives[0]
+    goal = member.collectives[0]
     if collective:
-        wanted = SUFFIXES[choose("synth", "collective", collective, valid)]
+        goal = SUFFIXES[choose("synth", "collective", collective, valid)]
     graph = build_topology(
         topo, rate_bps=link_rate(rate, "rate"), delay_ps=link_delay(delay, "delay"), hosts=hosts
     )
     problem = Problem(
         Cabling(graph).wires,
-        wanted,
+        goal,
         parse_size(size, "size"),
         chunks,
         root,
@@ -99,7 +99,7 @@ def synth_command(
         None if sketch is None else read_sketch(sketch),
     )
     say(
-        f"# {member.title}, {wanted.value} of {format_size(problem.size_bytes)} on "
+        f"# {member.title}, {goal.value} of {format_size(problem.size_bytes)} on "
         f"{graph.graph['name']}: {problem.ranks} ranks"
     )
     plan, how = _search(member, problem, fresh=fresh)
@@ -134,7 +134,7 @@ def _search(member: Synthesiser, problem: Problem, *, fresh: bool) -> tuple[Synt
     began_s = time.monotonic()
     try:
         with progress(problem.limit_s) as shown, _shown(shown, problem.limit_s, best):
-            plan = synthesise(member.name, replace(problem, found=keep_best), fresh=True)
+            plan = synthesise(member.name, replace(problem, listener=keep_best), fresh=True)
     except KeyboardInterrupt:
         if not best:
             raise

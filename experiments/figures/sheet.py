@@ -59,16 +59,16 @@ def size(width: float, height: float) -> tuple[float, float]:
     return _column.get() or width, height
 
 
-def across(wanted: int, panel: float, beside: float = 0.0) -> int:
+def across(panels: int, panel: float, beside: float = 0.0) -> int:
     """Return how many panels stand side by side.
 
     Args:
-        wanted: How many do if there is room.
+        panels: How many do if there is room.
         panel: The least width of one.
         beside: The width of all that is beside them.
     """
     column = _column.get()
-    return wanted if column is None else max(1, min(wanted, int((column - beside) / panel)))
+    return panels if column is None else max(1, min(panels, int((column - beside) / panel)))
 
 
 def entries(labels: Iterable[str], width: float, most: int = 6, points: float = 9) -> int:

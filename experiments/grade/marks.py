@@ -56,9 +56,9 @@ def _complaints(
     case: AssignedCase, outcome: CaseOutcome, steps: int | None
 ) -> Iterator[tuple[str, str]]:
     """Yield what is wrong: without figures, and with them."""
-    limits, wanted = case.limits, case.collective.value
-    if outcome.collective != wanted:
-        yield "another collective", f"must be {wanted}, got {outcome.collective}"
+    limits, collective = case.limits, case.collective.value
+    if outcome.collective != collective:
+        yield "another collective", f"must be {collective}, got {outcome.collective}"
     if outcome.wrong:
         yield "wrong results", f"{outcome.wrong} wrong elements: {outcome.reason}"
     if limits.time_ps is not None and outcome.time_ps > limits.time_ps:

@@ -289,8 +289,8 @@ def _there(where: str, what: str, word: str, known: Sequence[Any]) -> int:
 
 
 def _key(text: str, kind: Any) -> Any:
-    for mark, wanted in (("&&&", P4MatchType.TERNARY), ("->", P4MatchType.RANGE)):
-        if kind == wanted and mark in text:
+    for mark, match_type in (("&&&", P4MatchType.TERNARY), ("->", P4MatchType.RANGE)):
+        if kind == match_type and mark in text:
             return tuple(text.split(mark, 1))
     if kind == P4MatchType.LPM and "/" in text:
         value, _, length = text.partition("/")

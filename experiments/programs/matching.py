@@ -41,8 +41,8 @@ def action_call(
     """
     known = {each.name: each for each in actions}
     chosen = known[full_name(where, "action", name, known)]
-    wanted = [each.name for each in chosen.params]
-    return P4TableAction(chosen.name, **_by_name(where, "arguments", wanted, arguments))
+    parameters = [each.name for each in chosen.params]
+    return P4TableAction(chosen.name, **_by_name(where, "arguments", parameters, arguments))
 
 
 def table_entry(

@@ -197,9 +197,9 @@ class RunFolder:
         is_sweep: bool = False,
         keeps: Collection[str] = (),
     ) -> None:
-        wanted = [*names] if is_sweep else [*names, *COMMON]
+        own_names = [*names] if is_sweep else [*names, *COMMON]
         check_out(path)
-        check_own(path, wanted, is_sweep=is_sweep)
+        check_own(path, own_names, is_sweep=is_sweep)
         self.path = path
         self._emit = emit
         self._failure = ""
@@ -218,7 +218,7 @@ class RunFolder:
             raise ConfigError(
                 f"out: can't write, got {str(path)!r}: {error.strerror}; name another"
             ) from error
-        self.note(wanted)
+        self.note(own_names)
 
     def __enter__(self) -> Self:
         return self

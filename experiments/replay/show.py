@@ -143,8 +143,8 @@ def _chunks(data: bytes, size: int) -> list[bytes]:
 
 def _worth_showing(differs: list[bool]) -> list[int]:
     around = range(-_ROWS_AROUND, _ROWS_AROUND + 1)
-    wanted = {i + k for i, is_so in enumerate(differs) if is_so for k in around}
-    return sorted(wanted & set(range(len(differs))))[:64]
+    rows = {i + k for i, is_so in enumerate(differs) if is_so for k in around}
+    return sorted(rows & set(range(len(differs))))[:64]
 
 
 def _hex_row(mine: bytes, other: bytes, per_row: int) -> Text:

@@ -320,7 +320,7 @@ def _family_of(graph: nx.Graph[str]) -> Family:
         "given by its graph",
         lambda link, host_link=None: graph.copy(),
         {},
-        lambda wanted, sizes: {},
+        lambda host_count, sizes: {},
         lambda: counts,
     )
 

@@ -202,11 +202,11 @@ class Cursor:
 
     def go(self, position: int) -> None:
         """Walk to a position, or to the nearest end of the story."""
-        wanted = max(0, min(position, len(self.story.frames)))
-        while self.position < wanted:
+        target = max(0, min(position, len(self.story.frames)))
+        while self.position < target:
             self._apply(self.story.frames[self.position])
             self.position += 1
-        while self.position > wanted:
+        while self.position > target:
             self.position -= 1
             self._undo(self.story.frames[self.position])
 

@@ -71,12 +71,12 @@ def _place(request: StepRequest, algorithm: Algorithm) -> tuple[nx.Graph[str], i
     if topo is None:
         ranks = ranks or algorithm.ranks or RANKS
         topo = f"leafspine,leaves=1,spines=0,hosts={ranks + servers}"
-    wanted = None if ranks is None else ranks + servers
+    host_count = None if ranks is None else ranks + servers
     rate_bps = RATE_BPS
     if request.inject is not None:
         inject_bps = link_rate(request.inject, "step: inject")
-        topo, rate_bps = divide_ports(topo, inject_bps, hosts=wanted)
-    graph = build_topology(topo, rate_bps=rate_bps, delay_ps=DELAY_PS, hosts=wanted)
+        topo, rate_bps = divide_ports(topo, inject_bps, hosts=host_count)
+    graph = build_topology(topo, rate_bps=rate_bps, delay_ps=DELAY_PS, hosts=host_count)
     graph = with_delays(
         graph,
         switch_delay_ps=parse_time(request.switch_delay, "step: switch_delay"),

@@ -160,11 +160,11 @@ def make_rc(
 def add_qps(store: Store, at: int, count: int = 1) -> int:
     """Return the number, from 0, of the first of new queue pairs; others may be at work."""
     first = int(store.arena.words[at + QP_COUNT])
-    wanted = first + count
+    total = first + count
     room = 1 << (first - 1).bit_length() if first else 0  # a power of two
-    if wanted > room:
-        _reserve(store, at, 1 << (wanted - 1).bit_length())
-    store.arena.words[at + QP_COUNT] = wanted
+    if total > room:
+        _reserve(store, at, 1 << (total - 1).bit_length())
+    store.arena.words[at + QP_COUNT] = total
     return first
 
 

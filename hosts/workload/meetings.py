@@ -136,9 +136,9 @@ def _collective(graph: Graph, ranks: tuple[int, ...], places: Sequence[int]) -> 
     nodes = [graph.ranks[rank].nodes[place] for rank, place in zip(ranks, places, strict=True)]
     first = nodes[0]
     assert first.call is not None
-    wanted = _called(first)
+    call = _called(first)
     for rank, node in zip(ranks, nodes, strict=True):
-        if _called(node) != wanted:
+        if _called(node) != call:
             raise ConfigError(
                 f"{graph.place(rank, node)}: must be the same call in group "
                 f"{graph.groups[node.group].name!r} as {_said(first)} of "
@@ -205,10 +205,10 @@ def _messages(graph: Graph, eager_bytes: int) -> Iterator[MatchedWork]:
             if len(more) > len(fewer):
                 node = graph.ranks[rank].nodes[more[len(fewer)]]
                 peer = target if rank == source else source
-                wanted = "receive it" if rank == source else "send it"
+                action = "receive it" if rank == source else "send it"
                 raise ConfigError(
                     f"{graph.place(rank, node)}: rank {peer}{_of_file(graph, peer)} must "
-                    f"{wanted}, got no such node with tag {tag}"
+                    f"{action}, got no such node with tag {tag}"
                 )
 
 

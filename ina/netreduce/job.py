@@ -43,8 +43,8 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
             f"netreduce job {request.number}: a switch must have a slot for each of "
             f"{request.share.of} jobs, got {request.share.entries}"
         )
-    wanted = request.slots or max(2 * request.rtt_ps // packet_ps, 8)
-    window = 1 << (min(wanted, most, MOST_WINDOW).bit_length() - 1)
+    slots = request.slots or max(2 * request.rtt_ps // packet_ps, 8)
+    window = 1 << (min(slots, most, MOST_WINDOW).bit_length() - 1)
     job = SwitchmlJob(request.number, window, first_slot=first, lanes=request.lanes)
     agents = [
         make_worker(

@@ -34,7 +34,7 @@ def demand(ways: TopologyRoutes, what: Aggregation) -> Demand:
         chain_ps = max(chain_ps, up_ps + down_ps)
         updates = {
             rank: PlannedFlow(rounds * head_bytes + blocks * BLOCK_BYTES, 0, down_ps)
-            for rank, blocks in zip(what.members, dealt.given[number], strict=True)
+            for rank, blocks in zip(what.members, dealt.filled[number], strict=True)
         }
         ways.add_flows(loads, place, updates)
         size_bytes = rounds * head_bytes + dealt.summed[number] * BLOCK_BYTES
@@ -54,7 +54,7 @@ class _Dealt:
     """The work of each of OmniReduce's aggregators."""
 
     rounds: list[int]  # of all its slots
-    given: list[list[int]]  # blocks from each worker that are not zero
+    filled: list[list[int]]  # blocks from each worker that are not zero
     summed: list[int]  # blocks that any worker has
 
 

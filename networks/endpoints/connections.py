@@ -160,9 +160,9 @@ class Connections:
         Packets carry it if `marks`; else it counts in the host only.
         """
         host = self._nodes[group][node]
-        wanted = priority, marks
-        if self._priority.get((group, channel, host), (0, marks)) != wanted:
-            self._priority[group, channel, host] = wanted
+        setting = priority, marks
+        if self._priority.get((group, channel, host), (0, marks)) != setting:
+            self._priority[group, channel, host] = setting
             for number, flow in enumerate(self._flows[host]):
                 if (flow.group, flow.channel) == (group, channel):
                     rc.set_priority(

@@ -22,11 +22,11 @@ CREDIT_PARTITIONS = 2
 
 def partition_bytes(aggregator: JobAggregator | None, scheduler: Scheduler) -> int | None:
     """Return the size of a job's partitions for its aggregation and a scheduler; None: no cuts."""
-    wanted = scheduler.partition_bytes
+    size_bytes = scheduler.partition_bytes
     if aggregator is None or not scheduler.reorders:
-        return wanted
+        return size_bytes
     own = PARTITION_WINDOWS * aggregator.window_bytes
-    return own if wanted is None else min(own, wanted)
+    return own if size_bytes is None else min(own, size_bytes)
 
 
 def credit_bytes(aggregator: JobAggregator | None) -> int | None:

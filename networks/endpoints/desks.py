@@ -98,11 +98,11 @@ def make_desks(
     desks = []
     for place, (team, needs) in enumerate(_survey(score, teams, meetings).items()):
         is_shared = team.group < 0 and score.queue_pairs == 1
-        wanted = Counter(key for key, _ in needs.pieces)
+        counts = Counter(key for key, _ in needs.pieces)
         if is_shared:
-            free = _share(wanted, {key: needs.bytes_of(key, score.dtype) for key in wanted})
+            free = _share(counts, {key: needs.bytes_of(key, score.dtype) for key in counts})
         else:
-            free = _divide(wanted, score.queue_pairs if team.group < 0 else 1)
+            free = _divide(counts, score.queue_pairs if team.group < 0 else 1)
         kit = Kit(
             endpoints,
             place,
@@ -153,17 +153,17 @@ def channels_of(lists: Iterable[Sequence[int]]) -> set[int]:
     return {channel for each in lists for channel in each}
 
 
-def _share(wanted: Counter[Key], sizes_bytes: Mapping[Key, int]) -> dict[Key, list[int]]:
+def _share(counts: Counter[Key], sizes_bytes: Mapping[Key, int]) -> dict[Key, list[int]]:
     """Return channels for messages on one queue pair, each for messages of one key."""
     numbers = count()
     most = {key: max(2, ABREAST_BYTES // size) for key, size in sizes_bytes.items()}
     return {
         key: [next(numbers) for _ in range(min(number, MOST_ABREAST, most[key]))]
-        for key, number in wanted.items()
+        for key, number in counts.items()
     }
 
 
-def _divide(wanted: Counter[Key], queue_pairs: int) -> dict[Key, list[int]]:
+def _divide(counts: Counter[Key], queue_pairs: int) -> dict[Key, list[int]]:
     """Return channels that each have a queue pair, for meetings of any key."""
-    every = list(reversed(range(min(queue_pairs, wanted.total()))))
-    return dict.fromkeys(wanted, every)
+    every = list(reversed(range(min(queue_pairs, counts.total()))))
+    return dict.fromkeys(counts, every)

@@ -208,6 +208,6 @@ class Execution:
         """Make room in the calendars for all messages under way, and what directors may add."""
         for calendar in filter(None, self._calendars):
             operations = set(self._active.values()) if self._overhead_ps else ()
-            wanted = self._reserve + sum(each.executors.plans.count for each in operations)
-            if wanted > self._store.arena.words[calendar + CAPACITY]:
-                grow_heap(self._store, calendar, 2 * wanted)
+            capacity = self._reserve + sum(each.executors.plans.count for each in operations)
+            if capacity > self._store.arena.words[calendar + CAPACITY]:
+                grow_heap(self._store, calendar, 2 * capacity)

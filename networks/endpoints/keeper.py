@@ -60,5 +60,5 @@ class Keeper:
         return free
 
     def _is_free(self, job: int, now: Mapping[int, Holding]) -> bool:
-        wanted = self._wanted[job]
-        return not any(wanted.overlaps(holding) for other, holding in now.items() if other != job)
+        target = self._wanted[job]
+        return not any(target.overlaps(holding) for other, holding in now.items() if other != job)

@@ -79,8 +79,8 @@ class Kit(Generic[Key]):
             endpoints.check_group(course.schedule, group=group)
             for channel in range(1 if self._shares else channels):
                 endpoints.connect(course.plans, group=group, channel=channel, eager=shares)
-            wanted = endpoints.staging(course.plans, dtype)
-            for node, size in enumerate(wanted.nodes.tolist()):
+            need = endpoints.staging(course.plans, dtype)
+            for node, size in enumerate(need.nodes.tolist()):
                 self._staging_bytes[node] = max(self._staging_bytes[node], size)
         self._longest = max(course.elements for course in courses.values())
         self._server_count = max(course.schedule.servers for course in courses.values())

@@ -102,7 +102,7 @@ class TrainingDirector:
         assignments: Sequence[JobAssignment],
         scheduler: Scheduler,
         ledger: Ledger,
-        tell: Tell = lambda share, done, wanted: None,
+        tell: Tell = lambda share, done, total: None,
     ) -> None:
         self.endpoints = endpoints
         self.assignments = assignments
@@ -275,9 +275,9 @@ class TrainingDirector:
 
     def _say_how_far(self) -> None:
         jobs = [each.job for each in self.assignments if not each.endless]
-        wanted = sum((job.iterations or 0) * job.model.elements for job in jobs)
+        elements = sum((job.iterations or 0) * job.model.elements for job in jobs)
         done = sum(each.end_ps < FOREVER_PS for job in jobs for each in job.history)
-        self._tell(self._reduced / wanted, done, sum(job.iterations or 0 for job in jobs))
+        self._tell(self._reduced / elements, done, sum(job.iterations or 0 for job in jobs))
 
     def _collect(self) -> None:
         """Collect the pieces that have become ready."""

@@ -62,7 +62,7 @@ class WorkDirector:
         endpoints: Endpoints,
         score: Score,
         ledger: MeetingLedger,
-        tell: Tell = lambda share, done, wanted: None,
+        tell: Tell = lambda share, done, total: None,
     ) -> None:
         self.replay = WorkReplay(score.matched)
         self._ledger = ledger

@@ -249,11 +249,11 @@ class Coordination:
                 raise BackendError(f"{member.name}: not {kind}, got nothing for {limit_s:.0f} s")
         return [heard[number] for number in range(len(self._hosts))]
 
-    def _listen(self, kind: str, wanted: Sequence[int], limit_s: float) -> dict[int, Any]:
+    def _listen(self, kind: str, numbers: Sequence[int], limit_s: float) -> dict[int, Any]:
         """Return what hosts say of a kind, as far as they do within a time."""
         heard: dict[int, Any] = {}
         deadline_s = time.monotonic() + limit_s
-        while len(heard) < len(wanted) and (left_s := deadline_s - time.monotonic()) > 0:
+        while len(heard) < len(numbers) and (left_s := deadline_s - time.monotonic()) > 0:
             for number, message in self._hear(left_s):
                 if kind in message:
                     heard[number] = message[kind]

@@ -41,10 +41,10 @@ def lay_out_pausing(
     Raises:
         ConfigError: If they differ in it.
     """
-    wanted = sorted({line.pfc for line in lines})
-    if len(wanted) > 1:
-        raise ConfigError(f"pfc: must be the same on all lines of a process, got {wanted}")
-    pausing = parse_pausing(wanted[0], "pfc") if wanted and wanted[0] else None
+    texts = sorted({line.pfc for line in lines})
+    if len(texts) > 1:
+        raise ConfigError(f"pfc: must be the same on all lines of a process, got {texts}")
+    pausing = parse_pausing(texts[0], "pfc") if texts and texts[0] else None
     if pausing is None:
         return
     from ringleaf.networks.virtual.pfc.tables import lay_out

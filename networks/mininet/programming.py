@@ -38,8 +38,8 @@ def program_switches(targets: Iterable[SwitchProgramming]) -> None:
     Raises:
         BackendError: If one doesn't answer or refuses something; the message names it.
     """
-    wanted = list(targets)
-    in_child(lambda: _program_all(wanted))
+    programs = list(targets)
+    in_child(lambda: _program_all(programs))
 
 
 class Door:

@@ -81,14 +81,14 @@ def meet(words: Words, at: int) -> bool:
     """Wait until all have come here; return whether all have, as one may have failed."""
     team = words[at + s.TEAM]
     words[at + s.MEETINGS] += 1
-    wanted = words[at + s.MEETINGS] * words[team + REGIONS]
+    target = words[at + s.MEETINGS] * words[team + REGIONS]
     met = add_atomically(words, team + MET, 1) + 1
-    if met == wanted:
+    if met == target:
         if load_atomically(words, team + SLEEPERS):
             wake_sleepers(words, team + MET)
         return True
     looks = 0
-    while met < wanted:
+    while met < target:
         if load_atomically(words, team + IS_ABORTED):
             return False
         looks += 1
@@ -97,7 +97,7 @@ def meet(words: Words, at: int) -> bool:
                 words, team + SLEEPERS, 1
             )  # whoever comes last sees it, or this the last
             met = load_atomically(words, team + MET)
-            if met < wanted:
+            if met < target:
                 sleep_while(words, team + MET, met)
             add_atomically(words, team + SLEEPERS, -1)
         met = load_atomically(words, team + MET)

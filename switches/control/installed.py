@@ -116,13 +116,13 @@ class InstalledTable:
 
     def _place_records(self, now_ps: int) -> None:
         """Give every entry a record; records of new entries start at zero, and as if hit now."""
-        words, wanted = self.shape.record_words, self.entries.records
+        words, count = self.shape.record_words, self.entries.records
         if not words:
             return
-        if wanted > self._records_room or not self._records_at:
+        if count > self._records_room or not self._records_at:
             start, end = self._records_at, self._records_at + self._records_room * words
             old = self._store.arena.fields[start:end].copy()
-            self._records_room = max(wanted, 2 * self._records_room, 8)
+            self._records_room = max(count, 2 * self._records_room, 8)
             self._records_at = self._store.allocate("fields", self._records_room * words)
             self._store.arena.fields[self._records_at :][: old.size] = old
             self.is_stale = True

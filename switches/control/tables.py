@@ -203,9 +203,9 @@ class TableEntries:
         if self._profile is not None and entry.indirect is not None:
             self._profile.check(self._where, entry.indirect)
         elif self._profile is not None or entry.indirect is not None:
-            wanted = "an action" if self._profile is None else "a member or a group of its profile"
+            what = "an action" if self._profile is None else "a member or a group of its profile"
             got = entry.indirect or f"action {entry.action}"
-            raise ConfigError(f"{self._where}: entry must name {wanted}, got {got}")
+            raise ConfigError(f"{self._where}: entry must name {what}, got {got}")
         elif entry.action not in self._shape.table.actions:
             raise ConfigError(f"{self._where}: not one of its actions, got {entry.action}")
         else:

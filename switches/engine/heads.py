@@ -13,17 +13,17 @@ _U8 = np.uint64(8)
 
 
 @inline
-def pull(arena: Arena, row: Words, head: Bytes, wanted: int) -> int:
-    """Move bytes from the payload to the head until it has `wanted`; return how many it has."""
+def pull(arena: Arena, row: Words, head: Bytes, size: int) -> int:
+    """Move bytes from the payload to the head until it has `size`; return how many it has."""
     have = row[HEAD_LEN]
-    assert wanted <= head.size, "the pool's heads are shorter than the program's headers"
-    count = min(wanted - have, row[PAYLOAD_LEN])
+    assert size <= head.size, "the pool's heads are shorter than the program's headers"
+    count = min(size - have, row[PAYLOAD_LEN])
     copy_items(head, have, arena.memory, row[PAYLOAD_AT], count)
     row[PAYLOAD_AT] += count
     row[PAYLOAD_LEN] -= count
     have += count
     if row[PAYLOAD_LEN] == 0:
-        zeros = min(wanted - have, row[TAIL_LEN])
+        zeros = min(size - have, row[TAIL_LEN])
         for i in range(zeros):
             head[have + i] = 0
         row[TAIL_LEN] -= zeros

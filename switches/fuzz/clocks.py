@@ -80,9 +80,9 @@ def matched(ours: Sequence[Packet], masks: Masks, theirs: Sequence[Packet]) -> M
     left = list(enumerate(theirs))
     hidden = [b""] * len(theirs)
     for (port, data), mask in zip(ours, masks, strict=True):
-        wanted = port, _shown(data, mask)
+        shown = port, _shown(data, mask)
         for at, (number, (other_port, other)) in enumerate(left):
-            if len(other) == len(data) and (other_port, _shown(other, mask)) == wanted:
+            if len(other) == len(data) and (other_port, _shown(other, mask)) == shown:
                 hidden[number] = mask
                 del left[at]
                 break

@@ -21,44 +21,44 @@ from ringleaf.switches.source import Constant
 _LONGEST = 4096  # bits of a shift
 
 
-def drive(packet: ChangeablePacket, value: Value, wanted: int, mask: int = -1) -> bool:
-    """Change a packet so that a value's bits in a mask are those wanted, if possible.
+def drive(packet: ChangeablePacket, value: Value, target: int, mask: int = -1) -> bool:
+    """Change a packet so that a value's bits in a mask are those of `target`, if possible.
 
     Returns:
         Whether they are so now. If not, the packet may have changed all the same.
     """
-    _push(packet, value, wanted, mask)
+    _push(packet, value, target, mask)
     now = evaluated(packet, value)
-    return now is not None and (now ^ wanted) & mask == 0
+    return now is not None and (now ^ target) & mask == 0
 
 
-def _push(packet: ChangeablePacket, value: Value, wanted: int, mask: int) -> None:
-    """Change bits of a packet so that a value's bits in a mask come closer to those wanted."""
+def _push(packet: ChangeablePacket, value: Value, target: int, mask: int) -> None:
+    """Change bits of a packet so that a value's bits in a mask come closer to the target's."""
     match value:
         case PacketBits(at, width):
-            packet.put((at, width), wanted, mask)
+            packet.put((at, width), target, mask)
         case Computed("?", left, right, condition) if left is not None and condition is not None:
             known = evaluated(packet, condition)
             if known is not None:
-                _push(packet, left if known else right, wanted, mask)
+                _push(packet, left if known else right, target, mask)
         case Computed("~", None, right):
-            _push(packet, right, ~wanted, mask)
+            _push(packet, right, ~target, mask)
         case Computed("b2d", None, right):
-            _push(packet, right, wanted, mask)
+            _push(packet, right, target, mask)
         case Computed(op, left, right) if left is not None and op in _INVERSES:
-            _push_operands(packet, op, left, right, wanted, mask)
+            _push_operands(packet, op, left, right, target, mask)
         case Computed(op) if op in _TRUTHS:
-            _push_truth(packet, value, bool(wanted))
+            _push_truth(packet, value, bool(target))
 
 
 def _push_operands(
-    packet: ChangeablePacket, op: str, left: Value, right: Value, wanted: int, mask: int
+    packet: ChangeablePacket, op: str, left: Value, right: Value, target: int, mask: int
 ) -> None:
     """Change one operand, given the other as it is; for bitwise operations, each in turn."""
     for side, other, flipped in ((left, right, False), (right, left, True)):
         number = evaluated(packet, other)
         if number is not None and depends(side):
-            _INVERSES[op](packet, side, number, flipped, wanted, mask)
+            _INVERSES[op](packet, side, number, flipped, target, mask)
             if op not in ("&", "|"):
                 return
 
@@ -67,47 +67,47 @@ _TRUTHS = ("==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "d2b")
 
 
 def _and(
-    packet: ChangeablePacket, side: Value, other: int, _: bool, wanted: int, mask: int
+    packet: ChangeablePacket, side: Value, other: int, _: bool, target: int, mask: int
 ) -> None:
-    _push(packet, side, wanted, mask & other)
+    _push(packet, side, target, mask & other)
 
 
-def _or(packet: ChangeablePacket, side: Value, other: int, _: bool, wanted: int, mask: int) -> None:
+def _or(packet: ChangeablePacket, side: Value, other: int, _: bool, target: int, mask: int) -> None:
     """Set the bits that the other side leaves open; in `a << 8 | b`, each side sets its own."""
     reach = _reach(side)
-    _push(packet, side, wanted, mask & reach & ~other if reach >= 0 else mask & ~other)
+    _push(packet, side, target, mask & reach & ~other if reach >= 0 else mask & ~other)
 
 
 def _xor(
-    packet: ChangeablePacket, side: Value, other: int, _: bool, wanted: int, mask: int
+    packet: ChangeablePacket, side: Value, other: int, _: bool, target: int, mask: int
 ) -> None:
-    _push(packet, side, wanted ^ other, mask)
+    _push(packet, side, target ^ other, mask)
 
 
 def _plus(
-    packet: ChangeablePacket, side: Value, other: int, _: bool, wanted: int, mask: int
+    packet: ChangeablePacket, side: Value, other: int, _: bool, target: int, mask: int
 ) -> None:
-    _push(packet, side, (wanted & mask) - other, mask)
+    _push(packet, side, (target & mask) - other, mask)
 
 
 def _minus(
-    packet: ChangeablePacket, side: Value, other: int, flipped: bool, wanted: int, mask: int
+    packet: ChangeablePacket, side: Value, other: int, flipped: bool, target: int, mask: int
 ) -> None:
-    _push(packet, side, other - wanted if flipped else wanted + other, mask)
+    _push(packet, side, other - target if flipped else target + other, mask)
 
 
 def _left(
-    packet: ChangeablePacket, side: Value, other: int, flipped: bool, wanted: int, mask: int
+    packet: ChangeablePacket, side: Value, other: int, flipped: bool, target: int, mask: int
 ) -> None:
     if not flipped:
-        _push(packet, side, wanted >> min(other, _LONGEST), mask >> min(other, _LONGEST))
+        _push(packet, side, target >> min(other, _LONGEST), mask >> min(other, _LONGEST))
 
 
 def _right(
-    packet: ChangeablePacket, side: Value, other: int, flipped: bool, wanted: int, mask: int
+    packet: ChangeablePacket, side: Value, other: int, flipped: bool, target: int, mask: int
 ) -> None:
     if not flipped and other < _LONGEST:
-        _push(packet, side, wanted << other, mask << other)
+        _push(packet, side, target << other, mask << other)
 
 
 _INVERSES: dict[str, Callable[[ChangeablePacket, Value, int, bool, int, int], None]] = {
@@ -133,21 +133,21 @@ def _reach(value: Value) -> int:
     return -1
 
 
-def _push_truth(packet: ChangeablePacket, value: Value, wanted: bool) -> None:
+def _push_truth(packet: ChangeablePacket, value: Value, target: bool) -> None:
     match value:
         case Computed("not", None, right):
-            _push_truth(packet, right, not wanted)
+            _push_truth(packet, right, not target)
         case Computed("d2b" | "b2d", None, right):
-            _push_truth(packet, right, wanted)
+            _push_truth(packet, right, target)
         case Computed("and" | "or" as op, left, right) if left is not None:
-            _push_truth(packet, left, wanted)
-            if wanted == (op == "and") or evaluated(packet, left) is None:  # both, or neither
-                _push_truth(packet, right, wanted)
+            _push_truth(packet, left, target)
+            if target == (op == "and") or evaluated(packet, left) is None:  # both, or neither
+                _push_truth(packet, right, target)
         case Computed("==" | "!=" | "<" | "<=" | ">" | ">=" as op, left, right) if left is not None:
-            _push_comparison(packet, op if wanted else _OPPOSITE[op], left, right)
+            _push_comparison(packet, op if target else _OPPOSITE[op], left, right)
         case _:
-            if bool(evaluated(packet, value)) is not wanted:
-                _push(packet, value, int(wanted), 1 if wanted else -1)
+            if bool(evaluated(packet, value)) is not target:
+                _push(packet, value, int(target), 1 if target else -1)
 
 
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}

@@ -220,7 +220,7 @@ class PacketMaker:
         if not conditions or self._rng.random() >= _BRANCHED:
             return
         tries = self._rng.sample(conditions, min(len(conditions), _TRIES))
-        any(draft.aim(condition, wanted) for condition, wanted in tries)
+        any(draft.aim(condition, outcome) for condition, outcome in tries)
 
     def _hit(self, draft: PacketDraft) -> None:
         for shape, matches in self._matches:

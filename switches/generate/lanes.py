@@ -197,20 +197,20 @@ class Roller:
         return self._certain(turn, set(pattern.temporaries), set()) is not None
 
     def _certain(
-        self, body: Body, wanted: set[FieldSource], known: set[FieldSource]
+        self, body: Body, tracked: set[FieldSource], known: set[FieldSource]
     ) -> set[FieldSource] | None:
         """Return the fields certainly written after `body`; None if it may read unwritten ones."""
         known = set(known)
         for statement in body:
             if isinstance(statement, Primitive):
                 uses = effects(self._source, statement)
-                if (uses.reads & wanted) - known:
+                if (uses.reads & tracked) - known:
                     return None
                 known |= uses.writes
             elif isinstance(statement, If):
-                then = self._certain(statement.then, wanted, known)
-                otherwise = self._certain(statement.otherwise, wanted, known)
-                unknown = (fields_in(statement.condition) & wanted) - known
+                then = self._certain(statement.then, tracked, known)
+                otherwise = self._certain(statement.otherwise, tracked, known)
+                unknown = (fields_in(statement.condition) & tracked) - known
                 if then is None or otherwise is None or unknown:
                     return None
                 known = then & otherwise

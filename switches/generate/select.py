@@ -88,7 +88,7 @@ class SelectWriter:
         return f"is_member(state, state_at + {code.u(start)}, {tuple_of(words)})"
 
     def _cut_again(
-        self, words: list[str], widths: tuple[int, ...], wanted: tuple[int, ...]
+        self, words: list[str], widths: tuple[int, ...], new_widths: tuple[int, ...]
     ) -> list[str]:
         """Return the words of a key of at most 64 bits in all, cut into parts of other widths."""
         code = self._code
@@ -96,10 +96,10 @@ class SelectWriter:
         whole = " | ".join(
             f"({word} << {code.u(end)})" for word, end in zip(reversed(words), ends, strict=True)
         )
-        ends = accumulate(reversed(wanted[1:]), initial=0)
+        ends = accumulate(reversed(new_widths[1:]), initial=0)
         parts = [
             f"((({whole}) >> {code.u(end)}) & {code.u((1 << width) - 1)})"
-            for width, end in zip(reversed(wanted), ends, strict=True)
+            for width, end in zip(reversed(new_widths), ends, strict=True)
         ]
         return parts[::-1]
 

@@ -194,8 +194,8 @@ class StatementWriter:
 
     def _choose(self, shape: TableShape, choices: tuple[ActionChoice, ...]) -> None:
         code = self._code
-        wanted = [c for c in choices if c.body or c.following or code.observer]
-        if not wanted:
+        written = [c for c in choices if c.body or c.following or code.observer]
+        if not written:
             return
         none = shape.table.profile or shape.table.default_action == NO_ACTION
         if len(choices) == 1 and not none:
@@ -203,7 +203,7 @@ class StatementWriter:
             return
         code.add(f"action = state[{self._chosen(shape)} + {code.u(ACTION)}]")
         keyword = "if"
-        for choice in wanted:
+        for choice in written:
             number = code.u(choice.action.number)
             label = code.label(ACTION_LABEL, choice.action.name)
             with code.block(f"{keyword} action == {number}:  # {label}"):

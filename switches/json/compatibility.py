@@ -237,11 +237,11 @@ class _Completion:
         if twice:
             raise self._refuse(f"actions of {table['name']} share a name", twice[0], table)
         following = set(table["next_tables"])
-        wanted = set(own) if not following & {"__HIT__", "__MISS__"} else {"__HIT__", "__MISS__"}
-        if following != wanted:
-            wrong = sorted(following ^ wanted)
+        valid = set(own) if not following & {"__HIT__", "__MISS__"} else {"__HIT__", "__MISS__"}
+        if following != valid:
+            wrong = sorted(following ^ valid)
             raise self._refuse(
-                f"next_tables of {table['name']} must have {sorted(wanted)}", wrong, table
+                f"next_tables of {table['name']} must have {sorted(valid)}", wrong, table
             )
 
     def _entries(self, table: Json) -> None:

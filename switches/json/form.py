@@ -98,11 +98,13 @@ class _Form:
             self._hold(_VALUES[kind], item["value"], f"value of a {kind}")
 
     def _hold(self, rule: Rule, value: Any, what: str) -> None:
-        test, wanted = rule
+        test, requirement = rule
         if not test(value):
             shown = repr(value)
             shown = shown if len(shown) <= 80 else f"{shown[:80]}..."
-            raise ConfigError(f"{self._path}: not BMv2 JSON: {what} must be {wanted}, got {shown}")
+            raise ConfigError(
+                f"{self._path}: not BMv2 JSON: {what} must be {requirement}, got {shown}"
+            )
 
 
 # Tests.

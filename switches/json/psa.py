@@ -65,8 +65,8 @@ def add_structs(instances: Instances, data: Json) -> Instances:
     """Add the structs and fields of PSA that p4c left out, and the engine's hidden headers."""
     sums = [i["name"] for i in data.get("extern_instances", []) if i["type"] == "InternetChecksum"]
     headers = dict(instances.headers)
-    wanted = {**PSA.structs, CHECKSUMS: {**dict.fromkeys(sums, SUM_BITS), NOWHERE.name: 32}}
-    for name, bits in wanted.items():
+    structs = {**PSA.structs, CHECKSUMS: {**dict.fromkeys(sums, SUM_BITS), NOWHERE.name: 32}}
+    for name, bits in structs.items():
         own = headers[name].fields if name in headers else ()
         known = {item.name for item in own}
         missing = [

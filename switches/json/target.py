@@ -65,18 +65,18 @@ def place_fields(data: Json, refuse: Callable[..., Exception]) -> None:
             raise refuse("simple_switch needs fields of standard_metadata that there are not", name)
     by_name = _switch_fields(fields, aliases)
     for name, width in {**_OWN, **_INTRINSIC, **_QUEUEING, "qid": 0}.items():
-        wanted = (STANDARD, name)
+        place = (STANDARD, name)
         at = by_name.get(name)
         have = None if at is None else fields.width(at)
-        if at == wanted and have is not None:
+        if at == place and have is not None:
             continue
-        if fields.width(wanted) is not None:
-            fields.rename(wanted, name + _PLAIN)
-            moves[wanted] = (STANDARD, name + _PLAIN)
+        if fields.width(place) is not None:
+            fields.rename(place, name + _PLAIN)
+            moves[place] = (STANDARD, name + _PLAIN)
         if have or width:
-            fields.add(wanted, have or width)
+            fields.add(place, have or width)
         if at is not None and have is not None:
-            moves[at] = wanted
+            moves[at] = place
     _replace(data, moves)
     if by_name["mcast_grp"] in moves or (STANDARD, "mcast_grp") in moves:
         _mark_plainly(data, moves.get((STANDARD, "mcast_grp")))

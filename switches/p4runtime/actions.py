@@ -27,10 +27,10 @@ def decode_action(table: TableInfo, message: Any, where: str, default: bool = Fa
     action = table.actions[number]
     where = f"{where}: action {action.preamble.name!r}"
     values = {param.param_id: param.value for param in message.params}
-    wanted = {param.id for param in action.params}
-    if len(values) != len(message.params) or values.keys() != wanted:
+    ids = {param.id for param in action.params}
+    if len(values) != len(message.params) or values.keys() != ids:
         got = [param.param_id for param in message.params]
-        raise ConfigError(f"{where}: takes parameter ids {sorted(wanted)}, got {got}")
+        raise ConfigError(f"{where}: takes parameter ids {sorted(ids)}, got {got}")
     return number, tuple(
         decode_unsigned(values[param.id], param.bitwidth, f"{where}: {param.name}")
         for param in action.params

@@ -215,12 +215,12 @@ class TableEntryEntity:
         if (timeout or message.HasField("time_since_last_hit")) and not table.expires:
             raise self._plane.refuse(f"table {table.name!r}: has no idle timeouts, got {timeout}")
 
-    def _find(self, table: TableInfo, wanted: InstalledEntry) -> InstalledEntry:
+    def _find(self, table: TableInfo, sought: InstalledEntry) -> InstalledEntry:
         for entry in self._plane.switch.each_entry(table.name):
-            if (entry.match, entry.precedence) == (wanted.match, wanted.precedence):
+            if (entry.match, entry.precedence) == (sought.match, sought.precedence):
                 return entry
         raise ConfigError(
-            f"{self._where(table)}: no such entry, got {wanted.match}", Code.NOT_FOUND
+            f"{self._where(table)}: no such entry, got {sought.match}", Code.NOT_FOUND
         )
 
     def _where(self, table: TableInfo) -> str:
@@ -261,8 +261,8 @@ class TableEntryEntity:
         note = self._plane.notes.of(_key(table, entry))
         if message.metadata and note.metadata != message.metadata:
             return False
-        wanted = message.controller_metadata
-        if wanted and note.controller_metadata != wanted:
+        metadata = message.controller_metadata
+        if metadata and note.controller_metadata != metadata:
             return False
         action = message.action.action.action_id
         return not action or (

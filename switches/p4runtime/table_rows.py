@@ -207,11 +207,11 @@ def _plan_call(table: TableInfo, action: int, parameters: Sequence[int]) -> _Cal
     if action not in table.entry_actions:
         return None
     number = table.numbers[action]
-    wanted = table.actions[number].params
-    widths = tuple(param.bitwidth for param in wanted)
-    if {param.id for param in wanted} != set(parameters) or max(widths, default=0) > MOST_BITS:
+    params = table.actions[number].params
+    widths = tuple(param.bitwidth for param in params)
+    if {param.id for param in params} != set(parameters) or max(widths, default=0) > MOST_BITS:
         return None
-    return _Call(number, tuple(parameters.index(param.id) for param in wanted), widths)
+    return _Call(number, tuple(parameters.index(param.id) for param in params), widths)
 
 
 def _pair(key: _Key, rows: TableRows) -> tuple[Fields, Fields] | None:

@@ -21,10 +21,10 @@ def join_packet(header: Any, message: Any) -> bytes:
         ConfigError: If its metadata are not exactly the header's fields.
     """
     values = {item.metadata_id: item.value for item in message.metadata}
-    wanted = [field.id for field in header.metadata]
-    if len(values) != len(message.metadata) or values.keys() != set(wanted):
+    ids = [field.id for field in header.metadata]
+    if len(values) != len(message.metadata) or values.keys() != set(ids):
         got = [item.metadata_id for item in message.metadata]
-        raise ConfigError(f"packet_out: takes metadata ids {wanted}, got {got}")
+        raise ConfigError(f"packet_out: takes metadata ids {ids}, got {got}")
     bits = 0
     for field in header.metadata:
         where = f"packet_out: {field.name}"

@@ -51,11 +51,11 @@ def compare(statements: Sequence[Statement], outputs: Iterable[Output]) -> list[
 
 
 def _compare_port(port: int, expected: list[ExpectPacket], got: list[Output]) -> Mismatch | None:
-    for number, (wanted, output) in enumerate(zip(expected, got, strict=False), 1):
+    for number, (expectation, output) in enumerate(zip(expected, got, strict=False), 1):
         digits = output.data.hex().upper()
-        at = first_difference(wanted, digits)
+        at = first_difference(expectation, digits)
         if at is not None:
-            return _difference(port, number, wanted, output, digits, at)
+            return _difference(port, number, expectation, output, digits, at)
     if len(expected) == len(got):
         return None
     reason = f"port {port}: {_packets(len(expected))} expected, got {len(got)}"
@@ -66,22 +66,22 @@ def _compare_port(port: int, expected: list[ExpectPacket], got: list[Output]) ->
     return Mismatch(reason, (f"nobody expects, {_cause(extra)}:", f"  {extra.data.hex()}"))
 
 
-def first_difference(wanted: ExpectPacket, digits: str) -> int | None:
+def first_difference(expectation: ExpectPacket, digits: str) -> int | None:
     """Return the position of the first hex digit that differs, None if none does."""
-    pattern = wanted.pattern
-    if not pattern and not wanted.exact:
+    pattern = expectation.pattern
+    if not pattern and not expectation.exact:
         return None
     assert pattern is not None
     for at, digit in enumerate(pattern):
         if at == len(digits) or digit not in ("*", digits[at]):
             return at
-    return len(pattern) if wanted.exact and len(digits) > len(pattern) else None
+    return len(pattern) if expectation.exact and len(digits) > len(pattern) else None
 
 
 def _difference(
-    port: int, number: int, wanted: ExpectPacket, output: Output, digits: str, at: int
+    port: int, number: int, expectation: ExpectPacket, output: Output, digits: str, at: int
 ) -> Mismatch:
-    pattern = (wanted.pattern or "") + ("$" if wanted.exact else "")
+    pattern = (expectation.pattern or "") + ("$" if expectation.exact else "")
     reason = f"port {port}: packet {number} differs at byte {at // 2}"
     if at == len(digits):
         reason += f": {len(pattern.rstrip('$')) // 2} bytes expected, got {len(digits) // 2}"
@@ -90,7 +90,10 @@ def _difference(
     else:
         start = at // 2 * 2
         reason += f": {pattern[start : start + 2]} expected, got {digits[start : start + 2]}"
-    lines = [f"line {wanted.line} expects, {_cause(output)}:", *side_by_side(pattern, digits, at)]
+    lines = [
+        f"line {expectation.line} expects, {_cause(output)}:",
+        *side_by_side(pattern, digits, at),
+    ]
     return Mismatch(reason, tuple(lines))
 
 

@@ -219,10 +219,10 @@ class _Line:
                 raise ConfigError(f"{self._where}: {name}: not an argument, got {text!r}")
             else:
                 arguments.append(text)
-        wanted = COMMANDS[name]
-        if len(arguments) != wanted if wanted is not None else not arguments:
+        arity = COMMANDS[name]
+        if len(arguments) != arity if arity is not None else not arguments:
             raise ConfigError(
-                f"{self._where}: {name}: takes {wanted or 'one or more'} arguments,"
+                f"{self._where}: {name}: takes {arity or 'one or more'} arguments,"
                 f" got {len(arguments)}"
             )
         return Command(self._number, name, tuple(arguments))

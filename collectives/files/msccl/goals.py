@@ -39,14 +39,14 @@ def goals(buffers: RankBuffers, root: int) -> Iterator[tuple[int, Place, Content
         for place, chunk in buffers.outputs(rank):
             match buffers.collective:
                 case Collective.ALLREDUCE | Collective.REDUCE | Collective.REDUCE_SCATTER:
-                    wanted = everyone
+                    ranks = everyone
                 case Collective.BROADCAST:
-                    wanted = 1 << root
+                    ranks = 1 << root
                 case Collective.ALL_GATHER:
-                    wanted = 1 << chunk // buffers.share
+                    ranks = 1 << chunk // buffers.share
                 case Collective.ALL_TO_ALL:
-                    wanted = 1 << (rank - chunk // buffers.share) % buffers.ranks
-            yield rank, place, Contents(chunk, wanted)
+                    ranks = 1 << (rank - chunk // buffers.share) % buffers.ranks
+            yield rank, place, Contents(chunk, ranks)
 
 
 def check_goals(
@@ -57,9 +57,9 @@ def check_goals(
     Raises:
         ScheduleError: If a place holds other data; the message names rank, place and last step.
     """
-    for rank, place, wanted in goals(buffers, root):
+    for rank, place, goal in goals(buffers, root):
         contents = machine.values.get((rank, place))
-        problem = _problem(contents, wanted)
+        problem = _problem(contents, goal)
         if problem:
             raise ScheduleError(
                 f"{program.where}: rank {rank}, {show(place)}: {problem}; "
@@ -67,14 +67,14 @@ def check_goals(
             )
 
 
-def _problem(contents: Contents | None, wanted: Contents) -> str:
+def _problem(contents: Contents | None, goal: Contents) -> str:
     if contents is None:
         return "has no result"
-    if contents.chunk != wanted.chunk:
-        return f"must have chunk {wanted.chunk} of the data, got chunk {contents.chunk}"
-    if lacking := wanted.once & ~contents.once:
+    if contents.chunk != goal.chunk:
+        return f"must have chunk {goal.chunk} of the data, got chunk {contents.chunk}"
+    if lacking := goal.once & ~contents.once:
         return f"lacks the contribution of rank {_some(lacking)}"
-    if surplus := contents.once & ~wanted.once:
+    if surplus := contents.once & ~goal.once:
         return f"has a contribution that does not belong there, of rank {_some(surplus)}"
     if contents.twice:
         return f"has the contribution of rank {_some(contents.twice)} twice"

@@ -231,14 +231,14 @@ def _homes(buffers: RankBuffers, root: int) -> dict[tuple[int, int], Place]:
     for rank in range(buffers.ranks):
         for place, chunk in buffers.inputs(rank):
             homes[rank, chunk] = place
-    for rank, place, wanted in goals(buffers, root):
-        homes[rank, wanted.chunk] = place
+    for rank, place, goal in goals(buffers, root):
+        homes[rank, goal.chunk] = place
     return homes
 
 
-def _overwritten(events: list[DoneInstruction], wanted: set[tuple[int, Place]]) -> set[int]:
+def _overwritten(events: list[DoneInstruction], outputs: set[tuple[int, Place]]) -> set[int]:
     """Return the numbers of `rrs` events whose places are not read again before a write."""
-    live, numbers = set(wanted), set[int]()
+    live, numbers = set(outputs), set[int]()
     for number in range(len(events) - 1, -1, -1):
         event = events[number]
         rank, kind = event.thread.rank, event.step.kind

@@ -77,9 +77,9 @@ def as_chrome(
 
 
 def _rows_of(schedule: Schedule, notes: Sequence[Note]) -> dict[int, Message | Aggregate]:
-    wanted = sorted({note.row for note in notes})
-    rows = schedule.as_rows.at(np.array(wanted, np.int64)).messages()
-    return dict(zip(wanted, rows, strict=True))
+    numbers = sorted({note.row for note in notes})
+    rows = schedule.as_rows.at(np.array(numbers, np.int64)).messages()
+    return dict(zip(numbers, rows, strict=True))
 
 
 def _take_lane(lanes: Lanes, note: Note) -> int:

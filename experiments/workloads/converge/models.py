@@ -114,9 +114,9 @@ class DealtModel:
         self._load(parameters)
         with torch.no_grad():
             answers = self._module(self._inputs[SAMPLES:])
-            wanted = self._labels[SAMPLES:]
-            loss = nn.functional.cross_entropy(answers, wanted)
-            right = (answers.argmax(dim=1) == wanted).double().mean()
+            labels = self._labels[SAMPLES:]
+            loss = nn.functional.cross_entropy(answers, labels)
+            right = (answers.argmax(dim=1) == labels).double().mean()
         return float(loss), float(right)
 
     def _loss(self, places: Array) -> torch.Tensor:

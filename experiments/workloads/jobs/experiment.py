@@ -460,8 +460,8 @@ class JobsExperiment(Experiment[JobsSpec]):
         return Bounds(self.graph).fabric
 
 
-def _tell(shown: Progress, share: float, done: int, wanted: int) -> None:
-    shown.tell(share, f"{done} of {wanted} iterations" if wanted else "")
+def _tell(shown: Progress, share: float, done: int, total: int) -> None:
+    shown.tell(share, f"{done} of {total} iterations" if total else "")
 
 
 def _ignore(hops: int) -> None:

@@ -230,8 +230,8 @@ class CheckedNics:
     def forward(self, lookups: Indices) -> RunResult:
         """Have all ranks look up their batches, (ranks, bags, per_bag); check the sums."""
         outcome, arrays = self._run(e.FORWARD, lookups, lambda arrays: None)
-        wanted = self._reference.sums(lookups).reshape(self._sizes.ranks, -1)
-        self.wrong += int((np.stack(arrays) != wanted).sum())
+        expected = self._reference.sums(lookups).reshape(self._sizes.ranks, -1)
+        self.wrong += int((np.stack(arrays) != expected).sum())
         return outcome
 
     def backward(self, lookups: Indices, gradients: Array) -> RunResult:

@@ -45,15 +45,15 @@ def wrong_elements(
         return _wrong_reductions(collective, way, inputs, results, lanes)
     expected = _copies(collective, inputs, item_bytes)
     return sum(
-        _differing(result[: len(wanted)], wanted, item_bytes)
-        for wanted, result in zip(expected, results, strict=True)
+        _differing(result[: len(copy)], copy, item_bytes)
+        for copy, result in zip(expected, results, strict=True)
     )
 
 
-def _differing(result: Array, wanted: Array, item_bytes: int) -> int:
-    if np.array_equal(result, wanted):
+def _differing(result: Array, expected: Array, item_bytes: int) -> int:
+    if np.array_equal(result, expected):
         return 0
-    rows = (result != wanted).reshape(-1, item_bytes)
+    rows = (result != expected).reshape(-1, item_bytes)
     return int(rows.any(axis=1).sum())
 
 

@@ -58,7 +58,7 @@ class _Rank:
     until_ps: int = FOREVER_PS  # a time that lets it go on
     is_soft: bool = False  # whether it may say something although it is blocked
     open: dict[int, str] = field(default_factory=dict)  # its calls that are not over, for people
-    said: str = ""  # its last call
+    last_call: str = ""
 
 
 class TrainingRanks:
@@ -94,7 +94,7 @@ class TrainingRanks:
         self._note(rank, part.clock_ps)
         self._meeting.call(group, part)
         at = self._ranks[rank]
-        at.open[part.number] = at.said = f"{call} in {self.title(group)}"
+        at.open[part.number] = at.last_call = f"{call} in {self.title(group)}"
 
     def wait(
         self,
@@ -228,7 +228,7 @@ class TrainingRanks:
         if at.state is RankState.ENDED:
             return f"has ended {when}"
         if at.state is RankState.RUNNING:
-            return f"last said {at.said or 'nothing'} {when}"
+            return f"last said {at.last_call or 'nothing'} {when}"
         awaited = sorted((at.awaited | at.watched) & at.open.keys())
         calls = "; ".join(at.open[number] for number in awaited) or "nothing that it has called"
         return f"waits {when} for {calls}"

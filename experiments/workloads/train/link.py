@@ -155,10 +155,10 @@ class RankConnection:
         Raises:
             FabricError: If the fabric has ended the run.
         """
-        wanted = set(numbers)
+        awaited = set(numbers)
         start_ps = self.clock.now_ps
-        names = [self._names[each] for each in sorted(wanted & self._open.keys())]
-        while left := wanted & self._open.keys():
+        names = [self._names[each] for each in sorted(awaited & self._open.keys())]
+        while left := awaited & self._open.keys():
             self._block(sorted(left), sorted(self.watched - left), quietly=quietly)
         self._expose(start_ps, names)
 

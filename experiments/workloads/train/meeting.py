@@ -20,7 +20,7 @@ WORLD = "world"
 @dataclass(slots=True)
 class _Group:
     members: tuple[int, ...]
-    said: dict[int, int] = field(default_factory=dict)  # by rank, calls so far
+    calls_of: dict[int, int] = field(default_factory=dict)  # by rank, calls so far
     gathering: dict[int, dict[int, RankCall]] = field(default_factory=dict)  # by number, then rank
 
 
@@ -159,8 +159,8 @@ class GroupMeetings:
     # Inside.
 
     def _gather(self, name: str, group: _Group, part: RankCall) -> None:
-        number = group.said.get(part.rank, 0)
-        group.said[part.rank] = number + 1
+        number = group.calls_of.get(part.rank, 0)
+        group.calls_of[part.rank] = number + 1
         parts = group.gathering.setdefault(number, {})
         if parts:
             first = next(iter(parts.values()))

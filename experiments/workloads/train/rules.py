@@ -163,11 +163,11 @@ def _checked(rule: Rule, where: str) -> Rule:
             "another one, and a compressor"
         )
     able = algorithm.collective
-    wanted = rule.collective
-    if able is not wanted and not (able is Collective.ALLREDUCE and wanted in _INCLUDED):
+    collective = rule.collective
+    if able is not collective and not (able is Collective.ALLREDUCE and collective in _INCLUDED):
         raise ConfigError(
-            f"{where}: must be an algorithm for {wanted.value}, got {rule.algorithm!r}, which is "
-            f"for {able.value}"
+            f"{where}: must be an algorithm for {collective.value}, got {rule.algorithm!r}, which "
+            f"is for {able.value}"
         )
     return rule
 

@@ -109,8 +109,8 @@ def take_frame(arena: Arena, mine: int, head: Bytes, now_ps: int) -> bool:
     about = get16(head, CLASSES_AT)
     for level in range(CLASSES):
         if about >> level & 1:
-            wanted = get16(head, TIMES_AT + 2 * level) > 0
-            after = after | 1 << level if wanted else after & ~(1 << level)
+            pauses = get16(head, TIMES_AT + 2 * level) > 0
+            after = after | 1 << level if pauses else after & ~(1 << level)
     words[mine + PAUSED] = after
     if before == 0:
         words[mine + SINCE_PS] = now_ps

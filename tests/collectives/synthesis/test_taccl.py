@@ -73,7 +73,7 @@ def test_chunks_of_a_torus_take_two_hops_and_all_links_alike() -> None:
 @settings(max_examples=12, deadline=None)
 def test_plans_are_right_on_any_network(wires: RankNetwork, what: Collective, chunks: int) -> None:
     offered: list[SynthesisPlan] = []
-    problem = Problem(wires, what, 1 << 16, chunks, limit_s=5.0, found=offered.append)
+    problem = Problem(wires, what, 1 << 16, chunks, limit_s=5.0, listener=offered.append)
     plan = solve(problem)
     verify(plan.schedule)
     for each in offered:
