@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,7 +75,7 @@ def compare_command(
 def _results(named: str, options: Sequence[str], work: Path) -> tuple[Path, str]:
     """Return a folder with results, and what they are of: a run directory, or a revision."""
     folder = Path(named)
-    is_run = any((folder / file).is_file() for file in FILES)
+    is_run = any(os.path.isfile(folder / file) for file in FILES)
     if is_run and not (options and named == NOW):
         return folder, named
     revision = find_revision(named)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from pathlib import Path
 from typing import Annotated
 
@@ -87,6 +88,6 @@ def _find_program(name: str | None, p4info: Path | None) -> tuple[Path | None, P
     from ringleaf.switches.json.program import load_source
 
     load_source(path)  # report errors before Numba is loaded
-    if p4info is not None and not p4info.is_file():
+    if p4info is not None and not os.path.isfile(p4info):
         raise ConfigError(f"replay: no such file, got --p4info {str(p4info)!r}")
     return path, p4info

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -72,7 +73,7 @@ def run_one(
         ConfigError: If a file is missing or no STF, or the engine can't execute the program.
     """
     choose("stf", "switch", switch, SWITCHES)
-    if not program.is_file():
+    if not os.path.isfile(program):
         raise ConfigError(f"{program}: no such file; give a P4 program or BMv2 JSON")
     read_stf(stf)
     from ringleaf.switches.stf import suite
@@ -112,7 +113,7 @@ def run_suite(
         ConfigError: If there are none.
     """
     choose("stf", "switch", switch, SWITCHES)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise ConfigError(f"{folder}: no such folder; give p4c's testdata/p4_16_samples")
     from ringleaf.switches.stf import suite
 

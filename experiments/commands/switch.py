@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +51,7 @@ def switch_command(
     debug: Debug = False,
 ) -> None:
     """Serve P4Runtime until Ctrl-C, for finsy, p4runtime-shell (make shell) and others."""
-    if program is not None and not program.is_file():
+    if program is not None and not os.path.isfile(program):
         raise ConfigError(f"switch: no such file, got {str(program)!r}; give BMv2 JSON")
     from ringleaf.experiments.commands import serve
 

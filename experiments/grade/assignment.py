@@ -16,6 +16,7 @@ cases:
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -176,7 +177,7 @@ def _options(entry: Any, where: str, kind: str, folder: Path) -> dict[str, str]:
         raise ConfigError(f"{where}: algo is missing, got {sorted(options)}; say algo: switchml")
     if "control" in options:
         options["control"] = str(folder / options["control"])
-    if (folder / options.get("topo", "fattree")).is_file():
+    if os.path.isfile(folder / options.get("topo", "fattree")):
         options["topo"] = str(folder / options["topo"])
     if "," in options.get("size", ""):
         raise ConfigError(f"{where}: size must be one size, got {options['size']!r}")

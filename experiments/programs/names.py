@@ -6,6 +6,7 @@ s0=my.p4,s3=other.json   for these switches; the others run Ringleaf's programs
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -83,6 +84,6 @@ def of_switches(paths: Mapping[str, Path], switches: Collection[str]) -> dict[st
 
 def _existing(text: str, where: str) -> Path:
     path = Path(text)
-    if not path.exists():
+    if not os.path.exists(path):  # a name may be too long for one
         raise ConfigError(f"{where}: no such file, got {text!r}")
     return path

@@ -73,7 +73,7 @@ def check_written(path: Path) -> None:
     Raises:
         ConfigError: If it has no summary and no plan.
     """
-    if not (path / "summary.json").is_file() and not (path / PLAN).is_file():
+    if not any(os.path.isfile(path / name) for name in ("summary.json", PLAN)):
         raise ConfigError(
             f"run directory: no summary.json in it, got {str(path)!r}; "
             "name a folder that a run has written"

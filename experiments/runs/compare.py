@@ -7,6 +7,7 @@ Virtual time is exact, so two runs of equal code are equal to the picosecond, an
 from __future__ import annotations
 
 import csv
+import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -69,7 +70,7 @@ def read(folder: Path) -> MeasuredRows:
     Raises:
         ConfigError: If the folder is neither, or its rows can't be told apart.
     """
-    path = next((folder / name for name in FILES if (folder / name).is_file()), None)
+    path = next((folder / name for name in FILES if os.path.isfile(folder / name)), None)
     if path is None:
         raise ConfigError(
             f"compare: no {' or '.join(FILES)} there, got {str(folder)!r}; name a folder that a "

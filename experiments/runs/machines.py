@@ -7,6 +7,7 @@ its clients by their certificates, unless the user says that it need not.
 
 from __future__ import annotations
 
+import os.path
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -114,7 +115,7 @@ def _check_file(name: str, path: str | None) -> None:
         )
     if "\n" in path:  # Dask's configuration may have the text itself
         return
-    if not Path(path).is_file():
+    if not os.path.isfile(path):
         raise ConfigError(f"on: no such file, got --{name} {path!r}; name one in PEM")
     mode = Path(path).stat().st_mode
     if name == "tls-key" and mode & stat.S_IROTH:

@@ -165,7 +165,7 @@ def run_files(
 
 def _word(word: str, folder: Path) -> str:
     here = Path.cwd() / word
-    return str(here) if here.exists() and not (folder / word).exists() else word
+    return str(here) if os.path.exists(here) and not os.path.exists(folder / word) else word
 
 
 def _environment(tree: Path) -> Mapping[str, str]:

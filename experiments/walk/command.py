@@ -105,12 +105,12 @@ def _prepare(path: Path, options: TraceOptions) -> tuple[Any, int, bytes, str]:
 def find_program(name: str, command: str = "trace") -> Path:
     """Return the BMv2 JSON of a program, given as a JSON or P4 file, or as one of our names."""
     path = Path(name)
-    if path.suffix == ".p4" and path.is_file():
+    if path.suffix == ".p4" and os.path.isfile(path):
         from ringleaf.switches.stf.compiling import compile_program
 
         return compile_program(path)
-    if path.suffix or path.exists():
-        if not path.is_file():
+    if path.suffix or os.path.exists(path):
+        if not os.path.isfile(path):
             raise ConfigError(f"{command}: no such file, got {name!r}; give BMv2 JSON or P4")
         return path
     return built_program(choose(command, "program", name, built_programs()))

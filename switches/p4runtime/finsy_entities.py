@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -114,7 +115,7 @@ def read_p4info(path: Path) -> Any:
     Raises:
         ConfigError: If the file is not there, or is not P4Info in protobuf's text format.
     """
-    if not path.exists():
+    if not os.path.exists(path):
         raise ConfigError(f"{path}: no such file, got no P4Info; compile with p4c-bm2-ss")
     try:
         text = path.read_text()

@@ -1,10 +1,14 @@
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.errors import ConfigError
+from ringleaf.errors import ConfigError, RingleafError
+from ringleaf.experiments.runs.registry import WORKLOADS
+from ringleaf.experiments.runs.request import resolve as request_of
 from ringleaf.experiments.runs.spec_file import read_cases
+from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective import spec as collective
 from ringleaf.experiments.workloads.collective.kind import OPTIONS, make_command, resolve, run_name
 from ringleaf.marking import from_depth
@@ -197,3 +201,28 @@ def test_defaults_as_shown_are_valid() -> None:
     assert resolve({name: o.default for name, o in OPTIONS.items() if name not in sweep}) == (
         resolve({})
     )
+
+
+TOO_LONG = (
+    "9" * 300,
+    "x" * 300,
+    "x" * 5000,
+    f"{'x' * 300}.p4",
+    f"s0={'x' * 300}.json",
+    "a/" * 3000,
+)
+"""Texts that no file can have as its name."""
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [(kind.key, name) for kind in WORKLOADS.values() for name in kind.spec.names().values()],
+)
+def test_no_text_is_too_long_to_be_refused_in_words_of_ours(key: str, name: str) -> None:
+    """Files are looked for by such texts; the system refuses to look for these."""
+    for text in TOO_LONG:
+        options = {key: text, name: text} if key else {name: text}
+        with suppress(RingleafError):
+            request = request_of(options)
+            if name == "script":
+                request.kind.check(request.spec, count_nodes(request.spec))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -44,7 +45,7 @@ class TrainKind(WorkloadKind[TrainSpec]):
     def check(self, spec: TrainSpec, counts: Counts) -> None:
         """Check that there is PyTorch, such a script, and a host for each rank."""
         require("torch", self.name)
-        if not spec.script or not Path(spec.script[0]).is_file():
+        if not spec.script or not os.path.isfile(spec.script[0]):
             got = spec.script[0] if spec.script else ""
             raise ConfigError(f"script: must be a Python file, got {got!r}, and there is none")
         if spec.ranks > counts.hosts:
