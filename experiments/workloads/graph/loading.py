@@ -62,9 +62,9 @@ def _make_flows(traffic: Traffic) -> Matched:
 
 @lru_cache(maxsize=1)
 def _read_flows(path: str) -> Matched:
-    flow_list = read_flows(Path(path))
+    flow_file = read_flows(Path(path))
     return match(
-        graph_of(Path(path).stem, flow_list.flows, ranks=flow_list.ranks, notes=flow_list.notes)
+        graph_of(Path(path).stem, flow_file.flows, ranks=flow_file.ranks, notes=flow_file.notes)
     )
 
 

@@ -160,8 +160,8 @@ class FabricServer:
             self._lose(line)
             return False
         line.heard_s = time.monotonic()
-        answers = [self._take(line, message) for message in line.unpacker.feed(data)]
-        return any(answers)
+        changes = [self._take(line, message) for message in line.unpacker.feed(data)]
+        return any(changes)
 
     def _lose(self, line: _Line) -> None:
         """Handle the end of a connection, which is an error before the rank has ended."""
