@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
+from ringleaf.headers import PRIORITIES
 from ringleaf.hosts.fifo import (
     FIFO_COUNT,
     FIFO_ROOM,
@@ -40,8 +41,6 @@ from ringleaf.hosts.fifo import (
 from ringleaf.round_trip import smooth, timeout_ps
 from ringleaf.units import FOREVER_PS
 from ringleaf.views import window
-
-PRIORITIES = 8  # class selectors, RFC 2474
 
 # A flight's words; its fifo of slots that have a packet to send comes first.
 SLOTS = FIFO_WORDS
