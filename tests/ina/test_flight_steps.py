@@ -34,6 +34,15 @@ def words(flight: f.Flight, *places: int) -> tuple[int, ...]:
     return tuple(int(flight.state[place]) for place in places)
 
 
+def drain(flight: f.Flight) -> list[int]:
+    """Take all slots that wait to be sent."""
+    found = []
+    while f.has_waiting(flight):
+        found.append(f.pop_slot(flight))
+    assert flight.state[f.FIFO_COUNT] == 0
+    return found
+
+
 def resend(flight: f.Flight, slot: int, now_ps: int, way: int = 0) -> None:
     f.push_again(flight, slot)
     assert f.pop_slot(flight) == slot
@@ -42,15 +51,15 @@ def resend(flight: f.Flight, slot: int, now_ps: int, way: int = 0) -> None:
 
 def test_a_flight_begins_with_empty_rings_and_four_times_the_least_timeout() -> None:
     store = Store()
-    store.allocate("words", 7)
+    store.allocate("words", 70)
     at = store.allocate("words", f.FLIGHT_WORDS)
-    f.make_flight(store, at, 3, 10, ways=2)
+    f.make_flight(store, at, 3, 10, ways=12)
     store.arena.words[store.allocate("words", 4) :][:4] = 99
     flight = f.open_flight(store.arena, at)
 
-    assert (flight.slots.size, flight.latest.tolist()) == (5 * f.SLOT_WORDS, [-1] * 6)
+    assert (flight.slots.size, flight.latest.tolist()) == (5 * f.SLOT_WORDS, [-1] * 36)
     assert flight.fifo.rows.tolist() == [0] * 3
-    assert words(flight, f.SLOTS, f.WAYS, f.MIN_TIMEOUT_PS) == (3, 2, 10)
+    assert words(flight, f.SLOTS, f.WAYS, f.MIN_TIMEOUT_PS) == (3, 12, 10)
     assert words(flight, f.TIMEOUT_PS, f.RETRY_PS, f.ASKED) == (40, 40, -1)
     assert words(flight, f.PROBES, f.IS_PATIENT, f.SMOOTHED_PS, f.LEAST_PS) == (0, 0, 0, 0)
     assert [ends(flight, ring) for ring in range(2)] == [(3, 3), (4, 4)]
@@ -114,8 +123,7 @@ def test_slots_that_begin_out_of_turn_stray_and_are_queued_once() -> None:
     for slot in (1, 0, 1):
         f.push_first(flight, slot)
     assert [each[f.STRAYS] for each in rows(flight)[:2]] == [1, 1]
-    assert [f.pop_slot(flight) for _ in range(2)] == [1, 0]
-    assert not f.has_waiting(flight)
+    assert drain(flight) == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -145,10 +153,12 @@ def test_each_ring_has_a_timeout_of_its_own() -> None:
 
     flight.state[f.ASKED_PS] = 300  # nothing was lost by then, of those that were sent once
     assert [f.due_ps(flight, ring) for ring in range(2)] == [1300, 1300]
-    flight.state[f.BEHIND_PS], flight.state[f.BEHIND_PS + 1] = 800, 900  # of this class, and above
-    assert [f.due_ps(flight, ring) for ring in range(2)] == [1800, 1400]
+    flight.state[f.BEHIND_PS :][:8] = range(800, 880, 10)  # by class
+    for slot, level in ((0, 3), (1, 5)):
+        flight.slots[slot * f.SLOT_WORDS + f.LEVEL] = level
+    assert [f.due_ps(flight, ring) for ring in range(2)] == [1850, 1430]
     flight.state[f.ASKED] = 0
-    assert [f.due_ps(flight, ring) for ring in range(2)] == [FOREVER_PS, 1400]
+    assert [f.due_ps(flight, ring) for ring in range(2)] == [FOREVER_PS, 1430]
 
 
 def facts(flight: f.Flight) -> tuple[int, ...]:
@@ -303,15 +313,32 @@ def test_three_answers_to_later_packets_on_its_way_pass_a_packet(
     """Sending 6 went by way 1 at 2,000, and the flight's patience is 500."""
     store = Store()
     at = store.allocate("words", f.FLIGHT_WORDS)
-    f.make_flight(store, at, 2, 1000, ways=2, patient=True)
+    f.make_flight(store, at, 2, 1000, ways=3, patient=True)
     flight = f.open_flight(store.arena, at)
     send_one(flight, 1, 2000)
     flight.slots[f.SLOT_WORDS + f.SENDING], flight.slots[f.SLOT_WORDS + f.WAY] = 6, 1
     flight.slots[f.SLOT_WORDS + f.STRAYS], flight.state[f.SINCE] = strays, since
-    flight.latest[:] = latest
+    flight.latest[:] = [*latest, 3, 2, 1]
     assert f.is_passed(flight, 1, 2000 + age_ps) == is_passed
     f.queue_passed(flight, 2000 + age_ps)
     assert f.has_waiting(flight) == is_passed
+
+
+def test_all_that_have_been_passed_are_queued_until_one_has_not() -> None:
+    """Sendings 0 to 4 of slots 2 to 6, and two that were sent again; 2, 3 and 4 have answers."""
+    flight = new_flight(7, 1000)
+    for slot in range(7):
+        send_one(flight, slot, 0)
+    for slot in (0, 1):
+        resend(flight, slot, 10)
+    for slot, sending in enumerate((7, 8, 0, 1, 2, 3, 4)):
+        flight.slots[slot * f.SLOT_WORDS + f.SENDING] = sending
+    flight.latest[:] = [6, 5, 2]
+    f.queue_passed(flight, 50)
+    assert drain(flight) == [2, 3]
+    flight.latest[:] = [90, 80, 70]
+    f.queue_passed(flight, 50)
+    assert drain(flight) == [4, 5, 6]  # the others wait for a timeout
 
 
 @pytest.mark.parametrize("probes", [False, True])
@@ -327,8 +354,7 @@ def test_what_is_overdue_is_queued_oldest_first(probes: bool) -> None:
 
     assert f.queue_overdue(flight, 110)
     asked = [0, 2] if probes else [0, 1, 2]  # a probe asks for the others of its ring
-    assert [f.pop_slot(flight) for _ in asked] == asked
-    assert not f.has_waiting(flight)
+    assert drain(flight) == asked
     assert flight.state[f.ASKED] == (0 if probes else -1)
     assert [each[f.IS_LOST] for each in rows(flight)[:3]] == ([0] * 3 if probes else [1] * 3)
     assert not f.queue_overdue(flight, 110)
@@ -356,8 +382,7 @@ def test_the_answer_to_a_probe_holds_for_all_overdue_packets(
     f.end_question(flight, slot, was_lost, 110)
 
     assert words(flight, f.ASKED, f.ASKED_PS) == (asked, asked_ps)
-    assert [f.pop_slot(flight) for _ in waiting] == waiting
-    assert not f.has_waiting(flight)
+    assert drain(flight) == waiting
 
 
 def test_a_packet_that_is_lost_goes_again_and_then_others_that_are_overdue() -> None:
@@ -368,7 +393,7 @@ def test_a_packet_that_is_lost_goes_again_and_then_others_that_are_overdue() -> 
     f.link_slot(flight, f.pop_slot(flight), 0, 0, 100)
     f.push_lost(flight, 0, 120)
     assert [each[f.IS_LOST] for each in rows(flight)[:2]] == [1, 0]
-    assert [f.pop_slot(flight) for _ in range(2)] == [0, 1]
+    assert drain(flight) == [0, 1]
     assert flight.state[f.ASKED] == -1
     assert (ends(flight, 0), ends(flight, 1)) == ((2, 2), (3, 3))
 
