@@ -25,9 +25,10 @@ from ringleaf.ina import flight
 from ringleaf.ina.atp import ledger, server, state, worker
 from ringleaf.ina.atp.roster import Roster, WorkerPlace, flat_roster
 from ringleaf.ina.atp.state import AtpAddress
-from ringleaf.ina.congestion import ON_ROUND, Window
-from ringleaf.ina.tensors import FLOAT32, INT32, REDUCED, raise_priority
+from ringleaf.ina.congestion import ON_LOSS, ON_ROUND, Window
+from ringleaf.ina.tensors import FLOAT32, INT32, LEFT, REDUCED, TENSOR_WORDS, raise_priority
 from ringleaf.packets import free_packet, make_pool, read_packet, write_packet
+from ringleaf.units import FOREVER_PS
 
 JOB, LANES, POSITIONS, QUIET_PS = 5, 64, 2, 100
 OWN = AtpAddress(0x020000000009, 0x0A000009)
@@ -73,7 +74,8 @@ class Agent:
 
     def __init__(self) -> None:
         self.store = Store(1 << 14)
-        make_pool(self.store, size=16, head_bytes=512, field_count=0, lane_count=0)
+        self.store.arena.memory[:] = 0x55
+        make_pool(self.store, size=16, head_bytes=320, field_count=0, lane_count=0)
         self.ring = make_ring(self.store, 16)
         self.at = 0
 
@@ -83,6 +85,7 @@ class Agent:
     def send(self, now_ps: int = 0) -> bytes:
         packet = self.protocol.transmit(self.store.arena, self.at, 0, now_ps)
         if packet < 0:
+            assert packet == -1
             return b""
         frame = read_packet(self.store.arena, packet)
         free_packet(self.store.arena, packet)
@@ -361,13 +364,13 @@ class Worker(Agent):
     servers = PEERS[:2]
     timeout_ps = 4000
 
-    def __init__(self, first: int = 0, window: Window | None = None) -> None:
+    def __init__(self, first: int = 0, servers: int = 2) -> None:
         super().__init__()
         self.at = state.make_worker(
             self.store, host=0, ring=self.ring, job=JOB, number=258, own=OWN,
-            servers=self.servers, places=[WorkerPlace(0, 63), WorkerPlace(2, 1)],
+            servers=self.servers[:servers], places=[WorkerPlace(0, 63), WorkerPlace(2, 1)],
             aggregators=[40, 41, 42, 43], lanes=LANES, min_timeout_ps=1000,
-            window=window or Window("still"), base_ps=500, first_sequence=first,
+            window=Window("still"), base_ps=500, first_sequence=first,
         )  # fmt: skip
         self.open().state[state.ALLOWED] = 4
 
@@ -415,7 +418,7 @@ def test_a_workers_gradients_go_to_servers_in_turn() -> None:
     """Two and a half blocks: fixed point, zeros behind the end; then integers, more urgent."""
     mine = Worker()
     mine.start(np.arange(1, 161, dtype=np.float32))
-    mine.start(np.array([-3], np.int32), priority=5)
+    mine.start(np.array([-3], np.int32), priority=1)
     fixed = [
         lanes(*(v * 2**20 for v in range(1 + 64 * b, min(65 + 64 * b, 161)))) for b in range(3)
     ]
@@ -423,7 +426,7 @@ def test_a_workers_gradients_go_to_servers_in_turn() -> None:
         mine.gradient(0, fixed[0]),
         mine.gradient(1, fixed[1]),
         mine.gradient(2, fixed[2]),
-        mine.gradient(3, lanes(-3), size=1 | INTEGERS, tos=0xA2),
+        mine.gradient(3, lanes(-3), size=1 | INTEGERS, tos=0x22),
     ]
     assert mine.word(TIMER_AT_PS) == 7 + mine.timeout_ps
     assert mine.words(state.BASE, state.NEXT, state.END) == [0, 4, 4]
@@ -502,6 +505,7 @@ def test_a_request_for_raw_values_says_so() -> None:
     mine.send_all()
     mine.result(0, b"", size=NONE, message=REQUEST, flags=RAW)
     assert mine.send_all() == [mine.gradient(0, lanes(0.5, kind=">f4"), flags=RAW | RESEND)]
+    assert mine.word(RETRANSMISSIONS) == 1
 
 
 @pytest.mark.parametrize(
@@ -523,6 +527,79 @@ def test_results_that_nobody_awaits_change_nothing(wrong: dict[str, Any]) -> Non
     told = {"sequence": 0, "values": lanes(1), **wrong}
     mine.result(told.pop("sequence"), told.pop("values"), now_ps=900, **told)
     assert (mine.store.arena.words[mine.at :] == before).all()
+    payload = np.frombuffer(bytes(42) + header(PARAMETER, 2) + lanes(1), np.uint8)
+    for size in (320, 63):
+        assert worker.awaited_position(mine.open(), payload, size) == -1
+    assert worker.awaited_position(mine.open(), payload[:64], 64) == -1
+
+
+def test_an_empty_tensor_is_done_at_once() -> None:
+    mine = Worker()
+    mine.start(np.zeros(0, np.int32), tag=8)
+    assert take_completions(mine.store.arena, mine.ring) == [Completion(mine.at, REDUCED, 0, 8, 0)]
+    assert mine.words(state.END) == [0]
+    assert mine.word(READY) == 0
+
+
+def test_results_are_written_up_to_a_tensors_end() -> None:
+    """Tensors of two blocks and of one: each is done when all of its blocks have results."""
+    mine = Worker()
+    places = [mine.start(np.ones(count, np.int32), tag=count) for count in (67, 2)]
+    mine.send_all()
+    mine.result(2, lanes(8, 9, 10), now_ps=70)
+    assert take_completions(mine.store.arena, mine.ring) == [Completion(mine.at, REDUCED, 2, 2, 70)]
+    mine.result(1, lanes(*range(64)))
+    assert mine.open().tensors.rows[[LEFT, TENSOR_WORDS + LEFT]].tolist() == [1, 0]
+    mine.result(0, lanes(*range(64)), now_ps=80)
+    assert take_completions(mine.store.arena, mine.ring) == [
+        Completion(mine.at, REDUCED, 67, 67, 80)
+    ]
+    assert mine.read(places[0], np.zeros(68, np.int32)) == [*range(64), 0, 1, 2, 0x55555555]
+    assert mine.read(places[1], np.zeros(3, np.int32)) == [8, 9, 0x55555555]
+
+
+def test_results_set_the_timeout_and_pass_what_was_sent_before() -> None:
+    """By hand: a round trip of 600 ps, so 600 + 4 x 300 ps; three results pass block 0.
+
+    The second of four in a round trip leaves a deviation of 300 - 300 / 16 ps, 281.
+    """
+    mine = Worker(servers=1)
+    mine.start(np.ones(4 * 64, np.float32))
+    mine.send_all()
+    for sequence, timer_ps in ((3, 1800), (1, 1724), (2, FOREVER_PS)):
+        mine.result(sequence, lanes(1), now_ps=600)
+        assert mine.word(READY) == (sequence == 2)
+        assert mine.word(TIMER_AT_PS) == timer_ps
+    (probe,) = mine.send_all(600)
+    assert probe[42] == GRADIENT << 4 | RESEND
+    assert mine.word(TIMER_AT_PS) == 600 + 2 * 600
+    mine.result(0, lanes(1), now_ps=700)
+    assert (mine.word(TIMER_AT_PS), mine.word(READY)) == (FOREVER_PS, 0)
+
+
+def plain(handler: Any) -> Any:
+    """Return a handler as plain Python."""
+    return getattr(handler, "py_func", handler)
+
+
+def test_a_window_is_told_of_requests_and_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, ...]] = []
+    monkeypatch.setattr(worker, "tell_window", lambda _arena, *each: told.append(each))
+    mine = Worker()
+    mine.start(np.ones(64, np.float32))
+    mine.send_all()
+    control = mine.at + AGENT_WORDS + state.CONTROL
+    fire = plain(worker.fire_timer)
+    fire(mine.store.arena, mine.at, 0, 3999)
+    assert told == []
+    fire(mine.store.arena, mine.at, 0, 4000)
+    assert told == [(control, ON_LOSS, 1, 4000)]
+    assert mine.word(TIMER_AT_PS) == FOREVER_PS
+    mine.send_all(4000)
+    frame = udp_frame((1, 2), (3, 4), (5, 6), header(REQUEST, 0, size=NONE))
+    packet = write_packet(mine.store.arena, frame)
+    plain(worker.receive)(mine.store.arena, mine.at, packet, 4100)
+    assert told[1:] == [(control, ON_LOSS, 0, 4100)]
 
 
 def test_results_move_the_window_and_propose_aggregators() -> None:
@@ -559,7 +636,7 @@ def test_a_round_ends_when_the_window_it_began_with_has_results(monkeypatch: Any
     mine.send_all()
     run = worker.take_result
     views = mine.open()
-    for sequence, flags, tos in ((0, CONGESTED, 2), (2, 0, 3), (1, CONGESTED, 3), (3, 0, 2)):
+    for sequence, flags, tos in ((0, CONGESTED, 2), (2, 0, 3), (1, 0, 3), (3, 0, 2)):
         payload = header(PARAMETER, sequence, flags=flags, proposal=NO_PROPOSAL) + lanes(1)
         frame = udp_frame((1, 2), (3, 4), (5, 6), payload, tos)
         head = np.frombuffer(frame, np.uint8)

@@ -26,6 +26,8 @@ from ringleaf.hosts.rc.wire import HEAD_BYTES
 from ringleaf.ina.netreduce import state as n
 from ringleaf.ina.netreduce import worker as w
 from ringleaf.ina.tensors import FLOAT32, INT32, LEFT, REDUCED, lay_out, post_tensor
+from ringleaf.packets import free_packet, make_pool, read_packet
+from ringleaf.units import FOREVER_PS
 
 BUFFER = 32
 
@@ -35,6 +37,7 @@ class Ring:
 
     def __init__(self) -> None:
         self.store = Store(1 << 18)
+        make_pool(self.store, size=32, head_bytes=128, field_count=0, lane_count=0)
         self.ring = make_ring(self.store, 8)
         self.at = n.make_worker(
             self.store, host=0, ring=self.ring, job=18, lanes=4, window=4, min_timeout_ps=1000,
@@ -186,7 +189,7 @@ def test_the_timeout_stays_that_of_a_card_and_doubles_twice_at_most() -> None:
     for unanswered, kept in ((0, 0), (1, 1), (2, 2), (3, 2)):
         for qp in (sender, receiver):
             qp.state[q.TIMEOUT_PS], qp.state[q.UNANSWERED] = 77, unanswered
-        w.keep_timeout(mine.store.arena.words, mine.block)
+        w.keep_timeout(mine.store.arena, mine.block)
         assert (sender.state[q.TIMEOUT_PS], sender.state[q.UNANSWERED]) == (2000, kept)
         assert (receiver.state[q.TIMEOUT_PS], receiver.state[q.UNANSWERED]) == (77, unanswered)
 
@@ -203,12 +206,21 @@ def test_reports_of_the_queue_pairs_are_taken_and_their_words_shown() -> None:
     for word, value in ((TIMER_AT_PS, 5), (PROGRESS, 6), (RETRANSMISSIONS, 7), (REFUSALS, 8)):
         words[mine.block + word] = value
     words[mine.block + READY] = 1
-    for kind, row in ((rc.RECEIVED, 1), (rc.SENT, 0), (rc.RECEIVED, 2), (rc.OVERRUN, 1)):
+    sender = q.open_qp(mine.store.arena, mine.block, 0)
+    sender.state[q.TIMEOUT_PS] = 77
+    for kind, row in (
+        (rc.RECEIVED, 1),
+        (rc.SENT, 0),
+        (rc.RECEIVED, 2),
+        (rc.OVERRUN, 1),
+        (rc.LEFT, 1),
+    ):
         mine.report(kind, row)
 
     w.follow(mine.store.arena, mine.at, mine.open(), 90)
 
     assert mine.words(n.RECEIVED, n.SENT) == [2, 1]
+    assert sender.state[q.TIMEOUT_PS] == 2000
     assert mine.open().tensors.rows[LEFT] == 1
     assert mine.memory(place + 32, 4) == (11).to_bytes(4, "little")
     assert mine.memory(place + 64, 4) == (22).to_bytes(4, "little")
@@ -231,3 +243,61 @@ def test_a_tensor_is_as_many_messages_as_it_fills(count: int, messages: int) -> 
     assert mine.words(n.POSTED) == [messages]
     done = [] if messages else [Completion(mine.at, REDUCED, 0, 2, 60)]
     assert take_completions(mine.store.arena, mine.ring) == done
+
+
+class Loop(Ring):
+    """A ring of one worker: its packets come back to it after 100 ps, as those before it sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_ps = 0
+        self.sent: list[bytes] = []
+
+    def shown(self, block: int) -> list[int]:
+        words = READY, TIMER_AT_PS, PROGRESS, RETRANSMISSIONS, REFUSALS
+        return [int(self.store.arena.words[block + word]) for word in words]
+
+    def data(self) -> list[bytes]:
+        """Return the packets with values that have been sent."""
+        return [frame for frame in self.sent if len(frame) == 42 + 12 + 16 + 4]
+
+    def step(self, lost: int = -1) -> None:
+        """Send all that may be sent, and give it back but for the values of this number."""
+        arena, flying = self.store.arena, []
+        while arena.words[self.at + READY]:
+            packet = w.transmit(arena, self.at, 0, self.now_ps)
+            assert self.shown(self.at) == self.shown(self.block)
+            if packet >= 0:
+                flying.append(packet)
+        self.now_ps += 100
+        for packet in flying:
+            before = len(self.data())
+            self.sent.append(read_packet(arena, packet))
+            if before == len(self.data()) or before != lost:
+                w.receive(arena, self.at, packet, self.now_ps)
+                assert self.shown(self.at) == self.shown(self.block)
+            free_packet(arena, packet)
+
+
+@pytest.mark.parametrize("lost", [-1, 0, 3])
+def test_a_ring_of_one_gets_its_own_values(lost: int) -> None:
+    """19 elements are three messages of 2, 2 and 1 packets; a lost one goes by timeout."""
+    mine = Loop()
+    tensor = np.arange(1, 20, dtype=np.int32)
+    place = mine.post(tensor, tag=5)
+    w.begin_tensor(mine.store.arena, mine.at, 0, 0)
+    while not (done := take_completions(mine.store.arena, mine.ring)):
+        mine.step(lost)
+        if not mine.store.arena.words[mine.at + READY] and mine.words(n.RECEIVED) != [3]:
+            timer_ps = mine.shown(mine.at)[1]
+            assert timer_ps < FOREVER_PS
+            mine.now_ps = timer_ps
+            w.fire_timer(mine.store.arena, mine.at, 0, timer_ps)
+            assert mine.shown(mine.at) == mine.shown(mine.block)
+    assert [(each.kind, each.a, each.b) for each in done] == [(REDUCED, 19, 5)]
+    assert mine.memory(place, 76) == tensor.tobytes()
+    while mine.store.arena.words[mine.at + READY]:
+        mine.step()
+    assert mine.words(n.POSTED, n.SENT, n.RECEIVED) == [3, 3, 3]
+    assert (len(mine.data()) > 5) == (lost >= 0)
+    assert {frame[36:38] for frame in mine.sent} == {(0xBED2).to_bytes(2)}

@@ -22,6 +22,13 @@ FIRST = {
     "ringleaf/native.py": ("tests/test_native.py",),
     "ringleaf/compiled.py": ("tests/test_native.py",),
     "hosts/rc/": ("tests/hosts/test_rc_steps.py",),
+    "ina/atp/": ("tests/ina/test_atp_steps.py", "tests/ina/test_tables_apart.py"),
+    "ina/flight.py": ("tests/ina/test_flight_steps.py",),
+    "ina/netreduce/": ("tests/ina/test_netreduce_steps.py", "tests/ina/test_tables_apart.py"),
+    "ina/omnireduce/": ("tests/ina/test_omnireduce_steps.py", "tests/ina/test_tables_apart.py"),
+    "ina/omnireduce_switch/": ("tests/ina/test_tables_apart.py",),
+    "ina/panama/": ("tests/ina/test_panama_steps.py", "tests/ina/test_tables_apart.py"),
+    "ina/switchml/": ("tests/ina/test_switchml_worker.py", "tests/ina/test_tables_apart.py"),
     "switches/generate/psa.py": (
         "tests/switches/test_psa_ways.py",
         "tests/switches/test_psa_externs.py",
@@ -33,6 +40,8 @@ FIRST = {
     ),
 }
 """Tests that reach much of a folder, or a file, in a few seconds; they are tried first."""
+LOADS, OF_LOADS = "loads", "tests/ina/test_loads_by_hand.py"
+"""The name of systems' files of loads, and the tests of all of these."""
 _NUMBERED = re.compile(r"[A-Z][A-Z0-9_]* = ")
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 ENOUGH = 3  # tests that import a file; with fewer, those that name it are tried, too
@@ -65,8 +74,10 @@ class Imports:
             title = Path(test).stem.removeprefix("test_").replace("_", "-")
             if names.search(title):
                 distances[test] = 1
-            elif folder.search(title) or (not is_known and names.search(text)):
+            elif folder.search(title):
                 distances[test] = min(distances.get(test, FAR), 2)
+            elif not is_known and names.search(text):
+                distances[test] = min(distances.get(test, FAR), 3)
         if not distances:  # a member of a registry that no test names
             distances = {test: FAR for test in self._tests if file.partition("/")[0] in test}
         lines = (self._root / file).read_text().splitlines()
@@ -75,6 +86,8 @@ class Imports:
         found = sorted(distances, key=lambda test: self._rank(test, distances[test], file, words))
         is_numbered = bool(line and _NUMBERED.match(lines[line - 1]))
         first = [each for folder in FIRST if file.startswith(folder) for each in FIRST[folder]]
+        if Path(file).match(f"ina/**/{LOADS}.py"):
+            first = [OF_LOADS]
         if is_numbered:
             first = [*OF_NUMBERS, *first]
         first = [each for each in first if each in self._tests]
