@@ -33,15 +33,24 @@ FIRST = {
         "tests/switches/test_psa_ways.py",
         "tests/switches/test_psa_externs.py",
     ),
-    "switches/generate/": ("tests/switches/test_traces.py",),
+    "switches/generate/": (
+        "tests/switches/test_generated_text.py",
+        "tests/switches/test_traces.py",
+        "tests/switches/test_generate_parts.py",
+    ),
+    "switches/generate/select.py": ("tests/switches/test_observing.py",),
+    "switches/generate/statements.py": ("tests/switches/test_observing.py",),
     "networks/virtual/": (
         "tests/networks/test_loop_parts.py",
         "tests/networks/test_virtual_tiny.py",
     ),
 }
 """Tests that reach much of a folder, or a file, in a few seconds; they are tried first."""
-LOADS, OF_LOADS = "loads", "tests/ina/test_loads_by_hand.py"
-"""The name of systems' files of loads, and the tests of all of these."""
+FIRST_OF_SYSTEMS = {
+    "loads": ("tests/ina/test_loads_by_hand.py",),
+    "reading": ("tests/ina/test_readers.py", "tests/ina/test_occupancy.py"),
+}
+"""Tests of files that each aggregation system may have, by their name; tried first, too."""
 _NUMBERED = re.compile(r"[A-Z][A-Z0-9_]* = ")
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 ENOUGH = 3  # tests that import a file; with fewer, those that name it are tried, too
@@ -86,8 +95,8 @@ class Imports:
         found = sorted(distances, key=lambda test: self._rank(test, distances[test], file, words))
         is_numbered = bool(line and _NUMBERED.match(lines[line - 1]))
         first = [each for folder in FIRST if file.startswith(folder) for each in FIRST[folder]]
-        if Path(file).match(f"ina/**/{LOADS}.py"):
-            first = [OF_LOADS]
+        if file.startswith("ina/") and Path(file).stem in FIRST_OF_SYSTEMS:
+            first = [*FIRST_OF_SYSTEMS[Path(file).stem]]
         if is_numbered:
             first = [*OF_NUMBERS, *first]
         first = [each for each in first if each in self._tests]
