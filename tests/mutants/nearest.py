@@ -22,6 +22,8 @@ FIRST = {
     "ringleaf/native.py": ("tests/test_native.py",),
     "ringleaf/compiled.py": ("tests/test_native.py",),
     "hosts/rc/": ("tests/hosts/test_rc_steps.py",),
+    "hosts/rc/layers.py": ("tests/test_wire_numbers.py",),
+    "ina/switchml/scaling.py": ("tests/ina/test_switchml_scaling.py",),
     "ina/atp/": ("tests/ina/test_atp_steps.py", "tests/ina/test_tables_apart.py"),
     "ina/flight.py": ("tests/ina/test_flight_steps.py",),
     "ina/netreduce/": ("tests/ina/test_netreduce_steps.py", "tests/ina/test_tables_apart.py"),
@@ -47,6 +49,9 @@ FIRST = {
 }
 """Tests that reach much of a folder, or a file, in a few seconds; they are tried first."""
 FIRST_OF_SYSTEMS = {
+    "job": ("tests/ina/test_job_sizes.py",),
+    "samples": ("tests/ina/test_samples.py",),
+    "layers": ("tests/test_wire_numbers.py",),
     "loads": ("tests/ina/test_loads_by_hand.py",),
     "reading": ("tests/ina/test_readers.py", "tests/ina/test_occupancy.py"),
 }
