@@ -50,6 +50,8 @@ FIRST = {
 """Tests that reach much of a folder, or a file, in a few seconds; they are tried first."""
 FIRST_OF_SYSTEMS = {
     "job": ("tests/ina/test_job_sizes.py",),
+    "system": ("tests/ina/test_systems.py",),
+    "systems": ("tests/ina/test_systems.py",),
     "samples": ("tests/ina/test_samples.py",),
     "layers": ("tests/test_wire_numbers.py",),
     "loads": ("tests/ina/test_loads_by_hand.py",),
