@@ -171,11 +171,11 @@ def make_data(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> int:
     is_last = offset + length == size
     packet = allocate_packet(arena)
     told = telemetry_room(arena, qp)
-    opcode = opcode_of(psn == first_psn, is_last) | (TELEMETRY if told > 0 else 0)
+    opcode = opcode_of(psn == first_psn, is_last) | (TELEMETRY if told else 0)
     write_head(arena, qp, packet, opcode, psn, told + length)
     view = open_packet(arena, packet)
     head = view.head
-    if told > 0:
+    if told:
         for i in range(HEAD_BYTES, HEAD_BYTES + told):
             head[i] = 0
         view.row[HEAD_LEN] = HEAD_BYTES + told
