@@ -6,6 +6,7 @@ import pytest
 from test_flight import new_flight, send_one
 
 from ringleaf.arena import Store
+from ringleaf.hosts.fifo import FIFO_COUNT
 from ringleaf.ina import flight as f
 from ringleaf.units import FOREVER_PS
 
@@ -39,7 +40,7 @@ def drain(flight: f.Flight) -> list[int]:
     found = []
     while f.has_waiting(flight):
         found.append(f.pop_slot(flight))
-    assert flight.state[f.FIFO_COUNT] == 0
+    assert flight.state[FIFO_COUNT] == 0
     return found
 
 

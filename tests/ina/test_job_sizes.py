@@ -10,6 +10,7 @@ import pytest
 
 from ringleaf.arena import Store
 from ringleaf.hosts.agent import AGENT_WORDS, READY, make_ring
+from ringleaf.hosts.rc import MIN_TIMEOUT_PS
 from ringleaf.ina import flight
 from ringleaf.ina.atp import state as atp
 from ringleaf.ina.netreduce import state as netreduce
@@ -45,7 +46,7 @@ def job_of(
     own = job.agents[0].block + AGENT_WORDS
     words = store.arena.words
     if system == "netreduce":
-        return job.window_bytes, int(words[words[own + netreduce.RC] + netreduce.rc.MIN_TIMEOUT_PS])
+        return job.window_bytes, int(words[words[own + netreduce.RC] + MIN_TIMEOUT_PS])
     return job.window_bytes, int(words[own + FLIGHTS[system] + flight.MIN_TIMEOUT_PS])
 
 

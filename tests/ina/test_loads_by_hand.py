@@ -116,7 +116,7 @@ def test_floats_wait_for_the_exponents_of_all_workers() -> None:
 @pytest.mark.parametrize("limit", [{"trees": 2}, {"slots": 2}, {"trees": 3, "slots": 2}])
 def test_blocks_are_dealt_to_trees_in_turn(limit: dict[str, int]) -> None:
     """The trees' roots are s2 and s3, and the first gets blocks 0, 2 and 4."""
-    needs = needs_of("panama", BLOCKS * 64, spines=3, **limit)
+    needs = needs_of("panama", BLOCKS * 64, spines=3, **limit)  # type: ignore[arg-type]
     sizes = {ends: size for ends, (size, _, _) in rows_of(needs).items()}
     for leaf in ("s0", "s1"):
         assert [sizes[leaf, root] for root in ("s2", "s3")] == [3 * SWITCHML, 2 * SWITCHML]
@@ -124,7 +124,7 @@ def test_blocks_are_dealt_to_trees_in_turn(limit: dict[str, int]) -> None:
         assert (leaf, "s4") not in sizes
     assert {sizes["h0", "s0"], sizes["s1", "h2"]} == {5 * SWITCHML}
     assert needs.chain_ps == 2 * both_ps(SWITCHML)
-    alone = needs_of("panama", 64, spines=3, **limit)
+    alone = needs_of("panama", 64, spines=3, **limit)  # type: ignore[arg-type]
     assert {root for _, root in rows_of(alone) if root in ("s2", "s3")} == {"s2"}
 
 

@@ -174,7 +174,7 @@ def test_sums_are_written_to_their_place_in_the_target(kind: type) -> None:
     mine.store.arena.memory[buffer : buffer + 16] = sums
 
     w.keep_sums(mine.store.arena, mine.at, mine.open(), 2, 30)
-    found = np.frombuffer(mine.memory(target, 80), kind)
+    found: np.ndarray = np.frombuffer(mine.memory(target, 80), kind)
     assert found.tolist() == [0] * 16 + [5, -6, 7, 0]
     assert take_completions(mine.store.arena, mine.ring) == []
     w.keep_sums(mine.store.arena, mine.at, mine.open(), 2, 40)

@@ -170,8 +170,13 @@ def test_a_worker_looks_for_slots_only_while_some_are_held(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     paced = Paced()
-    looked = []
-    monkeypatch.setattr(p, "earliest", lambda *told: looked.append(told[2:]) or -1)
+    looked: list[tuple[int, int]] = []
+
+    def earliest(_worker: object, _paces: object, tree: int, state: int) -> int:
+        looked.append((tree, state))
+        return -1
+
+    monkeypatch.setattr(p, "earliest", earliest)
     for tree in range(2):
         p.admit(paced.worker, paced.paces, tree)
     assert looked == []

@@ -369,7 +369,7 @@ def test_a_pipeline_may_be_empty_and_has_no_cycle(tmp_path: Path) -> None:
     data = program()
     empty = load_source(write(tmp_path, data)).ingress
     assert pipeline_body(TABLES, replace(empty, first=None)) == ()
-    call = empty.nodes[empty.first or ""]
+    call: Any = empty.nodes[empty.first or ""]
     turning = replace(
         empty, nodes={**empty.nodes, str(empty.first): replace(call, next=empty.first)}
     )
