@@ -230,6 +230,8 @@ def test_scapy_writes_headers_as_their_formats_say(packet: Packet, text: str) ->
         (SwitchMLHeader(size=1), 256, "SwitchMLLanes"),
         (SwitchMLHeader(size=1), 255, "Raw"),
         (SwitchMLHeader(size=3), 256, "Raw"),
+        (SwitchMLHeader(size=3), 1024, "SwitchMLLanes"),
+        (ATP(size=3, message=2), 1024, "ATPFloats"),
         (SwitchMLHeader(size=7), 256, "Raw"),
         (BTH(opcode=4), 5, "RoceData"),
         (BTH(opcode=4), 4, "ICRC"),
