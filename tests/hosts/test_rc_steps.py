@@ -721,6 +721,33 @@ def test_gaps_are_reported_once_and_duplicates_acknowledged() -> None:
     assert state[[q.EXPECTED_PSN, q.SYNDROME]].tolist() == [1, wire.ACK]
 
 
+def test_the_packet_before_one_that_was_cut_leaves_a_gap_that_is_reported() -> None:
+    """Packet 1 was cut, and its sender is told of it anyhow; so packet 2 needs no NAK."""
+    agent = Agent()
+    assert rc.post_receive(agent.arena, agent.at, 0, 400, 80, 3, rc.COPY)
+    state = agent.qp().state
+    state[[q.CUT_PSN, q.SYNDROME]] = 1, -1
+    data(agent, 0, b"abcdefgh", opcode=wire.SEND_FIRST)
+    assert state[[q.EXPECTED_PSN, q.GAP_REPORTED]].tolist() == [1, 1]
+    data(agent, 2, b"late", opcode=wire.SEND_MIDDLE)
+    assert state[q.SYNDROME] == -1
+    data(agent, 1, b"ijklmnop", opcode=wire.SEND_MIDDLE)
+    assert state[[q.EXPECTED_PSN, q.GAP_REPORTED]].tolist() == [2, 0]
+
+
+def test_without_a_rate_whatever_closed_a_window_opens_it_again() -> None:
+    """The queue pair leaves the line without a timer; with a rate it waits for its turn."""
+    for rate_bps, waits in ((0, False), (1, True)):
+        agent = Agent()
+        rc.set_rate(agent.arena, agent.at, [0], rate_bps)
+        agent.post(MTU)
+        state = agent.qp().state
+        state[q.ALLOWED] = 0
+        assert agent.send() == b""
+        assert (state[q.DEADLINE_PS] < FOREVER_PS) == waits
+        assert (agent.word(TIMER_AT_PS) < FOREVER_PS) == waits
+
+
 def test_a_nak_that_is_not_sent_yet_becomes_an_ack_when_the_packet_comes() -> None:
     agent = Agent()
     assert rc.post_receive(agent.arena, agent.at, 0, 400, 80, 3, rc.COPY)
@@ -1008,7 +1035,7 @@ def test_marks_are_counted_and_told_with_the_next_answer(plain_address: Address)
         agent.set(c.CNP_DUE, 0)
         congestion.count_mark(agent.arena, agent.at, 0, qp, head, now_ps)
         due.append(agent.control(c.CNP_DUE))
-    assert due == [1, 0, 1, 0]
+    assert (due, agent.word(READY)) == ([1, 0, 1, 0], 1)
     assert (agent.control(c.MARKS), agent.control(c.CNP_FROM_PS)) == (4, 210)
     for marks, notices in ((4, wire.BECN | 4), (4, 4), (66, wire.BECN | 2)):
         agent.set(c.MARKS, marks)
