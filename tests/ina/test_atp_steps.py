@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from frames import group_mac, udp_frame
-from start import start_tensor
+from stepping import UNWRITTEN, SteppedAgent
 
-from ringleaf.arena import Store
 from ringleaf.hosts.agent import (
     AGENT_WORDS,
     PROGRESS,
@@ -18,7 +17,6 @@ from ringleaf.hosts.agent import (
     RETRANSMISSIONS,
     TIMER_AT_PS,
     Completion,
-    make_ring,
     take_completions,
 )
 from ringleaf.ina import flight
@@ -26,8 +24,8 @@ from ringleaf.ina.atp import ledger, server, state, worker
 from ringleaf.ina.atp.roster import Roster, WorkerPlace, flat_roster
 from ringleaf.ina.atp.state import AtpAddress
 from ringleaf.ina.congestion import ON_LOSS, ON_ROUND, Window
-from ringleaf.ina.tensors import FLOAT32, INT32, LEFT, REDUCED, TENSOR_WORDS, raise_priority
-from ringleaf.packets import free_packet, make_pool, read_packet, write_packet
+from ringleaf.ina.tensors import LEFT, REDUCED, TENSOR_WORDS, raise_priority
+from ringleaf.packets import write_packet
 from ringleaf.units import FOREVER_PS
 
 JOB, LANES, POSITIONS, QUIET_PS = 5, 64, 2, 100
@@ -67,50 +65,13 @@ def lanes(*values: float, kind: str = ">i4") -> bytes:
     return np.array([*values, *[0] * (LANES - len(values))]).astype(kind).tobytes()
 
 
-class Agent:
-    """An agent whose packets the test takes and gives."""
-
-    protocol: Any
-
-    def __init__(self) -> None:
-        self.store = Store(1 << 14)
-        self.store.arena.memory[:] = 0x55
-        make_pool(self.store, size=16, head_bytes=320, field_count=0, lane_count=0)
-        self.ring = make_ring(self.store, 16)
-        self.at = 0
-
-    def word(self, word: int) -> int:
-        return int(self.store.arena.words[self.at + word])
-
-    def send(self, now_ps: int = 0) -> bytes:
-        packet = self.protocol.transmit(self.store.arena, self.at, 0, now_ps)
-        if packet < 0:
-            assert packet == -1
-            return b""
-        frame = read_packet(self.store.arena, packet)
-        free_packet(self.store.arena, packet)
-        return frame
-
-    def send_all(self, now_ps: int = 0) -> list[bytes]:
-        frames = []
-        while self.word(READY):
-            frames += [frame] if (frame := self.send(now_ps)) else []
-        return frames
-
-    def take(self, payload: bytes, now_ps: int = 0, tos: int = 2) -> None:
-        frame = udp_frame((1, 2), (3, 4), (5, 6), payload, tos)
-        packet = write_packet(self.store.arena, frame)
-        self.protocol.receive(self.store.arena, self.at, packet, now_ps)
-        free_packet(self.store.arena, packet)
-
-
-class Server(Agent):
+class Server(SteppedAgent):
     """The second of a job's servers, with entries for four blocks."""
 
     protocol = server
 
     def __init__(self, *, ecmp: bool = False, roster: Roster | None = None) -> None:
-        super().__init__()
+        super().__init__(head_bytes=320)
         self.at = ledger.make_server(
             self.store, host=0, ring=self.ring, job=JOB, number=1, own=OWN, workers=PEERS,
             roster=roster or flat_roster({}, "s0", 3), positions=POSITIONS, aggregators=8,
@@ -357,7 +318,7 @@ def test_a_probe_for_the_last_block_does_not_count_for_the_next_one() -> None:
         assert mine.word(READY) == 0
 
 
-class Worker(Agent):
+class Worker(SteppedAgent):
     """Worker 258 of a job, with a window of four blocks and two servers."""
 
     protocol = worker
@@ -365,7 +326,7 @@ class Worker(Agent):
     timeout_ps = 4000
 
     def __init__(self, first: int = 0, servers: int = 2) -> None:
-        super().__init__()
+        super().__init__(head_bytes=320)
         self.at = state.make_worker(
             self.store, host=0, ring=self.ring, job=JOB, number=258, own=OWN,
             servers=self.servers[:servers], places=[WorkerPlace(0, 63), WorkerPlace(2, 1)],
@@ -376,19 +337,6 @@ class Worker(Agent):
 
     def open(self) -> state.AtpWorker:
         return state.open_worker(self.store.arena, self.at)
-
-    def start(self, values: np.ndarray, tag: int = 0, priority: int = 0) -> int:
-        place = self.store.register_memory(values.nbytes)
-        memory = self.store.arena.memory
-        memory[place : place + values.nbytes] = values.view(np.uint8)
-        kind = INT32 if values.dtype == np.int32 else FLOAT32
-        told = self.store.arena, self.at, place, values.size, kind, tag
-        assert start_tensor(worker, *told, now_ps=0, priority=priority)
-        return place
-
-    def read(self, place: int, like: np.ndarray) -> list[float]:
-        found = self.store.arena.memory[place : place + like.nbytes].view(like.dtype)
-        return list(found.tolist())
 
     def rows(self, *columns: int) -> list[list[int]]:
         rows = self.open().rows.reshape(-1, state.POSITION_WORDS)
@@ -554,8 +502,8 @@ def test_results_are_written_up_to_a_tensors_end() -> None:
     assert take_completions(mine.store.arena, mine.ring) == [
         Completion(mine.at, REDUCED, 67, 67, 80)
     ]
-    assert mine.read(places[0], np.zeros(68, np.int32)) == [*range(64), 0, 1, 2, 0x55555555]
-    assert mine.read(places[1], np.zeros(3, np.int32)) == [8, 9, 0x55555555]
+    assert mine.read(places[0], np.zeros(68, np.int32)) == [*range(64), 0, 1, 2, UNWRITTEN]
+    assert mine.read(places[1], np.zeros(3, np.int32)) == [8, 9, UNWRITTEN]
 
 
 def test_results_set_the_timeout_and_pass_what_was_sent_before() -> None:

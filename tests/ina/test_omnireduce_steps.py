@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from frames import udp_frame
-from start import start_tensor
+from stepping import SteppedAgent
 
 from ringleaf.arena import Store
 from ringleaf.hosts.agent import (
@@ -20,7 +20,6 @@ from ringleaf.hosts.agent import (
     RETRANSMISSIONS,
     TIMER_AT_PS,
     Completion,
-    make_ring,
     take_completions,
 )
 from ringleaf.ina import flight
@@ -30,10 +29,8 @@ from ringleaf.packets import (
     HEAD_LEN,
     PAYLOAD_AT,
     PAYLOAD_LEN,
-    free_packet,
     make_pool,
     open_packet,
-    read_packet,
     write_packet,
 )
 
@@ -69,45 +66,13 @@ def block(*numbers: float, kind: type = np.int32) -> np.ndarray:
     return np.array([*numbers, *[0] * (32 - len(numbers))], kind)
 
 
-class Agent:
-    """An agent whose packets the test takes and gives."""
-
-    protocol: Any
-
-    def __init__(self) -> None:
-        self.store = Store(1 << 17)
-        self.store.register_memory(1)
-        make_pool(self.store, size=16, head_bytes=512, field_count=0, lane_count=0)
-        self.ring = make_ring(self.store, 16)
-        self.at = 0
-
-    def word(self, word: int) -> int:
-        return int(self.store.arena.words[self.at + word])
-
-    def send_all(self, now_ps: int = 0) -> list[bytes]:
-        frames = []
-        while self.word(READY):
-            packet = self.protocol.transmit(self.store.arena, self.at, 0, now_ps)
-            if packet >= 0:
-                frames.append(read_packet(self.store.arena, packet))
-                free_packet(self.store.arena, packet)
-        assert self.protocol.transmit(self.store.arena, self.at, 0, now_ps) == -1
-        return frames
-
-    def take(self, payload: bytes, now_ps: int = 0, tos: int = 2, size: int = 2000) -> None:
-        frame = udp_frame((1, 2), (3, 4), (5, 6), payload, tos)[:size]
-        packet = write_packet(self.store.arena, frame)
-        self.protocol.receive(self.store.arena, self.at, packet, now_ps)
-        free_packet(self.store.arena, packet)
-
-
-class Worker(Agent):
+class Worker(SteppedAgent):
     """Rank 3 of a job with two aggregators and three slots."""
 
     protocol = worker
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(head_bytes=318)
         self.at = state.make_worker(
             self.store, host=0, ring=self.ring, job=JOB, rank=3, own=OWN, aggregators=PEERS[:2],
             slots=3, lanes=64, min_timeout_ps=1000, first_round=ROUND,
@@ -118,19 +83,6 @@ class Worker(Agent):
 
     def slot(self, slot: int, *columns: int) -> list[int]:
         return [int(self.open().rows[slot * state.ROW_WORDS + column]) for column in columns]
-
-    def start(self, tensor: np.ndarray, tag: int = 0, priority: int = 0) -> int:
-        place = self.store.register_memory(tensor.nbytes)
-        memory = self.store.arena.memory
-        memory[place : place + tensor.nbytes] = tensor.view(np.uint8)
-        kind = INT32 if tensor.dtype == np.int32 else FLOAT32
-        told = self.store.arena, self.at, place, tensor.size, kind, tag
-        assert start_tensor(worker, *told, now_ps=50, priority=priority)
-        return place
-
-    def read(self, place: int, like: np.ndarray) -> list[float]:
-        found = self.store.arena.memory[place : place + like.nbytes].view(like.dtype)
-        return list(found.tolist())
 
     def update(
         self, slot: int, *blocks: dict[int, np.ndarray] | tuple[int, int], tos: int = 2, **told: int
@@ -203,7 +155,7 @@ def test_a_slot_goes_on_to_the_next_tensor_with_a_block_for_it() -> None:
     mine.start(ones, tag=1)
     mine.start(ones[:0], tag=2)
     mine.start(ones[:64], tag=3)
-    assert take_completions(mine.store.arena, mine.ring) == [Completion(mine.at, REDUCED, 0, 2, 50)]
+    assert take_completions(mine.store.arena, mine.ring) == [Completion(mine.at, REDUCED, 0, 2, 0)]
     mine.start(ones[:64], tag=4)  # it begins in slot 0, which is busy
     full = {column: np.ones(32, np.float32) for column in range(2)}
     ends = NONE, NONE
@@ -276,13 +228,13 @@ def test_a_result_sets_timers_and_has_what_was_passed_sent_again() -> None:
     assert mine.word(TIMER_AT_PS) == 1000 + 2 * 1000
 
 
-class Aggregator(Agent):
+class Aggregator(SteppedAgent):
     """The second of two aggregators for three workers and five slots: it has slots 1 and 3."""
 
     protocol = aggregator
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(head_bytes=318)
         self.at = ledger.make_aggregator(
             self.store, host=0, ring=self.ring, job=JOB, number=1, aggregators=2, own=OWN,
             workers=PEERS, slots=5, lanes=64, first_round=ROUND,

@@ -28,9 +28,18 @@ FIRST = {
     "ina/flight.py": ("tests/ina/test_flight_steps.py",),
     "ina/netreduce/": ("tests/ina/test_netreduce_steps.py", "tests/ina/test_tables_apart.py"),
     "ina/omnireduce/": ("tests/ina/test_omnireduce_steps.py", "tests/ina/test_tables_apart.py"),
-    "ina/omnireduce_switch/": ("tests/ina/test_tables_apart.py",),
+    "ina/omnireduce_switch/": (
+        "tests/ina/test_switchml_steps.py",
+        "tests/ina/test_tables_apart.py",
+    ),
     "ina/panama/": ("tests/ina/test_panama_steps.py", "tests/ina/test_tables_apart.py"),
-    "ina/switchml/": ("tests/ina/test_switchml_worker.py", "tests/ina/test_tables_apart.py"),
+    "ina/switchml/": (
+        "tests/ina/test_switchml_steps.py",
+        "tests/ina/test_switchml_worker.py",
+        "tests/ina/test_tables_apart.py",
+    ),
+    "ina/tern/": ("tests/ina/test_switchml_steps.py",),
+    "ina/vote/": ("tests/ina/test_switchml_steps.py",),
     "switches/generate/psa.py": (
         "tests/switches/test_psa_ways.py",
         "tests/switches/test_psa_externs.py",
@@ -49,6 +58,7 @@ FIRST = {
 }
 """Tests that reach much of a folder, or a file, in a few seconds; they are tried first."""
 FIRST_OF_SYSTEMS = {
+    "control": ("tests/ina/test_job_sizes.py",),
     "job": ("tests/ina/test_job_sizes.py",),
     "system": ("tests/ina/test_systems.py",),
     "systems": ("tests/ina/test_systems.py",),
