@@ -236,7 +236,7 @@ class SparseWorker(Worker):
 
     def extras(self, slot: int) -> list[int]:
         at = sparse.extras_of(self.open(), slot)
-        return self.store.arena.words[at : at + sparse.EXTRA_WORDS].tolist()
+        return [int(word) for word in self.store.arena.words[at : at + sparse.EXTRA_WORDS]]
 
     def update(
         self,
