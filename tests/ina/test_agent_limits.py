@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ringleaf.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import AGENT_WORDS
+from ringleaf.ina import congestion
 from ringleaf.ina.atp import ledger
 from ringleaf.ina.atp import state as atp
 from ringleaf.ina.atp.roster import WorkerPlace, flat_roster
@@ -118,3 +120,36 @@ def test_rounds_and_blocks_begin_with_0() -> None:
         job=1,
     )  # fmt: skip
     assert store.arena.words[at + AGENT_WORDS + atp.NEXT] == 0
+
+
+@pytest.mark.parametrize(("lanes", "growth"), [(64, 4), (256, 1)])
+def test_an_atp_window_grows_by_a_segment_of_tcp(lanes: int, growth: int) -> None:
+    """Four packets of 64 + 256 bytes are less than 1,500 bytes; of 64 + 1,024 bytes one is."""
+    store = Store()
+    at = atp.make_worker(
+        store, host=3, ring=0, own=PEER, servers=[PEER], places=[WorkerPlace(0, 0)],
+        aggregators=range(4), window=Window("still"), base_ps=7, number=0, lanes=lanes,
+        min_timeout_ps=1, job=1, first_sequence=9,
+    )  # fmt: skip
+    state = store.arena.words[at + AGENT_WORDS :]
+    assert state[atp.CONTROL + congestion.GROWTH] == growth
+    assert state[atp.CONTROL + congestion.MOST_WINDOW] == 4
+    assert state[[atp.ALLOWED, atp.BASE_PS, atp.IS_SHARED]].tolist() == [2, 7, 0]
+    assert state[[atp.END, atp.BASE, atp.NEXT, atp.ROUND_END]].tolist() == [9] * 4
+
+
+def test_a_window_with_a_share_decides_on_blocks_from_the_first() -> None:
+    """Of eight positions the window allows four, and its share is as it begins."""
+
+    def begin(block: np.ndarray) -> None:
+        block[congestion.SHARE] = 3
+
+    store = Store()
+    at = atp.make_worker(
+        store, host=3, ring=0, own=PEER, servers=[PEER], places=[WorkerPlace(0, 0)],
+        aggregators=range(8), window=Window("shared", begin, has_share=True), base_ps=7, number=0,
+        lanes=64, min_timeout_ps=1, job=1, first_sequence=9,
+    )  # fmt: skip
+    state = store.arena.words[at + AGENT_WORDS :]
+    assert state[[atp.IS_SHARED, atp.LIMIT, atp.SHARE_END]].tolist() == [1, 9, 9 + 4 + 3]
+    assert state[[atp.BASE, atp.NEXT, atp.ROUND_END]].tolist() == [9, 9, 13]

@@ -50,6 +50,7 @@ def test_samples_are_whole_frames(name: str, kind: str) -> None:
     assert sample.packets
     for packet in {(port, data) for port, data in sample.packets}:
         check(packet, PAYLOADS[name], ports)
+        assert int.from_bytes(packet[1][18:20]) in (0, 1)  # IP's identification
     if kind == "round":
         own = int(sample.number_at)
         numbers = [int.from_bytes(data[own : own + 4]) for _, data in sample.packets]
