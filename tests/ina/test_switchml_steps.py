@@ -264,7 +264,7 @@ def test_a_worker_sends_its_blocks_that_are_not_zero_when_their_turn_comes() -> 
     """Of ten blocks it has 4 and 8, in slot 0, and 5, in slot 1; others have more."""
     mine = SparseWorker()
     tensor = np.zeros(9 * 64 + 3, np.int32)
-    tensor[[4 * 64, 5 * 64, 8 * 64 + 1]] = 40, 50, 80
+    tensor[[4 * 64, 5 * 64, 8 * 64 + 1]] = 1 << 30, 50, 80  # which as float32 has an exponent
     place = mine.start(tensor, tag=2, priority=2)
     assert mine.send_all(10) == [
         mine.update(20, 0, 4, tos=0x42),
@@ -276,7 +276,7 @@ def test_a_worker_sends_its_blocks_that_are_not_zero_when_their_turn_comes() -> 
     mine.result(20, 0, 0)  # somebody has block 0
     assert mine.send_all(20) == [mine.update(24, 0, 4, tos=0x42)]
     mine.result(24, 0, 4, lanes(1))
-    assert mine.send_all(20) == [mine.update(28, 0, 8, lanes(40), tos=0x42)]
+    assert mine.send_all(20) == [mine.update(28, 0, 8, lanes(1 << 30), tos=0x42)]
     mine.result(28, 0, 8, lanes(41))
     assert mine.extras(0) == [NONE, 1]
     assert mine.send_all(20) == [mine.update(32, 0, NONE, lanes(0, 80), tos=0x42)]
@@ -296,6 +296,13 @@ def test_a_worker_sends_its_blocks_that_are_not_zero_when_their_turn_comes() -> 
     assert found[9 * 64 :] == [7, 8, 9]
     assert mine.send_all() == []
     assert mine.word(PROGRESS) == 8
+
+    mine.start(tensor[: 2 * 64])  # in slots 2 and 3, and it begins without values again
+    mine.start(tensor[4 * 64 : 5 * 64])  # and in slot 0, which had a block at last
+    zeros = [mine.update(24 + slot, slot, NONE) for slot in (2, 3)]
+    assert mine.send_all() == [*zeros, mine.update(36, 0, 0)]
+    mine.result(36, 0, 0)
+    assert mine.send_all() == [mine.update(40, 0, NONE, lanes(1 << 30))]
 
 
 @pytest.mark.parametrize("after", [1, 3, 10, 12, NONE - 1])
