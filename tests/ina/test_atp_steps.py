@@ -530,6 +530,21 @@ def plain(handler: Any) -> Any:
     return getattr(handler, "py_func", handler)
 
 
+def test_what_is_written_of_a_result_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes of the tensor, of which a worker may have only some in memory."""
+    noted: list[tuple[int, ...]] = []
+    monkeypatch.setattr(worker, "note_written", lambda *told: noted.append(told[2:]))
+    monkeypatch.setattr("ringleaf.ina.atp.window.tell_window", lambda *_: None)
+    mine = Worker()
+    mine.start(np.ones(67, np.int32))
+    mine.send_all()
+    for sequence in (1, 0):
+        payload = header(PARAMETER, sequence, proposal=NO_PROPOSAL) + lanes(*range(64))
+        packet = write_packet(mine.store.arena, udp_frame((1, 2), (3, 4), (5, 6), payload))
+        plain(worker.receive)(mine.store.arena, mine.at, packet, 50)
+    assert noted == [(0, 256, 12), (0, 0, 256)]
+
+
 def test_a_window_is_told_of_requests_and_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[int, ...]] = []
     monkeypatch.setattr(worker, "tell_window", lambda _arena, *each: told.append(each))

@@ -13,6 +13,7 @@ from ringleaf.hosts.agent import AGENT_WORDS, READY, make_ring
 from ringleaf.hosts.rc import MIN_TIMEOUT_PS
 from ringleaf.ina import flight
 from ringleaf.ina.atp import state as atp
+from ringleaf.ina.holdings import entry_bps
 from ringleaf.ina.netreduce import state as netreduce
 from ringleaf.ina.omnireduce import state as omnireduce
 from ringleaf.ina.registry import SYSTEMS
@@ -137,3 +138,11 @@ def test_omnireduce_has_as_many_slots_for_each_aggregator(servers: int, load: fl
         2 * max(RTT_PS, slots * turn_ps),
     )
     assert job_of("omnireduce", servers=servers, slots=9)[0] == 4 * 9 * 64
+
+
+@pytest.mark.parametrize(("elements", "lanes"), [(64, 64), (64, 256), (768, 24)])
+def test_an_entrys_goodput_is_a_block_in_half_a_round_trip(elements: int, lanes: int) -> None:
+    """Four links of 1 us, and the values on each of them."""
+    graph = build("leafspine,leaves=1,spines=1,hosts=4")
+    rtt_ps = 4 * (1_000_000 + 80 * 4 * lanes)
+    assert entry_bps(graph, elements, lanes) == 2 * 32 * elements * 10**12 // rtt_ps

@@ -26,6 +26,7 @@ FIRST = {
     "ina/switchml/scaling.py": ("tests/ina/test_switchml_scaling.py",),
     "ina/atp/": ("tests/ina/test_atp_steps.py", "tests/ina/test_tables_apart.py"),
     "ina/flight.py": ("tests/ina/test_flight_steps.py",),
+    "ina/holdings.py": ("tests/ina/test_job_sizes.py",),
     "ina/netreduce/": ("tests/ina/test_netreduce_steps.py", "tests/ina/test_tables_apart.py"),
     "ina/omnireduce/": ("tests/ina/test_omnireduce_steps.py", "tests/ina/test_tables_apart.py"),
     "ina/omnireduce_switch/": (
