@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
@@ -375,3 +376,12 @@ def test_a_pipeline_may_be_empty_and_has_no_cycle(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match="a pipeline with a cycle is not supported"):
         pipeline_body(load_source(write(tmp_path, data)), turning)
+
+
+def test_psa_drops_what_ingress_leaves_alone() -> None:
+    """PSA, 6.2: `drop` is true at first, so the field that ends ingress is set to one before."""
+    text = generate(load_source(PROGRAMS.parent / "psa" / "ways.json")).text
+    ingress = text[text.index("def ingress") :]
+    found = re.search(r"^ if (f\d+) != u_0:\n  return 0$", ingress, re.MULTILINE)
+    assert found is not None
+    assert f" {found[1]} = u_1\n" in ingress
