@@ -114,7 +114,7 @@ def _list(each: FieldListField, layer: type[Packet]) -> List:
 
 def _protocol(header: type[Packet], ports: list[int]) -> Iterator[str]:
     """Yield the Lua of one header, and of the lists that may follow it."""
-    own = header.__name__.lower()
+    own = header.__name__.lower().removesuffix("header")
     items, listed = items_of(header)
     lists = [listed] if listed else []
     lists += _following(header)

@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 from ringleaf.arena import Arena, Store, Words
 from ringleaf.compiled import inline
+from ringleaf.headers import PRIORITIES
 from ringleaf.hosts.fifo import (
     FIFO_COUNT,
     FIFO_ROOM,
@@ -40,8 +41,6 @@ from ringleaf.hosts.fifo import (
 from ringleaf.round_trip import smooth, timeout_ps
 from ringleaf.units import FOREVER_PS
 from ringleaf.views import window
-
-PRIORITIES = 8  # class selectors, RFC 2474
 
 # A flight's words; its fifo of slots that have a packet to send comes first.
 SLOTS = FIFO_WORDS
@@ -64,11 +63,11 @@ ASKED_PS = FIFO_WORDS + 16  # when the latest probe was sent that found nothing 
 BEHIND_PS = FIFO_WORDS + 17  # by priority: when a more urgent packet was last answered
 LEAST_PS = BEHIND_PS + PRIORITIES  # the shortest round trip so far; 0 before the first sample
 NEWEST_PS = LEAST_PS + 1  # the latest round trip
-IS_PATIENT = NEWEST_PS + 1  # 1: answers may be late because of another worker's loss
-FOREMOST = IS_PATIENT + 1  # the latest sending that has been answered, of packets sent once
-FOREMOST_PS = FOREMOST + 1  # its round trip
-QUEUE_PS = FOREMOST_PS + 1  # the shorter one of this and the one before; 0 if the flight probes
-FLIGHT_WORDS = QUEUE_PS + 1
+IS_PATIENT = LEAST_PS + 2  # 1: answers may be late because of another worker's loss
+FOREMOST = LEAST_PS + 3  # the latest sending that has been answered, of packets sent once
+FOREMOST_PS = LEAST_PS + 4  # its round trip
+QUEUE_PS = LEAST_PS + 5  # the shorter one of this and the one before; 0 if the flight probes
+FLIGHT_WORDS = LEAST_PS + 6
 
 # A slot's words. Slots in flight are in doubly linked rings; row `slots + ring` holds one's ends.
 SENT_PS = 0
@@ -273,8 +272,7 @@ def take_sample(flight: Flight, slot: int, now_ps: int) -> None:
             return
     most_ps = MAX_BACKOFF * state[MIN_TIMEOUT_PS]
     sample_ps = min(now_ps - flight.slots[row + FIRST_PS], most_ps)
-    if state[LEAST_PS] == 0 or sample_ps < state[LEAST_PS]:
-        state[LEAST_PS] = sample_ps
+    state[LEAST_PS] = min(state[LEAST_PS], sample_ps) if state[LEAST_PS] else sample_ps
     state[NEWEST_PS] = sample_ps
     smooth(state, SMOOTHED_PS, VARIATION_PS, sample_ps, state[SLOTS])
     note_foremost(flight, slot, sample_ps)
@@ -333,8 +331,8 @@ def note_answer(flight: Flight, slot: int, now_ps: int) -> None:
     sending = flight.slots[row + SENDING]
     first = LATEST * flight.slots[row + WAY]
     for i in range(first, first + LATEST):
-        if sending > flight.latest[i]:
-            flight.latest[i], sending = sending, flight.latest[i]
+        kept = flight.latest[i]
+        flight.latest[i], sending = max(kept, sending), min(kept, sending)
 
 
 @inline

@@ -149,3 +149,28 @@ def test_no_number_is_left_out(folder: str) -> None:
         for name in gaps_of(group)
     }
     assert found <= LEFT_OUT
+
+
+def words_before(text: str) -> list[str]:
+    """Return names that lie before a base from which others of their module are counted up."""
+    signs: dict[tuple[str, type[ast.operator]], list[str]] = {}
+    for node in ast.parse(text).body:
+        match node:
+            case ast.Assign([ast.Name(name)], ast.BinOp(ast.Name(base), sign, ast.Constant())):
+                signs.setdefault((base, type(sign)), []).append(name)
+    return [
+        name
+        for (base, sign), names in signs.items()
+        if sign is ast.Sub and (base, ast.Add) in signs
+        for name in names
+    ]
+
+
+def test_words_before_their_base_are_found() -> None:
+    assert words_before("A = BASE\nB = BASE + 1\nC = BASE - 2\nD = OTHER - 1") == ["C"]
+
+
+def test_no_word_lies_before_its_base() -> None:
+    paths = (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py")))
+    found = {str(path): words_before(path.read_text()) for path in paths}
+    assert {path: names for path, names in found.items() if names} == {}

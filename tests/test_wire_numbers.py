@@ -17,7 +17,7 @@ import ringleaf.ina.netreduce.layers  # noqa: F401 - it says which ports are RoC
 from ringleaf import headers
 from ringleaf.compiled import signed
 from ringleaf.hosts.rc import wire as rc
-from ringleaf.hosts.rc.layers import BTH
+from ringleaf.hosts.rc.layers import AETH, BTH, ICRC, HopTelemetry, RoceData, Telemetry
 from ringleaf.ina.atp import wire as atp
 from ringleaf.ina.atp.layers import ATP
 from ringleaf.ina.netreduce import wire as netreduce
@@ -158,3 +158,89 @@ def test_scapy_reads_packets_to_a_systems_ports(
         assert (layer in got) == (first <= port < first + count)
     built = Ether() / UDP() / layer()
     assert built[UDP].dport == (4791 if layer is BTH else first + 1)
+
+
+@pytest.mark.parametrize(
+    ("packet", "text"),
+    [
+        (ATP(), "10 01 00 07 00000000 0000 ffff 0000000000000000 00 00"),
+        (
+            ATP(
+                message=3, resend=1, raw=1, job=2, server=3, sender_high=4, integers=1, size=3,
+                sequence=5, aggregator=6, proposal=7, workers=8, sender=9, wanted=1, rack=10,
+            ),
+            "3a 02 03 4b 00000005 0006 0007 0000000000000008 09 8a",
+        ),
+        (ATP(collision=1, congested=1), "15 01 00 07 00000000 0000 ffff 0000000000000000 00 00"),
+        (SwitchMLHeader(), "17 01 00000000 0000 00 00"),
+        (
+            SwitchMLHeader(
+                message=2, unused=1, size=3, job=2, block=3, version=1, slot=4, exponent=5, tree=6
+            ),
+            "2b 02 00000003 8004 05 06",
+        ),
+        (SparseSwitchML(), "17 01 00000000 0000 00 00 00000000"),
+        (SparseSwitchML(slot=1, next=7), "17 01 00000000 0001 00 00 00000007"),
+        (OmniReduceHeader(), "10 01 0000 00000000 0000 00 00"),
+        (
+            OmniReduceHeader(
+                message=2, type=1, job=2, slot=3, round=4, worker=5, present=6, next=[7, 8]
+            ),
+            "21 02 0003 00000004 0005 06 02 00000007 00000008",
+        ),
+        (BTH(), "04 00 ffff 00 000000 00 000000"),
+        (
+            BTH(
+                opcode=17, solicited=1, padcount=2, version=3, pkey=4, becn=1, resv6=5, dqpn=6,
+                ackreq=1, resv7=7, psn=8,
+            ),
+            "11 a3 0004 45 000006 87 000008",
+        ),
+        (BTH(migreq=1, fecn=1), "04 40 ffff 80 000000 00 000000"),
+        (AETH(), "00 000000"),
+        (AETH(reserved=1, kind=1, value=2, msn=3), "a2 000003"),
+        (HopTelemetry(), "00000000 00000000 00000000 00000000"),
+        (
+            HopTelemetry(rate_kbps=1, sent_bytes=2, queue_packets=3, time_us=4),
+            "00000001 00000002 00000003 00000004",
+        ),
+        (Telemetry(), "00 00"),
+        (Telemetry(hops=1, reserved=2), "01 02"),
+        (ICRC(), "00000000"),
+        (RoceData(), ""),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Packet) else "",
+)  # fmt: skip
+def test_scapy_writes_headers_as_their_formats_say(packet: Packet, text: str) -> None:
+    """Nothing told, and each field told another number."""
+    assert bytes(packet) == bytes.fromhex(text)
+
+
+@pytest.mark.parametrize(
+    ("header", "size", "layer"),
+    [
+        (ATP(size=1), 256, "ATPIntegers"),
+        (ATP(size=1), 255, "Raw"),
+        (ATP(size=7), 256, "Raw"),
+        (ATP(size=3), 1024, "ATPIntegers"),
+        (ATP(size=1, raw=1), 256, "ATPFloats"),
+        (ATP(size=1, raw=1, integers=1), 256, "ATPIntegers"),
+        (ATP(size=1, message=2), 256, "ATPFloats"),
+        (ATP(size=1, message=2, integers=1), 256, "ATPIntegers"),
+        (SwitchMLHeader(size=1), 256, "SwitchMLLanes"),
+        (SwitchMLHeader(size=1), 255, "Raw"),
+        (SwitchMLHeader(size=3), 256, "Raw"),
+        (SwitchMLHeader(size=3), 1024, "SwitchMLLanes"),
+        (ATP(size=3, message=2), 1024, "ATPFloats"),
+        (SwitchMLHeader(size=7), 256, "Raw"),
+        (BTH(opcode=4), 5, "RoceData"),
+        (BTH(opcode=4), 4, "ICRC"),
+        (BTH(opcode=17), 8, "AETH"),
+        (BTH(opcode=0xD4), 200, "Telemetry"),
+        (AETH(), 4, "ICRC"),
+        (AETH(), 200, "Telemetry"),
+    ],
+)
+def test_scapy_tells_what_follows_a_header(header: Packet, size: int, layer: str) -> None:
+    got = type(header)(bytes(header) + bytes(size))
+    assert type(got.payload).__name__ == layer

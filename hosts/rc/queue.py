@@ -99,7 +99,7 @@ def is_owing(arena: Arena, qp: Qp) -> bool:
     return (
         qp.state[SYNDROME] >= 0
         or qp.state[CUTS] > 0
-        or (control > 0 and arena.words[control + CNP_DUE] == 1)
+        or bool(control and arena.words[control + CNP_DUE])
     )
 
 

@@ -120,7 +120,7 @@ def make_answer(arena: Arena, at: int) -> int:
         if is_owing(arena, qp):
             fifo_push(answers, number)
         return packet
-    if control > 0 and arena.words[control + CNP_DUE]:
+    if control and arena.words[control + CNP_DUE]:
         arena.words[control + CNP_DUE] = 0
         if state[SYNDROME] >= 0:
             fifo_push(answers, number)
@@ -139,10 +139,10 @@ def make_answer(arena: Arena, at: int) -> int:
         syndrome = ACK | code
     head[SYNDROME_AT] = syndrome
     put24(head, SYNDROME_AT + 1, state[RECEIVES_FIRST] & PSN_MASK)  # messages completed
-    if control > 0:
+    if control:
         write_notices(arena, qp, head)
     write_ip_checksum(head)
-    if telemetry_length > 0:
+    if telemetry_length:
         copy_items(
             head, ACK_HEAD_BYTES, arena.bytes, arena.words[control + TOLD_AT], telemetry_length
         )

@@ -171,11 +171,11 @@ def make_data(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> int:
     is_last = offset + length == size
     packet = allocate_packet(arena)
     telemetry_length = telemetry_room(arena, qp)
-    opcode = opcode_of(psn == first_psn, is_last) | (TELEMETRY if telemetry_length > 0 else 0)
+    opcode = opcode_of(psn == first_psn, is_last) | (TELEMETRY if telemetry_length else 0)
     write_head(arena, qp, packet, opcode, psn, telemetry_length + length)
     view = open_packet(arena, packet)
     head = view.head
-    if telemetry_length > 0:
+    if telemetry_length:
         for i in range(HEAD_BYTES, HEAD_BYTES + telemetry_length):
             head[i] = 0
         view.row[HEAD_LEN] = HEAD_BYTES + telemetry_length

@@ -82,6 +82,7 @@ class ATPIntegers(Packet):
             [],
             SignedIntField("value", 0),
             count_from=lambda packet: _LANES[packet.underlayer.size],
+            max_count=max(SIZES),  # scapy's own limit is 100
         )
     ]
 
@@ -96,6 +97,7 @@ class ATPFloats(Packet):
             [],
             IEEEFloatField("value", 0.0),
             count_from=lambda packet: _LANES[packet.underlayer.size],
+            max_count=max(SIZES),  # scapy's own limit is 100
         )
     ]
 

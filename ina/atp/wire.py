@@ -129,11 +129,8 @@ def get_rack(head: Bytes) -> int:
 
 @inline
 def get_workers(head: Bytes) -> int:
-    """Return the set of workers in a packet, as int64."""
-    high = signed(get32(head, WORKERS_AT))
-    if high >= 1 << 31:
-        high -= 1 << 32
-    return high << 32 | signed(get32(head, WORKERS_AT + 4))
+    """Return the set of workers in a packet, as int64: the highest bit becomes the sign."""
+    return signed(get32(head, WORKERS_AT)) << 32 | signed(get32(head, WORKERS_AT + 4))
 
 
 @inline

@@ -46,7 +46,6 @@ from ringleaf.ina.atp.state import (
     JOB,
     LANES,
     MARKED,
-    NEXT,
     POSITION_WORDS,
     RESULTS,
     SEQUENCE,
@@ -178,12 +177,13 @@ def make_gradient(arena: Arena, worker: AtpWorker, position: int, priority: int)
     head = view.head
     template = state[TEMPLATES_AT] + VALUES_AT * (sequence % state[SERVERS])
     copy_items(head, 0, arena.bytes, template, VALUES_AT)
+    end = VALUES_AT + 4 * state[LANES]
     if is_probe(worker.flight, position):
         put_workers(head, 0)
-        for i in range(VALUES_AT, VALUES_AT + 4 * state[LANES]):
+        for i in range(VALUES_AT, end):
             head[i] = 0
     else:
-        write_lanes(arena, worker, position, window(head, VALUES_AT, 4 * state[LANES]))
+        write_lanes(arena, worker, position, head[VALUES_AT:end])
     if worker.flight.slots[position * SLOT_WORDS + ATTEMPTS] > 0 or worker.rows[row + IS_ALONE]:
         head[MESSAGE_AT] |= RESEND
     if worker.rows[row + IS_RAW]:
@@ -197,7 +197,7 @@ def make_gradient(arena: Arena, worker: AtpWorker, position: int, priority: int)
         write_echoes(worker, head)
     put32(head, SEQUENCE_AT, sequence & SEQUENCE_MASK)
     put16(head, AGGREGATOR_AT, worker.rows[row + AGGREGATOR])
-    view.row[HEAD_LEN] = VALUES_AT + 4 * state[LANES]
+    view.row[HEAD_LEN] = end
     return packet
 
 
@@ -235,8 +235,6 @@ def awaited_position(worker: AtpWorker, head: Bytes, size: int) -> int:
     if head[SIZE_AT] & SIZE_MASK != SIZE_NONE and size < VALUES_AT + 4 * state[LANES]:
         return -1
     ahead = (get_sequence(head) - state[BASE]) & SEQUENCE_MASK
-    if ahead >= state[NEXT] - state[BASE]:
-        return -1
     position = (state[BASE] + ahead) & (state[WINDOW] - 1)
     waits = worker.rows[position * POSITION_WORDS + SEQUENCE] == state[BASE] + ahead
     return position if waits else -1

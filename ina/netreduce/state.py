@@ -75,7 +75,7 @@ def make_worker(
     """
     port = udp_port(job)
     at = make_agent(store, OWN_WORDS, host=host, ring=ring, udp_ports=(port, port))
-    reports = make_ring(store, 4 * CREDITS + rc.RING)
+    reports = make_ring(store, rc.RING)
     block = rc.make_rc(
         store,
         host=host,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Arena, Words
+from ringleaf.arena import Arena
 from ringleaf.compiled import handler, handler_at, inline
 from ringleaf.hosts.agent import (
     COMPLETION_WORDS,
@@ -29,7 +29,7 @@ from ringleaf.hosts.rc import RECEIVED as HAS_COME
 from ringleaf.hosts.rc import SENT as HAS_GONE
 from ringleaf.hosts.rc.receiver import post_receive
 from ringleaf.hosts.rc.sender import post_send
-from ringleaf.hosts.rc.state import MIN_TIMEOUT_PS, QP_WORDS, QPS_AT, TIMEOUT_PS, UNANSWERED
+from ringleaf.hosts.rc.state import MIN_TIMEOUT_PS, TIMEOUT_PS, UNANSWERED, open_qp
 from ringleaf.ina.netreduce.state import (
     CREDITS,
     CURRENT,
@@ -97,7 +97,7 @@ def fill(
     start = rows[tensor + SOURCE_AT] + 4 * first
     if rows[tensor + DTYPE] == FLOAT32:
         source = window(arena.memory, start, 4 * count).view(np.float32)
-        write_floats(source, window(arena.memory, buffer, 4 * count))
+        write_floats(source, window(arena.memory, buffer, size))
     else:
         swap_items(arena.memory, buffer, arena.memory, start, count)
     for i in range(buffer + 4 * count, buffer + size):
@@ -137,7 +137,7 @@ def keep_sums(arena: Arena, at: int, worker: NetReduceWorker, place: int, now_ps
     start = rows[tensor + TARGET_AT] + 4 * first
     if rows[tensor + DTYPE] == FLOAT32:
         target = window(arena.memory, start, 4 * count).view(np.float32)
-        read_floats(window(arena.memory, buffer, 4 * count), target)
+        read_floats(window(arena.memory, buffer, buffer_bytes(worker)), target)
     else:
         swap_items(arena.memory, start, arena.memory, buffer, count)
     rows[tensor + LEFT] -= 1
@@ -145,15 +145,15 @@ def keep_sums(arena: Arena, at: int, worker: NetReduceWorker, place: int, now_ps
 
 
 @inline
-def keep_timeout(words: Words, block: int) -> None:
+def keep_timeout(arena: Arena, block: int) -> None:
     """Keep the timeout as it was at first, as a card's is (InfiniBand's Local ACK Timeout).
 
     A packet is acknowledged once all workers' packets have come. So if the round trip counted, each
     worker's timeout would grow with the others', without end where many packets are lost.
     """
-    qp = words[block + QPS_AT] + TO_NEXT * QP_WORDS
-    words[qp + TIMEOUT_PS] = 2 * words[block + MIN_TIMEOUT_PS]
-    words[qp + UNANSWERED] = min(words[qp + UNANSWERED], MOST_UNANSWERED)
+    state = open_qp(arena, block, TO_NEXT).state
+    state[TIMEOUT_PS] = 2 * arena.words[block + MIN_TIMEOUT_PS]
+    state[UNANSWERED] = min(state[UNANSWERED], MOST_UNANSWERED)
 
 
 @inline
@@ -171,7 +171,7 @@ def follow(arena: Arena, at: int, worker: NetReduceWorker, now_ps: int) -> None:
     words[ring] = 0
     post_messages(arena, worker, now_ps)
     block = state[RC]
-    keep_timeout(words, block)
+    keep_timeout(arena, block)
     words[at + READY], words[at + TIMER_AT_PS] = words[block + READY], words[block + TIMER_AT_PS]
     words[at + PROGRESS] = words[block + PROGRESS]
     words[at + RETRANSMISSIONS] = words[block + RETRANSMISSIONS]

@@ -49,6 +49,7 @@ class SwitchMLLanes(Packet):
             [],
             SignedIntField("value", 0),
             count_from=lambda packet: _LANES[packet.underlayer.size],
+            max_count=max(SIZES),  # scapy's own limit is 100
         )
     ]
 

@@ -78,16 +78,15 @@ class _Shaper:
     def _successors_first(self) -> list[str]:
         """Return the reachable nodes, each after all its successors."""
         order: list[str] = []
-        seen: dict[str | None, bool] = {None: True}  # node -> whether it is done
-        stack = [self._pipeline.first]
+        seen: dict[str, bool] = {}  # node -> whether it is done
+        stack = [self._pipeline.first] if self._pipeline.first else []
         while stack:
             name = stack[-1]
-            if name is None or seen.get(name):
+            if seen.get(name):
                 stack.pop()
                 continue
-            ahead = [
-                one for one in self._successors(self._pipeline.nodes[name]) if not seen.get(one)
-            ]
+            after = self._successors(self._pipeline.nodes[name])
+            ahead = [one for one in after if one and not seen.get(one)]
             if name not in seen:
                 seen[name] = False
             elif ahead:

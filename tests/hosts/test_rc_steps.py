@@ -213,6 +213,32 @@ def test_rings_and_templates_of_queue_pairs_are_apart() -> None:
     assert np.diff(templates).min() >= wire.HEAD_BYTES
 
 
+def test_new_queue_pairs_take_as_much_as_they_need() -> None:
+    """Two rings of 256 requests for each, and 64 bytes of head; three more need room for eight."""
+    agent = Agent()
+    before = {kind: agent.store.allocate(kind, 16) for kind in ("words", "bytes")}
+    rc.connect_qps(agent.store, [end_of(agent.at, 0, number) for number in (0, 1, 0)])
+    after = {kind: agent.store.allocate(kind, 1) for kind in ("words", "bytes")}
+    assert after["words"] - before["words"] == 16 + 3 * 2 * 256 * 4
+    assert after["bytes"] - before["bytes"] == 64 + 3 * 64
+    rc.add_qps(agent.store, agent.at, 3)
+    grown = agent.store.allocate("words", 1)
+    lines = -(-8 * q.QP_WORDS // 8) + 9  # of eight queue pairs, and nine fifos of eight
+    assert grown - after["words"] == 8 * (1 + lines)
+
+
+def test_an_agent_writes_data_and_takes_no_cuts_unless_it_is_told() -> None:
+    agent = Agent()
+    assert [agent.word(q.HAS_DATA), agent.word(q.TAKES_CUTS)] == [1, 0]
+    for has_data, takes_cuts in ((False, True), (True, False)):
+        at = rc.make_rc(
+            agent.store, host=0, ring=agent.ring, mtu=8, window=1, min_timeout_ps=1, rnr_wait_ps=1,
+            has_data=has_data, takes_cuts=takes_cuts,
+        )  # fmt: skip
+        words = agent.store.arena.words
+        assert (words[at + q.HAS_DATA], words[at + q.TAKES_CUTS]) == (has_data, takes_cuts)
+
+
 def test_settings_are_of_the_queue_pair_that_they_name() -> None:
     """A gain of 1.5 is 384 in units of 1/256; line rate and round trip are the controller's."""
     agent = Agent(controller="dctcp")
@@ -585,6 +611,25 @@ def test_a_nak_goes_back_once_to_the_packet_that_is_wanted() -> None:
     assert state[q.SENT_PSN] == 6
 
 
+def test_a_nak_of_packets_that_have_arrived_says_nothing_but_that_packets_get_through() -> None:
+    """Three of six packets are acknowledged: a NAK for the fourth goes back, not one for others."""
+    for psn, next_psn in ((2, 6), (3, 3)):
+        agent = Agent()
+        agent.post(6 * MTU)
+        for _ in range(6):
+            agent.send()
+        state = agent.qp().state
+        state[[q.TIMED_PSN, q.TIMED_FROM_PS]] = 2, 0
+        agent.answer(2, wire.ACK, now_ps=700)
+        assert state[[q.ACKED_PSN, q.TIMED_PSN, q.SMOOTHED_PS]].tolist() == [3, -1, 700]
+        state[q.UNANSWERED] = 5
+        agent.answer(psn, wire.SEQUENCE_NAK, now_ps=800)
+        assert state[[q.NEXT_PSN, q.ACKED_PSN, q.UNANSWERED]].tolist() == [next_psn, 3, 0]
+        agent.answer(psn, wire.RNR_NAK, now_ps=900)
+        held = 900 + RNR_PS if psn == 3 else 0
+        assert state[q.HOLD_UNTIL_PS] == held
+
+
 def test_packets_that_have_arrived_after_all_are_not_sent_again() -> None:
     agent = Agent()
     agent.post(6 * MTU)
@@ -674,6 +719,33 @@ def test_gaps_are_reported_once_and_duplicates_acknowledged() -> None:
     assert state[[q.EXPECTED_PSN, q.GAP_REPORTED]].tolist() == [1, 0]
     data(agent, 0, b"abcdefgh", opcode=wire.SEND_FIRST)
     assert state[[q.EXPECTED_PSN, q.SYNDROME]].tolist() == [1, wire.ACK]
+
+
+def test_the_packet_before_one_that_was_cut_leaves_a_gap_that_is_reported() -> None:
+    """Packet 1 was cut, and its sender is told of it anyhow; so packet 2 needs no NAK."""
+    agent = Agent()
+    assert rc.post_receive(agent.arena, agent.at, 0, 400, 80, 3, rc.COPY)
+    state = agent.qp().state
+    state[[q.CUT_PSN, q.SYNDROME]] = 1, -1
+    data(agent, 0, b"abcdefgh", opcode=wire.SEND_FIRST)
+    assert state[[q.EXPECTED_PSN, q.GAP_REPORTED]].tolist() == [1, 1]
+    data(agent, 2, b"late", opcode=wire.SEND_MIDDLE)
+    assert state[q.SYNDROME] == -1
+    data(agent, 1, b"ijklmnop", opcode=wire.SEND_MIDDLE)
+    assert state[[q.EXPECTED_PSN, q.GAP_REPORTED]].tolist() == [2, 0]
+
+
+def test_without_a_rate_whatever_closed_a_window_opens_it_again() -> None:
+    """The queue pair leaves the line without a timer; with a rate it waits for its turn."""
+    for rate_bps, waits in ((0, False), (1, True)):
+        agent = Agent()
+        rc.set_rate(agent.arena, agent.at, [0], rate_bps)
+        agent.post(MTU)
+        state = agent.qp().state
+        state[q.ALLOWED] = 0
+        assert agent.send() == b""
+        assert (state[q.DEADLINE_PS] < FOREVER_PS) == waits
+        assert (agent.word(TIMER_AT_PS) < FOREVER_PS) == waits
 
 
 def test_a_nak_that_is_not_sent_yet_becomes_an_ack_when_the_packet_comes() -> None:
@@ -963,7 +1035,7 @@ def test_marks_are_counted_and_told_with_the_next_answer(plain_address: Address)
         agent.set(c.CNP_DUE, 0)
         congestion.count_mark(agent.arena, agent.at, 0, qp, head, now_ps)
         due.append(agent.control(c.CNP_DUE))
-    assert due == [1, 0, 1, 0]
+    assert (due, agent.word(READY)) == ([1, 0, 1, 0], 1)
     assert (agent.control(c.MARKS), agent.control(c.CNP_FROM_PS)) == (4, 210)
     for marks, notices in ((4, wire.BECN | 4), (4, 4), (66, wire.BECN | 2)):
         agent.set(c.MARKS, marks)
@@ -1031,6 +1103,29 @@ def test_a_cut_packet_is_asked_for_once_and_counted() -> None:
     assert notice[IP_TOS_AT] >> 5 == 7
     assert answer[wire.OPCODE_AT] == wire.ACKNOWLEDGE
     assert qp.state[[q.CUTS, q.WANTS_CUT]].tolist() == [0, 0]
+
+
+def test_the_first_packet_that_was_cut_is_asked_for_whenever_it_is_cut_again() -> None:
+    """The receiver waits for packet 3: later ones change nothing; 3 itself is asked for anew."""
+    agent = Agent()
+    qp = agent.qp()
+    qp.state[q.EXPECTED_PSN] = 3
+    for psn, cut_psn, wants in ((3, 3, 1), (4, 3, 0), (3, 3, 1), (5, 3, 0)):
+        qp.state[q.WANTS_CUT] = 0
+        trimming.receive_cut(agent.arena, agent.at, 0, qp, head_of(psn, opcode=wire.SEND_ONLY))
+        assert qp.state[[q.CUT_PSN, q.WANTS_CUT]].tolist() == [cut_psn, wants]
+    assert agent.word(READY) == 1
+
+
+@pytest.mark.parametrize(("rate_bps", "turn"), [(0, 0), (1, 1), (10**12, 1)])
+def test_queue_pairs_of_a_shared_rate_take_turns(rate_bps: int, turn: int) -> None:
+    agent = Agent()
+    rc.set_rate(agent.arena, agent.at, [0, 1], rate_bps)
+    for number in (0, 1):
+        agent.qp(number).state[q.LIMIT] = 9
+        agent.post(2 * MTU, number=number)
+    assert agent.send()[wire.DEST_QP_AT :][:3] == b"\0\0\1"
+    assert agent.word(q.TURN) == turn
 
 
 def test_a_notice_leads_back_to_the_message_of_the_cut_packet() -> None:

@@ -44,6 +44,71 @@ def test_lists_know_their_length() -> None:
     assert (items, listed.count, listed.item.kind) == ([], "", "float")
 
 
+OMNIREDUCE = """\
+local omnireduce = Proto("ringleaf_omnireduce", "OmniReduce (Ringleaf)")
+local omnireduce_fields = omnireduce.fields
+omnireduce_fields.message = ProtoField.uint8("ringleaf_omnireduce.message", "message", base.DEC, \
+{[1] = "update", [2] = "result"}, 0xf0)
+omnireduce_fields.type = ProtoField.uint8("ringleaf_omnireduce.type", "type", base.DEC, \
+{[0] = "float32", [1] = "int32"}, 0xf)
+omnireduce_fields.job = ProtoField.uint8("ringleaf_omnireduce.job", "job", base.DEC, nil)
+omnireduce_fields.slot = ProtoField.uint16("ringleaf_omnireduce.slot", "slot", base.DEC, nil)
+omnireduce_fields.round = ProtoField.uint32("ringleaf_omnireduce.round", "round", base.DEC, nil)
+omnireduce_fields.worker = ProtoField.uint16("ringleaf_omnireduce.worker", "worker", base.DEC, nil)
+omnireduce_fields.present = ProtoField.uint8("ringleaf_omnireduce.present", "present", \
+base.HEX, nil)
+omnireduce_fields.columns = ProtoField.uint8("ringleaf_omnireduce.columns", "columns", \
+base.DEC, nil)
+omnireduce_fields.list0 = ProtoField.uint32("ringleaf_omnireduce.next0", "position", base.HEX, nil)
+function omnireduce.dissector(buffer, pinfo, tree)
+  if buffer:len() < 12 then return 0 end
+  pinfo.cols.protocol = "OmniReduce"
+  local shown = tree:add(omnireduce, buffer())
+  shown:add(omnireduce_fields.message, buffer(0, 1))
+  shown:add(omnireduce_fields.type, buffer(0, 1))
+  shown:add(omnireduce_fields.job, buffer(1, 1))
+  shown:add(omnireduce_fields.slot, buffer(2, 2))
+  shown:add(omnireduce_fields.round, buffer(4, 4))
+  shown:add(omnireduce_fields.worker, buffer(8, 2))
+  shown:add(omnireduce_fields.present, buffer(10, 1))
+  shown:add(omnireduce_fields.columns, buffer(11, 1))
+  local count0 = math.min(buffer(11, 1):uint(), math.floor((buffer:len() - 12) / 4))
+  if count0 > 0 then
+    local values0 = shown:add(buffer(12, count0 * 4), "next as uint32")
+    for n = 0, count0 - 1 do
+      values0:add(omnireduce_fields.list0, buffer(12 + n * 4, 4))
+    end
+  end
+  return buffer:len()
+end
+DissectorTable.get("udp.port"):add(46848, omnireduce)
+"""
+"""Wireshark's names of fields stay as they are, whatever classes are called."""
+
+
+def test_a_protocol_by_hand() -> None:
+    assert OMNIREDUCE in write_dissector()
+
+
+def test_lists_that_may_follow_a_header_are_counted_by_what_is_there() -> None:
+    text = write_dissector()
+    switchml = text[text.index('Proto("ringleaf_switchml"') :]
+    for line in (
+        'ProtoField.int32("ringleaf_switchml.values0", "value", base.DEC, nil)',
+        "local count0 = math.floor((buffer:len() - 10) / 4)",
+        'shown:add(buffer(10, count0 * 4), "values as int32")',
+    ):
+        assert line in switchml
+    atp = text[text.index('Proto("ringleaf_atp"') :]
+    for line in (
+        'ProtoField.float("ringleaf_atp.values1", "value")',
+        'shown:add(buffer(22, count1 * 4), "values as float32")',
+        'ProtoField.uint8("ringleaf_atp.rack", "rack", base.DEC, nil, 0x7f)',
+        'ProtoField.uint64("ringleaf_atp.workers", "workers", base.HEX, nil)',
+    ):
+        assert line in atp
+
+
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_tshark_shows_what_was_sent(tmp_path: Path) -> None:
     (tmp_path / "ringleaf.lua").write_text(write_dissector())

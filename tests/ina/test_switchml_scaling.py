@@ -109,3 +109,26 @@ def test_bound_is_of_each_block() -> None:
     assert narrow == 2 * 2 * (2.0**-31 + 2.0**-24)  # 2 workers below 2, scaled by 2^30 / 2
     assert wide == same == 64 * narrow
     assert scaling.error_bounds(parts[:, :0], 2).size == 0
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False), max_size=40))
+def test_signs_are_bits_and_come_back_as_ones(given_values: list[float]) -> None:
+    """A set bit is at least 0; bits count from the lowest, and those behind the last are 0."""
+    values = np.array(given_values, np.float32)
+    lanes = np.full(8, 0x55, np.uint8)
+    size = scaling.write_signs(values, lanes)
+    assert size == -(-values.size // 8)
+    wanted = sum(1 << i for i, value in enumerate(given_values) if value >= 0)
+    assert int.from_bytes(lanes[:size].tobytes(), "little") == wanted
+    assert lanes[size:].tolist() == [0x55] * (8 - size)
+    scaling.read_signs(lanes, values)
+    assert values.tolist() == [1.0 if value >= 0 else -1.0 for value in given_values]
+
+
+def test_a_fixed_exponent_scales_by_its_bits_of_fraction() -> None:
+    for workers in (1, 6, 64):
+        bits = scaling.headroom_bits(workers)
+        assert scaling.shift_of(scaling.fixed_exponent(20, bits), bits) == 20
+    values = np.zeros(3, np.float32)
+    scaling.fill_nan(values)
+    assert np.isnan(values).all()

@@ -189,3 +189,81 @@ def test_systems_are_described_without_anything_that_takes_long() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "set()\n"
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("names", "costs"),
+    [
+        (("a2tp", "atp", "esa"), (6 * MIB, 400_000, 0.9)),
+        (("netreduce",), (4 * MIB, 450_000, 1.6)),
+        (("omnireduce",), (MIB // 16, 800_000, 2.0)),
+        (
+            (
+                *("omnireduce-switch", "panama", "sharp", "sharp-quantum2"),
+                *("switchml", "tern", "vote"),
+            ),
+            (4 * MIB, 550_000, 1.3),
+        ),
+        ((), (MIB, 400_000, 2.0)),
+    ],
+)
+def test_estimates_take_what_was_measured(
+    names: tuple[str, ...], costs: tuple[int, float, float]
+) -> None:
+    """A switch's registers, arrivals in a second, and packets per packet that a worker sends."""
+    for costed in (SYSTEMS[name].costs for name in names) if names else [Costs()]:
+        assert (costed.switch_bytes, costed.hops_per_s, costed.packets) == costs
+
+
+@pytest.mark.parametrize(
+    ("of", "entries", "index", "moving", "cut", "exchanged"),
+    [
+        (1, None, 0, 0, (0, 100), 0),
+        (3, None, 0, 0, (0, 33), 0),
+        (3, None, 1, 2, (33, 33), 66),
+        (3, None, 2, 3, (66, 34), 100),
+        (3, 10, 2, 1, (6, 4), 3),
+        (3, 1000, 2, 3, (66, 34), 100),
+    ],
+)
+def test_shares_by_hand(
+    of: int, entries: int | None, index: int, moving: int, cut: tuple[int, int], exchanged: int
+) -> None:
+    """Of 100 entries of a switch, or of fewer."""
+    share = ResourceShare(index, of, entries, moving)
+    assert share.cut(100) == cut
+    assert share.exchanged(100) == exchanged
+
+
+@pytest.mark.parametrize(
+    ("flag", "names"),
+    [
+        (
+            "is_forgetful",  # SwitchML's workers keep no results, and so do those made from it
+            {
+                *("netreduce", "omnireduce-switch", "panama", "sharp", "sharp-quantum2"),
+                *("switchml", "tern", "vote"),
+            },
+        ),
+        ("leases", {"a2tp", "atp", "esa", "panama", "switchml", "tern"}),
+        ("has_windows", {"a2tp", "atp", "esa", "panama"}),
+        ("moves", {"a2tp", "atp", "esa", "switchml"}),
+        ("deals_on", {"a2tp", "atp", "esa", "omnireduce", "panama"}),
+    ],
+)
+def test_systems_say_what_they_can(flag: str, names: set[str]) -> None:
+    assert {name for name in SYSTEMS.shipped() if getattr(SYSTEMS[name], flag)} == names
+    assert getattr(Bare(), flag) is False
+
+
+@pytest.mark.parametrize(
+    ("name", "added"),
+    [("omnireduce-switch", 4 * 64), ("tern", 576 - 192), ("vote", 576 - 96), ("switchml", 0)],
+)
+def test_a_switch_may_add_bytes_to_a_packet(name: str, added: int) -> None:
+    """Values to one without any, or counts of six bits to elements of two or one."""
+    assert SYSTEMS[name].added_bytes(64) == added
+    assert Bare().added_bytes(64) == 0

@@ -22,17 +22,53 @@ FIRST = {
     "ringleaf/native.py": ("tests/test_native.py",),
     "ringleaf/compiled.py": ("tests/test_native.py",),
     "hosts/rc/": ("tests/hosts/test_rc_steps.py",),
+    "hosts/rc/layers.py": ("tests/test_wire_numbers.py",),
+    "ina/switchml/scaling.py": ("tests/ina/test_switchml_scaling.py",),
+    "ina/atp/": ("tests/ina/test_atp_steps.py", "tests/ina/test_tables_apart.py"),
+    "ina/flight.py": ("tests/ina/test_flight_steps.py",),
+    "ina/holdings.py": ("tests/ina/test_job_sizes.py",),
+    "ina/netreduce/": ("tests/ina/test_netreduce_steps.py", "tests/ina/test_tables_apart.py"),
+    "ina/omnireduce/": ("tests/ina/test_omnireduce_steps.py", "tests/ina/test_tables_apart.py"),
+    "ina/omnireduce_switch/": (
+        "tests/ina/test_switchml_steps.py",
+        "tests/ina/test_tables_apart.py",
+    ),
+    "ina/panama/": ("tests/ina/test_panama_steps.py", "tests/ina/test_tables_apart.py"),
+    "ina/switchml/": (
+        "tests/ina/test_switchml_steps.py",
+        "tests/ina/test_switchml_worker.py",
+        "tests/ina/test_tables_apart.py",
+    ),
+    "ina/tern/": ("tests/ina/test_switchml_steps.py",),
+    "ina/vote/": ("tests/ina/test_switchml_steps.py",),
     "switches/generate/psa.py": (
         "tests/switches/test_psa_ways.py",
         "tests/switches/test_psa_externs.py",
     ),
-    "switches/generate/": ("tests/switches/test_traces.py",),
+    "switches/generate/": (
+        "tests/switches/test_generated_text.py",
+        "tests/switches/test_traces.py",
+        "tests/switches/test_generate_parts.py",
+    ),
+    "switches/generate/select.py": ("tests/switches/test_observing.py",),
+    "switches/generate/statements.py": ("tests/switches/test_observing.py",),
     "networks/virtual/": (
         "tests/networks/test_loop_parts.py",
         "tests/networks/test_virtual_tiny.py",
     ),
 }
 """Tests that reach much of a folder, or a file, in a few seconds; they are tried first."""
+FIRST_OF_SYSTEMS = {
+    "control": ("tests/ina/test_job_sizes.py",),
+    "job": ("tests/ina/test_job_sizes.py",),
+    "system": ("tests/ina/test_systems.py",),
+    "systems": ("tests/ina/test_systems.py",),
+    "samples": ("tests/ina/test_samples.py",),
+    "layers": ("tests/test_wire_numbers.py",),
+    "loads": ("tests/ina/test_loads_by_hand.py",),
+    "reading": ("tests/ina/test_readers.py", "tests/ina/test_occupancy.py"),
+}
+"""Tests of files that each aggregation system may have, by their name; tried first, too."""
 _NUMBERED = re.compile(r"[A-Z][A-Z0-9_]* = ")
 _WORD = re.compile(r"[A-Za-z_]\w{3,}")
 ENOUGH = 3  # tests that import a file; with fewer, those that name it are tried, too
@@ -65,8 +101,10 @@ class Imports:
             title = Path(test).stem.removeprefix("test_").replace("_", "-")
             if names.search(title):
                 distances[test] = 1
-            elif folder.search(title) or (not is_known and names.search(text)):
+            elif folder.search(title):
                 distances[test] = min(distances.get(test, FAR), 2)
+            elif not is_known and names.search(text):
+                distances[test] = min(distances.get(test, FAR), 3)
         if not distances:  # a member of a registry that no test names
             distances = {test: FAR for test in self._tests if file.partition("/")[0] in test}
         lines = (self._root / file).read_text().splitlines()
@@ -75,6 +113,8 @@ class Imports:
         found = sorted(distances, key=lambda test: self._rank(test, distances[test], file, words))
         is_numbered = bool(line and _NUMBERED.match(lines[line - 1]))
         first = [each for folder in FIRST if file.startswith(folder) for each in FIRST[folder]]
+        if file.startswith("ina/") and Path(file).stem in FIRST_OF_SYSTEMS:
+            first = [*FIRST_OF_SYSTEMS[Path(file).stem]]
         if is_numbered:
             first = [*OF_NUMBERS, *first]
         first = [each for each in first if each in self._tests]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
@@ -16,22 +17,26 @@ from hypothesis import strategies as st
 from program_cases import PROGRAMS
 
 from ringleaf.errors import ConfigError
-from ringleaf.switches.generate import calculations, doubts, generate, jumps
+from ringleaf.switches.generate import calculations, doubts, generate, jumps, parser_primitives
 from ringleaf.switches.generate.code import FunctionCode
-from ringleaf.switches.generate.flow import Apply, Loop, UnlessExited
+from ringleaf.switches.generate.flow import Apply, If, Loop, UnlessExited
 from ringleaf.switches.generate.inputs import InputPiece, longest_input
 from ringleaf.switches.generate.lanes import Pattern, Roller
 from ringleaf.switches.generate.loops import LoopWriter
+from ringleaf.switches.generate.lower import lower
 from ringleaf.switches.generate.state import StateLayout
 from ringleaf.switches.generate.storage import ENGINE, Storage, valid
 from ringleaf.switches.generate.structure import pipeline_body
 from ringleaf.switches.generate.text import ModuleConstants, TooLargeError
 from ringleaf.switches.generate.usage import FieldUsage, body_usage
 from ringleaf.switches.json.program import load_source
+from ringleaf.switches.json.stacks import value_of
 from ringleaf.switches.source import (
     STACKS,
+    STANDARD,
     VALID,
     ActionSource,
+    Boolean,
     Calculation,
     Constant,
     FieldSource,
@@ -39,6 +44,7 @@ from ringleaf.switches.source import (
     OperationSource,
     Primitive,
     ProgramSource,
+    SelectedSource,
 )
 from ringleaf.switches.source import ConstantInput as ConstantBits
 
@@ -281,3 +287,101 @@ def test_temporaries_of_up_to_32_bits_become_lanes(width: int, lanes: int) -> No
     )
     Roller(source, storage, StateLayout(source)).roll([body], elsewhere=[])
     assert sum(storage.lane(field) is not None for field in kept) == lanes
+
+
+def test_primitives_outside_of_actions_note_what_they_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(
+        parser_primitives, "note_operands", lambda _, made: told.append(("n", made))
+    )
+    monkeypatch.setattr(
+        parser_primitives, "write_primitive", lambda _, made: told.append(("w", made))
+    )
+    first, second = (
+        Primitive("assign", (FieldSource("key", "kind"), Constant(number))) for number in (1, 2)
+    )
+    parser_primitives.write_straight(code_of(TABLES), (first, second))
+    assert told == [("n", first), ("w", first), ("n", second), ("w", second)]
+
+
+@pytest.mark.parametrize(
+    ("hit", "miss", "count"), [("do_in", None, 1), (None, "do_in", 1), ("do_in", "do_in", 0)]
+)
+def test_a_hit_is_looked_at_where_anything_follows_it(
+    tmp_path: Path, hit: str | None, miss: str | None, count: int
+) -> None:
+    data = program()
+    data["actions"].append(
+        {"name": "only", "id": 2, "runtime_data": [], "primitives": [do("assign", B, value(7))]}
+    )
+    key = [{"match_type": "exact", "target": A["value"]}]
+    table(data, "t", [2], key=key, next_tables={"__HIT__": hit, "__MISS__": miss})
+    text = generate(load_source(write(tmp_path, data))).text
+    assert text.count("hit = entry != image") == count
+    assert text.count("if hit:") == count
+
+
+KIND, SPARE = FieldSource("key", "kind"), FieldSource("key", "spare")
+CHOSEN = SelectedSource(((Boolean(False), KIND), (Boolean(True), SPARE)))
+"""The second of two fields."""
+
+
+def test_an_operand_that_is_read_becomes_a_choice_of_values() -> None:
+    """So does one of a primitive that is not known, which is refused later."""
+    target = FieldSource("eth", "type")
+    chosen = value_of(CHOSEN)
+    for op, operands in (("assign", (target, CHOSEN)), ("strange", (CHOSEN, target))):
+        made = Primitive(op, operands)
+        (lowered,) = lower(TABLES, made)
+        expected = tuple(chosen if each is CHOSEN else each for each in operands)
+        assert lowered == replace(made, parameters=expected)
+
+
+def test_an_operand_that_is_written_becomes_a_chain_of_conditions() -> None:
+    """BMv2 writes nothing where no element is selected."""
+    made = Primitive("assign", (CHOSEN, Constant(3)))
+    (chain,) = lower(TABLES, made)
+    assert isinstance(chain, If)
+    assert (chain.condition, chain.then) == (
+        Boolean(False),
+        (Primitive("assign", (KIND, Constant(3))),),
+    )
+    (rest,) = chain.otherwise
+    assert isinstance(rest, If)
+    assert (rest.condition, rest.then, rest.otherwise) == (
+        Boolean(True),
+        (Primitive("assign", (SPARE, Constant(3))),),
+        (),
+    )
+
+
+def test_a_copy_of_the_standard_metadata_is_marked_to_drop() -> None:
+    standard = Primitive("mark_to_drop", (Named("header", STANDARD),))
+    assert lower(TABLES, standard) == (standard,)
+    made = lower(TABLES, Primitive("mark_to_drop", (Named("header", "copy"),)))
+    assert [each.parameters for each in made if isinstance(each, Primitive)] == [
+        (FieldSource("copy", "egress_spec"), Constant(511)),
+        (FieldSource("copy", "mcast_grp"), Constant(0)),
+    ]
+    assert {each.op for each in made if isinstance(each, Primitive)} == {"assign"}
+
+
+def test_a_pipeline_may_be_empty_and_has_no_cycle(tmp_path: Path) -> None:
+    data = program()
+    empty = load_source(write(tmp_path, data)).ingress
+    assert pipeline_body(TABLES, replace(empty, first=None)) == ()
+    call: Any = empty.nodes[empty.first or ""]
+    turning = replace(
+        empty, nodes={**empty.nodes, str(empty.first): replace(call, next=empty.first)}
+    )
+    with pytest.raises(ConfigError, match="a pipeline with a cycle is not supported"):
+        pipeline_body(load_source(write(tmp_path, data)), turning)
+
+
+def test_psa_drops_what_ingress_leaves_alone() -> None:
+    """PSA, 6.2: `drop` is true at first, so the field that ends ingress is set to one before."""
+    text = generate(load_source(PROGRAMS.parent / "psa" / "ways.json")).text
+    ingress = text[text.index("def ingress") :]
+    found = re.search(r"^ if (f\d+) != u_0:\n  return 0$", ingress, re.MULTILINE)
+    assert found is not None
+    assert f" {found[1]} = u_1\n" in ingress
