@@ -216,7 +216,9 @@ def test_a_checksum_decides_by_its_condition_if_it_has_one(
     condition: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted: list[Any] = []
-    monkeypatch.setattr(doubts, "note_decision", lambda _, decides, given: noted.append(decides))
+    monkeypatch.setattr(
+        doubts, "note_decision", lambda _, decides, precondition: noted.append(decides)
+    )
     code = code_of(TABLES)
     header = next(name for name, each in TABLES.headers.items() if not each.metadata)
     checksum: Any = SimpleNamespace(condition=condition, target=FieldSource(header, "any"))
