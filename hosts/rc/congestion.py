@@ -132,7 +132,7 @@ def telemetry_room(arena: Arena, qp: Qp) -> int:
 @inline
 def keep_telemetry(arena: Arena, qp: Qp, head: Bytes) -> None:
     """Keep a data packet's telemetry for the next answer."""
-    if telemetry_room(arena, qp) > 0:
+    if telemetry_room(arena, qp):
         told_at = arena.words[qp.state[CONTROL_AT] + TOLD_AT]
         copy_items(arena.bytes, told_at, head, HEAD_BYTES, TELEMETRY_BYTES)
 

@@ -795,6 +795,31 @@ def test_a_queue_pair_owes_one_answer_at_a_time_and_the_gravest() -> None:
     assert agent.word(READY) == 1
 
 
+@pytest.mark.parametrize(
+    ("syndrome", "cuts", "due", "is_owing"),
+    [(-1, 0, 0, False), (0, 0, 0, True), (-1, 1, 0, True), (-1, 0, 1, True)],
+)
+def test_an_ack_a_cut_packet_or_a_cnp_is_owed(
+    syndrome: int, cuts: int, due: int, is_owing: bool
+) -> None:
+    agent = Agent(controller="dcqcn")
+    agent.qp().state[[q.SYNDROME, q.CUTS]] = syndrome, cuts
+    agent.arena.words[agent.block + c.CNP_DUE] = due
+    assert queue.is_owing(agent.arena, agent.qp()) == is_owing
+    plain = Agent()
+    plain.qp().state[[q.SYNDROME, q.CUTS]] = syndrome, cuts
+    assert queue.is_owing(plain.arena, plain.qp()) == (is_owing and not due)
+
+
+def test_data_without_room_for_telemetry_leaves_what_was_kept() -> None:
+    """A controller that asks for none, as none at all, has no place for it."""
+    for controller in ("", "dcqcn"):
+        agent = Agent(controller=controller)
+        before = agent.arena.bytes.copy()
+        congestion.keep_telemetry(agent.arena, agent.qp(), np.full(256, 0x77, np.uint8))
+        assert (agent.arena.bytes == before).all()
+
+
 def test_receives_are_advertised_when_few_are_known_of() -> None:
     """The peer knows of one at first; it is told anew at 1, 2, 4 and so on, not at each."""
     agent = Agent()

@@ -284,3 +284,14 @@ def test_a_round_ends_with_the_blocks_that_were_allowed_at_its_start(
     assert own[[state.ROUND_END, state.ROUND_PS]].tolist() == [limit, 107]
     assert own[state.SHARE_END] == limit + own[state.SHARE]
     assert rows[7, state.IS_ALONE] == 0
+
+
+def test_haste_is_smoothed_over_64_rounds() -> None:
+    """All results late: 1 - 1/64, in units of 2^-20."""
+    store = Store()
+    at = store.allocate("words", CONTROL_WORDS)
+    block = store.arena.words[at : at + CONTROL_WORDS]
+    window = find_window("a2tp")
+    begin_window(block, window, most=8, growth=1)
+    window.on_round(store.arena, at, 8, 0)
+    assert block[HASTE] == 2**20 - 2**14

@@ -146,3 +146,17 @@ def test_an_entrys_goodput_is_a_block_in_half_a_round_trip(elements: int, lanes:
     graph = build("leafspine,leaves=1,spines=1,hosts=4")
     rtt_ps = 4 * (1_000_000 + 80 * 4 * lanes)
     assert entry_bps(graph, elements, lanes) == 2 * 32 * elements * 10**12 // rtt_ps
+
+
+@pytest.mark.parametrize(("host_rate", "rate"), [("100G", "50G"), ("50G", "100G")])
+def test_slots_are_of_the_slowest_link(host_rate: str, rate: str) -> None:
+    """Racks at 100 Gbit/s whose switches, or whose hosts, are joined at half of that."""
+    graph = build(f"leafspine,leaves=2,spines=1,hosts=2,rate={rate},host_rate={host_rate}")
+    store = Store()
+    make_pool(store, size=4, head_bytes=64, field_count=0, lane_count=0)
+    request = JobRequest(
+        number=1, members=["h0", "h1", "h2", "h3"], servers=(), share=ResourceShare(), ring=0,
+        lanes=64, slots=None, rtt_ps=RTT_PS, ecmp=False,
+    )  # fmt: skip
+    job = SYSTEMS["switchml"].join(graph, store, request)
+    assert job.window_bytes == 4 * 64 * (2 * RTT_PS // (2 * frame_ps(10, 256)))

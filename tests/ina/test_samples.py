@@ -20,6 +20,13 @@ PAYLOADS = {
 """Bytes behind UDP's header: the system's own, and values; NetReduce's are RoCEv2's."""
 
 
+BEGINS = {
+    "switchml-64": 0x11, "switchml-256": 0x13, "panama-64": 0x11, "panama-256": 0x13,
+    "omnireduce-64": 0x11, "omnireduce-256": 0x13, "vote": 0x10, "tern": 0x12,
+}  # fmt: skip
+"""The first byte of SwitchML's header: an update, and the code of its words. Then comes job 1."""
+
+
 def ones_sum(data: bytes) -> int:
     total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
     while total >> 16:
@@ -50,6 +57,7 @@ def test_samples_are_whole_frames(name: str, kind: str) -> None:
     assert sample.packets
     for packet in {(port, data) for port, data in sample.packets}:
         check(packet, PAYLOADS[name], ports)
+        assert name not in BEGINS or packet[1][42:44] == bytes([BEGINS[name], 1])
         assert int.from_bytes(packet[1][18:20]) in (0, 1)  # IP's identification
     if kind == "round":
         own = int(sample.number_at)
