@@ -197,14 +197,17 @@ def damage_command(
         wanted = run(words, warm)
         if wanted.status or wanted.said:
             raise BackendError(f"damage: the run must work without any, got {wanted}")
-        for number in range(first, first + cases):
-            rng = random.Random(f"{seed} {number}")
-            wrong = try_case(rng, words, warm, wanted)
-            ends["failures" if "failed" in wrong else "different" if wrong else "same"] += 1
-            if wrong:
-                say(f"case {number}: {'; '.join(wrong)}")
-    counts = ", ".join(f"{ends[each]} {each}" for each in ("same", "different", "failures"))
-    say(f"# {ends.total()} cases, seed {seed}, {time.monotonic() - began_s:.0f} s: {counts}")
+        try:
+            for number in range(first, first + cases):
+                rng = random.Random(f"{seed} {number}")
+                wrong = try_case(rng, words, warm, wanted)
+                ends["failures" if "failed" in wrong else "different" if wrong else "same"] += 1
+                if wrong:
+                    say(f"case {number}: {'; '.join(wrong)}")
+        finally:  # Ctrl-C, too, keeps what was counted
+            counts = ", ".join(f"{ends[each]} {each}" for each in ("same", "different", "failures"))
+            took_s = time.monotonic() - began_s
+            say(f"# {ends.total()} cases, seed {seed}, {took_s:.0f} s: {counts}")
     if ends["same"] != cases:
         raise typer.Exit(FAILURE)
 
