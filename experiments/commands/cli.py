@@ -53,7 +53,6 @@ def make_app(names: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
     app = typer.Typer(
         name="ringleaf",
         help="Emulate collectives between hosts, and aggregation inside P4 switches.",
-        no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -102,7 +101,7 @@ def _usage_complaint(error: Any, typed: str) -> str:
     new = RENAMED.get(old.removeprefix("--"))
     if new and any(f"--{new}" in each.opts for each in error.ctx.command.params):
         return f"{where}: {old} is called --{new} since 0.2.0, got {old}"
-    wrong = error.format_message().rstrip(".").replace("\n", " ") or "no command below it was given"
+    wrong = error.format_message().rstrip(".").replace("\n", " ")
     wrong = f"{wrong[:1].lower()}{wrong[1:]}{_got(error)}"
     return f"{where}: {wrong}; {command} --help shows what it takes"
 

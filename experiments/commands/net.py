@@ -77,8 +77,11 @@ def net_command(
 ) -> None:
     """Start a live network and open Mininet's command line on it; needs root.
 
-    Any program runs on a host, in the host's network namespace, once the prompt appears: `h0 ping
-    -c 1 h3`, or `h0 iperf -s > server.txt &` and then `h3 iperf -c h0 -t 5`.
+    Any program runs on a host, in the host's network namespace, once the prompt appears:
+
+      h0 ping -c 1 h3
+      h0 iperf -s > server.txt &
+      h3 iperf -c h0 -t 5
 
     A host's name that is a word of its own becomes the host's address; "py h0.IP()" prints it.
     In another terminal:

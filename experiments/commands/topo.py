@@ -13,9 +13,7 @@ from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.workloads.collective.kind import OPTIONS, resolve
 from ringleaf.topologies.files.format import choose_format, find_format
 
-topo_app = typer.Typer(
-    help="List topologies, draw one, or write one to a file.", no_args_is_help=True
-)
+topo_app = typer.Typer(help="List topologies, draw one, or write one to a file.")
 
 
 def register(app: typer.Typer) -> None:

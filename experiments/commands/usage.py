@@ -5,6 +5,7 @@ Options of a panel (typer's `rich_help_panel`) are the others, which only `--hel
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -91,6 +92,7 @@ class _Command(TyperCommand):
         return super().parse_args(ctx, ["--help" if each == ALL else each for each in args])
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.help = _kept_lines(self.help)
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
         _write_examples(ctx, formatter)
@@ -113,9 +115,15 @@ class _Command(TyperCommand):
 
 
 class _Group(TyperGroup):
-    """A command of commands."""
+    """A command of commands, one of which must be named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:  # completion parses nothing, too
+            ctx.fail("no command below it was given")
+        return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
+        self.help = _kept_lines(self.help)
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
         _write_examples(ctx, formatter)
@@ -134,6 +142,11 @@ def _first(command: Any) -> str:
 
 def _is_option(parameter: Any) -> bool:
     return bool(parameter.param_type_name == "option")
+
+
+def _kept_lines(text: str | None) -> str:
+    """Return a help whose indented paragraphs have a mark, so that their lines stay as they are."""
+    return re.sub(r"\n\n(?= )", "\n\n\b\n", text or "")
 
 
 def _write_examples(ctx: Any, formatter: Any) -> None:

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 WHERE = "workload from-torch"
 
-workload_app = typer.Typer(
-    help="List, show, make, run or write models and traces.", no_args_is_help=True
-)
+workload_app = typer.Typer(help="List, show, make, run or write models and traces.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from ringleaf.hosts.nic.registry import OFFLOADS
 
 def register(app: typer.Typer) -> None:
     """Add the command, with one below it for each workload; a package's that fails has none."""
-    below = typer.Typer(no_args_is_help=True, help="Workloads that NICs compute.")
+    below = typer.Typer(help="Workloads that NICs compute.")
     for name, offload in OFFLOADS.items():
         try:
             command = guard(_command_of(name))
