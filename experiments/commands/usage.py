@@ -88,8 +88,10 @@ class _Command(TyperCommand):
     """A command that shows all of its options if it is asked for all, or if they are few."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        ctx.meta[ALL] = ALL in args
-        return super().parse_args(ctx, ["--help" if each == ALL else each for each in args])
+        own = args.index("--") if "--" in args else len(args)  # what follows is a script's
+        ctx.meta[ALL] = ALL in args[:own]
+        words = ["--help" if each == ALL else each for each in args[:own]]
+        return super().parse_args(ctx, words + args[own:])
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self.help = _kept_lines(self.help)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,6 +73,15 @@ def test_all_options_are_shown_whole_on_demand(capsys: pytest.CaptureFixture[str
     assert "--trim" in whole
     assert "hosts may be machines: fattree,node=8xh100; or a file: net.graphml" in whole
     assert "more options" not in whole
+
+
+def test_a_scripts_own_words_are_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "own.py"
+    script.write_text("")
+    assert cli.perform(["train", str(script), "--dry-run", "--", "--help-all"]) == 0
+    assert json.loads(capsys.readouterr().out)["script"] == [str(script), "--help-all"]
 
 
 @pytest.mark.parametrize(
