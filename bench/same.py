@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -103,11 +105,23 @@ def _differing(
         yield "the commit's run failed"
     for name, text in before.items():
         head, newline, rest = text.partition("\n")
-        named = ",".join(renamed.get(column, column) for column in head.split(","))
+        named = ",".join(renamed.get(column, column) for column in head.split(",")) + newline + rest
         if name not in now:
             yield f"{name} is missing"
-        elif now[name] != named + newline + rest:
-            yield f"{name} differs"
+        elif now[name] != named:
+            yield f"{name} differs in {', '.join(_unequal_columns(named, now[name]) or ['form'])}"
+
+
+def _unequal_columns(before: str, now: str) -> list[str]:
+    """Return the columns in which two tables are not the same, or "rows" if they have others."""
+    sides = [list(csv.DictReader(io.StringIO(text, newline=""))) for text in (before, now)]
+    if len(sides[0]) != len(sides[1]) or not sides[0] or sides[0][0].keys() != sides[1][0].keys():
+        return ["rows"]
+    return [
+        column
+        for column in sides[0][0]
+        if any(one[column] != other[column] for one, other in zip(*sides, strict=True))
+    ]
 
 
 if __name__ == "__main__":

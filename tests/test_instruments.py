@@ -221,3 +221,22 @@ def test_a_command_that_is_not_understood_is_noticed() -> None:
     assert not INSTRUMENTS["studies.scaling"].understands(["--k", "4", "6"])
     assert IN_TEXT.findall("`python -m studies.best --why` is") == ["studies.best --why"]
     assert AS_LINE.findall("  python -m bench  # all") == ["bench"]
+
+
+def test_tables_that_are_not_the_same_say_in_which_columns() -> None:
+    from bench.same import _differing
+
+    before = {
+        "a.csv": "order,time\nfifo,1\n",
+        "b.csv": "x\n1\n",
+        "c.csv": "x\n1\n",
+        "d.csv": "x\n1",
+    }
+    now = {"a.csv": "scheduler,time\nfifo,2\n", "b.csv": "x\n1\n2\n", "d.csv": "x\n1\n"}
+    assert list(_differing(before, now, {"order": "scheduler"})) == [
+        "a.csv differs in time",
+        "b.csv differs in rows",
+        "c.csv is missing",
+        "d.csv differs in form",
+    ]
+    assert not list(_differing(before, before, {}))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os.path
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +13,7 @@ import typer
 
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.runs.console import FAILURE, Debug, guard, say
+from ringleaf.experiments.runs.progress import progress
 from ringleaf.switches.stf.parser import read_stf
 
 if TYPE_CHECKING:
@@ -181,16 +182,8 @@ def _exit_code(outcomes: Sequence[StfOutcome]) -> int:
 
 @contextmanager
 def _progress(what: str, total: int) -> Iterator[Callable[[StfOutcome], None]]:
-    """Yield a function to call with each outcome; it moves a bar, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda outcome: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with Progress(
-        *columns, TextColumn("{task.fields[name]}"), console=Console(stderr=True), transient=True
-    ) as bar:
-        task = bar.add_task(what, total=total, name="")
-        yield lambda outcome: bar.update(task, advance=1, name=outcome.name)
+    """Yield a function to call with each outcome, which moves the progress line."""
+    done = count(1)
+    with progress() as shown:
+        shown.begin(what)
+        yield lambda outcome: shown.tell(next(done) / total, outcome.name)

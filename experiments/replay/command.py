@@ -17,6 +17,7 @@ from ringleaf.experiments.replay.bmv2 import WINDOW, replay_on_bmv2
 from ringleaf.experiments.replay.junit import TraceResult, write_junit
 from ringleaf.experiments.replay.masks import parse_masks
 from ringleaf.experiments.replay.show import describe, render
+from ringleaf.experiments.runs.progress import progress
 from ringleaf.networks.replay.compare import Check, ComparisonRules, ReorderWindow, make_check
 from ringleaf.networks.replay.replayer import Replayer, load_program
 from ringleaf.networks.replay.sinks import Outputs, PortComparison
@@ -30,7 +31,7 @@ EQUAL, DIFFERENT, BAD_INPUT = 0, 1, 2
 SWITCHES = ("embedded", "bmv2")
 
 Emit = Callable[[str], None]
-Progress = Callable[[int], None]
+Follow = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +179,16 @@ def _run(
     if request.switch == "embedded":
         replayer = Replayer(trace, program or load_program(trace.manifest))
         started = time.perf_counter()
-        with _progress(trace) as progress:
-            replayer.run([PortComparison(checks, trace.origin_ns)], progress)
+        with _following(trace) as follow:
+            replayer.run([PortComparison(checks, trace.origin_ns)], follow)
     else:
         started = time.perf_counter()
-        with _progress(trace) as progress:
+        with _following(trace) as follow:
             manifest = trace.manifest
             files = (manifest.program, manifest.p4info)
             if request.program is not None:
                 files = (request.program, request.p4info)
-            replay_on_bmv2(trace, *files, checks, progress)
+            replay_on_bmv2(trace, *files, checks, follow)
     for check in checks:
         check.finish()
     sent = sum(check.result.got for check in checks)
@@ -212,8 +213,8 @@ def _update(trace: PacketTrace) -> str:
     replayer = Replayer(trace, load_program(trace.manifest))
     outputs = Outputs(fresh, trace.origin_ns)
     started = time.perf_counter()
-    with _progress(trace) as progress:
-        replayer.run([outputs], progress)
+    with _following(trace) as follow:
+        replayer.run([outputs], follow)
     outputs.close()
     shutil.rmtree(folder / "out", ignore_errors=True)
     fresh.rename(folder / "out")
@@ -243,13 +244,8 @@ def _time(difference: object) -> tuple[int, int]:
 
 
 @contextmanager
-def _progress(trace: PacketTrace) -> Iterator[Progress]:
-    """Yield a function to call with the number of packets done; on a terminal, a bar shows it."""
-    if not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.progress import Progress as Bar
-
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(trace.manifest.folder.name, total=len(trace.arrivals))
-        yield lambda done: bar.update(task, completed=done)
+def _following(trace: PacketTrace) -> Iterator[Follow]:
+    """Yield a function to call with the number of packets done, which moves the progress line."""
+    with progress() as shown:
+        shown.begin(trace.manifest.folder.name)
+        yield lambda done: shown.tell(done / max(len(trace.arrivals), 1))

@@ -163,7 +163,7 @@ class Progress:
 
 
 @contextmanager
-def progress(total: float) -> Iterator[Progress]:
+def progress(total: float = 0.0) -> Iterator[Progress]:
     """Yield a progress line, which is removed at the end, however the run ends."""
     shown = Progress(total, to_terminal())
     try:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typed import ROOT
 
 from ringleaf import compiling
+from ringleaf.experiments.commands.cli import perform
 from ringleaf.experiments.runs.progress import PRIOR_S, Progress
 
 
@@ -175,3 +180,22 @@ def test_details_are_told_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -
         progress.tell(0.25, "1 of 6 iterations")
         assert drawn[-1].startswith(f"\r\x1b[K{label}  ")
         assert drawn[-1].endswith(" 25 %, about 15 s left\r")
+
+
+@pytest.mark.parametrize(
+    ("words", "label"),
+    [("replay tests/traces/l2l3", "l2l3"), ("stf --suite {suite} -j 1", "tests")],
+)
+def test_other_commands_have_the_same_line(
+    words: str, label: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr("ringleaf.experiments.runs.progress.to_terminal", lambda: drawn.append)
+    monkeypatch.setattr("ringleaf.experiments.runs.progress.INTERVAL_S", 0.0)
+    monkeypatch.chdir(ROOT)
+    shutil.copy("tests/switches/programs/tables.json", tmp_path / "tables-bmv2.json")
+    shutil.copy("tests/switches/stf/tables.stf", tmp_path / "tables-bmv2.stf")
+    assert perform(words.format(suite=tmp_path).split()) == 0
+    assert drawn[0].startswith(f"\r\x1b[K{label}  ╌")
+    assert any("━ 99 %" in line for line in drawn)
+    assert drawn[-1] == "\r\x1b[K\r"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ import typer
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands.workload import graphs
 from ringleaf.experiments.runs.console import Debug, guard, say
+from ringleaf.experiments.runs.progress import progress
 from ringleaf.experiments.spec.typed import with_options
 from ringleaf.experiments.workloads.graph.names import FILES
 from ringleaf.extras import require
@@ -212,11 +212,10 @@ def _source(request: ProfileRequest, feed: Feed) -> str:
     )
 
 
-def _follow(runs: Iterable[int]) -> Iterable[int]:
-    """Return the runs to iterate over; they move a bar, on a terminal only."""
-    if not sys.stderr.isatty():
-        return runs
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(runs, "measuring", console=Console(stderr=True), transient=True)
+def _follow(runs: Sequence[int]) -> Iterator[int]:
+    """Yield the runs to measure, which move the progress line."""
+    with progress() as shown:
+        shown.begin("measuring")
+        for number, run in enumerate(runs):
+            shown.tell(number / len(runs))
+            yield run

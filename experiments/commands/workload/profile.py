@@ -68,7 +68,7 @@ class Profiler:
         self.parts = self._find_parts()
 
     def seconds(
-        self, runs: int, follow: Callable[[Iterable[int]], Iterable[int]]
+        self, runs: int, follow: Callable[[Sequence[int]], Iterable[int]]
     ) -> list[LayerCost]:
         """Return the layers' median times of several runs, after `WARM_UPS`.
 
