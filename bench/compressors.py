@@ -10,9 +10,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.collectives.codec import decoded, encoded
-from ringleaf.collectives.compress.compressor import Feedback, codec_of
-from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
+from ringleaf.collectives.compression.compressor import Feedback, codec_of
+from ringleaf.collectives.compression.member import Member
+from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
 
 if TYPE_CHECKING:
     from bench.report import Emit, Figures

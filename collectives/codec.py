@@ -118,5 +118,5 @@ def is_lossy(codec: Codec | None) -> bool:
     return codec is not None and not codec.is_lossless
 
 
-CODECS: Registry[Codec] = Registry("codecs", "codec", "collectives/codecs", "CODEC")
+CODECS: Registry[Codec] = Registry("codecs", "codec", "collectives/encodings", "CODEC")
 """The codecs by name. A new one is a file in `codecs`, or an entry point of a package."""

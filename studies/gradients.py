@@ -24,7 +24,7 @@ import networkx as nx
 import numpy as np
 
 from ringleaf.collectives.aggregate import in_network_allreduce
-from ringleaf.collectives.parameter_server import parameter_server_allreduce
+from ringleaf.collectives.algorithms.ps import parameter_server_allreduce
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.ina.atp.system import Atp

@@ -20,9 +20,9 @@ import numpy as np
 import typer
 
 from bench.options import FigureFile, several
-from ringleaf.collectives.compress.program import Compressed, CompressedProgram
-from ringleaf.collectives.compress.registry import parse_compressor
-from ringleaf.collectives.compress.share import parse_share
+from ringleaf.collectives.compression.program import Compressed, CompressedProgram
+from ringleaf.collectives.compression.registry import parse_compressor
+from ringleaf.collectives.compression.share import parse_share
 from ringleaf.collectives.registry import SYSTEMS
 from ringleaf.collectives.sparse.pairs import Residual
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse

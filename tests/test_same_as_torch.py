@@ -8,8 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.collectives.compress import selection
-from ringleaf.collectives.compress.selection import places_of_largest
+from ringleaf.collectives.compression import selection
+from ringleaf.collectives.compression.selection import places_of_largest
 from ringleaf.experiments.checking.data import shuffled
 from ringleaf.mersenne import Mersenne
 from ringleaf.tensors import Array

@@ -17,7 +17,7 @@ from bench.soak.cases import (
 )
 from bench.soak.members import by_hosts, draw_together
 from ringleaf.experiments.spec.kinds import DTYPES
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.ina.allocation import ALLOCATORS, OWN
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.registry import count

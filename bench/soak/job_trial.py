@@ -20,8 +20,8 @@ from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import KIND, resolve
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
-from ringleaf.hosts.scheduling.interface import Scheduler
-from ringleaf.hosts.scheduling.registry import find_scheduler
+from ringleaf.hosts.schedulers.common.interface import Scheduler
+from ringleaf.hosts.schedulers.common.registry import find_scheduler
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import DTYPE_BYTES, Layer, Model
 from ringleaf.hosts.training.pieces import cut

@@ -1,16 +1,45 @@
-"""Pairwise all-to-all."""
+"""All-to-all: every rank has different data for each of the others."""
 
 from __future__ import annotations
 
-from ringleaf.collectives import alltoall
+import numpy as np
+
 from ringleaf.collectives.algorithm import Algorithm, Look
-from ringleaf.collectives.schedule import Collective
+from ringleaf.collectives.cost import AlphaBeta, Cost
+from ringleaf.collectives.schedule import ChunkRows, Collective, Columns, Op, Schedule, check_ranks
+
+
+def pairwise_all_to_all(ranks: int) -> Schedule:
+    """Return a schedule that sends, in step d, from every rank to the one d + 1 further on.
+
+    No port gets two messages in a step. Chunks are in rotated order (see `Collective`): chunk d
+    goes d ranks further, to the place from which that rank sends its own chunk d in the same
+    step. So arriving messages have to land in a buffer of their own first.
+
+    Raises:
+        ScheduleError: If `ranks` < 1.
+    """
+    check_ranks("pairwise_all_to_all", ranks)
+    distance, src = np.ogrid[1:ranks, :ranks]
+    dst = (src + distance) % ranks
+    rows = ChunkRows(Columns.transfers(distance - 1, src, dst, distance, Op.COPY))
+    return Schedule(Collective.ALL_TO_ALL, "pairwise", ranks, ranks, rows)
+
+
+def pairwise_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:
+    """Return the cost of n - 1 messages of S / n bytes; none waits for another, so one alpha."""
+    if ranks < 2:
+        return Cost(0, 0, 0)
+    rounds, payload_bytes = ranks - 1, size_bytes / ranks
+    time_ps = fabric.worst_latency_ps(ranks) + rounds * fabric.port_ps(payload_bytes)
+    return Cost(time_ps, round(rounds * payload_bytes), 1)
+
 
 ALGORITHM = Algorithm(
     "alltoall",
     Collective.ALL_TO_ALL,
     "pairwise all-to-all",
-    lambda r: alltoall.pairwise_all_to_all(r.ranks),
-    lambda r: alltoall.pairwise_cost(r.ranks, r.size_bytes, r.fabric),
+    lambda r: pairwise_all_to_all(r.ranks),
+    lambda r: pairwise_cost(r.ranks, r.size_bytes, r.fabric),
     look=Look("#9467bd", "o"),
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ringleaf.collectives import alltoall_grid as grid
 from ringleaf.collectives.algorithm import Algorithm, Look, Request
+from ringleaf.collectives.algorithms.common import alltoall_grid as grid
 from ringleaf.collectives.schedule import Collective, Schedule
 
 

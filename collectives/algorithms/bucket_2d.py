@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ringleaf.collectives import bucket
 from ringleaf.collectives.algorithm import Algorithm, Look, Request
+from ringleaf.collectives.algorithms import bucket
 from ringleaf.collectives.schedule import Collective, Schedule
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ringleaf.collectives import pat
 from ringleaf.collectives.algorithm import Algorithm, Look
+from ringleaf.collectives.algorithms.common import pat
 from ringleaf.collectives.schedule import Collective
 
 ALGORITHM = Algorithm(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ringleaf.collectives import edge_disjoint_rings as rings
 from ringleaf.collectives.algorithm import Algorithm, Look, Request
+from ringleaf.collectives.algorithms.common import edge_disjoint_rings as rings
 from ringleaf.collectives.schedule import Collective
 
 

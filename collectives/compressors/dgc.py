@@ -7,10 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from ringleaf.collectives.compress.choices import above, count_above, largest, only, smallest_kept
-from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.settings import parse_settings
-from ringleaf.collectives.compress.share import Density, parse_share
+from ringleaf.collectives.compression.choices import (
+    above,
+    count_above,
+    largest,
+    only,
+    smallest_kept,
+)
+from ringleaf.collectives.compression.member import Member
+from ringleaf.collectives.compression.settings import parse_settings
+from ringleaf.collectives.compression.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.tensors import Array
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ringleaf.collectives.codecs.exponents import CODEC as EXPONENTS
-from ringleaf.collectives.codecs.exponents import HIGHEST, LOWEST
-from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.rounding import powers_at_random
-from ringleaf.collectives.compress.settings import nothing
+from ringleaf.collectives.compression.member import Member
+from ringleaf.collectives.compression.rounding import powers_at_random
+from ringleaf.collectives.compression.settings import nothing
+from ringleaf.collectives.encodings.exponents import CODEC as EXPONENTS
+from ringleaf.collectives.encodings.exponents import HIGHEST, LOWEST
 from ringleaf.tensors import Array
 
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ringleaf.collectives.codecs.signs import CODEC as SIGNS
-from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.settings import nothing
+from ringleaf.collectives.compression.member import Member
+from ringleaf.collectives.compression.settings import nothing
+from ringleaf.collectives.encodings.signs import CODEC as SIGNS
 from ringleaf.tensors import Array
 
 

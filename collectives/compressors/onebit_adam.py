@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ringleaf.collectives.codecs.signs import CODEC as SIGNS
-from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.settings import parse_settings
+from ringleaf.collectives.compression.member import Member
+from ringleaf.collectives.compression.settings import parse_settings
 from ringleaf.collectives.compressors.efsign import scaled_signs
+from ringleaf.collectives.encodings.signs import CODEC as SIGNS
 from ringleaf.tensors import Array
 
 BETA1, BETA2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)

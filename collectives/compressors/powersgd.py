@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ringleaf.collectives.compress.member import Member, near_square
-from ringleaf.collectives.compress.settings import parse_settings
+from ringleaf.collectives.compression.member import Member, near_square
+from ringleaf.collectives.compression.settings import parse_settings
 from ringleaf.errors import ConfigError
 from ringleaf.tensors import Array
 

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ringleaf.collectives.codecs.levels import LEVELS
-from ringleaf.collectives.compress.member import BLOCK, short
-from ringleaf.collectives.compress.rounding import rounded_at_random
-from ringleaf.collectives.compress.scaled import ScaledCompressor
-from ringleaf.collectives.compress.settings import parse_settings
+from ringleaf.collectives.compression.member import BLOCK, short
+from ringleaf.collectives.compression.rounding import rounded_at_random
+from ringleaf.collectives.compression.scaled import ScaledCompressor
+from ringleaf.collectives.compression.settings import parse_settings
+from ringleaf.collectives.encodings.levels import LEVELS
 from ringleaf.tensors import Array
 
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ringleaf.collectives.compress.choices import only
-from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.share import Density, parse_share
+from ringleaf.collectives.compression.choices import only
+from ringleaf.collectives.compression.member import Member
+from ringleaf.collectives.compression.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.tensors import Array
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from ringleaf.collectives.codecs.base3 import CODEC as BASE3
-from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.settings import parse_settings
+from ringleaf.collectives.compression.member import Member
+from ringleaf.collectives.compression.settings import parse_settings
+from ringleaf.collectives.encodings.base3 import CODEC as BASE3
 from ringleaf.errors import ConfigError
 from ringleaf.tensors import Array
 

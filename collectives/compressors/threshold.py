@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ringleaf.collectives.compress.choices import above
-from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.settings import parse_settings
+from ringleaf.collectives.compression.choices import above
+from ringleaf.collectives.compression.member import Member
+from ringleaf.collectives.compression.settings import parse_settings
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.tensors import Array
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ringleaf.collectives.compress.choices import largest, only
-from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.share import Density, parse_share
+from ringleaf.collectives.compression.choices import largest, only
+from ringleaf.collectives.compression.member import Member
+from ringleaf.collectives.compression.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.tensors import Array
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.collectives.compress.packing import bit_bytes, pack_bits, unpack_bits
+from ringleaf.collectives.compression.packing import bit_bytes, pack_bits, unpack_bits
 from ringleaf.tensors import Array
 
 DEGREE, LEAST = 5, 30

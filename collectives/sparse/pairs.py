@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ringleaf.collectives.compress.choices import largest
-from ringleaf.collectives.compress.share import Density
+from ringleaf.collectives.compression.choices import largest
+from ringleaf.collectives.compression.share import Density
 from ringleaf.tensors import Array
 
 WORDS = 2

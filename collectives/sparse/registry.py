@@ -10,7 +10,7 @@ from ringleaf.collectives.algorithm import Look
 from ringleaf.registry import Registry
 
 if TYPE_CHECKING:
-    from ringleaf.collectives.compress.program import CompressedProgram
+    from ringleaf.collectives.compression.program import CompressedProgram
     from ringleaf.collectives.sparse.expected import Expect
 
 Maker = Callable[[int, int], "CompressedProgram"]

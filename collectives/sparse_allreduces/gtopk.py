@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.collectives.algorithm import Look
-from ringleaf.collectives.compress.choices import largest
-from ringleaf.collectives.compress.program import Post, Step
-from ringleaf.collectives.compress.share import parse_share
+from ringleaf.collectives.compression.choices import largest
+from ringleaf.collectives.compression.program import Post, Step
+from ringleaf.collectives.compression.share import parse_share
 from ringleaf.collectives.sparse.expected import Expected, exactly, only
 from ringleaf.collectives.sparse.pairs import Residual, from_words, to_words
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.collectives.algorithm import Look
-from ringleaf.collectives.compress.program import Post, Step
-from ringleaf.collectives.compress.settings import parse_settings
-from ringleaf.collectives.compress.share import Density, parse_share
+from ringleaf.collectives.compression.program import Post, Step
+from ringleaf.collectives.compression.settings import parse_settings
+from ringleaf.collectives.compression.share import Density, parse_share
 from ringleaf.collectives.compressors.mstopk import choose
 from ringleaf.collectives.schedule import chunk_ranges
 from ringleaf.collectives.sparse.expected import Expected, exactly, in_turn, only

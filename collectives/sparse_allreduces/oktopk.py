@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.collectives.algorithm import Look
-from ringleaf.collectives.codecs.trimmed import TRIMMED
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.choices import smallest_kept
-from ringleaf.collectives.compress.program import Ask, Post, Step
-from ringleaf.collectives.compress.settings import parse_settings
-from ringleaf.collectives.compress.share import Density, parse_share
+from ringleaf.collectives.compression.choices import smallest_kept
+from ringleaf.collectives.compression.program import Ask, Post, Step
+from ringleaf.collectives.compression.settings import parse_settings
+from ringleaf.collectives.compression.share import Density, parse_share
+from ringleaf.collectives.encodings.trimmed import TRIMMED
 from ringleaf.collectives.sparse.expected import Expected, exactly, in_turn
 from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce

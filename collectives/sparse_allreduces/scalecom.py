@@ -6,10 +6,10 @@ import numpy as np
 
 from ringleaf.collectives.algorithm import Look
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.choices import largest
-from ringleaf.collectives.compress.program import Ask, Step
-from ringleaf.collectives.compress.settings import parse_settings
-from ringleaf.collectives.compress.share import Density, parse_share
+from ringleaf.collectives.compression.choices import largest
+from ringleaf.collectives.compression.program import Ask, Step
+from ringleaf.collectives.compression.settings import parse_settings
+from ringleaf.collectives.compression.share import Density, parse_share
 from ringleaf.collectives.sparse.expected import Expected, in_any_order, only
 from ringleaf.collectives.sparse.pairs import Residual
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce

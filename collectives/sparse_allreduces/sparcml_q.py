@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.collectives.algorithm import Look
-from ringleaf.collectives.codecs.levels import LEVELS
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.choices import largest
-from ringleaf.collectives.compress.member import short
-from ringleaf.collectives.compress.program import Ask, Post, Step
-from ringleaf.collectives.compress.rounding import rounded_at_random
-from ringleaf.collectives.compress.settings import parse_settings
-from ringleaf.collectives.compress.share import Density, parse_share
+from ringleaf.collectives.compression.choices import largest
+from ringleaf.collectives.compression.member import short
+from ringleaf.collectives.compression.program import Ask, Post, Step
+from ringleaf.collectives.compression.rounding import rounded_at_random
+from ringleaf.collectives.compression.settings import parse_settings
+from ringleaf.collectives.compression.share import Density, parse_share
+from ringleaf.collectives.encodings.levels import LEVELS
 from ringleaf.collectives.sparse.expected import Expected, in_turn, only
 from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce

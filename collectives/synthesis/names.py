@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ringleaf.collectives.synthesis.problem import Synthesiser
 
 SYNTHESISERS: Registry[Synthesiser] = Registry(
-    "synthesisers", "synthesiser", "collectives/synthesisers", "SYNTHESISER"
+    "synthesisers", "synthesiser", "collectives/synthesis/methods", "SYNTHESISER"
 )
 
 SUFFIXES = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringleaf.collectives.compress.compressor import Feedback
-from ringleaf.collectives.compress.registry import parse_compressor
-from ringleaf.collectives.compress.scaled import ScaledCompressor
+from ringleaf.collectives.compression.compressor import Feedback
+from ringleaf.collectives.compression.registry import parse_compressor
+from ringleaf.collectives.compression.scaled import ScaledCompressor
 from ringleaf.tensors import Array
 
 

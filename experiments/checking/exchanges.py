@@ -1,4 +1,4 @@
-"""Carry the exchanges of programs (`collectives/compress/program.py`), and judge every one."""
+"""Carry the exchanges of programs (`collectives/compression/program.py`), and judge every one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.codec import Codec
-from ringleaf.collectives.codecs.trimmed import TRIMMED
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.program import Ask, Post
+from ringleaf.collectives.compression.program import Ask, Post
+from ringleaf.collectives.encodings.trimmed import TRIMMED
 from ringleaf.collectives.oracle import message_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import ChunkRows, Columns, Op, Schedule

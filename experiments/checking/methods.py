@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.program import drive
+from ringleaf.collectives.compression.program import drive
 from ringleaf.collectives.schedule import ChunkRows, Columns, Schedule
 from ringleaf.collectives.sparse.registry import Method
 from ringleaf.experiments.checking.exchanges import CarriedExchange, Exchanges

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.registry import COMPRESSORS
+from ringleaf.collectives.compression.registry import COMPRESSORS
 from ringleaf.collectives.cost import FEW_ROWS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError

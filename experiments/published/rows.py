@@ -11,7 +11,7 @@ from sys import modules
 from typing import Any
 
 from ringleaf.collectives.algorithm import Algorithm
-from ringleaf.collectives.compress.registry import COMPRESSORS
+from ringleaf.collectives.compression.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS, SYSTEMS
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.collectives.synthesis.names import SYNTHESISERS
@@ -19,7 +19,7 @@ from ringleaf.errors import RingleafError, choose
 from ringleaf.experiments.published import claims
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.ina.allocation import ALLOCATORS
 from ringleaf.plugins import find_plugins
 from ringleaf.registry import Registry

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ringleaf.collectives.compress.registry import COMPRESSORS
+from ringleaf.collectives.compression.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.disciplines import names as disciplines
@@ -27,7 +27,7 @@ from ringleaf.experiments.spec.options import Option, options_of
 from ringleaf.experiments.spec.typed import COMMON
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.model import names as models
 from ringleaf.hosts.workload.llm.presets import PRESETS
 from ringleaf.ina.allocation import ALLOCATORS

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ringleaf.hosts.schedulers.common.interface import LEVELS, Release, Situation, Standing
+from ringleaf.hosts.schedulers.common.ranking import PARTITION_BYTES
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.interface import LEVELS, Release, Situation, Standing
-from ringleaf.hosts.scheduling.ranking import PARTITION_BYTES
 
 FIRST_BYTES = 64 << 10
 FACTOR = 4

@@ -8,9 +8,9 @@ a stage is a job's iteration; those of its coflows that are not ready yet count,
 
 from __future__ import annotations
 
+from ringleaf.hosts.schedulers.common.interface import Release, Situation
+from ringleaf.hosts.schedulers.common.ranking import PARTITION_BYTES, by_rank
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.interface import Release, Situation
-from ringleaf.hosts.scheduling.ranking import PARTITION_BYTES, by_rank
 
 
 class Beamer(FifoScheduler):

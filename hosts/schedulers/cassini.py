@@ -20,9 +20,9 @@ from math import lcm
 
 import numpy as np
 
+from ringleaf.hosts.schedulers.common.circle import ANGLES, best_rotations, demand, turns
+from ringleaf.hosts.schedulers.common.hooks import Prospect
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.circle import ANGLES, best_rotations, demand, turns
-from ringleaf.hosts.scheduling.hooks import Prospect
 
 Link = tuple[str, str]
 

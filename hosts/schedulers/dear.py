@@ -10,8 +10,8 @@ before it copies, such as `ring` or `halvingdoubling`: with others, collectives 
 
 from __future__ import annotations
 
-from ringleaf.hosts.scheduling.hooks import CollectivePs
-from ringleaf.hosts.scheduling.interface import Release, Situation
+from ringleaf.hosts.schedulers.common.hooks import CollectivePs
+from ringleaf.hosts.schedulers.common.interface import Release, Situation
 from ringleaf.hosts.training.model import Model
 from ringleaf.hosts.training.pieces import GradientPiece, group
 

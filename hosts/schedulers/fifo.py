@@ -6,7 +6,7 @@ gradients at a time.
 
 from __future__ import annotations
 
-from ringleaf.hosts.scheduling.interface import Release, Situation
+from ringleaf.hosts.schedulers.common.interface import Release, Situation
 
 
 class FifoScheduler:

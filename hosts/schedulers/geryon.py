@@ -8,7 +8,7 @@ connection, which carries one slice after the other.
 
 from __future__ import annotations
 
-from ringleaf.hosts.scheduling.interface import (
+from ringleaf.hosts.schedulers.common.interface import (
     LEVELS,
     Item,
     Release,

@@ -11,9 +11,9 @@ still learns is our choice: the paper fits accuracy curves, and nothing here has
 
 from __future__ import annotations
 
+from ringleaf.hosts.schedulers.common.interface import Release, Situation, Standing
+from ringleaf.hosts.schedulers.common.ranking import by_rank
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
-from ringleaf.hosts.scheduling.ranking import by_rank
 
 
 def stage(job: Standing) -> tuple[float, float]:

@@ -7,7 +7,7 @@ preempts sooner, a larger one keeps the links busy.
 
 from __future__ import annotations
 
-from ringleaf.hosts.scheduling.interface import Release, Situation, of_job
+from ringleaf.hosts.schedulers.common.interface import Release, Situation, of_job
 
 CREDIT = 2
 PARTITION_BYTES = 1 << 20

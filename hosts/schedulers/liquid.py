@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
+from ringleaf.hosts.schedulers.common.grouping import GroupSizes
+from ringleaf.hosts.schedulers.common.hooks import Candidate, Place
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.grouping import GroupSizes
-from ringleaf.hosts.scheduling.hooks import Candidate, Place
 
 SEED = 1
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ringleaf.hosts.schedulers.common.interface import Release, Situation, one_of_each_priority
 from ringleaf.hosts.schedulers.tensorexpress import urgency
-from ringleaf.hosts.scheduling.interface import Release, Situation, one_of_each_priority
 
 
 class Mercury:

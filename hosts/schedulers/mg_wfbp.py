@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
+from ringleaf.hosts.schedulers.common.hooks import CollectivePs
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.hooks import CollectivePs
 from ringleaf.hosts.training.model import DTYPE_BYTES, Model
 from ringleaf.hosts.training.pieces import GradientPiece, group
 

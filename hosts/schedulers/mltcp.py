@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ringleaf.hosts.schedulers.common.interface import Release, Situation, Standing
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
 
 SLOPE = 1.75
 INTERCEPT = 0.25

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import log2
 
-from ringleaf.collectives.compress.share import Density
+from ringleaf.collectives.compression.share import Density
+from ringleaf.hosts.schedulers.common.hooks import CollectivePs
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.hooks import CollectivePs
 from ringleaf.hosts.training.model import Model
 from ringleaf.hosts.training.pieces import GradientPiece, group
 from ringleaf.hosts.training.steps import BackwardStep, backward_steps

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ringleaf.hosts.schedulers.common.forecast import foresee
+from ringleaf.hosts.schedulers.common.hooks import CollectivePs
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.forecast import foresee
-from ringleaf.hosts.scheduling.hooks import CollectivePs
 from ringleaf.hosts.training.model import Model
 from ringleaf.hosts.training.pieces import cut
 from ringleaf.hosts.training.steps import BackwardStep

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ringleaf.hosts.schedulers.common.interface import Release, Situation, Standing
+from ringleaf.hosts.schedulers.common.ranking import PARTITION_BYTES, by_rank, loads, sending
+from ringleaf.hosts.schedulers.common.simplex import maximise
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
-from ringleaf.hosts.scheduling.ranking import PARTITION_BYTES, by_rank, loads, sending
-from ringleaf.hosts.scheduling.simplex import maximise
 
 HALF = 2
 FLOOR = 0.25

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from ringleaf.hosts.scheduling.interface import Item, Release, Situation, Standing
+from ringleaf.hosts.schedulers.common.interface import Item, Release, Situation, Standing
 from ringleaf.units import FOREVER_PS
 
 PARTITION_BYTES = 256 << 10

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ringleaf.hosts.schedulers.common.interface import Release, Situation, Standing
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
 
 LEAST = 1000
 """A job gets 1 / LEAST of the line, whatever its weight, or it would never end."""

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
+from ringleaf.hosts.schedulers.common.interface import Release, Situation
+from ringleaf.hosts.schedulers.common.ranking import PARTITION_BYTES, by_rank
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.interface import Release, Situation
-from ringleaf.hosts.scheduling.ranking import PARTITION_BYTES, by_rank
 
 Demand = Mapping[tuple[str, str], float]
 """Time that a coflow keeps each link busy."""

@@ -7,7 +7,7 @@ out.
 
 from __future__ import annotations
 
-from ringleaf.hosts.scheduling.interface import (
+from ringleaf.hosts.schedulers.common.interface import (
     LEVELS,
     Item,
     Release,

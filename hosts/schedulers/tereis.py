@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ringleaf.hosts.schedulers.common.hooks import Candidate, Place
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.hooks import Candidate, Place
 
 
 def idle_ps(job: Candidate) -> int:

@@ -12,9 +12,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ringleaf.hosts.schedulers.common.interface import Release, Situation, Standing
+from ringleaf.hosts.schedulers.common.ranking import (
+    PARTITION_BYTES,
+    by_rank,
+    own_speed,
+    rate_bps,
+    sending,
+)
 from ringleaf.hosts.schedulers.fifo import FifoScheduler
-from ringleaf.hosts.scheduling.interface import Release, Situation, Standing
-from ringleaf.hosts.scheduling.ranking import PARTITION_BYTES, by_rank, own_speed, rate_bps, sending
 
 
 def bottleneck_ps(job: Standing) -> float:

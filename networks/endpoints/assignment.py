@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.hosts.scheduling.hooks import CollectivePs
+from ringleaf.hosts.schedulers.common.hooks import CollectivePs
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import GradientPiece
 from ringleaf.tensors import Array, ElementType

@@ -10,7 +10,7 @@ protocols", IEEE Transactions on Computers, 1990).
 
 from __future__ import annotations
 
-from ringleaf.hosts.scheduling.interface import Scheduler
+from ringleaf.hosts.schedulers.common.interface import Scheduler
 from ringleaf.ina.systems import JobAggregator
 
 PARTITION_WINDOWS = 4

@@ -10,9 +10,9 @@ import numpy as np
 
 from ringleaf.collectives.rows import AGGREGATE
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.hosts.scheduling.forecast import foresee
-from ringleaf.hosts.scheduling.hooks import Prospect
-from ringleaf.hosts.scheduling.interface import Standing
+from ringleaf.hosts.schedulers.common.forecast import foresee
+from ringleaf.hosts.schedulers.common.hooks import Prospect
+from ringleaf.hosts.schedulers.common.interface import Standing
 from ringleaf.networks.endpoints.assignment import JobAssignment
 from ringleaf.networks.groups import Group
 from ringleaf.topologies.graph import attachment, link

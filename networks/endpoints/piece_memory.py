@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from ringleaf.hosts.scheduling.interface import CHANNELS
+from ringleaf.hosts.schedulers.common.interface import CHANNELS
 from ringleaf.networks.endpoints.memory import RegisteredMemory, aligned
 from ringleaf.tensors import Array, ElementType
 

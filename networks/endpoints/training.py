@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.hosts.executor.build import Executors
-from ringleaf.hosts.scheduling.hooks import SeesLinks, Shifts, Splits
-from ringleaf.hosts.scheduling.interface import (
+from ringleaf.hosts.schedulers.common.hooks import SeesLinks, Shifts, Splits
+from ringleaf.hosts.schedulers.common.interface import (
     CHANNELS,
     Item,
     Release,

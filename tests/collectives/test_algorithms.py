@@ -10,24 +10,43 @@ from hypothesis import strategies as st
 from schedule_strategies import hierarchies
 
 from ringleaf.collectives.aggregate import in_network_allreduce
-from ringleaf.collectives.alltoall import pairwise_all_to_all
-from ringleaf.collectives.binary_tree import TreeEdge, climb, height, in_order_edges, port_load
-from ringleaf.collectives.binomial import binomial_broadcast, binomial_reduce
-from ringleaf.collectives.blueconnect import blueconnect_allreduce, blueconnect_cost, fit_hierarchy
-from ringleaf.collectives.chain import chain_broadcast, chain_cost, chain_reduce
-from ringleaf.collectives.cost import AlphaBeta
-from ringleaf.collectives.critical_path import sent_bytes
-from ringleaf.collectives.double_tree import (
+from ringleaf.collectives.algorithms.alltoall import pairwise_all_to_all
+from ringleaf.collectives.algorithms.binomial import binomial_broadcast, binomial_reduce
+from ringleaf.collectives.algorithms.blueconnect import (
+    blueconnect_allreduce,
+    blueconnect_cost,
+    fit_hierarchy,
+)
+from ringleaf.collectives.algorithms.broadcast import (
+    broadcast,
+    broadcast_cost,
+    reduce,
+    reduce_cost,
+)
+from ringleaf.collectives.algorithms.chain import chain_broadcast, chain_cost, chain_reduce
+from ringleaf.collectives.algorithms.common.binary_tree import (
+    TreeEdge,
+    climb,
+    height,
+    in_order_edges,
+    port_load,
+)
+from ringleaf.collectives.algorithms.doubletree import (
     double_tree_allreduce,
     double_tree_cost,
     double_tree_segments,
     trees,
 )
-from ringleaf.collectives.halving_doubling import halving_doubling_allreduce
-from ringleaf.collectives.ring import ring_all_gather, ring_allreduce, ring_reduce_scatter
-from ringleaf.collectives.rooted import broadcast, broadcast_cost, reduce, reduce_cost
+from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_allreduce
+from ringleaf.collectives.algorithms.ring import (
+    ring_all_gather,
+    ring_allreduce,
+    ring_reduce_scatter,
+)
+from ringleaf.collectives.algorithms.tree import tree_allreduce, tree_cost, tree_segments
+from ringleaf.collectives.cost import AlphaBeta
+from ringleaf.collectives.critical_path import sent_bytes
 from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule, Transfer, messages
-from ringleaf.collectives.tree import tree_allreduce, tree_cost, tree_segments
 from ringleaf.errors import ScheduleError
 
 ranks_of = st.integers(1, 64)

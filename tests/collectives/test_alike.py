@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from schedule_strategies import schedules
 
 from ringleaf.collectives import verify as verify_module
+from ringleaf.collectives.algorithms.ring import ring_all_gather
 from ringleaf.collectives.chunk_symmetry import alike
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.ring import ring_all_gather
 from ringleaf.collectives.schedule import Op, Row, Schedule, Transfer
 from ringleaf.collectives.verify import Proof, verify
 from ringleaf.errors import ScheduleError

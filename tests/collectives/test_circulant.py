@@ -12,9 +12,13 @@ from circulant_schedules import circulants
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.collectives.algorithms.ring import (
+    ring_all_gather,
+    ring_allreduce,
+    ring_reduce_scatter,
+)
 from ringleaf.collectives.circulant import CirculantRows
 from ringleaf.collectives.definition import demands, find_faults, turns
-from ringleaf.collectives.ring import ring_all_gather, ring_allreduce, ring_reduce_scatter
 from ringleaf.collectives.rows import ChunkRows, Columns
 from ringleaf.collectives.schedule import Collective, Message, Op, Schedule, Transfer, check
 from ringleaf.collectives.verify import verify

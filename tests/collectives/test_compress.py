@@ -9,8 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.collectives.compress.compressor import CompressedAllreduce, Feedback
-from ringleaf.collectives.compress.registry import parse_compressor
+from ringleaf.collectives.compression.compressor import CompressedAllreduce, Feedback
+from ringleaf.collectives.compression.registry import parse_compressor
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleaf.collectives.codec import CODECS, Codec
-from ringleaf.collectives.compress.compressor import Feedback, codec_of
-from ringleaf.collectives.compress.member import Member, short
-from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
-from ringleaf.collectives.compress.scaled import ScaledCompressor
+from ringleaf.collectives.compression.compressor import Feedback, codec_of
+from ringleaf.collectives.compression.member import Member, short
+from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
+from ringleaf.collectives.compression.scaled import ScaledCompressor
 from ringleaf.collectives.compressors.atomo import draw, probabilities
 from ringleaf.collectives.compressors.rotation import hadamard
 from ringleaf.errors import ConfigError, ProtocolError

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.collectives.algorithm import Algorithm
-from ringleaf.collectives.blueconnect import blueconnect_cost
+from ringleaf.collectives.algorithms.blueconnect import blueconnect_cost
+from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_cost
 from ringleaf.collectives.cost import (
     AlphaBeta,
     Cost,
@@ -18,7 +19,6 @@ from ringleaf.collectives.cost import (
     steps_cost,
 )
 from ringleaf.collectives.critical_path import critical_path, sent_bytes
-from ringleaf.collectives.halving_doubling import halving_doubling_cost
 from ringleaf.collectives.registry import ALGORITHMS, find_algorithm
 from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError, ScheduleError

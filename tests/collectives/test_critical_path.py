@@ -5,11 +5,11 @@ from hypothesis import given
 from layered_schedules import layered
 from schedule_strategies import nonsense, schedules
 
-from ringleaf.collectives.alltoall import pairwise_all_to_all
+from ringleaf.collectives.algorithms.alltoall import pairwise_all_to_all
+from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_allreduce
+from ringleaf.collectives.algorithms.ring import ring_allreduce
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.critical_path import CriticalPath, critical_path, sent_bytes
-from ringleaf.collectives.halving_doubling import halving_doubling_allreduce
-from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import (
     Aggregate,
     Collective,

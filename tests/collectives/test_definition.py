@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from schedule_strategies import nonsense, schedules
 
 from ringleaf.collectives.aggregate import in_network_allreduce
+from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_allreduce
+from ringleaf.collectives.algorithms.ring import ring_all_gather, ring_allreduce
 from ringleaf.collectives.definition import EVERYONE, NOBODY, demands, find_faults
-from ringleaf.collectives.halving_doubling import halving_doubling_allreduce
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.ring import ring_all_gather, ring_allreduce
 from ringleaf.collectives.schedule import (
     Aggregate,
     Collective,

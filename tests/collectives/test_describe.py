@@ -1,9 +1,9 @@
 """Schedules as people read them."""
 
 from ringleaf.collectives.aggregate import in_network_allreduce
+from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_allreduce
+from ringleaf.collectives.algorithms.ring import ring_allreduce
 from ringleaf.collectives.describe import describe
-from ringleaf.collectives.halving_doubling import halving_doubling_allreduce
-from ringleaf.collectives.ring import ring_allreduce
 
 
 def test_ring_of_three() -> None:

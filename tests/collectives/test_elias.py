@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringleaf.collectives.compress.elias import elias_bytes, elias_levels
+from ringleaf.collectives.compression.elias import elias_bytes, elias_levels
 from ringleaf.errors import ProtocolError
 
 LEVELS = st.lists(

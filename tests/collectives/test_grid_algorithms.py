@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from ringleaf.collectives import alltoall_grid
+from ringleaf.collectives.algorithms.common import alltoall_grid
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.critical_path import sent_bytes
 from ringleaf.collectives.embedding import GridEmbedding

@@ -8,13 +8,13 @@ from math import prod
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.collectives.blueconnect import blueconnect_allreduce
-from ringleaf.collectives.cost import AlphaBeta
-from ringleaf.collectives.hierarchical_ring import (
+from ringleaf.collectives.algorithms.blueconnect import blueconnect_allreduce
+from ringleaf.collectives.algorithms.hierring import (
     hierarchical_ring_allreduce,
     hierarchical_ring_cost,
     two_levels,
 )
+from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.schedule import Op, Transfer
 from ringleaf.collectives.verify import verify
 

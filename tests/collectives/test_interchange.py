@@ -8,8 +8,8 @@ from hypothesis import given
 from layered_schedules import layered
 from schedule_strategies import nonsense, schedules
 
+from ringleaf.collectives.algorithms.ring import ring_allreduce
 from ringleaf.collectives.interchange import from_json, to_json
-from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule, Transfer
 from ringleaf.errors import ScheduleError
 

@@ -6,9 +6,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from ringleaf.collectives.algorithms.swing import partners
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.collectives.swing import partners
 from ringleaf.collectives.verify import verify
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve

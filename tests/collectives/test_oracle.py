@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from schedule_strategies import nonsense, schedules
 
 from ringleaf.collectives.aggregate import in_network_allreduce
+from ringleaf.collectives.algorithms.ring import ring_allreduce
 from ringleaf.collectives.oracle import exact_sum, execute, execute_chunks
-from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import (
     Aggregate,
     Collective,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.collectives.algorithms.ps import parameter_server_allreduce
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.critical_path import critical_path, sent_bytes
 from ringleaf.collectives.oracle import execute
-from ringleaf.collectives.parameter_server import parameter_server_allreduce
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.collectives.schedule import Op, Transfer
 from ringleaf.collectives.verify import verify

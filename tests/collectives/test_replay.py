@@ -8,10 +8,10 @@ from layered_schedules import layered
 from schedule_strategies import nonsense, schedules
 
 from ringleaf.collectives.aggregate import in_network_allreduce
-from ringleaf.collectives.alltoall import pairwise_all_to_all
+from ringleaf.collectives.algorithms.alltoall import pairwise_all_to_all
+from ringleaf.collectives.algorithms.ring import ring_allreduce
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.replay import ScheduleRows, fits
-from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.collectives.sparse.sparcml import recursive_doubling
 from ringleaf.tensors import FLOAT32, element_type

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from schedule_strategies import nonsense, schedules
 
-from ringleaf.collectives.ring import ring_allreduce
+from ringleaf.collectives.algorithms.ring import ring_allreduce
 from ringleaf.collectives.schedule import (
     Aggregate,
     Collective,

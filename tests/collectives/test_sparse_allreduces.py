@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.program import Ask, Compressed, CompressedProgram, Post, drive
-from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
+from ringleaf.collectives.compression.program import Ask, Compressed, CompressedProgram, Post, drive
+from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.bloom import filter_size, hashes, positives
 from ringleaf.collectives.sparse.fitted import fit, segments, unfit

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from schedule_strategies import schedules
 
 from ringleaf.collectives.aggregate import in_network_allreduce
-from ringleaf.collectives.alltoall import pairwise_all_to_all
-from ringleaf.collectives.blueconnect import blueconnect_allreduce
+from ringleaf.collectives.algorithms.alltoall import pairwise_all_to_all
+from ringleaf.collectives.algorithms.blueconnect import blueconnect_allreduce
+from ringleaf.collectives.algorithms.ring import ring_all_gather, ring_allreduce
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.ring import ring_all_gather, ring_allreduce
 from ringleaf.collectives.schedule import Aggregate, Collective, Op, Row, Schedule, Transfer
 from ringleaf.collectives.verify import Proof, demanded, verify
 from ringleaf.errors import ScheduleError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.compressors import run
-from ringleaf.collectives.compress.registry import COMPRESSORS
+from ringleaf.collectives.compression.registry import COMPRESSORS
 
 
 def test_all_compressors_are_measured() -> None:

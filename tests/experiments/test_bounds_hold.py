@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
+from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective
 from ringleaf.errors import ConfigError

@@ -14,7 +14,7 @@ from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.workloads.jobs import figures
 from ringleaf.experiments.workloads.jobs.results import Combination, JobRow, JobsCase, JobsResults
 from ringleaf.experiments.workloads.jobs.timeline import JobSpan
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 
 
 def make_case(combination: Combination) -> JobsCase:

@@ -15,10 +15,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.collectives.algorithms.ring import ring_allreduce
 from ringleaf.collectives.definition import Faults, find_faults
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.collectives.slack import codec_slack, sum_error_bound
 from ringleaf.experiments.checking import judge, scrutiny

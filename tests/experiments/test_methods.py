@@ -83,7 +83,7 @@ def test_what_does_not_suit_is_refused(given: dict[str, str], message: str, tmp_
 
 
 def test_joined_schedules_keep_their_steps_apart() -> None:
-    from ringleaf.collectives.ring import ring_allreduce
+    from ringleaf.collectives.algorithms.ring import ring_allreduce
 
     both = joined("two", [ring_allreduce(3), ring_allreduce(3)])
     assert both.steps == 8

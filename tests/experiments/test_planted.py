@@ -17,11 +17,11 @@ import running
 import torch
 from fake_network import FakeConnect
 
-from ringleaf.collectives import ring
 from ringleaf.collectives.algorithm import Request
-from ringleaf.collectives.alltoall import pairwise_all_to_all
+from ringleaf.collectives.algorithms import ring
+from ringleaf.collectives.algorithms.alltoall import pairwise_all_to_all
+from ringleaf.collectives.algorithms.broadcast import broadcast
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.rooted import broadcast
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.collectives.sparse.stream import SparseStream
 from ringleaf.errors import ScheduleError

@@ -10,7 +10,7 @@ import pytest
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.runs.spec_file import read_cases
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from studies.schedulers import (
     CLAIMS,
     SPECS,

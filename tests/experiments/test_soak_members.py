@@ -11,13 +11,13 @@ from bench.soak.cases import SoakCase, draw
 from bench.soak.job_cases import SoakJobs, draw_jobs
 from bench.soak.members import are_served
 from bench.soak.nic_cases import draw_nics
-from ringleaf.collectives.compress.registry import COMPRESSORS
+from ringleaf.collectives.compression.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.disciplines import names as disciplines
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.ina.allocation import ALLOCATORS
 from ringleaf.ina.registry import SYSTEMS, program_of
 from ringleaf.ina.switchml.system import SwitchML

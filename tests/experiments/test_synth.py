@@ -11,9 +11,9 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.files.algorithm import read_algorithm
 from ringleaf.collectives.synthesis import search
 from ringleaf.collectives.synthesis.algorithm import about
+from ringleaf.collectives.synthesis.methods import tacos
 from ringleaf.collectives.synthesis.names import SYNTHESISERS, WithSynthesised
 from ringleaf.collectives.synthesis.problem import Problem, Synthesiser, SynthesisPlan
-from ringleaf.collectives.synthesisers import tacos
 from ringleaf.collectives.verify import verify
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import make_app

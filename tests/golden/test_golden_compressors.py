@@ -8,9 +8,9 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from ringleaf.collectives.compress.compressor import Feedback
-from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.registry import parse_compressor
+from ringleaf.collectives.compression.compressor import Feedback
+from ringleaf.collectives.compression.member import Member
+from ringleaf.collectives.compression.registry import parse_compressor
 from ringleaf.collectives.compressors.atomo import draw, probabilities
 from ringleaf.collectives.compressors.egc import entropy
 from ringleaf.collectives.compressors.mstopk import choose

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.program import Ask, CompressedProgram, Post, drive
+from ringleaf.collectives.compression.program import Ask, CompressedProgram, Post, drive
 from ringleaf.collectives.sparse.bloom import filter_size
 from ringleaf.collectives.sparse.registry import parse_sparse
 from ringleaf.collectives.sparse_allreduces.oktopk import _adapted

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ringleaf.hosts.scheduling.interface import Item, Release, Situation, Standing
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.interface import Item, Release, Situation, Standing
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.pieces import GradientPiece
 
 STANDING = Standing(

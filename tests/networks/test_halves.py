@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.collectives.aggregate import in_network_allreduce
+from ringleaf.collectives.algorithms.ring import ring_all_gather, ring_allreduce
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.ring import ring_all_gather, ring_allreduce
 from ringleaf.collectives.schedule import Op, Schedule, Transfer, check
 from ringleaf.networks.endpoints.halves import halves
 from ringleaf.tensors import as_arrays, as_tensors

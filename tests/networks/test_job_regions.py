@@ -15,7 +15,7 @@ from test_regions import assert_same
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model
 from ringleaf.hosts.training.pieces import GradientPiece, cut

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ringleaf.collectives.aggregate import in_network_allreduce
-from ringleaf.collectives.ring import ring_allreduce
+from ringleaf.collectives.algorithms.ring import ring_allreduce
 from ringleaf.networks.endpoints.knowledge import busy_links, sharing
 from ringleaf.networks.groups import Group
 from ringleaf.topologies import registry

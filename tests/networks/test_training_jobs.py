@@ -14,8 +14,8 @@ from ringleaf.collectives.schedule import Op, Schedule
 from ringleaf.hosts.congestion.control import GAIN, ONE_GAIN
 from ringleaf.hosts.plan import PeerMessages
 from ringleaf.hosts.rc.state import CONTROL_AT, RATE_BPS, open_qp
-from ringleaf.hosts.scheduling.interface import Scheduler
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.interface import Scheduler
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model
 from ringleaf.hosts.training.pieces import GradientPiece, cut

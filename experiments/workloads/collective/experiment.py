@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ringleaf.collectives.algorithm import Algorithm
-from ringleaf.collectives.compress.compressor import codec_of
-from ringleaf.collectives.compress.registry import parse_compressor
+from ringleaf.collectives.compression.compressor import codec_of
+from ringleaf.collectives.compression.registry import parse_compressor
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.registry import ALGORITHMS

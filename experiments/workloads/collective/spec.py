@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import model_validator
 
-from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
+from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS as KNOWN
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.program import Ask, CompressedProgram, Post, drive
+from ringleaf.collectives.compression.program import Ask, CompressedProgram, Post, drive
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.errors import ConfigError

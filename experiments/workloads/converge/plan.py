@@ -11,13 +11,13 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.program import (
+from ringleaf.collectives.compression.program import (
     Compressed,
     CompressedProgram,
     TwoSided,
     changes_elements_only,
 )
-from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
+from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
 from ringleaf.errors import ConfigError, choose

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from ringleaf.collectives.compress.program import CompressedProgram
+from ringleaf.collectives.compression.program import CompressedProgram
 from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
 from ringleaf.experiments.workloads.converge.models import DealtModel
 from ringleaf.registry import Registry

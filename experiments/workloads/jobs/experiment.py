@@ -12,8 +12,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.collectives.algorithm import NOWHERE
-from ringleaf.collectives.compress.compressor import codec_of
-from ringleaf.collectives.compress.registry import parse_compressor
+from ringleaf.collectives.compression.compressor import codec_of
+from ringleaf.collectives.compression.registry import parse_compressor
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
@@ -62,8 +62,8 @@ from ringleaf.experiments.workloads.jobs.stages import (
     predicting,
 )
 from ringleaf.experiments.workloads.jobs.summary import summarise, with_prediction
-from ringleaf.hosts.scheduling.forecast import foresee
-from ringleaf.hosts.scheduling.hooks import (
+from ringleaf.hosts.schedulers.common.forecast import foresee
+from ringleaf.hosts.schedulers.common.hooks import (
     Candidate,
     CollectivePs,
     Compresses,
@@ -74,7 +74,7 @@ from ringleaf.hosts.scheduling.hooks import (
     Splits,
     WantsGain,
 )
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.jitter import Jitter
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import cut
@@ -84,7 +84,7 @@ from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.graph import attachment, hosts
 
 if TYPE_CHECKING:
-    from ringleaf.hosts.scheduling.interface import Scheduler
+    from ringleaf.hosts.schedulers.common.interface import Scheduler
     from ringleaf.hosts.workload.graph import Graph
     from ringleaf.hosts.workload.replay import NodeTimes
     from ringleaf.ina.systems import System

@@ -25,7 +25,7 @@ from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import ValueReader, label, option
 from ringleaf.experiments.spec.network import WHERE, Checked, NetworkSpec
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.model import Model, load_model, scaled
 from ringleaf.ina.allocation import ALLOCATORS, OWN
 from ringleaf.units import parse_size

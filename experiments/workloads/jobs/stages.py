@@ -13,7 +13,7 @@ from ringleaf.experiments.workloads.jobs.spec import JobsSpec
 from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
-    from ringleaf.hosts.scheduling.interface import Scheduler
+    from ringleaf.hosts.schedulers.common.interface import Scheduler
     from ringleaf.hosts.training.job import TrainingJob
     from ringleaf.networks.endpoints.assignment import JobAssignment
     from ringleaf.networks.endpoints.endpoints import Endpoints

@@ -16,8 +16,8 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from ringleaf.collectives.compress.compressor import Compressor, Feedback
-from ringleaf.collectives.compress.registry import parse_compressor
+from ringleaf.collectives.compression.compressor import Compressor, Feedback
+from ringleaf.collectives.compression.registry import parse_compressor
 
 
 class Compression:

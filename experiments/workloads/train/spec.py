@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, ValidationInfo, model_validator
 
-from ringleaf.collectives.compress.registry import parse_compressor
+from ringleaf.collectives.compression.registry import parse_compressor
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import ValueReader, label, option

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleaf.collectives.schedule import Collective
+from ringleaf.collectives.synthesis.methods.blink import SYNTHESISER, solve
 from ringleaf.collectives.synthesis.packing import cheapest_tree, pack
 from ringleaf.collectives.synthesis.problem import Problem
-from ringleaf.collectives.synthesisers.blink import SYNTHESISER, solve
 from ringleaf.collectives.verify import verify
 from ringleaf.collectives.wires import Pair, RankNetwork
 from ringleaf.topologies.machines.dgx1 import DOUBLE, SINGLE

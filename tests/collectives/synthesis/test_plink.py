@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleaf.collectives.schedule import Collective
+from ringleaf.collectives.synthesis.methods.plink import solve, two_levels
 from ringleaf.collectives.synthesis.probing import groupings, latencies, probe_of
 from ringleaf.collectives.synthesis.problem import Problem
-from ringleaf.collectives.synthesisers.plink import solve, two_levels
 from ringleaf.collectives.verify import verify
 from ringleaf.collectives.wires import RankNetwork, Wire
 

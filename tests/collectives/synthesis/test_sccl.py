@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from test_blink import dgx1
 
 from ringleaf.collectives.schedule import Collective
+from ringleaf.collectives.synthesis.methods.sccl import instances, solve
 from ringleaf.collectives.synthesis.problem import Problem
 from ringleaf.collectives.synthesis.steps import Instance, answer
-from ringleaf.collectives.synthesisers.sccl import instances, solve
 from ringleaf.collectives.verify import verify
 from ringleaf.collectives.wires import RankNetwork
 from ringleaf.errors import ScheduleError

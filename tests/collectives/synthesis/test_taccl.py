@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.synthesis.contiguity import scheduled
 from ringleaf.collectives.synthesis.integers import IntegerProgram
+from ringleaf.collectives.synthesis.methods.taccl import SYNTHESISER, solve
 from ringleaf.collectives.synthesis.ordering import ordered
 from ringleaf.collectives.synthesis.problem import Problem, SynthesisPlan
 from ringleaf.collectives.synthesis.routing import candidates, greedy_routes, route
 from ringleaf.collectives.synthesis.sketch import Sketch, read_sketch
 from ringleaf.collectives.synthesis.timed import end_of, to_rows
-from ringleaf.collectives.synthesisers.taccl import SYNTHESISER, solve
 from ringleaf.collectives.verify import verify
 from ringleaf.collectives.wires import RankNetwork
 from ringleaf.errors import ConfigError

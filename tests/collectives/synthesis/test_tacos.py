@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.synthesis.bounds import gather_bound_ps, least_time
+from ringleaf.collectives.synthesis.methods.tacos import SYNTHESISER, solve
 from ringleaf.collectives.synthesis.problem import Problem
-from ringleaf.collectives.synthesisers.tacos import SYNTHESISER, solve
 from ringleaf.collectives.verify import verify
 from ringleaf.collectives.wires import RankNetwork, Wire
 from ringleaf.units import PS_PER_US

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringleaf.hosts.scheduling.interface import CHANNELS, Release, Situation
+from ringleaf.hosts.schedulers.common.interface import CHANNELS, Release, Situation
 
 
 class Last:

@@ -13,8 +13,8 @@ import pytest
 from running import run_any
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.program import Ask, Post, TwoSided, drive
-from ringleaf.collectives.compress.registry import COMPRESSORS, parse_compressor
+from ringleaf.collectives.compression.program import Ask, Post, TwoSided, drive
+from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.errors import ConfigError

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ringleaf.collectives.compress.program import Post
+from ringleaf.collectives.compression.program import Post
 from ringleaf.experiments.workloads.converge.scheme import SCHEMES, Moment, Setup
 from ringleaf.tensors import Array
 

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 from bench import jobs as bench_jobs
 from ringleaf.collectives.algorithm import Request
+from ringleaf.collectives.algorithms.ring import ring_allreduce
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import make_app

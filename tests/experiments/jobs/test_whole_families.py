@@ -11,7 +11,7 @@ import yaml
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.runs.spec_file import read_cases
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.registry import TOPOLOGIES
 

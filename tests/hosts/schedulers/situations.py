@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ringleaf.hosts.scheduling.interface import Item, Release, Situation, Standing
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.interface import Item, Release, Situation, Standing
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.model import Layer, Model
 from ringleaf.hosts.training.pieces import GradientPiece
 

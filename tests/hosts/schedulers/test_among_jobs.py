@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from situations import LINE_BPS, OTHER, UP, decide, item, job
 
 from ringleaf.hosts.schedulers import aalo, parrot, sincronia, varys
-from ringleaf.hosts.scheduling.interface import Standing
+from ringleaf.hosts.schedulers.common.interface import Standing
 
 BOTH = [item(0, 1, job=0), item(0, 2, job=1)]
 

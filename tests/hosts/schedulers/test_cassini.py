@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from situations import OTHER, UP
 
 from ringleaf.hosts.schedulers.cassini import SCHEDULER, shared_links, shifts
-from ringleaf.hosts.scheduling.circle import ANGLES, best_rotations, demand, score, turns
-from ringleaf.hosts.scheduling.hooks import Prospect
+from ringleaf.hosts.schedulers.common.circle import ANGLES, best_rotations, demand, score, turns
+from ringleaf.hosts.schedulers.common.hooks import Prospect
 from ringleaf.units import PS_PER_MS
 
 PERIOD_PS = 100 * PS_PER_MS

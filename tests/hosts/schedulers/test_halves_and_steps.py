@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from situations import decide, item, job, model
 
+from ringleaf.hosts.schedulers.common.forecast import foresee
+from ringleaf.hosts.schedulers.common.interface import Release
 from ringleaf.hosts.schedulers.dear import SCHEDULER as DEAR
 from ringleaf.hosts.schedulers.ooo_backprop import SCHEDULER as OUT_OF_ORDER
 from ringleaf.hosts.schedulers.ooo_backprop import reverse_first
-from ringleaf.hosts.scheduling.forecast import foresee
-from ringleaf.hosts.scheduling.interface import Release
 from ringleaf.hosts.training.pieces import cut
 from ringleaf.hosts.training.steps import BackwardStep
 

@@ -7,9 +7,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.hosts.scheduling.grouping import GroupSizes
-from ringleaf.hosts.scheduling.hooks import Candidate, Place, Places
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.grouping import GroupSizes
+from ringleaf.hosts.schedulers.common.hooks import Candidate, Place, Places
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 
 
 def candidate(

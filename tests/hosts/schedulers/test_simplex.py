@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.hosts.scheduling.simplex import maximise
+from ringleaf.hosts.schedulers.common.simplex import maximise
 
 
 def best_corner(gains: list[float], rows: list[list[float]], limits: list[float]) -> float:

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 
 NEIGHBOURS = {"fifo": "layers"}
 """What is put in a scheduler's place; all others have `fifo`."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from situations import NOW_PS, decide, item, job
 
-from ringleaf.hosts.scheduling.interface import Release
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.interface import Release
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 
 
 def test_p3_sends_the_front_slice_and_waits_for_it() -> None:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from ringleaf.arena import Store
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.hosts.scheduling.interface import CHANNELS
-from ringleaf.hosts.scheduling.registry import SCHEDULERS
+from ringleaf.hosts.schedulers.common.interface import CHANNELS
+from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model
 from ringleaf.hosts.training.pieces import GradientPiece, cut

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ringleaf.collectives.compress.program import Post
+from ringleaf.collectives.compression.program import Post
 from ringleaf.experiments.workloads.converge.scheme import Moment, Setup
 
 

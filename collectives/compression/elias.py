@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numba import types
 
-from ringleaf.collectives.compress.packing import Bytes
+from ringleaf.collectives.compression.packing import Bytes
 from ringleaf.compiled import compiled, inline
 from ringleaf.errors import ProtocolError
 from ringleaf.tensors import Array

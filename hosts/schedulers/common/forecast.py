@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ringleaf.hosts.scheduling.hooks import CollectivePs
+from ringleaf.hosts.schedulers.common.hooks import CollectivePs
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import DTYPE_BYTES, Model
 from ringleaf.hosts.training.pieces import GradientPiece

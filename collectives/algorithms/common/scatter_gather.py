@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ringleaf.collectives.algorithms.common.pat import pat_reduce_scatter
 from ringleaf.collectives.cost import AlphaBeta, Cost
-from ringleaf.collectives.pat import pat_reduce_scatter
 from ringleaf.collectives.powers import binomial_parents, powers_below
 from ringleaf.collectives.schedule import (
     ChunkRows,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from ringleaf.hosts.scheduling.interface import LEVELS, Release, Situation, Standing
+from ringleaf.hosts.schedulers.common.interface import LEVELS, Release, Situation, Standing
 
 PARTITION_BYTES = 1 << 20
 """Partitions of schedulers that order jobs: a decision holds for a collective, and so for these."""

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ringleaf.collectives.algorithm import Look
-from ringleaf.collectives.allpairs import all_pairs_allreduce
+from ringleaf.collectives.algorithms.allpairs import all_pairs_allreduce
+from ringleaf.collectives.algorithms.ring import ring_allreduce
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.ring import ring_allreduce
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
 from ringleaf.collectives.synthesis.bounds import least_in_pieces_ps
 from ringleaf.collectives.synthesis.probing import (

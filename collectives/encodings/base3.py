@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 from numba import types
 
-from ringleaf.collectives.compress.packing import ArrayCodec, Bytes, plain
+from ringleaf.collectives.compression.packing import ArrayCodec, Bytes, plain
 from ringleaf.compiled import compiled
 from ringleaf.errors import ProtocolError
 from ringleaf.tensors import Array

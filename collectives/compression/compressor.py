@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 
 from ringleaf.collectives.codec import Codec
-from ringleaf.collectives.compress.member import Member
+from ringleaf.collectives.compression.member import Member
 from ringleaf.tensors import Elements, as_array, as_given, as_tensor
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ringleaf.collectives.codecs.levels import LEVELS
-from ringleaf.collectives.compress.packing import ArrayCodec, Bytes, bit_bytes
+from ringleaf.collectives.compression.packing import ArrayCodec, Bytes, bit_bytes
+from ringleaf.collectives.encodings.levels import LEVELS
 from ringleaf.tensors import Array
 
 _SIGN = np.uint32(1 << 31)

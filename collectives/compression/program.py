@@ -16,9 +16,9 @@ import numpy as np
 
 from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.collective import Collective
-from ringleaf.collectives.compress.compressor import Compressor, Feedback, codec_of
-from ringleaf.collectives.compress.member import Member
-from ringleaf.collectives.compress.scaled import ScaledCompressor
+from ringleaf.collectives.compression.compressor import Compressor, Feedback, codec_of
+from ringleaf.collectives.compression.member import Member
+from ringleaf.collectives.compression.scaled import ScaledCompressor
 from ringleaf.errors import ConfigError
 from ringleaf.tensors import Array
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.collectives.compress.selection import places_of_largest
+from ringleaf.collectives.compression.selection import places_of_largest
 from ringleaf.tensors import Array
 
 _STRIDE, _SPARE = 61, 32

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ringleaf.registry import Registry
 
 if TYPE_CHECKING:
-    from ringleaf.collectives.compress.compressor import Compressor
+    from ringleaf.collectives.compression.compressor import Compressor
 
 COMPRESSORS: Registry[Callable[[str, str], Compressor]] = Registry(
     "compressors", "compressor", "collectives/compressors", "COMPRESSOR"

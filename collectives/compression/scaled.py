@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ringleaf.collectives.compress.member import Member
+from ringleaf.collectives.compression.member import Member
 from ringleaf.tensors import Array
 
 

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ringleaf.collectives.compress.packing import ArrayCodec, Bytes, plain
+from ringleaf.collectives.compression.packing import ArrayCodec, Bytes, plain
 from ringleaf.tensors import Array
 
 LOWEST, HIGHEST = 19, 145

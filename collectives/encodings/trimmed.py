@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ringleaf.collectives.compress.packing import ArrayCodec, Bytes
+from ringleaf.collectives.compression.packing import ArrayCodec, Bytes
 from ringleaf.errors import ProtocolError
 from ringleaf.tensors import Array
 

@@ -5,7 +5,7 @@ A new one is a file in `schedulers`, or an entry point of a package.
 
 from __future__ import annotations
 
-from ringleaf.hosts.scheduling.interface import Scheduler
+from ringleaf.hosts.schedulers.common.interface import Scheduler
 from ringleaf.registry import Registry
 
 SCHEDULERS: Registry[Scheduler] = Registry(

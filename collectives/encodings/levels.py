@@ -25,7 +25,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ringleaf.collectives.compress.packing import (
+from ringleaf.collectives.compression.packing import (
     ArrayCodec,
     Bytes,
     bit_bytes,
@@ -33,7 +33,7 @@ from ringleaf.collectives.compress.packing import (
     plain,
     unpack_bits,
 )
-from ringleaf.collectives.compress.rounding import divide
+from ringleaf.collectives.compression.rounding import divide
 from ringleaf.errors import ProtocolError
 from ringleaf.tensors import Array
 
@@ -66,7 +66,7 @@ class Levels(ArrayCodec):
         filled = int(np.count_nonzero(levels))
         is_sparse = filled < _DENSE * levels.size
         if is_sparse or levels.size + _MORE_BITS * filled < width * levels.size:
-            from ringleaf.collectives.compress.elias import elias_bytes  # compiles
+            from ringleaf.collectives.compression.elias import elias_bytes  # compiles
 
             shorter = elias_bytes(levels, size, is_sparse=is_sparse)
             if shorter is not None:
@@ -85,7 +85,7 @@ class Levels(ArrayCodec):
             return plain(body[: 4 * elements], elements, "levels").view(np.float32)
         width, unit = int(head & _LOWEST), (head & ~_LOWEST).view(np.float32)
         if width in (_EACH, _SPARSE):
-            from ringleaf.collectives.compress.elias import elias_levels
+            from ringleaf.collectives.compression.elias import elias_levels
 
             levels = elias_levels(body, elements, is_sparse=width == _SPARSE)
         else:
