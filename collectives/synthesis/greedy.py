@@ -78,7 +78,7 @@ class _Search:
             sum(1 << bit_of[chunk] for chunk in range(rank * chunks, (rank + 1) * chunks))
             for rank in range(wires.ranks)
         ]
-        self._wanted = [((1 << total) - 1) & ~has for has in self._has]
+        self._missing = [((1 << total) - 1) & ~has for has in self._has]
         self._copies = [1] * total
         self._time_ps = {pair: wires.time_ps(pair, chunk_bytes) for pair in wires.ways}
         self._busy: set[Pair] = set()
@@ -100,7 +100,7 @@ class _Search:
                 if move is not None:
                     self._land(move, touched)
             self._match(touched, now_ps)
-        assert not any(self._wanted)
+        assert not any(self._missing)
         moves = [move for move in self._moves if move is not None]
         return [Timed(m.start_ps, m.end_ps, *m.pair, self._names[m.bit]) for m in moves]
 
@@ -124,7 +124,7 @@ class _Search:
     def _start(self, pair: Pair, now_ps: int) -> Pair | None:
         """Send a chunk, if there is one to send; return the way that is free because of it."""
         src, dst = pair
-        useful = self._has[src] & self._wanted[dst]
+        useful = self._has[src] & self._missing[dst]
         if useful:
             self._send(pair, self._draw(useful), now_ps)
             return None
@@ -153,7 +153,7 @@ class _Search:
 
     def _send(self, pair: Pair, bit: int, now_ps: int) -> None:
         dst = pair[1]
-        self._wanted[dst] &= ~(1 << bit)
+        self._missing[dst] &= ~(1 << bit)
         self._copies[bit] += 1
         self._busy.add(pair)
         end_ps = now_ps + self._time_ps[pair]

@@ -74,16 +74,16 @@ def confirms(
             return False
         width = -(-_SUMMED * width // tolerance.block) * tolerance.block
         check: _Check | _SumCheck = _SumCheck(
-            inputs, _held(results, leases), tolerance.bound, width, errors
+            inputs, _in_place(results, leases), tolerance.bound, width, errors
         )
     elif fits(schedule, inputs.dtype):
-        check = _Check(schedule, demand, inputs, _held(results, leases), width)
+        check = _Check(schedule, demand, inputs, _in_place(results, leases), width)
     else:
         return False
     return all(spread(check.are_right, ranges(inputs.elements, _TOGETHER * width)))
 
 
-def _held(results: Sequence[Array], leases: Leases | None) -> Flat | Scattered:
+def _in_place(results: Sequence[Array], leases: Leases | None) -> Flat | Scattered:
     return Flat(results) if leases is None else Scattered(leases.addresses, leases.edges)
 
 

@@ -116,14 +116,14 @@ def groups_of(lines: Sequence[Line], names: Sequence[str]) -> dict[str, list[Lin
 def _grouped(lines: Sequence[Line], names: Sequence[str]) -> dict[str, list[Line]]:
     groups: dict[str, list[Line]] = {}
     for line in lines:
-        parts = [_told(line, name) for name in names]
+        parts = [_describe(line, name) for name in names]
         if not of_jobs(lines):
             parts.append(format_size(int(str(line["size_bytes"]))))
         groups.setdefault(", ".join(parts), []).append(line)
     return groups
 
 
-def _told(line: Line, name: str) -> str:
+def _describe(line: Line, name: str) -> str:
     return f"{name} {'default' if line[name] == '' else line[name]}"
 
 
@@ -142,7 +142,7 @@ def conditions_of(lines: Sequence[Line], names: Sequence[str]) -> dict[str, list
     common = usual(lines, names)
     conditions: dict[str, list[Line]] = {}
     for line in lines:
-        unlike = [_told(line, name) for name in names if line[name] != common[name]]
+        unlike = [_describe(line, name) for name in names if line[name] != common[name]]
         if not of_jobs(lines):
             unlike.append(format_size(int(str(line["size_bytes"]))))
         conditions.setdefault(", ".join(unlike) or "as usual", []).append(line)
@@ -151,4 +151,4 @@ def conditions_of(lines: Sequence[Line], names: Sequence[str]) -> dict[str, list
 
 def in_words(common: Mapping[str, object]) -> str:
     """Return options and values as a line of text."""
-    return ", ".join(_told(common, name) for name in common)
+    return ", ".join(_describe(common, name) for name in common)

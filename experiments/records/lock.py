@@ -67,7 +67,7 @@ class Lock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise _held(folder, self._file) from None
+            raise _in_use(folder, self._file) from None
         if not _is_at(self._file, self._path):
             return False
         with suppress(OSError):  # a full disk: the lock holds without a name
@@ -105,14 +105,14 @@ def check_free(folder: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise _held(folder, file) from None
+        raise _in_use(folder, file) from None
     except OSError:
         return
     finally:
         os.close(file)
 
 
-def _held(folder: Path, file: int) -> ConfigError:
+def _in_use(folder: Path, file: int) -> ConfigError:
     try:
         text = os.pread(file, _MOST_BYTES, 0).decode("ascii", "replace")
     except OSError:

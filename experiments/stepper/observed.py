@@ -202,7 +202,7 @@ class _Reader:
         """Return the registers that are not zero, by index."""
         cells = {name: self._switch.read_registers(name) for name in self._scalars + self._lanes}
         indices = sorted({index for register in cells.values() for index in register})
-        return {index: self._held(cells, index) for index in indices}
+        return {index: self._register(cells, index) for index in indices}
 
     def counted(self) -> dict[str, int]:
         """Return the packets of each row of each indirect counter, by the row's name."""
@@ -217,7 +217,7 @@ class _Reader:
             return self._readable.read_counter(counter, row)
         return f"{counter}[{row}]"
 
-    def _held(self, cells: Mapping[str, Mapping[int, int]], index: int) -> RegisterEntry:
+    def _register(self, cells: Mapping[str, Mapping[int, int]], index: int) -> RegisterEntry:
         scalars = {_last(name): cells[name].get(index, 0) for name in self._scalars}
         lanes = tuple(
             _signed(cells[name].get(index, 0), self._widths[name]) for name in self._lanes

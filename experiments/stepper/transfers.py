@@ -162,7 +162,7 @@ def _frame(
     return Frame(
         message.step,
         FrameAction.REDUCE if adds else FrameAction.COPY,
-        _told(schedule, message, chunks),
+        _sentence(schedule, message, chunks),
         f"It brings {brings}. {left}",
         chunks,
         find(message.src % schedule.nodes, message.dst % schedule.nodes),
@@ -172,7 +172,7 @@ def _frame(
     )
 
 
-def _told(schedule: Schedule, message: Message, chunks: str) -> str:
+def _sentence(schedule: Schedule, message: Message, chunks: str) -> str:
     """Return what happens in a message, or within a node."""
     src, dst = _node(schedule, message.src), _node(schedule, message.dst)
     adds, one = message.op is Op.REDUCE, message.stop - message.start == 1

@@ -141,8 +141,8 @@ def _collective(graph: Graph, ranks: tuple[int, ...], places: Sequence[int]) -> 
         if _called(node) != call:
             raise ConfigError(
                 f"{graph.place(rank, node)}: must be the same call in group "
-                f"{graph.groups[node.group].name!r} as {_said(first)} of "
-                f"{graph.place(ranks[0], first)}, got {_said(node)}"
+                f"{graph.groups[node.group].name!r} as {_describe(first)} of "
+                f"{graph.place(ranks[0], first)}, got {_describe(node)}"
             )
     root = ranks.index(first.root) if first.call in ROOTED else 0
     return MatchedWork(
@@ -161,7 +161,7 @@ def _called(node: WorkNode) -> tuple[CalledCollective | None, int, int]:
     return node.call, node.size_bytes, node.root if node.call in ROOTED else 0
 
 
-def _said(node: WorkNode) -> str:
+def _describe(node: WorkNode) -> str:
     assert node.call is not None
     root = f" with root {node.root}" if node.call in ROOTED else ""
     return f"{node.call.value} of {node.size_bytes} bytes{root}"

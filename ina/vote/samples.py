@@ -62,7 +62,7 @@ def _packets(bits: VoteSamples, graph: nx.Graph[str], blocks: int) -> list[Packe
     return packets
 
 
-def _told(bits: VoteSamples, graph: nx.Graph[str]) -> list[object]:
+def _describe(bits: VoteSamples, graph: nx.Graph[str]) -> list[object]:
     root = attachment(graph, hosts(graph)[0])
     job = SwitchmlJob(_JOB, _SLOTS, lanes=bits.words)
     return list(bits.entities(graph, aggregation_tree(graph, hosts(graph)), job)[root])
@@ -73,7 +73,7 @@ def example(bits: VoteSamples) -> Example:
     graph = star(3)
     root = attachment(graph, hosts(graph)[0])
     story = f"{root} has the {bits.what} of 2 workers; this one completes the count"
-    return Example(graph, root, _told(bits, graph), _packets(bits, graph, 1), story)
+    return Example(graph, root, _describe(bits, graph), _packets(bits, graph, 1), story)
 
 
 def measured(bits: VoteSamples) -> SampleRound:
@@ -83,7 +83,7 @@ def measured(bits: VoteSamples) -> SampleRound:
     return SampleRound(
         graph,
         root,
-        _told(bits, graph),
+        _describe(bits, graph),
         _packets(bits, graph, 2 * _SLOTS),
         number_at=BLOCK_AT,
         number_step=2 * _SLOTS,

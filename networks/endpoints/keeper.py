@@ -24,7 +24,7 @@ class Keeper:
         self._movers = movers
         self._allocator = allocator
         self._entries = min(mover.available for mover in movers.values())
-        self._wanted = {job: mover.holding for job, mover in movers.items()}
+        self._goal = {job: mover.holding for job, mover in movers.items()}
 
     def plan(self, claims: Sequence[Claim]) -> None:
         """Decide on all holdings anew; jobs without a claim leave theirs."""
@@ -32,7 +32,7 @@ class Keeper:
         if claims:
             parts = self._allocator.allot(claims, self._entries)
             sizes |= {claim.job: part for claim, part in zip(claims, parts, strict=True)}
-        self._wanted = lay_out(self._now, sizes, self._entries)
+        self._goal = lay_out(self._now, sizes, self._entries)
 
     def held(self) -> set[int]:
         """Return the jobs that must not begin anything now."""
@@ -53,12 +53,12 @@ class Keeper:
     def _targets(self) -> dict[int, Holding]:
         """Return the new holdings whose entries nobody else has."""
         now = self._now
-        pending = [job for job in now if now[job] != self._wanted[job]]
-        free = {job: self._wanted[job] for job in pending if self._is_free(job, now)}
+        pending = [job for job in now if now[job] != self._goal[job]]
+        free = {job: self._goal[job] for job in pending if self._is_free(job, now)}
         if pending and not free:
             return {next(job for job in pending if now[job].entries): NOTHING}
         return free
 
     def _is_free(self, job: int, now: Mapping[int, Holding]) -> bool:
-        target = self._wanted[job]
+        target = self._goal[job]
         return not any(target.overlaps(holding) for other, holding in now.items() if other != job)

@@ -33,15 +33,15 @@ class PcapWriter:
         with naming(path):
             path.write_bytes(HEADER)
         self._path = path
-        self._held = bytearray()
+        self._buffer = bytearray()
 
     def append(self, time_ns: int, data: bytes) -> None:
-        self._held += record(time_ns, data)
-        if len(self._held) >= HELD_BYTES:
+        self._buffer += record(time_ns, data)
+        if len(self._buffer) >= HELD_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        if self._held:
+        if self._buffer:
             with naming(self._path), self._path.open("ab") as file:
-                file.write(self._held)
-            self._held.clear()
+                file.write(self._buffer)
+            self._buffer.clear()

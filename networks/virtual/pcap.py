@@ -51,7 +51,7 @@ class PortCapture:
         ports[:, s.CAPTURE] |= s.CAPTURE_SENT
         self._outward_ps = ports[:, s.OUTWARD_PS].copy()
         self._file = PcapngWriter(folder / NAME, interfaces)
-        self._held: list[tuple[Rows, Bytes]] = []
+        self._pending: list[tuple[Rows, Bytes]] = []
         self._now_ps = 0
 
     def take(self, rows: Rows, data: Bytes) -> None:
@@ -64,11 +64,11 @@ class PortCapture:
         if len(sent):
             given_ps = sent[:, TIME] - self._outward_ps[sent[:, 1]]
             self._now_ps = max(self._now_ps, int(given_ps.max()))
-        late = self._write([*self._held, (sent, data)], self._now_ps)
-        self._held = [each if each[1] is not data else _copy(*each) for each in late]
+        late = self._write([*self._pending, (sent, data)], self._now_ps)
+        self._pending = [each if each[1] is not data else _copy(*each) for each in late]
 
     def close(self, now_ps: int) -> None:
-        self._write(self._held, FOREVER_PS)
+        self._write(self._pending, FOREVER_PS)
 
     def _write(
         self, sources: Sequence[tuple[Rows, Bytes]], until_ps: int

@@ -65,7 +65,7 @@ class PacketDraft:
         self.known: dict[FieldSource, Value] = {
             FieldSource(STANDARD, "ingress_port"): Constant(port)
         }
-        self._held = 0  # a mask of the bits that the path depends on
+        self._needed_bits = 0  # a mask of the bits that the path depends on
         self._definitions: Mapping[FieldSource, Expression] = {}
         self._depth = 0  # of definitions that are being resolved
 
@@ -125,11 +125,11 @@ class PacketDraft:
     def hold(self, item: Expression) -> None:
         """Note that the path depends on an expression."""
         for place in places_in(self.resolved(item)):
-            self._held |= _mask_of(place)
+            self._needed_bits |= _mask_of(place)
 
     def is_held(self, place: Place) -> bool:
         """Return whether the path depends on any bits of a place."""
-        return self._held & _mask_of(place) != 0
+        return self._needed_bits & _mask_of(place) != 0
 
     def is_free(self, item: Expression) -> bool:
         """Return whether an expression can be given a value without changing the path."""

@@ -60,7 +60,7 @@ class Rpcs:
     ) -> None:
         self._service = service
         self._limits = limits
-        self._wanted = None if token is None else f"Bearer {token}".encode()
+        self._authorization = None if token is None else f"Bearer {token}".encode()
         self._calls = calls
         self._worker = worker
         self._loader = loader
@@ -100,11 +100,11 @@ class Rpcs:
             await context.abort(*status)
 
     def _is_known(self, context: Any) -> bool:
-        if self._wanted is None:
+        if self._authorization is None:
             return True
         token = dict(context.invocation_metadata() or ()).get("authorization", "")
         token = token if isinstance(token, bytes) else token.encode()
-        return hmac.compare_digest(token, self._wanted)
+        return hmac.compare_digest(token, self._authorization)
 
     async def _turn_away(self, context: Any) -> None:
         """Abort a stranger's call, later the more of them there are, as each may call again."""

@@ -116,7 +116,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
     ) -> None:
         super().__init__()
         self.spec = spec = divide_injection(spec)
-        self._given = inputs
+        self._own_inputs = inputs
         self._connect = connect
         self.algorithms = [ALGORITHMS[name] for name in spec.algos]
         self.collective = one_collective(spec.algos)
@@ -303,8 +303,8 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
     def _inputs(self, count: int) -> RankInputs:
         """Return the ranks' inputs: as sparse as asked for, and then compressed, if asked for."""
         spec = self.spec
-        if self._given is not None:
-            return Given(self._given)
+        if self._own_inputs is not None:
+            return Given(self._own_inputs)
         noise = Noise(spec.seed, self.ranks, count, TYPES[spec.dtype])
         if self._is_dense:
             return noise
@@ -445,7 +445,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         size_bytes = row.size_bytes
         pcaps = self._folder(self._pcaps, algorithm, size_bytes)
         files = sorted(pcaps.glob("*.pcapng")) if pcaps else []
-        kept = None if self._given is None else [as_result(array.copy()) for array in arrays]
+        kept = None if self._own_inputs is None else [as_result(array.copy()) for array in arrays]
         return Measurement(
             row,
             _series(outcome),

@@ -133,14 +133,14 @@ def draw_time_space(row: Explained, clock: str) -> Figure:
     axes.set_xlim(0, row.time_ps / PS_PER_US)
     axes.grid(axis="y", visible=False)
     axes.set_xlabel(f"{clock} time (µs)")
-    title = f"{row.algo}, {format_size(row.size_bytes)}: {_told(diagram)}"
+    title = f"{row.algo}, {format_size(row.size_bytes)}: {_caption(diagram)}"
     figure.suptitle(sheet.broken(title, inches[0]), x=0.01, ha="left", fontsize=11)
     columns = sheet.entries(axes.get_legend_handles_labels()[1], inches[0], 4)
     figure.legend(loc="outside lower center", ncols=columns, fontsize=9)
     return figure
 
 
-def _told(diagram: Diagram) -> str:
+def _caption(diagram: Diagram) -> str:
     """Return what is drawn."""
     drawn = sum(arrow.count for arrow in diagram.arrows)
     if drawn < diagram.messages:

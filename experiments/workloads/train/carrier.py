@@ -116,7 +116,7 @@ class CollectiveCarrier:
         self._check = check
         self._note = note
         self._teams: list[tuple[str, tuple[int, ...]]] = []
-        self._wanted: list[tuple[str, tuple[int, ...]]] = []
+        self._asked_teams: list[tuple[str, tuple[int, ...]]] = []
         self._epoch_ps = 0
         self._now_ps = 0
         self._active: dict[int, _UnderWay] = {}  # by the operation's address
@@ -134,8 +134,8 @@ class CollectiveCarrier:
         self._listen(stuck=False)
         while not self._fabric.has_ended:
             self._look_ahead()
-            self._teams += self._wanted
-            self._wanted = []
+            self._teams += self._asked_teams
+            self._asked_teams = []
             self._network = self._build(self._teams)
             self._epoch_ps = self._now_ps
             self._lodging = self._lodge()
@@ -149,7 +149,7 @@ class CollectiveCarrier:
     @property
     def _has_outgrown(self) -> bool:
         """Whether a collective needs another network, as soon as nothing is under way."""
-        return bool(self._wanted)
+        return bool(self._asked_teams)
 
     # The director.
 
@@ -236,8 +236,8 @@ class CollectiveCarrier:
         team = way.system, collective.members
         if not way.system or team in self._teams:
             return False
-        if team not in self._wanted:
-            self._wanted.append(team)
+        if team not in self._asked_teams:
+            self._asked_teams.append(team)
         return True
 
     # Collectives.
@@ -268,7 +268,7 @@ class CollectiveCarrier:
         """Return the schedule of a collective, and all that it needs."""
         members = collective.members
         team = way.system, members
-        place = 1 + [*self._teams, *self._wanted].index(team) if way.system else 0
+        place = 1 + [*self._teams, *self._asked_teams].index(team) if way.system else 0
         nodes = len(members) if way.system else len(self._network.endpoints.groups[0].hosts)
         channel = self._channel(collective, place)
         key = (id(way.schedule), () if way.system else members, way.elements, way.edges)

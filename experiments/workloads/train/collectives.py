@@ -22,7 +22,7 @@ class Collectives:
     """All calls of `torch.distributed`, by the names that its process groups and backends have."""
 
     calls: GroupCalls
-    _held: FabricWork | None = None  # of calls that are coalesced
+    _batch: FabricWork | None = None  # of calls that are coalesced
 
     def allreduce(self, tensors: Tensors, opts: Any = None) -> FabricWork:
         """Reduce a tensor on all ranks."""
@@ -172,11 +172,11 @@ class Collectives:
 
     def _start_coalescing(self, *_: Any) -> None:
         """Begin to hold calls together, so that all are waited for at once."""
-        self._held = self.calls.work([])
+        self._batch = self.calls.work([])
 
     def _end_coalescing(self, *_: Any) -> FabricWork:
         """Return the work of the calls since the beginning."""
-        work, self._held = self._held, None
+        work, self._batch = self._batch, None
         assert work is not None
         return work
 
@@ -188,8 +188,8 @@ class Collectives:
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
     def _make(self, kind: str, inputs: Tensors, outputs: Tensors, **about: Any) -> FabricWork:
-        if self._held is not None and about.get("work") is None:
-            about["work"] = self._held
+        if self._batch is not None and about.get("work") is None:
+            about["work"] = self._batch
         return self.calls.make(kind, inputs, outputs, **about)
 
     def _splits(self, tensor: torch.Tensor, splits: Sequence[int] | None) -> list[int]:

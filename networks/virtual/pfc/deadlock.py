@@ -137,7 +137,9 @@ class _View:
         self._first_port = net.nodes[:, s.FIRST_PORT]
         self._rows = pause_rows(arena, network)
         self._xon = int(self._words[self._words[network + s.PFC_AT] + XON])
-        self.holds = {queue: self._held(queue) for queue in self._leading_on(set(self._paused()))}
+        self.holds = {
+            queue: self._contents(queue) for queue in self._leading_on(set(self._paused()))
+        }
 
     def _paused(self) -> Iterator[Queue]:
         """Yield the paused queues with packets, whose pause the other end does not end now."""
@@ -162,7 +164,7 @@ class _View:
                 return queues
             queues = queues - free
 
-    def _held(self, queue: Queue) -> Mapping[Queue, Mapping[int, int]]:
+    def _contents(self, queue: Queue) -> Mapping[Queue, Mapping[int, int]]:
         """Return the bytes in a queue by the port and class they came by, and by their ring."""
         words, (port, level) = self._words, queue
         queues = int(self._ports[port, s.QUEUES_AT])
