@@ -80,8 +80,8 @@ def step_request(algo: str, **options: Any) -> StepRequest:
         TopologyError: If there is no such topology.
     """
     algorithm = find_algorithm(algo)
-    spec = StepSpec.read(options).model_copy(update={"algos": (algo,)})
-    given = {name: str(value) for name, value in options.items()}
+    given = {name: str(value) for name, value in options.items() if value is not None}
+    spec = StepSpec.read(given).model_copy(update={"algos": (algo,)})
     if spec.ranks is not None:
         check_ranks(spec.ranks)
     if not algorithm.in_network:
