@@ -41,12 +41,12 @@ class NetworkOptions:
         ConfigError: If a value is out of range.
     """
 
-    mtu: int = 4096  # payload of a full rc packet
+    mtu_bytes: int = 4096  # payload of a full rc packet
     window: int | None = None  # packets in flight per connection; None: twice the path's capacity
     ecmp: bool = False  # split flows by hash; False: each host is reached by one path
     queue_bytes: int = 4 << 20  # per switch port
     discipline: str = "strict"  # of ports' queues, as `switches/engine/disciplines.py` reads it
-    congestion: str = "fixed"  # a controller of `hosts/congestion`
+    cc: str = "fixed"  # a controller of `hosts/congestion`
     ecn: Marking = NEVER  # when switches mark packets
     trim_bytes: int | None = None  # for headers of packets that a queue cuts; None: it drops them
     pfc: Pausing | None = None  # when switches pause those that send to them
@@ -61,7 +61,7 @@ class NetworkOptions:
     program: str = "forward"  # of switches that aggregate nothing
     programs: Path = P4_BUILD  # folder of the switches' programs, as BMv2 JSON
     assigned: Mapping[str, Assigned] = field(default_factory=dict)  # programs by switch's name
-    ina_congestion: str | None = None  # of the system's workers, if it has a choice; None: its own
+    ina_cc: str | None = None  # of the system's workers, if it has a choice; None: its own
     allocator: str = OWN  # divides switches' memory anew while jobs run (`ina/allocation.py`)
     trees: int | None = None  # of the system's jobs, if it may have several; None: its own choice
     servers: int = 0  # of the hosts, the last ones
@@ -80,7 +80,7 @@ class NetworkOptions:
     @property
     def switch_program(self) -> str:
         """The program of switches that aggregate nothing: as the congestion control needs it."""
-        return find_controller(self.congestion).program or self.program
+        return find_controller(self.cc).program or self.program
 
     def __post_init__(self) -> None:
         parse_discipline(self.discipline)
@@ -102,8 +102,8 @@ class NetworkOptions:
         for name in positive:
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be >= 1, got {getattr(self, name)}")
-        if not 1 <= self.mtu <= MAX_MTU:
-            raise ConfigError(f"options: mtu must be 1 to {MAX_MTU}, got {self.mtu}")
+        if not 1 <= self.mtu_bytes <= MAX_MTU:
+            raise ConfigError(f"options: mtu must be 1 to {MAX_MTU}, got {self.mtu_bytes}")
         if self.bins < 2 or self.bins % 2:
             raise ConfigError(f"options: bins must be even, got {self.bins}")
         if self.system is not None and not self.has_data:
@@ -137,11 +137,9 @@ class NetworkOptions:
         Raises:
             ConfigError: If they run another.
         """
-        program = find_controller(self.congestion).program
+        program = find_controller(self.cc).program
         if not program:
             return
         other = "one that aggregates" if aggregates else self.program
         if other not in (program, "forward"):
-            raise ConfigError(
-                f"options: {self.congestion} needs switches that run {program}, got {other}"
-            )
+            raise ConfigError(f"options: {self.cc} needs switches that run {program}, got {other}")

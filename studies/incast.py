@@ -72,11 +72,11 @@ def run_incast(
     """
     graph = build(f"leafspine,leaves=1,spines=1,hosts={senders + 1},rate={rate},delay={delay}")
     options = NetworkOptions(
-        congestion=controller,
+        cc=controller,
         ecn=CONTROLLERS[controller].marking if ecn is None else ecn,
         queue_bytes=QUEUE_BYTES,
         watch_queues=True,
-        mtu=mtu,
+        mtu_bytes=mtu,
         bins=2048,
     )
     network = VirtualNetwork(graph, options)

@@ -173,7 +173,7 @@ def measure(
         *(Group(2, pair) for pair in pairs),
     ]
     options = NetworkOptions(
-        trees=trees, lanes=lanes, ecmp=True, congestion="dctcp", ecn=from_depth(MARK_PACKETS)
+        trees=trees, lanes=lanes, ecmp=True, cc="dctcp", ecn=from_depth(MARK_PACKETS)
     )
     network = VirtualNetwork(graph, options, groups=groups, seed=seed)
     elements = size_bytes // 4

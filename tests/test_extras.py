@@ -6,11 +6,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import typer
 from packaging.requirements import Requirement
 
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.stepper.command import step_command
+from ringleaf.experiments.commands import cli
 from ringleaf.extras import EXTRAS, require
 from ringleaf.networks.mininet.preflight import check_machine
 
@@ -37,8 +36,7 @@ def test_stepping_on_a_terminal_says_what_it_needs(
     monkeypatch.setitem(sys.modules, "textual", None)  # as if it were not there
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
 
-    with pytest.raises(typer.Exit):
-        step_command("ring")
+    assert cli.perform(["step", "ring"]) == 2
     assert re.search(
         r"package textual, got none .*; pip install 'ringleaf\[tui\]'", capsys.readouterr().err
     )

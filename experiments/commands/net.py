@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from ringleaf.errors import ConfigError, choose
-from ringleaf.experiments.programs.names import check_control, check_programs
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.runs.console import Debug, guard, say
-from ringleaf.experiments.spec.network import LANES, SWITCHES
-from ringleaf.plausible import link_delay, link_rate
+from ringleaf.experiments.spec.network import LANES, MININET, NetworkSpec
+from ringleaf.experiments.spec.options import options_of
+from ringleaf.experiments.spec.typed import COMMON, RARE, with_options
+from ringleaf.ina.systems import FORWARD
+from ringleaf.live_limits import VIRTUAL_ONLY
 from ringleaf.shipped import built_program
 from ringleaf.topologies.graph import switches
-from ringleaf.topologies.registry import parse
-from ringleaf.units import parse_fraction, parse_time
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -26,50 +27,42 @@ if TYPE_CHECKING:
     from ringleaf.networks.mininet.fabric import MininetFabric
 
 CLEAN = "clean"
-RATE = "100M"
+REFUSED = [name for field, name in NetworkSpec.names().items() if field in VIRTUAL_ONLY]
+"""Options that no help shows, as only virtual time carries them out."""
+
+
+class NetSpec(NetworkSpec):
+    """The options of a live network without a workload."""
+
+    takes = (
+        *("topo", "switch", "rate", "inject", "delay", "loss", "hosts", "program", "control"),
+        *REFUSED,
+    )
+    defaults: ClassVar = {
+        **{"net": MININET, "rate_bps": "100M", "lanes": str(LANES[0])},
+        "slowdown": "1",  # links are as slow as they are asked for
+    }
+    virtual = "ringleaf run"
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("net")(guard(net_command))
+    common, options = COMMON | {"program", "control"}, options_of(NetSpec)
+    app.command("net")(guard(with_options(net_command, options, common=common, hidden=REFUSED)))
 
 
 def net_command(
-    topo: Annotated[str, typer.Argument(help="Topology: fattree,k=4; or the word clean.")],
-    switch: Annotated[
-        str, typer.Option("--switch", help="Switches: embedded or bmv2.")
-    ] = "embedded",
-    rate: Annotated[
-        str | None, typer.Option("--rate", help="Rate of every link in bit/s; default: 100M.")
-    ] = None,
-    inject: Annotated[
-        str | None,
-        typer.Option("--inject", help="Rate of a host over all its ports, in place of --rate."),
-    ] = None,
-    delay: Annotated[str, typer.Option("--delay", help="Delay of every link.")] = "1us",
-    loss: Annotated[
-        str, typer.Option("--loss", help="Share of switches' packets that each link loses.")
-    ] = "0",
-    hosts: Annotated[int | None, typer.Option("--hosts", help="Number of hosts.")] = None,
+    typed: Mapping[str, str],
+    topo: Annotated[str, typer.Argument(help="Topology: fattree,k=4, or the word clean.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the switches' logs.")
     ] = None,
-    program: Annotated[
-        str | None,
-        typer.Option(
-            "--program", help="Your P4 program: my.p4, my.json; or of some switches: s0=my.p4."
-        ),
-    ] = None,
-    control: Annotated[
-        str | None,
-        typer.Option("--control", help="Entries of its tables, as for ringleaf run."),
-    ] = None,
     cpu_port: Annotated[
-        int, typer.Option("--cpu-port", help="Port for packets from and to controllers.")
+        int,
+        typer.Option(
+            "--cpu-port", rich_help_panel=RARE, help="Port for packets from and to controllers."
+        ),
     ] = 510,
-    switch_delay: Annotated[str, typer.Option("--switch-delay", hidden=True)] = "0",
-    host_delay: Annotated[str, typer.Option("--host-delay", hidden=True)] = "0",
-    message_overhead: Annotated[str, typer.Option("--message-overhead", hidden=True)] = "0",
     all_: Annotated[
         bool, typer.Option("--all", help="With clean: remove running networks, too.")
     ] = False,
@@ -94,29 +87,23 @@ def net_command(
     if topo == CLEAN:
         clean(all_=all_)
         return
-    _refuse(switch_delay=switch_delay, host_delay=host_delay, message_overhead=message_overhead)
-    parse(topo)  # report errors before all else is loaded
-    if program is not None:
-        check_programs(program, "program")
-    check_control(control or "", "control")
-    if control and program is None:
-        raise ConfigError(f"control: is for a program of yours, got {control!r} and no program")
-    from ringleaf.experiments.setup.network import build_topology
+    spec = NetSpec.read({"topo": topo, **typed})  # report errors before all else is loaded
+    from ringleaf.experiments.setup.network import divide_injection, make_graph
     from ringleaf.networks.mininet.preflight import check_machine
 
-    topo, rate_bps = _rate(topo, rate, inject, hosts)
-    delay_ps, lost = link_delay(delay, "delay"), parse_fraction(loss, "loss")
-    graph = build_topology(topo, rate_bps=rate_bps, delay_ps=delay_ps, hosts=hosts)
-    choose("mininet", "switch", switch, SWITCHES)
-    check_machine(bmv2=switch == "bmv2", interactive=True)
+    spec = divide_injection(spec)
+    graph = make_graph(spec)
+    check_machine(bmv2=spec.switch == "bmv2", interactive=True)
     from ringleaf.networks.live.processes import ended_like_interrupts
     from ringleaf.networks.mininet.fabric import (  # may compile for half a minute
         LiveSettings,
         MininetFabric,
     )
 
-    settings = LiveSettings(switch=switch, scale=1, loss=lost, cpu_port=cpu_port, run_dir=out)
-    programs, entities = _programs(graph, program, control or "")
+    settings = LiveSettings(
+        switch=spec.switch, scale=1, loss=spec.loss, cpu_port=cpu_port, run_dir=out
+    )
+    programs, entities = _programs(graph, spec)
     with (
         ended_like_interrupts(),
         MininetFabric(graph, settings, program=programs, entities=entities) as fabric,
@@ -128,40 +115,22 @@ def net_command(
 
 
 def _programs(
-    graph: nx.Graph[str], program: str | None, control: str
+    graph: nx.Graph[str], spec: NetSpec
 ) -> tuple[dict[str, Path], dict[str, Sequence[Any]]]:
     """Return each switch's program, and the entities to write to it."""
-    from ringleaf.experiments.programs.assign import assign
-    from ringleaf.networks.forwarding import forwarding_entities
+    from ringleaf.experiments.setup.network import assigned_programs
+    from ringleaf.networks.forwarding import forwarding_entities, program_entities
 
-    programs = dict.fromkeys(switches(graph), built_program("forward"))
-    entities: dict[str, Sequence[Any]] = dict(forwarding_entities(graph))
-    own = assign(graph, program, control, lanes=LANES[0]) if program else {}
-    for switch, assigned in own.items():
+    usual = FORWARD if is_path(spec.program) else spec.program
+    programs = dict.fromkeys(switches(graph), built_program(usual))
+    entities: dict[str, Sequence[Any]] = {
+        switch: [*routes, *program_entities(usual, graph, switch)]
+        for switch, routes in forwarding_entities(graph).items()
+    }
+    for switch, assigned in assigned_programs(spec).items():
         programs[switch] = assigned.program
         entities[switch] = entities[switch] if assigned.entities is None else assigned.entities
     return programs, entities
-
-
-def _refuse(**times: str) -> None:
-    """Refuse delays of nodes, which can only be set in virtual time."""
-    for name, value in times.items():
-        if parse_time(value, name):
-            raise ConfigError(
-                f"net: live switches and hosts can't be delayed, got {name} {value!r}; "
-                "leave it out, or use virtual time: ringleaf run"
-            )
-
-
-def _rate(topo: str, rate: str | None, inject: str | None, hosts: int | None) -> tuple[str, int]:
-    """Return the topology's text and its links' rate: as given, or as `inject` implies."""
-    if inject is None:
-        return topo, link_rate(rate or RATE, "rate")
-    if rate is not None:
-        raise ConfigError(f"net: inject can't go with rate, got {inject!r} and {rate!r}")
-    from ringleaf.topologies.injection import divide_ports
-
-    return divide_ports(topo, link_rate(inject, "inject"), hosts=hosts)
 
 
 def talk(fabric: MininetFabric) -> None:

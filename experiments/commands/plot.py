@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -11,24 +12,24 @@ from ringleaf.experiments.figures.sheet import in_column
 from ringleaf.experiments.records.folder import REPORT, check_written, claim
 from ringleaf.experiments.records.lock import Lock
 from ringleaf.experiments.runs.console import Debug, guard, say
-from ringleaf.plausible import parse_column
+from ringleaf.experiments.spec.network import NetworkSpec
+from ringleaf.experiments.spec.options import options_of
+from ringleaf.experiments.spec.typed import with_options
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("plot")(guard(plot_command))
+    options = {"column": options_of(NetworkSpec)["column"]}
+    app.command("plot")(guard(with_options(plot_command, options)))
 
 
 def plot_command(
+    typed: Mapping[str, str],
     folder: Annotated[Path, typer.Argument(help="Run directory.")],
-    column: Annotated[
-        str | None,
-        typer.Option("--column", help="Width of figures, for a column of a paper: 3.3in, 84mm."),
-    ] = None,
     debug: Debug = False,
 ) -> None:
     """Draw figures and report of a run or a sweep again, from its files."""
-    inches = None if column is None else parse_column(column)
+    inches = NetworkSpec.read(typed).column
     check_written(folder)
     with Lock(folder, say):
         claim(folder, [REPORT])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,9 @@ from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.runs.progress import Progress, progress
-from ringleaf.plausible import link_delay, link_rate
+from ringleaf.experiments.spec.network import NetworkSpec
+from ringleaf.experiments.spec.options import options_of
+from ringleaf.experiments.spec.typed import with_options
 from ringleaf.units import PS_PER_S, PS_PER_US, format_size, parse_size, parse_time
 
 if TYPE_CHECKING:
@@ -28,16 +30,26 @@ if TYPE_CHECKING:
 SHOW_EVERY_S = 0.5
 
 
+class SynthSpec(NetworkSpec):
+    """The options of a search's topology, and its seed."""
+
+    takes = ("topo", "hosts", "rate", "delay", "seed")
+
+
+OPTIONS = options_of(SynthSpec)
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("synth")(guard(synth_command))
+    app.command("synth")(guard(with_options(synth_command, OPTIONS, common=OPTIONS)))
 
 
 def synth_command(
+    typed: Mapping[str, str],
     synthesiser: Annotated[
         str, typer.Argument(help="Synthesiser; a wrong name lists the valid ones.")
     ],
-    topo: Annotated[str, typer.Option("--topo", help="Topology: torus2d,x=4,y=4.")],
+    topo: Annotated[str, typer.Option("--topo", help=OPTIONS["topo"].help)],
     collective: Annotated[
         str,
         typer.Option("--collective", help=f"{', '.join(SUFFIXES)}; default: its first one."),
@@ -52,14 +64,6 @@ def synth_command(
         Path | None, typer.Option("--sketch", help="File with a sketch, for taccl.")
     ] = None,
     root: Annotated[int, typer.Option("--root", help="Root of a broadcast or reduce.")] = 0,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of whatever is drawn.")] = 1,
-    hosts: Annotated[int | None, typer.Option("--hosts", help="The first hosts only.")] = None,
-    rate: Annotated[
-        str, typer.Option("--rate", help="Rate of links that have none of their own.")
-    ] = "100G",
-    delay: Annotated[
-        str, typer.Option("--delay", help="Delay of links that have none of their own.")
-    ] = "1us",
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Search again, even if a plan is kept.")
     ] = False,
@@ -73,11 +77,12 @@ def synth_command(
     Ctrl-C ends the search with the best plan so far.
     """
     member = SYNTHESISERS.find(synthesiser, "synth")
+    spec = SynthSpec.read({"topo": topo, **typed})
     file_format = None if out is None else find_format(out, "out")
     from ringleaf.collectives.synthesis.problem import Problem
     from ringleaf.collectives.synthesis.sketch import read_sketch
     from ringleaf.experiments.setup.cabling import Cabling
-    from ringleaf.experiments.setup.network import build_topology
+    from ringleaf.experiments.setup.network import make_graph
 
     if sketch is not None and not member.takes_sketch:
         raise ConfigError(f"synth: {synthesiser} takes no sketch, got {str(sketch)!r}; take taccl")
@@ -85,9 +90,7 @@ def synth_command(
     goal = member.collectives[0]
     if collective:
         goal = SUFFIXES[choose("synth", "collective", collective, valid)]
-    graph = build_topology(
-        topo, rate_bps=link_rate(rate, "rate"), delay_ps=link_delay(delay, "delay"), hosts=hosts
-    )
+    graph = make_graph(spec)
     problem = Problem(
         Cabling(graph).wires,
         goal,
@@ -95,7 +98,7 @@ def synth_command(
         chunks,
         root,
         parse_time(limit, "limit") / PS_PER_S,
-        seed,
+        spec.seed,
         None if sketch is None else read_sketch(sketch),
     )
     say(

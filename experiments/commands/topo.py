@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -10,14 +11,28 @@ import typer
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.folder import write_text
 from ringleaf.experiments.runs.console import Debug, guard, say
-from ringleaf.experiments.workloads.collective.kind import OPTIONS, resolve
+from ringleaf.experiments.spec.network import NetworkSpec
+from ringleaf.experiments.spec.options import options_of
+from ringleaf.experiments.spec.typed import with_options
 from ringleaf.topologies.files.format import choose_format, find_format
 
 topo_app = typer.Typer(help="List topologies, draw one, or write one to a file.")
 
 
+class TopoSpec(NetworkSpec):
+    """The options of a topology that carries nothing."""
+
+    takes = ("topo", "hosts", "rate", "delay")
+
+
+OPTIONS = options_of(TopoSpec)
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
+    shown = {"hosts": OPTIONS["hosts"]}
+    topo_app.command("show")(guard(with_options(topo_show_command, shown)))
+    topo_app.command("export")(guard(with_options(topo_export_command, OPTIONS)))
     app.add_typer(topo_app, name="topo")
 
 
@@ -36,26 +51,22 @@ def topo_list_command(debug: Debug = False) -> None:
         say(f"{f'node={machine.gpus}x{name}':<34} {machine.summary}")
 
 
-@topo_app.command("show")
-@guard
 def topo_show_command(
+    typed: Mapping[str, str],
     topo: Annotated[str, typer.Argument(help=OPTIONS["topo"].help)],
-    hosts: Annotated[int | None, typer.Option("--hosts", help=OPTIONS["hosts"].help)] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="PNG, SVG or PDF file for the drawing.")
     ] = None,
     debug: Debug = False,
 ) -> None:
     """Draw a topology, on the terminal or to a file."""
-    spec = resolve({"topo": topo} | ({"hosts": str(hosts)} if hosts is not None else {}))
-    from ringleaf.experiments.setup.network import build_topology
+    spec = TopoSpec.read({"topo": topo, **typed})
+    from ringleaf.experiments.setup.network import make_graph
     from ringleaf.topologies.draw import draw
     from ringleaf.topologies.registry import notes
     from ringleaf.topologies.terminal import terminal
 
-    graph = build_topology(
-        spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
-    )
+    graph = make_graph(spec)
     for note in notes(spec.topo):
         say(f"# {note}")
     if out is None:
@@ -65,13 +76,8 @@ def topo_show_command(
         say(str(out))
 
 
-@topo_app.command("export")
-@guard
 def topo_export_command(
-    topo: Annotated[str, typer.Option("--topo", help=OPTIONS["topo"].help)] = "fattree",
-    hosts: Annotated[int | None, typer.Option("--hosts", help=OPTIONS["hosts"].help)] = None,
-    rate: Annotated[str, typer.Option("--rate", help=OPTIONS["rate"].help)] = "100G",
-    delay: Annotated[str, typer.Option("--delay", help=OPTIONS["delay"].help)] = "1us",
+    typed: Mapping[str, str],
     name: Annotated[
         str,
         typer.Option("--format", help="Format, like edgelist, graphml or nccl; default: by --out."),
@@ -82,15 +88,12 @@ def topo_export_command(
     debug: Debug = False,
 ) -> None:
     """Write a topology to a file that --topo takes, so that you can change it."""
-    options = {"topo": topo, "rate": rate, "delay": delay}
-    spec = resolve(options | ({"hosts": str(hosts)} if hosts is not None else {}))
+    spec = TopoSpec.read(typed)
     form = choose_format(name, out)
-    from ringleaf.experiments.setup.network import build_topology
+    from ringleaf.experiments.setup.network import make_graph
     from ringleaf.topologies.files.export import rows_of
 
-    graph = build_topology(
-        spec.topo, rate_bps=spec.rate_bps, delay_ps=spec.delay_ps, hosts=spec.hosts
-    )
+    graph = make_graph(spec)
     assert form.write is not None  # such formats are not chosen
     text = form.write(rows_of(graph))
     if out is None:

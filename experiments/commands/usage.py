@@ -16,7 +16,7 @@ from ringleaf.experiments.runs.console import in_a_line
 
 ALL = "--help-all"
 _NAMES = 30  # letters of the widest name whose help stands beside it
-_PER_SCREEN = 24  # options that are shown, if more of them are rare
+_SCREEN = 40  # lines of a terminal; options that most people do not type are left out above
 
 
 EXAMPLES = {
@@ -85,7 +85,7 @@ EXAMPLES = {
 
 
 class _Command(TyperCommand):
-    """A command that shows all of its options if it is asked for all, or if they are few."""
+    """A command that shows all of its options if it is asked for all, or if they fit a screen."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         own = args.index("--") if "--" in args else len(args)  # what follows is a script's
@@ -104,7 +104,10 @@ class _Command(TyperCommand):
             if (record := each.get_help_record(ctx)) is not None
         ]
         common = [record for record, is_rare in records if not is_rare]
-        if ctx.meta.get(ALL) or len(records) <= max(_PER_SCREEN, len(common)):
+        whole = ctx.make_formatter()
+        _write_options(whole, (record for record, _ in records))
+        lines = (formatter.getvalue() + whole.getvalue()).count("\n")
+        if ctx.meta.get(ALL) or lines <= _SCREEN or len(common) == len(records):
             _write_options(formatter, (record for record, _ in records))
             return
         room = formatter.width - min(max(len(name) for name, _ in common), _NAMES) - 4

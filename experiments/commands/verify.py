@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,18 +15,21 @@ from ringleaf.collectives.wires import Network
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.spec.kinds import whole_number
-from ringleaf.units import PS_PER_US
+from ringleaf.experiments.spec.network import NetworkSpec
+from ringleaf.experiments.spec.options import options_of
+from ringleaf.experiments.spec.typed import with_options
 
 RANKS = 8
-RATE_BPS, DELAY_PS = 100_000_000_000, PS_PER_US  # of links, unless the topology has its own
+OPTIONS = {"topo": replace(options_of(NetworkSpec)["topo"], default="")}  # most need none
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("verify")(guard(verify_command))
+    app.command("verify")(guard(with_options(verify_command, OPTIONS)))
 
 
 def verify_command(
+    typed: Mapping[str, str],
     algo: Annotated[
         str,
         typer.Argument(
@@ -42,21 +47,20 @@ def verify_command(
         int | None,
         typer.Option("--segments", help="Pieces of a pipeline, or loops of an MSCCL program."),
     ] = None,
-    topo: Annotated[
-        str | None,
-        typer.Option("--topo", help="Topology, for algorithms that are made for one network."),
-    ] = None,
     root: Annotated[int, typer.Option("--root", help="Root of a broadcast or reduce.")] = 0,
     export: Annotated[
         Path | None, typer.Option("--export", help="File for the schedule: ring.xml, ring.csv.")
     ] = None,
     debug: Debug = False,
 ) -> None:
-    """Prove that a schedule gives each rank each contribution exactly once; maybe write it."""
+    """Prove that a schedule gives each rank each contribution exactly once; maybe write it.
+
+    Algorithms that are made for one network take --topo.
+    """
     levels = tuple(whole_number("hierarchy", part, 1) for part in hierarchy.split(",") if part)
     file_format = None if export is None else find_format(export, "export")
     algorithm = find_algorithm(algo)
-    network = None if topo is None else _network(topo, ranks)
+    network = _network(NetworkSpec.read(typed), ranks) if typed else None
     if ranks is None:
         ranks = network().ranks if network is not None else algorithm.ranks or RANKS
     schedule = algorithm.build(
@@ -77,11 +81,11 @@ def verify_command(
         say(f"# written: {export}")
 
 
-def _network(topo: str, ranks: int | None) -> Network:
+def _network(spec: NetworkSpec, ranks: int | None) -> Network:
     from ringleaf.experiments.setup.cabling import Cabling
-    from ringleaf.experiments.setup.network import build_topology
+    from ringleaf.experiments.setup.network import make_graph
 
-    return Cabling(build_topology(topo, rate_bps=RATE_BPS, delay_ps=DELAY_PS, hosts=ranks))
+    return Cabling(make_graph(spec.model_copy(update={"hosts": ranks})))
 
 
 def _write(path: Path, text: str) -> None:

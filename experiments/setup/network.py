@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from math import gcd
 from pathlib import Path
@@ -314,29 +314,19 @@ def assigned_programs(spec: NetworkSpec) -> Mapping[str, Assigned]:
 
 
 def common_options(spec: NetworkSpec) -> NetworkOptions:
-    """Return the network options that all experiments have, whatever their workload."""
+    """Return the network options that all experiments have, whatever their workload.
+
+    An option that both have by one name is passed on; None stands for the network's default.
+    """
     from ringleaf.networks.options import NetworkOptions
 
-    room: dict[str, Any] = {} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}
-    return NetworkOptions(
-        mtu=spec.mtu_bytes,
-        threads=spec.threads or 1,
-        lanes=spec.lanes,
-        window=spec.window,
-        cross_traffic=spec.cross_traffic,
-        ecmp=spec.routes == "ecmp",
-        discipline=spec.discipline,
-        program=FORWARD if is_path(spec.program) else spec.program,
-        assigned=assigned_programs(spec),
-        congestion=spec.cc,
-        ina_congestion=spec.ina_cc,
-        trees=spec.trees,
-        ecn=spec.ecn,
-        pfc=spec.pfc,
-        trim_bytes=spec.trim_bytes,
-        loss=spec.loss,
-        duplicate=spec.duplicate,
-        reorder=spec.reorder,
-        message_overhead_ps=spec.message_overhead_ps,
-        **room,
-    )
+    names = {each.name for each in fields(NetworkOptions)} - {"record"}  # a folder of each run
+    shared = NetworkSpec.model_fields.keys() & names
+    given = {name: value for name in shared if (value := getattr(spec, name)) is not None}
+    resolved = {
+        "ecmp": spec.routes == "ecmp",
+        "ecn": spec.ecn,
+        "program": FORWARD if is_path(spec.program) else spec.program,
+        "assigned": assigned_programs(spec),
+    }
+    return NetworkOptions(**given | resolved)

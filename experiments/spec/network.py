@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
@@ -67,13 +67,26 @@ class Checked(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
+    takes: ClassVar[Sequence[str]] = ()
+    """The options that a command takes, in order, if not all; the others have their defaults."""
+
+    defaults: ClassVar[Mapping[str, str]] = {}
+    """The defaults, as typed, of inherited fields that have another here."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        for field, default in cls.__dict__.get("defaults", {}).items():
+            cls.model_fields[field].default = default
+
     @classmethod
     @cache
     def names(cls) -> dict[str, str]:
         """Return each field's name as an option: `topo`, its own, then inherited ones."""
         own = cls.__annotations__
         order = sorted(cls.model_fields, key=lambda field: (field != "topo", field not in own))
-        return {field: cls.model_fields[field].alias or field for field in order}
+        names = {field: cls.model_fields[field].alias or field for field in order}
+        fields = {name: field for field, name in names.items()}
+        return {fields[name]: name for name in cls.takes} or names
 
     @classmethod
     def read(cls, options: Mapping[str, Any], where: str = "") -> Self:
@@ -103,6 +116,9 @@ def _program(text: str, where: str) -> str:
 
 class NetworkSpec(Checked):
     """The network of an experiment; times in picoseconds, rates in bit/s."""
+
+    virtual: ClassVar[str] = f"net={VIRTUAL}"
+    """The way to have virtual time instead, for messages."""
 
     topo: kinds.Topology = option(
         "fattree",
@@ -361,7 +377,8 @@ class NetworkSpec(Checked):
         else:
             check_discipline(self.switch, self.discipline, where)
             check_pausing(self.switch, self.pfc, where, captured=self.pcap)
-            check_live({name: getattr(self, name) for name in type(self).model_fields}, where)
+            values = {name: getattr(self, name) for name in type(self).model_fields}
+            check_live(values, where, self.virtual)
         return self
 
     def _check_pausing(self, where: str) -> None:

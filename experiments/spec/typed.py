@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
@@ -22,7 +22,7 @@ COMMON = frozenset(
 """Options that most people type, of all kinds of workloads."""
 
 
-def _parameter(name: str, option: Option) -> Parameter:
+def _parameter(name: str, option: Option, *, common: bool, hidden: bool) -> Parameter:
     """Return the parameter that typer turns into a command-line option."""
     default = f"; default {option.default}" if option.default else ""
     kind: Any = str | None
@@ -33,21 +33,37 @@ def _parameter(name: str, option: Option) -> Parameter:
         False if option.is_flag else None,
         *option.flags.split(),
         help=help_,
-        rich_help_panel=None if name in COMMON else RARE,
+        rich_help_panel=None if common else RARE,
+        hidden=hidden,
     )
     return Parameter(f"{name}_", Parameter.KEYWORD_ONLY, default=shown, annotation=kind)
 
 
 def with_options(
-    command: Callable[..., None], options: Mapping[str, Option]
+    command: Callable[..., None],
+    options: Mapping[str, Option],
+    *,
+    common: Collection[str] = COMMON,
+    hidden: Collection[str] = (),
 ) -> Callable[..., None]:
-    """Give a command these options; its first argument is those that were typed."""
+    """Give a command these options; its first argument is those that were typed.
+
+    Args:
+        command: The command. Options of which it has a parameter of its own are left out.
+        options: Options by name.
+        common: The names of those that most people type.
+        hidden: The names of those that no help shows, as they are refused.
+    """
     hints = get_type_hints(command, include_extras=True)
+    options = {name: option for name, option in options.items() if name not in hints}
     own = [
         parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[name])
         for name, parameter in list(signature(command).parameters.items())[1:]
     ]
-    added = [_parameter(name, option) for name, option in options.items()]
+    added = [
+        _parameter(name, option, common=name in common, hidden=name in hidden)
+        for name, option in options.items()
+    ]
 
     @wraps(command)
     def typed(**arguments: Any) -> None:

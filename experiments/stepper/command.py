@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,65 +11,34 @@ import typer
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import Debug, guard, say
-from ringleaf.experiments.stepper.request import StepRequest, check_request
+from ringleaf.experiments.spec.options import options_of
+from ringleaf.experiments.spec.typed import with_options
+from ringleaf.experiments.stepper.request import StepSpec, step_request
 from ringleaf.extras import require
 
 if TYPE_CHECKING:
     from ringleaf.experiments.stepper.story import Story
 
+COMMON = (
+    *("ranks", "elements", "topo", "segments", "root", "servers", "lanes", "slots", "loss"),
+    *("rate", "delay", "switch_delay", "host_delay", "seed"),
+)
+"""Options that no help leaves out."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("step")(step_command)
+    app.command("step")(guard(with_options(step_command, options_of(StepSpec), common=COMMON)))
 
 
-@guard
 def step_command(
+    typed: Mapping[str, str],
     algo: Annotated[
         str,
         typer.Argument(
             help="Algorithm, or file with a schedule; a wrong name lists the valid ones."
         ),
     ],
-    ranks: Annotated[
-        int | None,
-        typer.Option("--ranks", "-n", help="Number of ranks; default: 4, or TOPO's hosts."),
-    ] = None,
-    elements: Annotated[
-        int | None, typer.Option("--elements", help="Numbers per rank; default: two per chunk.")
-    ] = None,
-    topo: Annotated[
-        str | None, typer.Option("--topo", help="Topology: fattree,k=4; default: one switch.")
-    ] = None,
-    segments: Annotated[
-        int | None, typer.Option("--segments", help="Pieces in the pipelines of trees and chains.")
-    ] = None,
-    root: Annotated[int, typer.Option("--root", help="Root of a broadcast or reduce.")] = 0,
-    servers: Annotated[
-        int,
-        typer.Option("--servers", help="Number of parameter servers, on hosts besides the ranks."),
-    ] = 0,
-    lanes: Annotated[int, typer.Option("--lanes", help="In-network: values per packet.")] = 64,
-    slots: Annotated[
-        int | None, typer.Option("--slots", help="In-network: packets in flight per rank.")
-    ] = None,
-    loss: Annotated[
-        str, typer.Option("--loss", help="In-network: share of packets lost: 5%.")
-    ] = "0",
-    switch_delay: Annotated[
-        str, typer.Option("--switch-delay", help="In-network: delay of each packet in a switch.")
-    ] = "0",
-    host_delay: Annotated[
-        str,
-        typer.Option("--host-delay", help="In-network: delay of each packet in a host, each way."),
-    ] = "0",
-    message_overhead: Annotated[
-        str, typer.Option("--message-overhead", help="In-network: processor time of each message.")
-    ] = "0",
-    inject: Annotated[
-        str | None, typer.Option("--inject", help="In-network: rate of a host over all its ports.")
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the numbers and the losses.")] = 1,
     html: Annotated[
         Path | None, typer.Option("--html", help="HTML file for a page that needs no network.")
     ] = None,
@@ -78,24 +48,7 @@ def step_command(
     debug: Debug = False,
 ) -> None:
     """Step through a collective: each message, and the contents of ranks, links and switches."""
-    request = StepRequest(
-        algo,
-        ranks=ranks,
-        elements=elements,
-        topo=topo,
-        segments=segments,
-        root=root,
-        servers=servers,
-        lanes=lanes,
-        slots=slots,
-        loss=loss,
-        switch_delay=switch_delay,
-        host_delay=host_delay,
-        message_overhead=message_overhead,
-        inject=inject,
-        seed=seed,
-    )
-    check_request(request)  # report errors before all else is loaded
+    request = step_request(algo, **typed)  # report errors before all else is loaded
     from ringleaf.experiments.stepper.plain import lines
     from ringleaf.experiments.stepper.story_maker import tell
 

@@ -2,87 +2,101 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.errors import ConfigError
+from ringleaf.experiments.spec import kinds
+from ringleaf.experiments.spec.kinds import option
 from ringleaf.experiments.spec.network import LANES
-from ringleaf.plausible import link_delay, link_rate
-from ringleaf.topologies.registry import parse as parse_topology
-from ringleaf.units import parse_fraction
+from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 
 MOST_RANKS = 64  # more can't be told apart
-TIMED = ("switch_delay", "host_delay", "message_overhead", "inject")
-"""Options that change only the times of packets."""
+
+PACKETS_ONLY = {
+    "loss": "can be lost",
+    **dict.fromkeys(("switch_delay", "host_delay", "message_overhead", "inject"), "take time"),
+    **dict.fromkeys(("rate", "delay"), "take time"),
+    "duplicate": "can be duplicated",
+    "reorder": "can be late",
+    "trees": "go by several trees",
+}
+"""Options that only packets have a use for, and why."""
+
+
+class StepSpec(CollectiveSpec):
+    """One collective to step through, with few numbers."""
+
+    takes = (
+        *("ranks", "elements", "topo", "segments", "root", "servers", "lanes", "slots"),
+        *PACKETS_ONLY,
+        *("detours", "seed"),
+    )
+    defaults: ClassVar = {
+        "topo": "leafspine,leaves=1,spines=0",
+        "lanes": str(LANES[0]),
+        "slots": "2",
+    }
+
+    ranks: kinds.AnyCount = option(
+        "", "Number of ranks; default: 4, or TOPO's hosts", flags="--ranks -n"
+    )
+    elements: kinds.AnyCount = option(
+        "", "Numbers per rank; default: two per chunk", flags="--elements"
+    )
+    segments: kinds.AnyCount = option(
+        "", "Pieces in the pipelines of trees and chains", flags="--segments"
+    )
+    root: Annotated[int, kinds.whole(0)] = option(
+        "0", "Root of a broadcast or reduce", flags="--root"
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class StepRequest:
-    """The collective to step through, and its options; None: a value that fits."""
+    """A collective to step through.
 
-    algo: str
-    ranks: int | None = None
-    elements: int | None = None
-    topo: str | None = None
-    segments: int | None = None
-    root: int = 0
-    servers: int = 0
-    lanes: int = LANES[0]
-    slots: int | None = None
-    loss: str = "0"
-    switch_delay: str = "0"
-    host_delay: str = "0"
-    message_overhead: str = "0"
-    inject: str | None = None
-    seed: int = 1
+    Attributes:
+        algorithm: Its algorithm.
+        spec: The options, every value checked.
+        given: The same as typed.
+    """
+
+    algorithm: Algorithm
+    spec: StepSpec
+    given: Mapping[str, str]
 
 
-def check_request(request: StepRequest) -> None:
-    """Check that the options make sense by themselves; torch is not loaded for it.
+def step_request(algo: str, **options: Any) -> StepRequest:
+    """Return the request of options, as typed, that make sense by themselves.
+
+    Torch is not loaded for it.
 
     Raises:
         ConfigError: If one does not, or can't go with the algorithm, or there is no such algorithm.
         TopologyError: If there is no such topology.
     """
-    algorithm = find_algorithm(request.algo)
-    _check_numbers(request)
+    algorithm = find_algorithm(algo)
+    given = {name: str(value) for name, value in options.items() if value is not None}
+    spec = StepSpec.read(given).model_copy(update={"algos": (algo,)})
+    if spec.ranks is not None:
+        check_ranks(spec.ranks)
     if not algorithm.in_network:
-        _check_timeless(request, algorithm)
-    if request.topo is not None:
-        parse_topology(request.topo)
-    if request.inject is not None:
-        link_rate(request.inject, "step: inject")
-    for name in ("switch_delay", "host_delay", "message_overhead"):
-        link_delay(getattr(request, name), f"step: {name}")
-    if parse_fraction(request.loss, "step: loss") and not algorithm.in_network:
-        raise ConfigError(
-            f"step: only packets can be lost, got loss {request.loss!r} for the transfers of "
-            f"{algorithm.name}; take an algorithm that aggregates in the network"
-        )
+        _check_transfers(spec, given, algorithm)
+    return StepRequest(algorithm, spec, given)
 
 
-def _check_numbers(request: StepRequest) -> None:
-    for name in ("ranks", "elements", "segments", "slots"):
-        value = getattr(request, name)
-        if value is not None and value < 1:
-            raise ConfigError(f"step: {name} must be >= 1, got {value}")
-    if request.ranks is not None:
-        check_ranks(request.ranks)
-    if request.servers < 0:
-        raise ConfigError(f"step: servers must be >= 0, got {request.servers}")
-    if request.lanes not in LANES:
-        raise ConfigError(f"step: lanes must be one of {list(LANES)}, got {request.lanes}")
-
-
-def _check_timeless(request: StepRequest, algorithm: Algorithm) -> None:
-    """Refuse options of time: transfers are shown in steps, which take none."""
-    for name in TIMED:
-        value = getattr(request, name)
-        if value not in ("0", None):
+def _check_transfers(spec: StepSpec, given: Mapping[str, str], algorithm: Algorithm) -> None:
+    """Refuse options of packets: transfers are shown in steps, which take no time."""
+    usual = StepSpec.read({})
+    for field, name in StepSpec.names().items():
+        if name in PACKETS_ONLY and getattr(spec, field) != getattr(usual, field):
             raise ConfigError(
-                f"step: only packets take time, got {name} {value!r} for the transfers of "
-                f"{algorithm.name}; take an algorithm that aggregates in the network"
+                f"step: only packets {PACKETS_ONLY[name]}, got {name} {given[name]!r} for the "
+                f"transfers of {algorithm.name}; take an algorithm that aggregates in the network"
             )
 
 

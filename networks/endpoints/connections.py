@@ -59,9 +59,9 @@ class Connections:
         self._hosts = hosts(graph)
         self._nodes = [[index(host) for host in group.nodes] for group in groups]
         self._qps: list[dict[ChannelFlow, int]] = [{} for _ in self._hosts]  # by host
-        self._controller = find_controller(options.congestion)
+        self._controller = find_controller(options.cc)
         self._rtt_ps = rtt_ps
-        self._mtu, self._fixed_window = options.mtu, options.window
+        self._mtu, self._fixed_window = options.mtu_bytes, options.window
         self._routes = routes(graph)
         self._flows: list[list[ChannelFlow]] = [[] for _ in self._hosts]  # by host, then QP
         self._partitions = [
@@ -96,13 +96,13 @@ class Connections:
     def _make_agent(self, number: int, options: NetworkOptions, *, ring: int, rtt_ps: int) -> int:
         host = self._hosts[number]
         access = link(self._graph, host, attachment(self._graph, host))
-        full_ps = serialize_ps(options.mtu + FRAME_OVERHEAD_BYTES, access.rate_bps)
+        full_ps = serialize_ps(options.mtu_bytes + FRAME_OVERHEAD_BYTES, access.rate_bps)
         window = self._window(access.rate_bps)
         return rc.make_rc(
             self._store,
             host=number,
             ring=ring,
-            mtu=options.mtu,
+            mtu=options.mtu_bytes,
             window=window,
             min_timeout_ps=2 * rtt_ps + 4 * window * full_ps,
             rnr_wait_ps=rtt_ps,

@@ -428,7 +428,7 @@ class Endpoints:
                 rtt_ps=rtt_ps,
                 moves=moves and group.system.moves,
                 ecmp=options.ecmp,
-                congestion=options.ina_congestion,
+                congestion=options.ina_cc,
                 trees=options.trees,
                 earlier=[
                     (other.number, other.hosts)
@@ -507,7 +507,7 @@ class Endpoints:
             options.cross_traffic,
             ring=self.ring,
             owner=owner,
-            mtu=options.mtu,
+            mtu=options.mtu_bytes,
         )
 
     def _take_plans(self, schedule: Schedule, elements: int) -> Plans:

@@ -80,11 +80,11 @@ class LiveHosts(GivesTensors):
         make_pool(
             self.store,
             size=POOL_PACKETS,
-            head_bytes=max(options.mtu + HEADERS_BYTES, LEAST_HEAD_BYTES),
+            head_bytes=max(options.mtu_bytes + HEADERS_BYTES, LEAST_HEAD_BYTES),
             field_count=0,
             lane_count=0,
         )
-        rtt_ps = ALLOWANCE_PS + longest_rtt_ps(graph, options.mtu)
+        rtt_ps = ALLOWANCE_PS + longest_rtt_ps(graph, options.mtu_bytes)
         self.groups = groups or [whole(graph, options.system, options.servers)]
         self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=rtt_ps)
 

@@ -98,14 +98,16 @@ class VirtualNetwork(GivesTensors):
             size=POOL_PACKETS,
             vectors=POOL_VECTORS,
             head_bytes=max(LEAST_HEAD_BYTES, *(each.head_bytes for each in loaded))
-            + (max(options.mtu, 4 * options.lanes) if options.record else 0),  # payloads are pinned
+            + (
+                max(options.mtu_bytes, 4 * options.lanes) if options.record else 0
+            ),  # payloads are pinned
             field_count=max(each.field_count for each in loaded),
             lane_count=max(each.lane_count for each in loaded),
         )
         table = routes(graph)
         self._switches.make(self.store, seed, table)
         self.switches = self._switches.switches
-        self._rtt_ps = longest_rtt_ps(graph, options.mtu, table=table)
+        self._rtt_ps = longest_rtt_ps(graph, options.mtu_bytes, table=table)
         self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=self._rtt_ps)
         for aggregator in self.endpoints.aggregators.values():
             for switch, entities in aggregator.entities.items():

@@ -49,7 +49,7 @@ class Pauses:
             return None
         from ringleaf.networks.virtual.pfc.tables import lay_out_pausing
 
-        longest = max(options.mtu, 4 * options.lanes)
+        longest = max(options.mtu_bytes, 4 * options.lanes)
         lay_out_pausing(store, network, graph, places, options.pfc, longest)
         return cls(store, network, places)
 

@@ -370,7 +370,7 @@ def test_shells_complete_commands_and_options() -> None:
         (["run", "--algo"], "ringleaf: run: option '--algo' requires an argument"),
         (["run", "a", "b"], "ringleaf: run: got unexpected extra argument"),
         (["topo", "show"], "ringleaf: topo show: missing argument"),
-        (["step", "ring", "--ranks", "x"], "ringleaf: step: invalid value for '--ranks'"),
+        (["verify", "ring", "--ranks", "x"], "ringleaf: verify: invalid value for '--ranks'"),
         (["--nope"], "ringleaf: command line: no such option: --nope"),
         (["rnu"], "ringleaf: command line: unknown command, got 'rnu'"),
     ],
@@ -388,7 +388,7 @@ def test_words_that_no_command_takes_are_refused_in_one_line(
 
 def test_a_complaint_about_a_number_says_which(capsys: pytest.CaptureFixture[str]) -> None:
     """Newer versions of Typer leave that out."""
-    assert cli.perform(["step", "ring", "--ranks", "few"]) == 2
+    assert cli.perform(["verify", "ring", "--ranks", "few"]) == 2
     assert "'few'" in capsys.readouterr().err
 
 

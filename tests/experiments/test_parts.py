@@ -97,12 +97,12 @@ def test_every_algorithm_has_an_estimate_of_its_schedule(algorithm: Algorithm, r
 
 
 WALK = """
-from ringleaf.experiments.stepper.request import StepRequest
+from ringleaf.experiments.stepper.request import step_request
 from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.ina.registry import SYSTEMS
 
 for name in SYSTEMS:
-    print(name, len(tell(StepRequest(name, ranks=2, elements=8)).frames))
+    print(name, len(tell(step_request(name, ranks=2, elements=8)).frames))
 """
 
 

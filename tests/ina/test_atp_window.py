@@ -77,7 +77,7 @@ def test_aimd_halves_the_window_or_adds_a_segment(window: int, marked: int, then
 def test_a_window_is_told_of_rounds_and_losses_and_kept_within_bounds(greedy: str) -> None:
     """With nothing lost but packets, the sum is right whatever a window says."""
     graph = build("leafspine,leaves=1,spines=1,hosts=3")
-    options = NetworkOptions(system=find_system("atp"), lanes=64, loss=0.05, ina_congestion=greedy)
+    options = NetworkOptions(system=find_system("atp"), lanes=64, loss=0.05, ina_cc=greedy)
     network = VirtualNetwork(graph, options, seed=2)
     tensors = [torch.full((64 * 400,), rank + 1, dtype=torch.int32) for rank in range(3)]
     network.run(ALGORITHMS["atp"].build(3), tensors)
@@ -97,7 +97,7 @@ def test_a_window_is_told_of_rounds_and_losses_and_kept_within_bounds(greedy: st
 
 def test_unknown_windows_are_refused() -> None:
     graph = build("leafspine,leaves=1,spines=1,hosts=3")
-    options = NetworkOptions(system=find_system("atp"), lanes=64, ina_congestion="x")
+    options = NetworkOptions(system=find_system("atp"), lanes=64, ina_cc="x")
     valid = "a2tp, a2tp-ns3, aimd, dctcp"
     with pytest.raises(ConfigError, match=f"ina_cc: unknown window, got 'x'; valid: {valid}"):
         VirtualNetwork(graph, options)

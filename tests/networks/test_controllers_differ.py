@@ -42,7 +42,7 @@ class Incast:
 def incast(name: str) -> Incast:
     """Measure an incast under a controller."""
     marking = CONTROLLERS[name].marking
-    options = NetworkOptions(congestion=name, ecn=marking, watch_queues=True)
+    options = NetworkOptions(cc=name, ecn=marking, watch_queues=True)
     graph = build(f"leafspine,leaves=1,spines=1,hosts={SENDERS + 1},rate=100G,delay=3us")
     network = VirtualNetwork(graph, options)
     rows = tuple(Transfer(0, i + 1, 0, i, Op.COPY) for i in range(SENDERS))

@@ -24,19 +24,17 @@ def test_an_incast_fills_the_link_up_to_eta_with_next_to_no_queue() -> None:
 
 
 def test_options_take_the_program_that_hpcc_needs_and_refuse_others() -> None:
-    assert NetworkOptions(congestion="hpcc").switch_program == "hpcc"
-    assert NetworkOptions(congestion="swift", program="tensorexpress").switch_program == (
-        "tensorexpress"
-    )
+    assert NetworkOptions(cc="hpcc").switch_program == "hpcc"
+    assert NetworkOptions(cc="swift", program="tensorexpress").switch_program == ("tensorexpress")
     with pytest.raises(ConfigError, match="hpcc needs switches that run hpcc, got tensorexpress"):
-        NetworkOptions(congestion="hpcc", program="tensorexpress")
+        NetworkOptions(cc="hpcc", program="tensorexpress")
     with pytest.raises(ConfigError, match="hpcc needs switches that run hpcc, got one that"):
-        NetworkOptions(congestion="hpcc", system=find_system("switchml"))
+        NetworkOptions(cc="hpcc", system=find_system("switchml"))
 
 
 def test_groups_whose_system_has_a_program_of_its_own_are_refused() -> None:
     graph = build("leafspine,leaves=1,spines=0,hosts=2")
-    options = NetworkOptions(congestion="hpcc", lanes=64)
+    options = NetworkOptions(cc="hpcc", lanes=64)
     group = Group(1, ("h0", "h1"), (), find_system("switchml"))
     with pytest.raises(ConfigError, match="hpcc needs switches that run hpcc, got one that"):
         VirtualNetwork(graph, options, groups=[group])

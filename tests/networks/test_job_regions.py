@@ -131,7 +131,7 @@ def _schedule(algorithm: str, ranks: int, elements: int) -> Schedule:
             {},
             {"loss": 0.01, "duplicate": 0.05, "reorder": 0.1},
             {"ecmp": True, "queue_bytes": 20_000},
-            {"message_overhead_ps": 300_000, "mtu": 256},
+            {"message_overhead_ps": 300_000, "mtu_bytes": 256},
         )
     ),
 )

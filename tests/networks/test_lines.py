@@ -28,7 +28,7 @@ def test_frames_take_preamble_fcs_and_gap(frame: int, expected: int) -> None:
 
 def passed(**shares: float) -> RunResult:
     """Return a run of two ranks and 40 packets each way, of which links let some come late."""
-    options = NetworkOptions(mtu=256, **shares)  # type: ignore[arg-type]
+    options = NetworkOptions(mtu_bytes=256, **shares)  # type: ignore[arg-type]
     network = VirtualNetwork(build("leafspine,leaves=1,spines=0,hosts=2"), options)
     tensors = [np.ones(5120, np.float32) for _ in range(2)]
     outcome = network.run(ALGORITHMS["ring"].build(2), tensors)

@@ -41,8 +41,8 @@ GIVEN = [name for name in CASES if name in {each.name for each in fields(Network
 
 LIVE = {
     "pfc",
-    *("mtu", "window", "ecmp", "queue_bytes", "discipline", "congestion", "ecn", "loss", "system"),
-    *("lanes", "slots", "switch_entries", "program", "programs", "assigned", "ina_congestion"),
+    *("mtu_bytes", "window", "ecmp", "queue_bytes", "discipline", "cc", "ecn", "loss", "system"),
+    *("lanes", "slots", "switch_entries", "program", "programs", "assigned", "ina_cc"),
     *("allocator", "trees", "servers", "capture", "record", "ahead_bytes"),
 }
 """The options that live networks carry out."""
@@ -101,7 +101,7 @@ def test_topologies_with_delays_of_nodes_are_refused(name: str) -> None:
 def test_values_that_ask_for_nothing_pass() -> None:
     check_live({})
     check_live(VIRTUAL_ONLY)
-    check_live({"pfc": Pausing(65536, 49152), "mtu": 9000, "reorder": 0.0})
+    check_live({"pfc": Pausing(65536, 49152), "mtu_bytes": 9000, "reorder": 0.0})
 
 
 @pytest.mark.parametrize(

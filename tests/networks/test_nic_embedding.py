@@ -45,7 +45,7 @@ def test_results_are_those_of_the_whole_table(
     sizes: ExchangeSizes, share: float, seed: int
 ) -> None:
     """Also if packets are lost, duplicated and late."""
-    options = NetworkOptions(mtu=256, loss=share, duplicate=share, reorder=share)
+    options = NetworkOptions(mtu_bytes=256, loss=share, duplicate=share, reorder=share)
     found = Exchanges(sizes, seed=seed, options=options)
     for _ in range(3):
         found.iterate()

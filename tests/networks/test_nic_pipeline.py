@@ -59,7 +59,7 @@ def test_results_are_those_of_the_layers(
     widths: tuple[int, ...], samples: int, tile: int, share: float
 ) -> None:
     """Also if packets are lost, duplicated and late, and whatever a message's samples are."""
-    options = NetworkOptions(mtu=256, loss=share, duplicate=share, reorder=share)
+    options = NetworkOptions(mtu_bytes=256, loss=share, duplicate=share, reorder=share)
     case = PipelineCase(min(tile, samples), 0, 250_000)
     row = measured(case, samples=samples, widths=widths, options=options)
     assert row["wrong"] == 0

@@ -32,7 +32,7 @@ MORE = FRAME_OVERHEAD_BYTES - HEADERS_THERE
 def flow(mtu: int, size_bytes: int, congestion: str = "nscc") -> RunResult:
     """Send from host 0 to host 13."""
     graph = build("fattree,k=4,rate=100G,delay=1us")
-    network = VirtualNetwork(graph, NetworkOptions(congestion=congestion, mtu=mtu))
+    network = VirtualNetwork(graph, NetworkOptions(cc=congestion, mtu_bytes=mtu))
     schedule = Schedule(Collective.REDUCE, "flow", 16, 1, (Transfer(0, 0, FAR, 0, Op.COPY),))
     arrays = network.arrays(size_bytes // 4, INT32, schedule)
     for array in arrays:

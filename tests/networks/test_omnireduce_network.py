@@ -106,7 +106,7 @@ def test_nobody_loses_a_packet_however_few_aggregators_there_are() -> None:
 
 
 def test_recorded_packets_have_room_though_they_exceed_the_mtu(tmp_path: Path) -> None:
-    run(sparse_tensors(3, 4000, 1.0, seed=3), servers=1, mtu=256, record=tmp_path)
+    run(sparse_tensors(3, 4000, 1.0, seed=3), servers=1, mtu_bytes=256, record=tmp_path)
     assert (tmp_path / "s0" / "trace.yaml").exists()
 
 

@@ -82,7 +82,7 @@ def most_held(network: VirtualNetwork, pausing: Pausing) -> None:
     xoff=st.integers(1, 60_000),
     xon=st.floats(0.01, 1),
     options=st.sampled_from(
-        ({}, {"mtu": 256}, {"discipline": "drr"}, {"discipline": "wrr"}, {"congestion": "dcqcn"})
+        ({}, {"mtu_bytes": 256}, {"discipline": "drr"}, {"discipline": "wrr"}, {"cc": "dcqcn"})
     ),
 )
 def test_nothing_is_lost_and_nobody_has_more_than_headroom(

@@ -184,7 +184,7 @@ def test_a_pause_that_lasts_counts_up_to_now() -> None:
     bytes of headers; on the line it has 24 more, and a pause has 84.
     """
     graph = build("leafspine,leaves=1,spines=0,hosts=2,host_rate=10G,delay=1us")
-    network = VirtualNetwork(graph, NetworkOptions(pfc=Pausing(10_000, 4_000), mtu=256))
+    network = VirtualNetwork(graph, NetworkOptions(pfc=Pausing(10_000, 4_000), mtu_bytes=256))
     network.meter()
     arena, at = network.store.arena, network._network
     rows = pause_rows(arena, at)
@@ -236,7 +236,7 @@ def test_pauses_of_one_class_leave_others_alone(delay: str) -> None:
     """pFabric spreads flows over classes; their queues are paused each by itself."""
     graph = build(f"leafspine,leaves=2,spines=1,hosts=3,delay={delay}")
     pausing = Pausing(8_192, 4_096)
-    network = VirtualNetwork(graph, NetworkOptions(pfc=pausing, congestion="pfabric"))
+    network = VirtualNetwork(graph, NetworkOptions(pfc=pausing, cc="pfabric"))
     chunks = {1: 16, 2: 16, 3: 16, 4: 1, 5: 1}  # long flows, and short ones, which are urgent
     moves = tuple(
         Transfer(0, rank, 0, chunk, Op.REDUCE) for rank in chunks for chunk in range(chunks[rank])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import torch
@@ -93,7 +94,8 @@ def test_every_switch_does_the_same_again(
 ) -> None:
     """Bytes, order and times; with short queues and no delay, much happens in one instant."""
     with TemporaryDirectory() as name:
-        record(Path(name), topology, algorithm, elements, record=Path(name), mtu=256, **options)  # type: ignore[arg-type]
+        small: dict[str, Any] = {"record": Path(name), "mtu_bytes": 256, **options}
+        record(Path(name), topology, algorithm, elements, **small)
         folders = sorted(path.parent for path in Path(name).glob("*/trace.yaml"))
         assert folders
         for folder in folders:
@@ -102,7 +104,7 @@ def test_every_switch_does_the_same_again(
 
 
 def test_recording_changes_nothing(tmp_path: Path) -> None:
-    trouble = {"loss": 0.03, "duplicate": 0.05, "reorder": 0.05, "mtu": 256, "delay_ps": 1000}
+    trouble = {"loss": 0.03, "duplicate": 0.05, "reorder": 0.05, "mtu_bytes": 256, "delay_ps": 1000}
 
     runs = [
         record(tmp_path, TOPOLOGIES[0], "ring", 2000, **trouble, **extra)  # type: ignore[arg-type]
@@ -135,7 +137,7 @@ def test_arrivals_among_a_switchs_own_events_keep_their_place(tmp_path: Path) ->
     """Packets of one size on links without delay: ports fall idle just when packets come."""
     record(
         tmp_path, "leafspine,leaves=2,spines=1,hosts=4", "alltoall", 2000,
-        delay_ps=0, record=tmp_path, mtu=256, ecn=from_depth(1),
+        delay_ps=0, record=tmp_path, mtu_bytes=256, ecn=from_depth(1),
     )  # fmt: skip
     orders = np.concatenate([np.load(p)[:, ORDER] for p in sorted(tmp_path.glob("*/arrivals.npy"))])
 

@@ -86,11 +86,11 @@ def _same(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
         (
             {},
             {"duplicate": 0.05, "reorder": 0.1},
-            {"congestion": "dcqcn", "ecn": Marking(3, 20, 0.5)},
-            {"congestion": "nscc", "ecn": Marking(3, 20, 1.0)},
-            {"congestion": "pfabric"},
+            {"cc": "dcqcn", "ecn": Marking(3, 20, 0.5)},
+            {"cc": "nscc", "ecn": Marking(3, 20, 1.0)},
+            {"cc": "pfabric"},
             {"ecmp": True, "queue_bytes": 20_000},
-            {"message_overhead_ps": 300_000, "mtu": 256},
+            {"message_overhead_ps": 300_000, "mtu_bytes": 256},
             {"watch_messages": 50},
         )
     ),

@@ -210,7 +210,7 @@ def test_rates_that_are_lifted_are_lifted_on_every_queue_pair() -> None:
 
 def test_a_gain_holds_for_the_channel_until_the_next() -> None:
     graph = registry.build("leafspine,leaves=1,spines=1,hosts=2", hosts=None)
-    network = VirtualNetwork(graph, NetworkOptions(congestion="dctcp"))
+    network = VirtualNetwork(graph, NetworkOptions(cc="dctcp"))
     connections = network.endpoints.connections
     for channel in range(2):
         connections.connect(0, channel, [(0, PeerMessages(1, Op.REDUCE))])

@@ -66,25 +66,25 @@ def run(elements: int, schedule: Schedule | None = None, **options: Any) -> tupl
     room=st.integers(1, 20_000),
     congestion=st.sampled_from(("dctcp", "nscc", "hpcc", "swift", "dcqcn")),
     more=st.sampled_from(
-        ({}, {"mtu": 1024}, {"loss": 0.02}, {"ecmp": True}, {"discipline": "drr"})
+        ({}, {"mtu_bytes": 1024}, {"loss": 0.02}, {"ecmp": True}, {"discipline": "drr"})
     ),
 )
 def test_sums_are_exact_whatever_is_cut(
     elements: int, queue: int, room: int, congestion: str, more: dict[str, Any]
 ) -> None:
-    run(elements, queue_bytes=queue, trim_bytes=room, congestion=congestion, **more)
+    run(elements, queue_bytes=queue, trim_bytes=room, cc=congestion, **more)
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "halvingdoubling", "tree"])
 def test_collectives_are_exact(algorithm: str) -> None:
     schedule = ALGORITHMS[algorithm].build(RANKS, size_bytes=120_000)
-    run(30_000, schedule, queue_bytes=8_000, trim_bytes=4_000, congestion="nscc")
+    run(30_000, schedule, queue_bytes=8_000, trim_bytes=4_000, cc="nscc")
 
 
 @pytest.mark.parametrize("congestion", ["dctcp", "nscc"])
 def test_headers_that_fit_leave_nothing_to_drop(congestion: str) -> None:
-    dropped, _ = run(60_000, queue_bytes=30_000, congestion=congestion)
-    trimmed, _ = run(60_000, queue_bytes=30_000, trim_bytes=1 << 20, congestion=congestion)
+    dropped, _ = run(60_000, queue_bytes=30_000, cc=congestion)
+    trimmed, _ = run(60_000, queue_bytes=30_000, trim_bytes=1 << 20, cc=congestion)
     assert dropped.drops > 0
     assert dropped.trims == 0
     assert trimmed.drops == 0
@@ -94,15 +94,15 @@ def test_headers_that_fit_leave_nothing_to_drop(congestion: str) -> None:
 
 def test_headers_have_room_of_their_own_and_no_more() -> None:
     """Headers have 54 bytes, so a second one is dropped."""
-    result, _ = run(60_000, queue_bytes=30_000, trim_bytes=60, congestion="nscc")
+    result, _ = run(60_000, queue_bytes=30_000, trim_bytes=60, cc="nscc")
     assert result.drops > 0
     assert result.trims > 0
     assert result.peak_queue_bytes <= 30_000 + 60
 
 
 def test_queues_that_are_never_full_cut_nothing() -> None:
-    plain, _ = run(20_000, congestion="dctcp")
-    trimming, _ = run(20_000, congestion="dctcp", trim_bytes=1 << 16)
+    plain, _ = run(20_000, cc="dctcp")
+    trimming, _ = run(20_000, cc="dctcp", trim_bytes=1 << 16)
     assert trimming.trims == 0
     assert plain.finish_ps == trimming.finish_ps
     assert plain.link_bytes == trimming.link_bytes
@@ -113,9 +113,7 @@ def test_queues_that_are_never_full_cut_nothing() -> None:
 def test_any_number_of_threads_gives_the_same(threads: int, queue: int) -> None:
     found = []
     for count in (1, threads):
-        result, _ = run(
-            20_000, queue_bytes=queue, trim_bytes=8_000, congestion="nscc", threads=count
-        )
+        result, _ = run(20_000, queue_bytes=queue, trim_bytes=8_000, cc="nscc", threads=count)
         found.append((result.finish_ps, result.link_bytes, result.trims, result.drops))
     assert found[0] == found[1]
 

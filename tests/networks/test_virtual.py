@@ -68,7 +68,7 @@ def check_on(network: VirtualNetwork, schedule: Schedule, elements: int) -> RunR
 @cache
 def shared(topology: str) -> VirtualNetwork:
     """Return a network for one collective after another: to make one takes longer than a run."""
-    return VirtualNetwork(build(topology), NetworkOptions(mtu=256), seed=1)
+    return VirtualNetwork(build(topology), NetworkOptions(mtu_bytes=256), seed=1)
 
 
 @pytest.mark.parametrize("topology", TOPOLOGIES)
@@ -104,7 +104,7 @@ def test_results_are_exact_whatever_the_links_do(
         topology,
         algorithm,
         elements,
-        mtu=256,
+        mtu_bytes=256,
         loss=loss,
         duplicate=duplicate,
         reorder=reorder,
@@ -113,7 +113,7 @@ def test_results_are_exact_whatever_the_links_do(
 
 
 def test_full_queues_drop_packets_and_the_result_is_still_exact() -> None:
-    result = check("leafspine", "tree", 20_000, mtu=1024, queue_bytes=8000)
+    result = check("leafspine", "tree", 20_000, mtu_bytes=1024, queue_bytes=8000)
 
     assert result.drops > 0
     assert result.retransmissions > 0
@@ -214,7 +214,7 @@ def test_aggregation_without_a_system_is_refused() -> None:
     ("options", "message"),
     [
         ({"loss": 1.0}, r"loss must be in \[0, 1\), got 1.0"),
-        ({"mtu": 0}, "mtu must be 1 to 9000, got 0"),
+        ({"mtu_bytes": 0}, "mtu must be 1 to 9000, got 0"),
         ({"queue_bytes": 0}, "queue_bytes must be >= 1, got 0"),
         ({"window": 0}, "window must be >= 1, got 0"),
         ({"bins": 3}, "bins must be even, got 3"),

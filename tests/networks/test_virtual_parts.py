@@ -45,7 +45,7 @@ GRID_PS = 10**6 + 67_200
 
 def star(**options: Any) -> VirtualNetwork:
     """Return two hosts and a switch, 10 Gbit/s and 1 us a link."""
-    return VirtualNetwork(build(STAR.format(2)), NetworkOptions(mtu=256, **options))
+    return VirtualNetwork(build(STAR.format(2)), NetworkOptions(mtu_bytes=256, **options))
 
 
 def send(network: VirtualNetwork, elements: int = MESSAGE, **more: Any) -> RunResult:

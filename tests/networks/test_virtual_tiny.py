@@ -40,7 +40,7 @@ def incast(
         graph = with_delays(graph, switch_delay_ps=0, host_delay_ps=host_ps)
     moves = tuple(Transfer(0, rank, 0, 0, Op.REDUCE) for rank in range(1, senders + 1))
     schedule = Schedule(Collective.REDUCE, "incast", senders + 1, 1, moves)
-    network = VirtualNetwork(graph, NetworkOptions(mtu=256, **options))  # type: ignore[arg-type]
+    network = VirtualNetwork(graph, NetworkOptions(mtu_bytes=256, **options))  # type: ignore[arg-type]
     arrays = network.arrays(elements, INT32, schedule)
     for rank, array in enumerate(arrays):
         array[:] = np.arange(elements) * (rank + 1)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import ValidationInfo, model_validator
 
@@ -37,7 +37,6 @@ from ringleaf.hosts.workload.flows import AT_RANDOM, PATTERNS, Traffic
 from ringleaf.hosts.workload.llm.pipeline import SCHEDULES
 from ringleaf.hosts.workload.llm.presets import PRESETS, Preset
 from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes, check
-from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import parse_flops, parse_fraction, parse_size
 
 PACKED, SCATTERED = PLACEMENTS = ("packed", "scattered")
@@ -95,6 +94,8 @@ def _count(help: str, flags: str) -> Any:
 class WorkloadSpec(NetworkSpec):
     """An experiment that replays a graph of work, every value checked and defaults filled in."""
 
+    defaults: ClassVar = {"topo": "leafspine"}
+
     workload: Annotated[str, ValueReader(_kind, {"type": "string", "examples": list(NAMES)})] = (
         option(
             LLM,
@@ -102,12 +103,6 @@ class WorkloadSpec(NetworkSpec):
             "(a pattern, or a file of flows); or a preset, a pattern or a file, as "
             "`ringleaf workload` takes it",
         )
-    )
-    topo: kinds.Topology = option(
-        "leafspine",
-        f"Topology: {', '.join(TOPOLOGIES)}; with parameters: fattree,k=8. Sizes that are left "
-        "open are made to fit the ranks",
-        flags="--topo",
     )
     files: Annotated[str, ValueReader(lambda text, where: text)] = option(
         "",

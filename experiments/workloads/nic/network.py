@@ -119,21 +119,10 @@ def connecting(spec: NicSpec, graph: nx.Graph[str]) -> Iterator[MakeNicNetwork]:
 
         yield connect
         return
-    from ringleaf.networks.live.processes import ended_like_interrupts
-    from ringleaf.networks.mininet.fabric import LiveSettings
-    from ringleaf.networks.mininet.network import LiveTestbed, MininetNetwork
+    from ringleaf.experiments.setup.testbed import open_testbed
+    from ringleaf.networks.mininet.network import MininetNetwork
 
-    room: dict[str, Any] = {} if spec.queue_bytes is None else {"queue_bytes": spec.queue_bytes}
-    settings = LiveSettings(
-        switch=spec.switch,
-        scale=1,  # the graph's rates are already scaled
-        loss=spec.loss,
-        discipline=spec.discipline,
-        seed=spec.seed,
-        run_dir=spec.out,
-        **room,
-    )
-    with ended_like_interrupts(), LiveTestbed(graph, settings) as testbed:
+    with open_testbed(spec, graph) as testbed:
 
         def connect_live(make_system: MakeSystem) -> NicNetwork:
             system = make_system(options)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import ValidationInfo, model_validator
 
@@ -10,7 +10,6 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import ValueReader, label, option, whole_number
 from ringleaf.experiments.spec.network import WHERE, NetworkSpec
-from ringleaf.topologies.registry import TOPOLOGIES
 from ringleaf.units import parse_flops, parse_time
 
 POLICIES = ("lru", "lfu")
@@ -56,14 +55,10 @@ def _exponent(text: str, where: str) -> float:
 class NicSpec(NetworkSpec):
     """The options of any workload on NICs."""
 
+    defaults: ClassVar = {"topo": "leafspine,leaves=2,spines=2,hosts=4"}
+
     offload: Annotated[str, ValueReader(lambda text, where: text)] = option(
         "", "Workload of NICs: one of `ringleaf nic --help`"
-    )
-
-    topo: kinds.Topology = option(
-        "leafspine,leaves=2,spines=2,hosts=4",
-        f"Topology: {', '.join(TOPOLOGIES)}; with parameters: fattree,k=4",
-        flags="--topo",
     )
 
     @model_validator(mode="after")

@@ -15,7 +15,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.setup.network import build_topology
 from ringleaf.experiments.stepper.observed import Observed, observe, split_lanes
 from ringleaf.experiments.stepper.packets import packet_frames
-from ringleaf.experiments.stepper.request import StepRequest
+from ringleaf.experiments.stepper.request import step_request
 from ringleaf.experiments.stepper.story import Cursor, EntryChange, FrameAction, Story
 from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.ina.atp import reading as atp
@@ -31,13 +31,13 @@ TWO_LEVELS = "leafspine,leaves=2,spines=1,hosts=2"
 
 @pytest.fixture(scope="module")
 def calm() -> Story:
-    return tell(StepRequest("switchml", ranks=3))
+    return tell(step_request("switchml", ranks=3))
 
 
 @pytest.fixture(scope="module")
 def stormy() -> Story:
     """Two levels of switches, and losses of every kind."""
-    return tell(StepRequest("switchml", topo=TWO_LEVELS, loss="10%", seed=4))
+    return tell(step_request("switchml", topo=TWO_LEVELS, loss="10%", seed=4))
 
 
 def changes(story: Story) -> list[EntryChange]:
@@ -54,6 +54,25 @@ def test_all_ranks_end_with_the_sum(calm: Story, stormy: Story) -> None:
         cursor = Cursor(story)
         cursor.go(len(story.frames))
         assert cursor.right() == (4 * story.ranks, 4 * story.ranks)
+
+
+def test_copies_and_late_packets_come_and_change_no_sum() -> None:
+    usual = tell(step_request("switchml", topo=TWO_LEVELS))
+    story = tell(step_request("switchml", topo=TWO_LEVELS, duplicate="20%"))
+    late = tell(step_request("switchml", topo=TWO_LEVELS, reorder="20%"))
+    cursor = Cursor(story)
+    cursor.go(len(story.frames))
+
+    assert cursor.right() == (16, 16)
+    assert len(story.frames) > len(usual.frames) == len(late.frames)
+    assert (late.frames[-1].time_ps or 0) > (usual.frames[-1].time_ps or 0)
+
+
+def test_as_many_spines_add_as_there_are_trees() -> None:
+    topo = "leafspine,leaves=2,spines=3,hosts=2"
+    for trees in (1, 2, 3):
+        story = tell(step_request("panama", topo=topo, trees=trees, slots=6))
+        assert len({change.switch for change in changes(story)} - {"s0", "s1"}) == trees
 
 
 def test_slots_versions_and_bitmaps_go_as_in_the_paper(calm: Story) -> None:
@@ -73,7 +92,7 @@ def test_slots_versions_and_bitmaps_go_as_in_the_paper(calm: Story) -> None:
 
 
 def test_a_block_that_takes_a_slot_is_not_called_added() -> None:
-    story = tell(StepRequest("switchml", ranks=2, slots=1))
+    story = tell(step_request("switchml", ranks=2, slots=1))
 
     said = [frame.text for frame in story.frames if frame.entries and "waits" in frame.text]
     assert said == ["s0 keeps it, and waits for h1."] * 4
@@ -160,7 +179,7 @@ def test_a_system_that_explains_nothing_is_shown_as_it_is() -> None:
 
 def test_what_depends_on_the_numbers_is_not_traced_in_windows() -> None:
     with pytest.raises(ConfigError, match="more than 15 ranks can't be traced, got 16"):
-        tell(StepRequest("omnireduce", ranks=16))
+        tell(step_request("omnireduce", ranks=16))
 
 
 def test_lanes_are_told_from_scalars() -> None:
@@ -192,7 +211,7 @@ def test_counters_rows_are_numbered_as_in_the_program(
 
 @pytest.mark.parametrize("servers", [0, 1])
 def test_atps_aggregators_hold_whom_their_bitmaps_name(servers: int) -> None:
-    story = tell(StepRequest("atp", ranks=3, servers=servers, loss="5%", seed=9))
+    story = tell(step_request("atp", ranks=3, servers=servers, loss="5%", seed=9))
 
     cursor = Cursor(story)
     cursor.go(len(story.frames))
@@ -224,6 +243,8 @@ def test_other_packets_are_nobodys() -> None:
         ({"host_delay": "300ns"}, 3 * 300),
         ({"message_overhead": "700ns"}, 700),
         ({"inject": "200G"}, -4 * 304 * 8 // 200),
+        ({"rate": "200G"}, -4 * 304 * 8 // 200),
+        ({"delay": "3us"}, 4 * 2000),
     ],
 )
 def test_packets_take_the_time_that_nodes_take(options: dict[str, str], more_ns: float) -> None:
@@ -232,16 +253,29 @@ def test_packets_take_the_time_that_nodes_take(options: dict[str, str], more_ns:
     A packet has 304 bytes on the line, and a round takes it there and back. The last frame is of
     a packet that comes to a host, whose delay is still to come then.
     """
-    request = StepRequest("switchml", ranks=2)
-    plain, slower = tell(request), tell(replace(request, **options))  # type: ignore[arg-type]
+    plain = tell(step_request("switchml", ranks=2))
+    slower = tell(step_request("switchml", ranks=2, **options))
     took_ns = [(story.frames[-1].time_ps or 0) / 1000 for story in (plain, slower)]
 
     assert took_ns[1] - took_ns[0] == pytest.approx(more_ns, abs=60)
 
 
-@pytest.mark.parametrize("name", ["switch_delay", "host_delay", "message_overhead", "inject"])
-def test_transfers_take_no_time(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "typed", "what"),
+    [
+        *(
+            (name, "1us", "take time")
+            for name in ("switch_delay", "host_delay", "message_overhead")
+        ),
+        *((name, "1G", "take time") for name in ("inject", "rate")),
+        ("delay", "2us", "take time"),
+        ("duplicate", "1%", "can be duplicated"),
+        ("reorder", "1%", "can be late"),
+        ("trees", "2", "go by several trees"),
+    ],
+)
+def test_transfers_have_no_use_for_options_of_packets(name: str, typed: str, what: str) -> None:
     with pytest.raises(
-        ConfigError, match=f"step: only packets take time, got {name} '1G?1?' for the transfers of"
+        ConfigError, match=f"step: only packets {what}, got {name} '{typed}' for the transfers of"
     ):
-        tell(replace(StepRequest("ring"), **{name: "1G" if name == "inject" else "1"}))  # type: ignore[arg-type]
+        step_request("ring", **{name: typed})

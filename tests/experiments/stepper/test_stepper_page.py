@@ -15,7 +15,7 @@ import pytest
 
 from ringleaf.experiments.stepper.layout import lay_out
 from ringleaf.experiments.stepper.page import BLANK, render
-from ringleaf.experiments.stepper.request import StepRequest
+from ringleaf.experiments.stepper.request import step_request
 from ringleaf.experiments.stepper.story import Cursor, Story, show_who
 from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.topologies import registry
@@ -121,17 +121,17 @@ end();
 
 @pytest.fixture(scope="module")
 def ring() -> Story:
-    return tell(StepRequest("ring", ranks=4, elements=8))
+    return tell(step_request("ring", ranks=4, elements=8))
 
 
 @pytest.fixture(scope="module")
 def large() -> Story:
-    return tell(StepRequest("ring", ranks=64))
+    return tell(step_request("ring", ranks=64))
 
 
 @pytest.fixture(scope="module")
 def switchml() -> Story:
-    return tell(StepRequest("switchml", topo="leafspine,leaves=2,spines=1,hosts=2"))
+    return tell(step_request("switchml", topo="leafspine,leaves=2,spines=1,hosts=2"))
 
 
 def story_of(page: str) -> dict[str, Any]:
@@ -283,7 +283,7 @@ class TestInChromium:
     def test_many_cells_keep_to_their_places(
         self, tmp_path: Path, large: Story, ranks: int
     ) -> None:
-        story = large if ranks == 64 else tell(StepRequest("ring", ranks=ranks))
+        story = large if ranks == 64 else tell(step_request("ring", ranks=ranks))
         script = CELLS.replace("ROWS", str(ranks))
 
         document = self.browse(tmp_path, render(story), script, "1280,800")

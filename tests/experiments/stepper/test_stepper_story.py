@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +14,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import chunk_ranges
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.stepper.plain import lines
-from ringleaf.experiments.stepper.request import StepRequest
+from ringleaf.experiments.stepper.request import step_request
 from ringleaf.experiments.stepper.story import Cursor, FrameAction, Story, show_who
 from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.topologies.routing import dealt, path, routes
@@ -20,7 +22,7 @@ from ringleaf.topologies.routing import dealt, path, routes
 BETWEEN_RANKS = sorted(name for name, each in ALGORITHMS.items() if not each.in_network)
 
 stories = st.builds(
-    lambda algo, ranks, segments: tell(StepRequest(algo, ranks=ranks, segments=segments)),
+    lambda algo, ranks, segments: tell(step_request(algo, ranks=ranks, segments=segments)),
     st.sampled_from(BETWEEN_RANKS),
     st.integers(2, 9),
     st.none() | st.integers(1, 3),
@@ -50,7 +52,7 @@ def test_a_story_ends_with_what_the_oracle_says(story: Story) -> None:
 
 @pytest.mark.parametrize("name", BETWEEN_RANKS)
 def test_numbers_are_the_oracles_at_the_end(name: str) -> None:
-    story = tell(StepRequest(name, ranks=5, elements=31))
+    story = tell(step_request(name, ranks=5, elements=31))
     schedule = ALGORITHMS[name].build(5, size_bytes=124, hierarchy=(5,))
     inputs = [np.array([n for cell in row for n in cell.numbers]) for row in story.first[:5]]
 
@@ -98,7 +100,7 @@ def test_what_is_sent_is_what_was_there_before_the_step(story: Story) -> None:
 
 
 def test_transfers_take_the_networks_routes_and_links_carry_them() -> None:
-    story = tell(StepRequest("ring", topo="fattree,k=4"))
+    story = tell(step_request("ring", topo="fattree,k=4"))
     table = dealt(story.graph, routes(story.graph))
 
     for frame in story.frames:
@@ -111,7 +113,7 @@ def test_transfers_take_the_networks_routes_and_links_carry_them() -> None:
 
 
 def test_servers_hold_nothing_of_their_own() -> None:
-    story = tell(StepRequest("ps", ranks=3, servers=2))
+    story = tell(step_request("ps", ranks=3, servers=2))
 
     assert [cell.who for row in story.first for cell in row[:1]] == [(0,), (1,), (2,), (), ()]
     assert story.frames[0].title == "rank 0 sends chunk 0 to server 0, which adds it"
@@ -120,13 +122,13 @@ def test_servers_hold_nothing_of_their_own() -> None:
 
 
 def test_messages_have_their_encoded_size() -> None:
-    frames = tell(StepRequest("ssar-double", ranks=2, elements=8)).frames
+    frames = tell(step_request("ssar-double", ranks=2, elements=8)).frames
 
     assert [frame.size_bytes for frame in frames] != [32] * len(frames)
 
 
 def test_steps_stop_at_their_ends() -> None:
-    cursor = Cursor(tell(StepRequest("ring", ranks=3)))
+    cursor = Cursor(tell(step_request("ring", ranks=3)))
     seen = []
     while not cursor.at_end:
         cursor.go_step(1)
@@ -153,7 +155,7 @@ def test_contributions_are_written_as_sets(who: tuple[int, ...], ranks: int, tex
 
 
 def test_the_text_tells_everything() -> None:
-    told = "\n".join(lines(tell(StepRequest("ring", ranks=4, elements=8))))
+    told = "\n".join(lines(tell(step_request("ring", ranks=4, elements=8))))
 
     assert "4 ranks with 8 numbers each, in 4 chunks; 24 transfers in 6 steps" in told
     assert "rank 2 sends chunk 1 to rank 3, which adds it" in told
@@ -162,7 +164,7 @@ def test_the_text_tells_everything() -> None:
 
 
 def test_reduces_and_copies_are_told_apart() -> None:
-    story = tell(StepRequest("ring", ranks=3))
+    story = tell(step_request("ring", ranks=3))
 
     assert [frame.action for frame in story.frames] == [FrameAction.REDUCE] * 6 + [
         FrameAction.COPY
@@ -170,31 +172,59 @@ def test_reduces_and_copies_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "message"),
+    ("algo", "options", "message"),
     [
-        (StepRequest("ring", ranks=1), "step: ranks must be 2 to 64, got 1"),
-        (StepRequest("ring", ranks=0), "step: ranks must be >= 1, got 0"),
-        (StepRequest("ring", ranks=65), "step: ranks must be 2 to 64, got 65"),
-        (StepRequest("ring", elements=3), "elements must be 4 or more, one for each chunk of ring"),
-        (StepRequest("ring", elements=0), "step: elements must be >= 1, got 0"),
-        (StepRequest("ringz"), "did you mean 'ring'"),
-        (StepRequest("ring", loss="5%"), "only packets can be lost, got loss '5%'"),
-        (StepRequest("switchml", loss="1"), "step: loss: must be in"),
-        (StepRequest("switchml", lanes=8), r"lanes must be one of \[64, 256\], got 8"),
+        ("ring", {"ranks": 1}, "step: ranks must be 2 to 64, got 1"),
+        ("ring", {"ranks": 0}, "ranks: must be at least 1, got '0'"),
+        ("ring", {"ranks": 65}, "step: ranks must be 2 to 64, got 65"),
+        ("ring", {"elements": 3}, "elements must be 4 or more, one for each chunk of ring"),
+        ("ring", {"elements": 0}, "elements: must be at least 1, got '0'"),
+        ("ring", {"elements": "x"}, "elements: must be a whole number, got 'x'"),
+        ("ringz", {}, "did you mean 'ring'"),
+        ("ring", {"loss": "5%"}, "only packets can be lost, got loss '5%'"),
+        ("switchml", {"loss": "1"}, "loss: must be in"),
+        ("switchml", {"lanes": 8}, "lanes: unknown value, got '8'; valid: 64, 256"),
         (
-            StepRequest("switchml", elements=100_000),
+            *("switchml", {"elements": 100_000}),
             "elements must be 1 to 4096, 64 packets from each rank, got",
         ),
-        (StepRequest("ps", servers=-1), "step: servers must be >= 0, got -1"),
-        (StepRequest("ring", topo="fatree"), "did you mean 'fattree'"),
-        (StepRequest("alltoall", ranks=64, segments=0), "step: segments must be >= 1, got 0"),
+        ("ps", {"servers": -1}, "servers: must be at least 0, got '-1'"),
+        ("broadcast", {"root": -1}, "root: must be at least 0, got '-1'"),
+        ("ring", {"topo": "fatree"}, "did you mean 'fattree'"),
+        ("switchml", {"inject": "1G", "rate": "2G"}, "inject: can't go with rate, got 1G"),
+        ("ring", {"cc": "dctcp"}, "options: unknown option, got 'cc'"),
+        ("alltoall", {"ranks": 64, "segments": 0}, "segments: must be at least 1, got '0'"),
     ],
 )
-def test_what_does_not_fit_is_refused(request_: StepRequest, message: str) -> None:
+def test_what_does_not_fit_is_refused(algo: str, options: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        tell(request_)
+        tell(step_request(algo, **options))
+
+
+def test_a_detour_is_the_way_that_is_drawn() -> None:
+    """Two spines, s2 and s3; without a detour, another pair's way stays as it is."""
+    topo = "leafspine,leaves=2,spines=2,hosts=2"
+    for spine in ("s2", "s3"):
+        story = tell(step_request("ring", topo=topo, detours=f"h1-{spine}-h2"))
+        ways = {(frame.path[0], frame.path[-1]): frame.path for frame in story.frames}
+        assert ways["h1", "h2"] == ("h1", "s0", spine, "s1", "h2")
+
+
+def test_the_command_that_is_shown_tells_the_same_story_again() -> None:
+    options = {"topo": "fattree,k=4", "ranks": "4", "slots": "2", "rate": "50G", "duplicate": "20%"}
+    story = tell(step_request("switchml", **options, seed=3))
+
+    assert story.command == (
+        "ringleaf step switchml --ranks 4 --elements 256 --topo fattree,k=4 --rate 50G "
+        "--duplicate 20% --seed 3"
+    )
+    words = shlex.split(story.command)[3:]
+    again = {
+        flag.removeprefix("--"): value for flag, value in zip(words[::2], words[1::2], strict=True)
+    }
+    assert tell(step_request("switchml", **again)).frames == story.frames
 
 
 def test_too_small_a_topology_is_refused() -> None:
     with pytest.raises(TopologyError, match="16 hosts, 17 are wanted"):
-        tell(StepRequest("ring", topo="fattree,k=4", ranks=17))
+        tell(step_request("ring", topo="fattree,k=4", ranks=17))

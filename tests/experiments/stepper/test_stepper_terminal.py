@@ -10,7 +10,7 @@ from rich.console import Console
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from ringleaf.experiments.stepper.request import StepRequest
+from ringleaf.experiments.stepper.request import step_request
 from ringleaf.experiments.stepper.story import Story
 from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.experiments.stepper.terminal import Stepper
@@ -20,7 +20,7 @@ SMALL = (80, 24)
 
 @pytest.fixture(scope="module")
 def ring() -> Story:
-    return tell(StepRequest("ring", ranks=4, elements=8))
+    return tell(step_request("ring", ranks=4, elements=8))
 
 
 def drive(
@@ -103,7 +103,7 @@ def test_playing_goes_on_to_the_end_and_can_be_paused(ring: Story) -> None:
 
 
 def test_switches_registers_are_shown() -> None:
-    story = tell(StepRequest("switchml", ranks=3))
+    story = tell(step_request("switchml", ranks=3))
 
     async def act(app: Stepper, pilot: Pilot[None]) -> None:
         assert "registers are all zero" in text_of(app, "entries")
@@ -117,7 +117,7 @@ def test_switches_registers_are_shown() -> None:
 
 
 def test_many_ranks_fit_by_leaving_details_out() -> None:
-    story = tell(StepRequest("ring", topo="fattree,k=4"))
+    story = tell(step_request("ring", topo="fattree,k=4"))
 
     async def act(app: Stepper, pilot: Pilot[None]) -> None:
         await pilot.press("end")
@@ -128,7 +128,7 @@ def test_many_ranks_fit_by_leaving_details_out() -> None:
 
 
 def test_more_chunks_than_columns_for_numbers_are_bars_and_the_row_written_is_in_sight() -> None:
-    story = tell(StepRequest("ring", ranks=32))
+    story = tell(step_request("ring", ranks=32))
 
     async def act(app: Stepper, pilot: Pilot[None]) -> None:
         await pilot.press("end")

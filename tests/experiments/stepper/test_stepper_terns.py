@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ringleaf.experiments.stepper import terns
-from ringleaf.experiments.stepper.request import StepRequest
+from ringleaf.experiments.stepper.request import step_request
 from ringleaf.experiments.stepper.story import Story, TensorCell
 from ringleaf.experiments.stepper.story_maker import tell
 
@@ -32,7 +32,7 @@ def sums(story: Story) -> Iterator[tuple[int, TensorCell]]:
 )
 def test_every_sum_is_that_of_the_ranks_it_names(topo: str | None, ranks: int, loss: str) -> None:
     """The second block is short: 20 elements."""
-    story = tell(StepRequest("tern", ranks, 788, topo=topo, loss=loss, seed=3))
+    story = tell(step_request("tern", ranks=ranks, elements=788, topo=topo, loss=loss, seed=3))
 
     told = list(sums(story))
 

@@ -72,7 +72,7 @@ def test_rings_go_round_while_a_program_asks_for_timestamps() -> None:
     with namespaces(2) as paths, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMP, 1)
         join((0, "eth0"), (1, "eth0"))
-        outcome = run_pair(make_places(paths), elements=5 * MAX_FRAMES * 64, mtu=256)
+        outcome = run_pair(make_places(paths), elements=5 * MAX_FRAMES * 64, mtu_bytes=256)
 
     assert all(each["received"] > MAX_FRAMES for each in outcome.counters)
 
@@ -81,7 +81,7 @@ def test_rings_go_round_while_a_program_asks_for_timestamps() -> None:
 def test_congestion_controls_work_live(control: str) -> None:
     with namespaces(2) as paths:
         join((0, "eth0"), (1, "eth0"))
-        outcome = run_pair(make_places(paths, loss=0.02), congestion=control)
+        outcome = run_pair(make_places(paths, loss=0.02), cc=control)
 
     assert all(counted["tx_line_bytes"] > 4 * ELEMENTS for counted in outcome.counters)
 
