@@ -93,14 +93,13 @@ class VirtualNetwork(GivesTensors):
         self._switches = SwitchSet(graph, options, options.programs / f"{name}.json")
         self.programs = self._switches.programs
         loaded = set(self.programs.values())
+        recorded = options.record is not None  # then payloads are pinned
+        payload_bytes = max(options.mtu_bytes, 4 * options.lanes) if recorded else 0
         make_pool(
             self.store,
             size=POOL_PACKETS,
             vectors=POOL_VECTORS,
-            head_bytes=max(LEAST_HEAD_BYTES, *(each.head_bytes for each in loaded))
-            + (
-                max(options.mtu_bytes, 4 * options.lanes) if options.record else 0
-            ),  # payloads are pinned
+            head_bytes=max(LEAST_HEAD_BYTES, *(each.head_bytes for each in loaded)) + payload_bytes,
             field_count=max(each.field_count for each in loaded),
             lane_count=max(each.lane_count for each in loaded),
         )
