@@ -250,6 +250,7 @@ def test_a_drawn_change_is_killed_by_a_test_that_passes_without_it(
     )
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     monkeypatch.setattr(run_mutants, "ROOT", tmp_path)
+    monkeypatch.setattr(run_mutants, "HEAVY", ("pytest",))
     mutants = drawn_from("hosts/rates.py", tmp_path)
     imports = nearest.Imports(tmp_path)
     monkeypatch.setattr(drawn_run, "Imports", lambda: imports)

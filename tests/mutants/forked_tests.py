@@ -62,11 +62,12 @@ class ForkedTests:
 
     Args:
         variables: What its environment has.
+        heavy: Modules that it imports first, as far as they are there.
     """
 
-    def __init__(self, variables: Mapping[str, str]) -> None:
+    def __init__(self, variables: Mapping[str, str], heavy: Sequence[str] = HEAVY) -> None:
         self._original = subprocess.Popen(
-            [sys.executable, "-P", __file__],
+            [sys.executable, "-P", __file__, *heavy],
             env=os.environ | dict(variables),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -128,7 +129,7 @@ class ForkedTests:
 
 def serve() -> None:
     """Make a copy for each request; say its number, and later how it has ended."""
-    for name in HEAVY:
+    for name in sys.argv[1:]:
         with suppress(ImportError):
             import_module(name)
     gc.freeze()
