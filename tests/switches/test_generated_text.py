@@ -297,7 +297,7 @@ def test_a_violated_assertion_is_counted_and_drops(stage: str) -> None:
     claim = Primitive("assert", (Boolean(True),), where="x.p4(7)")
     code.state = SimpleNamespace(assertions={assertion_label(claim): 30})
     code.expressions = SimpleNamespace(condition=lambda _: "fine")
-    traffic.assert_(code, claim)
+    traffic.assert_(code, claim)  # noqa: PT009
     nowhere = [
         f"  fields[{layout.EGRESS_SPEC}] = 511",
         f"  fields[{layout.MCAST_GRP}] = 0",
