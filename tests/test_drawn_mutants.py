@@ -19,6 +19,7 @@ import nearest  # noqa: E402
 import run_mutants  # noqa: E402
 import yaml  # noqa: E402
 from draw import drawn_from, package_of, sample, touched  # noqa: E402
+from forked_tests import ForkedTests  # noqa: E402
 from plan import Mutant, PlanError, Suite  # noqa: E402
 from run_mutants import End, Outcome, Tree  # noqa: E402
 
@@ -250,6 +251,7 @@ def test_a_drawn_change_is_killed_by_a_test_that_passes_without_it(
     )
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     monkeypatch.setattr(run_mutants, "ROOT", tmp_path)
+    monkeypatch.setattr(run_mutants, "HEAVY", ("pytest",))
     mutants = drawn_from("hosts/rates.py", tmp_path)
     imports = nearest.Imports(tmp_path)
     monkeypatch.setattr(drawn_run, "Imports", lambda: imports)
@@ -263,6 +265,19 @@ def test_a_drawn_change_is_killed_by_a_test_that_passes_without_it(
         "return x * 3": End.KILLED,
         "SPARE = 8": End.SURVIVED,
     }
+
+
+def test_a_copied_process_that_tests_end_starts_again(tmp_path: Path) -> None:
+    (tmp_path / "test_end.py").write_text(
+        "import os, signal\n\ndef test_it():\n    os.kill(os.getppid(), signal.SIGKILL)\n"
+    )
+    (tmp_path / "test_pass.py").write_text("def test_it(): pass\n")
+    with ForkedTests({"PYTHONDONTWRITEBYTECODE": "1"}, ["pytest"]) as copies:
+        found = [
+            copies.run(["-q", "-p", "no:cacheprovider", name], tmp_path, 60.0, None)[0]
+            for name in ("test_end.py", "test_pass.py")
+        ]
+    assert found == [None, 0]
 
 
 class ScriptedTree:

@@ -4,6 +4,7 @@ import ast
 import os
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 import networkx as nx
@@ -57,6 +58,8 @@ def imported(tree: ast.AST, *, when_loaded: bool) -> Iterator[str]:
     `from package import module` is an import of the module, not of what else the package has.
     """
     for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.expr):  # no statement is in one
+            continue
         if when_loaded and (
             isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
             or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
@@ -74,6 +77,12 @@ def imported(tree: ast.AST, *, when_loaded: bool) -> Iterator[str]:
         yield from imported(node, when_loaded=when_loaded)
 
 
+@cache
+def imports_of(path: Path, *, when_loaded: bool) -> tuple[str, ...]:
+    """Return what `imported` finds in a file, which is read once."""
+    return tuple(imported(ast.parse(path.read_text()), when_loaded=when_loaded))
+
+
 def test_the_table_names_every_package() -> None:
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
 
@@ -85,7 +94,7 @@ def test_nobody_needs_the_instruments() -> None:
     wrong = [
         f"{module} imports {name}"
         for module, path in MODULES.items()
-        for name in imported(ast.parse(path.read_text()), when_loaded=False)
+        for name in imports_of(path, when_loaded=False)
         if name.split(".")[0] in INSTRUMENTS
     ]
 
@@ -116,7 +125,7 @@ def test_nothing_is_imported_by_a_second_name() -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in sources
-        for name in imported(ast.parse(path.read_text()), when_loaded=False)
+        for name in imports_of(path, when_loaded=False)
         if name.split(".")[0] in second
     ]
 
@@ -130,7 +139,7 @@ def test_a_package_imports_only_what_it_may(package: str) -> None:
         f"{module} imports {name}"
         for module, path in MODULES.items()
         if package_of(module) == package and module != FACE
-        for name in imported(ast.parse(path.read_text()), when_loaded=False)
+        for name in imports_of(path, when_loaded=False)
         if name.split(".")[0] == LEAVES
         and package_of(name) in set(ALLOWED) - ALLOWED[package] - {package}
     ]
@@ -170,7 +179,7 @@ def test_no_room_inside_a_package_imports_itself_through_others() -> None:
     graph = nx.DiGraph(
         (room_of(module), room_of(name))
         for module, path in MODULES.items()
-        for name in imported(ast.parse(path.read_text()), when_loaded=True)
+        for name in imports_of(path, when_loaded=True)
         if name in MODULES and room_of(name) != room_of(module)
     )
 
@@ -191,7 +200,7 @@ def test_no_system_is_known_to_networks_or_to_what_systems_share() -> None:
         f"{module} imports {name}"
         for module, path in MODULES.items()
         if package_of(module) == "networks" or path.parent == ROOT / "ina"
-        for name in imported(ast.parse(path.read_text()), when_loaded=False)
+        for name in imports_of(path, when_loaded=False)
         if name.startswith("ringleaf.ina.") and name.split(".")[2] in systems
     ]
 

@@ -23,6 +23,7 @@ PACKAGES = {
     "bench", "studies",
     "p4",
 }  # fmt: skip
+SLEEPY_SOURCE = "def twice(x):\n    return x * 2\n\nSPARE = 'unused'\nWAIT = 0\n"
 SLEEPY = Mutant("sleepy", "a.py", "", "1", "2", ("test_a.py",), compiled=False)
 
 
@@ -94,35 +95,50 @@ def test_mutants_are_selected_by_name_or_file() -> None:
     assert select(others, []) == others
 
 
-def test_ends_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One mutant is killed, one hangs, one survives, and one can not be tested at all."""
-    source = "def twice(x):\n    return x * 2\n\nSPARE = 'unused'\nWAIT = 0\n"
-    (tmp_path / "a.py").write_text(source)
-    (tmp_path / "test_a.py").write_text(
+def make_tree(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a repository of a source and its test, which needs no large library."""
+    (folder / "a.py").write_text(SLEEPY_SOURCE)
+    (folder / "test_a.py").write_text(
         "import time\nfrom a import WAIT, twice\n\n"
         "def test_twice():\n    time.sleep(WAIT)\n    assert twice(4) == 8\n"
     )
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    monkeypatch.setattr(run_mutants, "ROOT", tmp_path)
-    monkeypatch.setattr(run_mutants, "LEAST_PATIENCE_S", 15.0)
-    changes = [("x * 2", "x * 3"), ("unused", "other"), ("WAIT = 0", "WAIT = 600"), ("def", "dfe")]
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    monkeypatch.setattr(run_mutants, "ROOT", folder)
+    monkeypatch.setattr(run_mutants, "HEAVY", ("pytest",))
+
+
+def test_ends_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One mutant is killed, one survives, and one can not be tested at all."""
+    make_tree(tmp_path, monkeypatch)
+    changes = [("x * 2", "x * 3"), ("unused", "other"), ("def", "dfe")]
     mutants = [replace(SLEEPY, name=new, old=old, new=new) for old, new in changes]
 
     outcomes = run_mutants.run(mutants, jobs=2)
 
-    assert [outcome.end.name for outcome in outcomes] == ["KILLED", "SURVIVED", "HUNG", "BROKEN"]
+    assert [outcome.end.name for outcome in outcomes] == ["KILLED", "SURVIVED", "BROKEN"]
     assert not run_mutants.summarise(outcomes, 1.0)
-    assert (tmp_path / "a.py").read_text() == source
+    assert (tmp_path / "a.py").read_text() == SLEEPY_SOURCE
+
+
+def test_a_mutant_whose_tests_do_not_end_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tree(tmp_path, monkeypatch)
+    monkeypatch.setattr(run_mutants, "LEAST_PATIENCE_S", 1.0)
+    mutant = replace(SLEEPY, old="WAIT = 0", new="WAIT = 600")
+
+    (outcome,) = run_mutants.run([mutant], jobs=1)
+
+    assert outcome.end.name == "HUNG"
+    assert run_mutants.summarise([outcome], 1.0)
 
 
 def test_tests_that_fail_unchanged_prove_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "a.py").write_text("1\n")
+    make_tree(tmp_path, monkeypatch)
     (tmp_path / "test_a.py").write_text("def test_nothing(): assert False\n")
-    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
-    monkeypatch.setattr(run_mutants, "ROOT", tmp_path)
-    (outcome,) = run_mutants.run([SLEEPY], jobs=1)
+    (outcome,) = run_mutants.run([replace(SLEEPY, old="unused", new="other")], jobs=1)
     assert outcome.end is run_mutants.End.BROKEN
     assert outcome.printed.startswith("must pass unchanged, got\n")
     assert not run_mutants.summarise([outcome], 1.0)

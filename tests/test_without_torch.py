@@ -5,7 +5,6 @@ An import hook hides it in processes of their own, which do the commands as peop
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import re
@@ -17,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_imports import MODULES, imported
+from test_imports import MODULES, imports_of
 
 from ringleaf import extras, tensors
 from ringleaf.collectives.codec import encoded
@@ -231,7 +230,7 @@ def test_only_scripts_trainings_and_modules_load_it() -> None:
     loading = {
         module
         for module, path in MODULES.items()
-        for name in imported(ast.parse(path.read_text()), when_loaded=True)
+        for name in imports_of(path, when_loaded=True)
         if name.partition(".")[0] == "torch"
     }
 

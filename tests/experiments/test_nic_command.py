@@ -68,7 +68,7 @@ def test_a_wrong_result_ends_with_an_exit_code(
     monkeypatch.setattr(
         "ringleaf.experiments.workloads.nic.pipeline.infer", lambda layers, samples: samples[:, :8]
     )
-    done = typed("nic", "fcsn", *SMALL, *FCSN_WORDS, "--out", tmp_path)
+    done = typed("nic", "fcsn", *SMALL, *FCSN_WORDS, "--figures", "no", "--out", tmp_path)
     assert done.returncode == 1
     assert "FAILED" in done.stdout
 

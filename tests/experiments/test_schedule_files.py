@@ -14,6 +14,7 @@ import ringleaf
 FILES = Path("examples/schedules")
 NAMES = sorted(path.name for path in (ROOT / FILES).iterdir())
 TOPO = "leafspine,leaves=1,spines=0,hosts=3"
+NO_FIGURES = ("--figures", "no")  # drawing takes longer than these runs
 
 
 def test_the_pages_show_all_examples() -> None:
@@ -31,7 +32,8 @@ def test_examples_are_proved_and_run(name: str, tmp_path: Path) -> None:
     assert "allreduce: 3 ranks, 3 chunks" in done.stdout
     assert done.stdout.endswith("correct\nall ranks hold the same bits: yes\n")
 
-    done = typed("run", "--algo", FILES / name, "--topo", TOPO, "--size", "4012", "-o", tmp_path)
+    words = ("--algo", FILES / name, "--topo", TOPO, "--size", "4012", "-o", tmp_path)
+    done = typed("run", *words, *NO_FIGURES)
 
     assert done.returncode == 0, done.stderr
     assert "# wrong values: 0 OK" in done.stdout
@@ -73,14 +75,15 @@ def test_a_broadcast_s_root_is_the_file_s(tmp_path: Path) -> None:
     path = tmp_path / "late.csv"
     typed("verify", "broadcast", "--ranks", "4", "--root", "2", "--export", path)
     topo = "leafspine,leaves=1,spines=0,hosts=4"
-    done = typed("run", "--algo", path, "--topo", topo, "--size", "4K", "-o", tmp_path / "out")
+    words = ("--algo", path, "--topo", topo, "--size", "4K", "-o", tmp_path / "out")
+    done = typed("run", *words, *NO_FIGURES)
     assert "# wrong values: 0 OK" in done.stdout, done.stderr
 
 
 def test_a_spec_may_name_a_file(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text(f"topo: '{TOPO}'\nalgo: [{ROOT / FILES / 'ring.xml'}, ring]\nsize: 4K\n")
-    done = typed("run", "--spec", spec, "--out", tmp_path / "out")
+    done = typed("run", "--spec", spec, "--out", tmp_path / "out", *NO_FIGURES)
     assert "# wrong values: 0 OK" in done.stdout, done.stderr
 
 

@@ -36,6 +36,14 @@ def test_all_commands_have_examples_and_nothing_else_has() -> None:
     assert sorted(usage.EXAMPLES) == sorted(COMMANDS)
 
 
+def test_a_command_line_has_each_command_once_however_often_it_is_made() -> None:
+    def count(app: typer.Typer) -> int:
+        below = [each.typer_instance for each in app.registered_groups]
+        return len(app.registered_commands) + sum(count(each) for each in below if each)
+
+    assert count(cli.make_app()) == count(cli.make_app())
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_fits_a_screen_and_has_examples(
     command: str, capsys: pytest.CaptureFixture[str]

@@ -62,12 +62,17 @@ class ForkedTests:
 
     Args:
         variables: What its environment has.
+        heavy: Modules that it imports first, as far as they are there.
     """
 
-    def __init__(self, variables: Mapping[str, str]) -> None:
-        self._original = subprocess.Popen(
-            [sys.executable, "-P", __file__],
-            env=os.environ | dict(variables),
+    def __init__(self, variables: Mapping[str, str], heavy: Sequence[str] = HEAVY) -> None:
+        self._variables, self._heavy = dict(variables), heavy
+        self._original = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-P", __file__, *self._heavy],
+            env=os.environ | self._variables,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -90,7 +95,10 @@ class ForkedTests:
         most_cpu_s: int | None,
         test_cpu_s: float | None = None,
     ) -> tuple[int | None, str]:
-        """Run pytest in a folder; return its exit status, None at a limit, and what it printed.
+        """Run pytest in a folder; return its exit status, if it has one, and what it printed.
+
+        It has none at a limit, and where the tests end it, or the process that is copied, which
+        then starts again.
 
         Args:
             words: Its arguments.
@@ -99,7 +107,6 @@ class ForkedTests:
             most_cpu_s: How long on a processor.
             test_cpu_s: How long one test may take on a processor, before it fails.
         """
-        assert self._original.stdin
         with tempfile.NamedTemporaryFile() as printed:
             request = {
                 "words": [*words],
@@ -108,27 +115,48 @@ class ForkedTests:
                 "cpu_s": most_cpu_s,
                 "test_cpu_s": test_cpu_s,
             }
-            self._original.stdin.write(json.dumps(request).encode() + b"\n")
-            self._original.stdin.flush()
-            pid = self._answer(None)
-            assert pid is not None
-            code = self._answer(timeout_s)
-            with suppress(ProcessLookupError):  # what it has started, too
-                os.killpg(pid, signal.SIGKILL)
-            if code is None:
-                self._answer(None)
+            try:
+                code = self._ask(json.dumps(request).encode() + b"\n", timeout_s)
+            except (EOFError, BrokenPipeError):
+                self.close()
+                self._original = self._start()
+                code = None
             return (code if code is not None and code >= 0 else None), printed.read().decode()
 
+    def _ask(self, line: bytes, timeout_s: float) -> int | None:
+        """Return how the tests of a request have ended, None at the limit."""
+        assert self._original.stdin
+        self._original.stdin.write(line)
+        self._original.stdin.flush()
+        pid = self._answer(None)
+        assert pid is not None
+        try:
+            code = self._answer(timeout_s)
+        finally:
+            with suppress(ProcessLookupError):  # what it has started, too
+                os.killpg(pid, signal.SIGKILL)
+        if code is None:
+            self._answer(None)
+        return code
+
     def _answer(self, timeout_s: float | None) -> int | None:
+        """Return the next number that is told, None if there is none in time.
+
+        Raises:
+            EOFError: If the process that is copied has ended.
+        """
         assert self._original.stdout
         if not select.select([self._original.stdout], [], [], timeout_s)[0]:
             return None
-        return int(os.read(self._original.stdout.fileno(), 12))
+        told = os.read(self._original.stdout.fileno(), 12)
+        if not told:
+            raise EOFError
+        return int(told)
 
 
 def serve() -> None:
     """Make a copy for each request; say its number, and later how it has ended."""
-    for name in HEAVY:
+    for name in sys.argv[1:]:
         with suppress(ImportError):
             import_module(name)
     gc.freeze()

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from forked_tests import ForkedTests
+from forked_tests import HEAVY, ForkedTests
 from plan import ROOT, Mutant, PlanError, Suite, read_list, read_members, select
 
 from ringleaf.experiments.commands.cli import alone
@@ -64,7 +64,7 @@ class Tree:
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, target, follow_symlinks=False)  # of links to folders
-        self._copies = ForkedTests(self._variables())
+        self._copies = ForkedTests(self._variables(), HEAVY)
 
     def close(self) -> None:
         """End what runs its tests."""

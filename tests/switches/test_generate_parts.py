@@ -28,7 +28,7 @@ from ringleaf.switches.generate.state import StateLayout
 from ringleaf.switches.generate.storage import ENGINE, Storage, valid
 from ringleaf.switches.generate.structure import pipeline_body
 from ringleaf.switches.generate.text import ModuleConstants, TooLargeError
-from ringleaf.switches.generate.usage import FieldUsage, body_usage
+from ringleaf.switches.generate.usage import FieldUsage, Touched, body_usage
 from ringleaf.switches.json.program import load_source
 from ringleaf.switches.json.stacks import value_of
 from ringleaf.switches.source import (
@@ -304,6 +304,20 @@ def test_primitives_outside_of_actions_note_what_they_read(monkeypatch: pytest.M
     )
     parser_primitives.write_straight(code_of(TABLES), (first, second))
     assert told == [("n", first), ("w", first), ("n", second), ("w", second)]
+
+
+def test_fields_named_elsewhere_are_those_of_every_part_but_the_pipelines() -> None:
+    """Each of two fields is of one part alone: one that it reads, and one that it writes."""
+    usage = object.__new__(FieldUsage)
+    parts = ["parser", "verify", "update", "deparser"]
+    for part in parts:
+        setattr(usage, part, Touched({FieldSource(part, "read")}, {FieldSource(part, "written")}))
+    nothing: dict[str, Any] = {}
+    source = {"calculations": nothing, "field_lists": nothing, "digests": nothing}
+    usage._source = SimpleNamespace(**source, meters=nothing)  # type: ignore[assignment]
+    assert usage.elsewhere() == [
+        FieldSource(part, name) for part in sorted(parts) for name in ("read", "written")
+    ]
 
 
 @pytest.mark.parametrize(

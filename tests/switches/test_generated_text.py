@@ -12,10 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.switches.generate import bits, calculations, externs, lookahead, metering, select
+from ringleaf.switches.engine import layout
+from ringleaf.switches.generate import (
+    bits,
+    calculations,
+    externs,
+    lookahead,
+    metering,
+    select,
+    traffic,
+)
 from ringleaf.switches.generate.marks import LineMark, MarkedLine, marked_lines
 from ringleaf.switches.generate.parser import ParserWriter
-from ringleaf.switches.source import PSA, V1MODEL, LookAhead
+from ringleaf.switches.generate.state import assertion_label
+from ringleaf.switches.source import PSA, V1MODEL, Boolean, LookAhead, Primitive
 
 CODE: Any = SimpleNamespace(u=str)
 
@@ -267,6 +277,36 @@ def test_a_select_tries_all_values_and_then_the_last_default() -> None:
     state = SimpleNamespace(name="a", keys=(), widths=(), transitions=made[:1])
     select.SelectWriter(code, {"b": 1}).write(state, 0)
     assert code.written == ["step = 1", "note a, default to b"]
+
+
+def test_the_rest_of_a_long_state_is_written_once_in_a_step_of_its_own() -> None:
+    code: Any = Lines()
+    parser = object.__new__(ParserWriter)
+    parser._code = code
+    parser._part = 7, lambda: code.add("rest")
+    parser._write_part(*parser._part)
+    assert code.written == ["if step == 7:", "  step = -1", "  rest"]
+    assert parser._part is None
+
+
+@pytest.mark.parametrize("stage", ["ingress", "egress"])
+def test_a_violated_assertion_is_counted_and_drops(stage: str) -> None:
+    """A packet in ingress goes to no port, to no group, and asks for nothing (no clones, say)."""
+    code: Any = Lines()
+    code.stage = stage
+    claim = Primitive("assert", (Boolean(True),), where="x.p4(7)")
+    code.state = SimpleNamespace(assertions={assertion_label(claim): 30})
+    code.expressions = SimpleNamespace(condition=lambda _: "fine")
+    traffic.assert_(code, claim)  # noqa: PT009
+    nowhere = [
+        f"  fields[{layout.EGRESS_SPEC}] = 511",
+        f"  fields[{layout.MCAST_GRP}] = 0",
+        f"  fields[{layout.REQUESTS}] = 0",
+    ]
+    assert code.written == [
+        "if not (fine):", "  state[state_at + 30] += 1",
+        *(nowhere if stage == "ingress" else []), "  return 0",
+    ]  # fmt: skip
 
 
 @given(st.lists(st.integers(1, 16), min_size=1, max_size=4), st.data())

@@ -164,6 +164,27 @@ def test_what_every_turn_does_alike_is_done_once() -> None:
     assert roller.patterns[0].prefix == body[:1]
 
 
+@pytest.mark.parametrize("is_read_first", [True, False])
+def test_what_a_turn_reads_before_or_writes_twice_stays_in_it(is_read_first: bool) -> None:
+    """The first turn reads the value from before the loop, and each sum has its own value."""
+    given = [FieldSource("op", "index"), FieldSource("op", "operand")]
+    writes = [Primitive("assign", (INDEX, value)) for value in given]
+    body = tuple(
+        statement
+        for lane in range(0, 16, 1 if is_read_first else 2)
+        for statement in (
+            (add(lane, INDEX), writes[0])
+            if is_read_first
+            else (writes[0], add(lane, INDEX), writes[1], add(lane + 1, INDEX))
+        )
+    )
+    (loop,), roller = roll(body)
+
+    assert isinstance(loop, Loop)
+    assert loop.body == body[: 2 if is_read_first else 4]
+    assert roller.patterns[0].prefix == ()
+
+
 def test_index_that_changes_from_turn_to_turn_is_no_loop() -> None:
     body = tuple(read(lane, INDEX) for lane in range(16))  # each read's index is the last's value
     assert roll(body)[0] == body

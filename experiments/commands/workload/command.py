@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 WHERE = "workload from-torch"
 
-workload_app = typer.Typer(help="List, show, make, run or write models and traces.")
-
 
 @dataclass(frozen=True, slots=True)
 class ProfileRequest:
@@ -43,13 +41,19 @@ class ProfileRequest:
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for name, command in (("run", graphs.run_command), ("export", graphs.export_command)):
-        workload_app.command(name)(guard(with_options(command, graphs.OPTIONS)))
-    app.add_typer(workload_app, name="workload")
+    commands: dict[str, Callable[..., None]] = {
+        "list": list_command,
+        "show": show_command,
+        "from-torch": from_torch_command,
+        "run": with_options(graphs.run_command, graphs.OPTIONS),
+        "export": with_options(graphs.export_command, graphs.OPTIONS),
+    }
+    below = typer.Typer(help="List, show, make, run or write models and traces.")
+    for name, command in commands.items():
+        below.command(name)(guard(command))
+    app.add_typer(below, name="workload")
 
 
-@workload_app.command("list")
-@guard
 def list_command(debug: Debug = False) -> None:
     """List the models and workloads that come with Ringleaf."""
     from ringleaf.experiments.commands.workload.show import listing
@@ -61,8 +65,6 @@ def list_command(debug: Debug = False) -> None:
         say(f"# {name}: {preset.title} (ringleaf workload run {name})")
 
 
-@workload_app.command("show")
-@guard
 def show_command(
     name: Annotated[
         str,
@@ -101,8 +103,6 @@ def show_command(
     say(str(out))
 
 
-@workload_app.command("from-torch")
-@guard
 def from_torch_command(
     target: Annotated[
         str,

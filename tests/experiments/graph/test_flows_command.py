@@ -161,7 +161,9 @@ def test_a_spec_names_a_workload_as_the_command_does(tmp_path: Path) -> None:
     run(tmp_path / "command", "incast", *words)
     spec = tmp_path / "incast.yaml"
     spec.write_text("workload: incast\nranks: 4\ntopo: leafspine,leaves=2,spines=1,hosts=2\n")
-    code, output = typed("run", "--spec", str(spec), "--out", str(tmp_path / "spec"))
+    code, output = typed(
+        "run", "--spec", str(spec), "--out", str(tmp_path / "spec"), "--figures", "no"
+    )
     assert code == 0, output
     for name in ("messages.csv", "slowdown.csv", "results.csv"):
         assert (tmp_path / "spec" / name).read_bytes() == (tmp_path / "command" / name).read_bytes()

@@ -153,8 +153,9 @@ def test_a_goal_schedule_has_the_messages_of_an_algorithm(tmp_path: Path) -> Non
     assert code == 0, output
 
     code, output = typed(
-        "workload", "run", str(tmp_path / "gpt13b.goal"), "-o", str(tmp_path / "out")
-    )
+        "workload", "run", str(tmp_path / "gpt13b.goal"), "-o", str(tmp_path / "out"),
+        *figures(drawn=False),
+    )  # fmt: skip
 
     assert code == 0, output
     assert "# wrong values: 0 OK" in output
@@ -218,7 +219,9 @@ def test_wrong_data_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(ledger.RandomData, "fill", spoil)
     path = tmp_path / "work.yaml"
     path.write_text(SPEC)
-    code, output = typed("run", "--spec", str(path), "--out", str(tmp_path / "out"))
+    code, output = typed(
+        "run", "--spec", str(path), "--out", str(tmp_path / "out"), *figures(drawn=False)
+    )
 
     assert code == 1
     assert "FAILED" in output
@@ -274,7 +277,7 @@ def test_the_page_s_goal_schedule_runs(tmp_path: Path) -> None:
     code, output = typed("workload", "show", ping)
     assert "2 ranks, 0 groups, 7 nodes, 2 meetings" in output
 
-    code, output = typed("workload", "run", ping, "-o", str(tmp_path))
+    code, output = typed("workload", "run", ping, "-o", str(tmp_path), *figures(drawn=False))
 
     assert code == 0, output
     iteration_ps = json.loads((tmp_path / "summary.json").read_text())["iteration_ps"]

@@ -59,6 +59,8 @@ counts: [1, 2]
 servers: 0
 """
 
+NO_FIGURES = ("--figures", "no")  # drawing takes longer than these runs
+
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
@@ -154,12 +156,11 @@ def test_a_wrong_collective_of_jobs_is_seen(
 
     mine = replace(ALGORITHMS["ring"], name="mine", schedule_for=shifted)
     monkeypatch.setitem(ALGORITHMS.added, "mine", mine)
-    monkeypatch.setattr(figures, "figures_of", lambda _: {})
     spec.write_text(
         spec.read_text().replace("[ring, switchml]", "mine").replace("[1, 2]", "1")
         + "check: no\nwide: yes\n"
     )
-    _, text = run(spec, tmp_path / "out")
+    _, text = run(spec, tmp_path / "out", *NO_FIGURES)
     assert "# wrong values: 22000 FAILED" in text
     assert (
         "# job 1 of 1 by mine, tensorexpress: the schedule is wrong: "
@@ -169,13 +170,10 @@ def test_a_wrong_collective_of_jobs_is_seen(
     assert row["wrong"] == "22000"
 
 
-def test_background_goes_on_while_others_run_and_slows_them(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(figures, "figures_of", lambda _: {})
+def test_background_goes_on_while_others_run_and_slows_them(model: Path, tmp_path: Path) -> None:
     spec = tmp_path / "background.yaml"
     spec.write_text(BACKGROUND.format(model=model))
-    status, text = run(spec, tmp_path / "out")
+    status, text = run(spec, tmp_path / "out", *NO_FIGURES)
     assert status == 0, text
     alone, crowded, background = read_rows(tmp_path / "out")
     assert int(crowded["jct_ps"]) > int(alone["jct_ps"])
@@ -193,12 +191,9 @@ def test_a_dry_run_says_what_would_be_done(spec: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_json_in_place_of_the_table(
-    spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(figures, "figures_of", lambda _: {})
+def test_json_in_place_of_the_table(spec: Path, tmp_path: Path) -> None:
     spec.write_text(spec.read_text().replace("[ring, switchml]", "ring").replace("[1, 2]", "1"))
-    status, text = run(spec, tmp_path / "out", "--json")
+    status, text = run(spec, tmp_path / "out", "--json", *NO_FIGURES)
     assert status == 0
     summary = json.loads(text)
     assert (summary["wrong"], len(summary["rows"])) == (0, 1)
@@ -227,8 +222,9 @@ def test_a_bench_says_what_jobs_took(
 def test_typed_options_go_before_those_of_a_spec_of_jobs(spec: Path, tmp_path: Path) -> None:
     """A list is replaced as a whole; what is of collectives alone is refused."""
     status, text = run(
-        spec, tmp_path / "out", "--scheduler", "fifo", "--algo", "ring", "--counts", "2"
-    )
+        spec, tmp_path / "out",
+        "--scheduler", "fifo", "--algo", "ring", "--counts", "2", *NO_FIGURES,
+    )  # fmt: skip
     assert status == 0
     rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
     assert [row[:3] for row in rows] == [["2", "ring", "fifo"]] * 2

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from typed import ROOT, typed
 
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.programs.assign import assign
@@ -15,7 +16,6 @@ from ringleaf.experiments.programs.names import of_switches, read_paths
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.topologies.registry import build
 
-ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples" / "p4"
 BASIC = EXAMPLES / "build" / "basic.json"
 CONTROL = EXAMPLES / "basic_control.py"
@@ -24,19 +24,9 @@ SUM = EXAMPLES / "build" / "sum.json"
 TOPO = "leafspine,leaves=2,spines=1,hosts=2"
 
 
-def ringleaf(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(Path(sys.executable).with_name("ringleaf")), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-
-
 def run(folder: Path, *arguments: str) -> str:
     common = ("run", "--topo", TOPO, "--size", "64K", "--algo", "ring", "--out", str(folder))
-    done = ringleaf(*common, *arguments)
+    done = typed(*common, *arguments, "--figures", "no")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -95,7 +85,7 @@ def test_wrong_files_are_refused_at_once(options: dict[str, str], message: str) 
 
 
 def test_a_switch_that_there_is_not() -> None:
-    done = ringleaf("run", "--topo", TOPO, "--program", f"s7={BASIC}", "--dry-run")
+    done = typed("run", "--topo", TOPO, "--program", f"s7={BASIC}", "--dry-run")
     assert done.returncode == 2
     assert f"program: no such switch, got 's7' in {TOPO}" in done.stderr
 

@@ -11,7 +11,7 @@ from unittest import mock
 
 from ringleaf.experiments.commands import cli
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def typed(*words: str | Path) -> CompletedProcess[str]:
