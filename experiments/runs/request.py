@@ -22,12 +22,12 @@ class RunRequest:
     Attributes:
         kind: Its kind of workload.
         spec: Its options, every value checked and every default filled in.
-        given: The same as typed, or as a file has them.
+        typed: The same as typed, or as a file has them.
     """
 
     kind: WorkloadKind[Any]
     spec: NetworkSpec
-    given: Mapping[str, Any]
+    typed: Mapping[str, Any]
 
 
 def resolve(options: Mapping[str, Any], where: str = "") -> RunRequest:

@@ -65,8 +65,8 @@ def _begin(request: RunRequest, experiment: Experiment[Any], folder: RunFolder) 
     """Write what was asked for."""
     keep_topology(request.spec.topo, folder)
     about = {"kind": request.kind.name, "versions": versions()} | experiment.plain()
-    folder.keep(partial(write_config, folder.path, about, request.given))
-    options = {name: value for name, value in request.given.items() if name not in ASIDE}
+    folder.keep(partial(write_config, folder.path, about, request.typed))
+    options = {name: value for name, value in request.typed.items() if name not in ASIDE}
     text = yaml.safe_dump(options, sort_keys=False)
     folder.keep(lambda: write_text(folder.path / SPEC, text))
 

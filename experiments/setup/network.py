@@ -322,11 +322,11 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
 
     names = {each.name for each in fields(NetworkOptions)} - {"record"}  # a folder of each run
     shared = NetworkSpec.model_fields.keys() & names
-    given = {name: value for name in shared if (value := getattr(spec, name)) is not None}
+    values = {name: value for name in shared if (value := getattr(spec, name)) is not None}
     resolved = {
         "ecmp": spec.routes == "ecmp",
         "ecn": spec.ecn,
         "program": FORWARD if is_path(spec.program) else spec.program,
         "assigned": assigned_programs(spec),
     }
-    return NetworkOptions(**given | resolved)
+    return NetworkOptions(**values | resolved)

@@ -62,12 +62,12 @@ class StepRequest:
     Attributes:
         algorithm: Its algorithm.
         spec: The options, every value checked.
-        given: The same as typed.
+        typed: The same as typed.
     """
 
     algorithm: Algorithm
     spec: StepSpec
-    given: Mapping[str, str]
+    typed: Mapping[str, str]
 
 
 def step_request(algo: str, **options: Any) -> StepRequest:
@@ -80,22 +80,22 @@ def step_request(algo: str, **options: Any) -> StepRequest:
         TopologyError: If there is no such topology.
     """
     algorithm = find_algorithm(algo)
-    given = {name: str(value) for name, value in options.items() if value is not None}
-    spec = StepSpec.read(given).model_copy(update={"algos": (algo,)})
+    typed = {name: str(value) for name, value in options.items() if value is not None}
+    spec = StepSpec.read(typed).model_copy(update={"algos": (algo,)})
     if spec.ranks is not None:
         check_ranks(spec.ranks)
     if not algorithm.in_network:
-        _check_transfers(spec, given, algorithm)
-    return StepRequest(algorithm, spec, given)
+        _check_transfers(spec, typed, algorithm)
+    return StepRequest(algorithm, spec, typed)
 
 
-def _check_transfers(spec: StepSpec, given: Mapping[str, str], algorithm: Algorithm) -> None:
+def _check_transfers(spec: StepSpec, typed: Mapping[str, str], algorithm: Algorithm) -> None:
     """Refuse options of packets: transfers are shown in steps, which take no time."""
     usual = StepSpec.read({})
     for field, name in StepSpec.names().items():
         if name in PACKETS_ONLY and getattr(spec, field) != getattr(usual, field):
             raise ConfigError(
-                f"step: only packets {PACKETS_ONLY[name]}, got {name} {given[name]!r} for the "
+                f"step: only packets {PACKETS_ONLY[name]}, got {name} {typed[name]!r} for the "
                 f"transfers of {algorithm.name}; take an algorithm that aggregates in the network"
             )
 

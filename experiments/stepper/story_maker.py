@@ -187,7 +187,7 @@ def _title(algorithm: Algorithm) -> str:
 def _command(request: StepRequest, ranks: int, elements: int) -> str:
     words = [f"ringleaf step {quote(*request.spec.algos)} --ranks {ranks} --elements {elements}"]
     for name, option in options_of(StepSpec).items():
-        typed = request.given.get(name, option.default)
+        typed = request.typed.get(name, option.default)
         if typed != option.default and name not in ("ranks", "elements"):
             words.append(f"{option.flags.split()[0]} {quote(typed)}")
     return " ".join(words)
