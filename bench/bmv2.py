@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.loads import ProgramLoad
+from ringleaf.core.shipped import P4INFO_SUFFIX
 from ringleaf.errors import BackendError
 from ringleaf.ina.samples import Packet
-from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.bmv2.process import Bmv2
 
 _MAGIC = 0xA1B2C3D4  # microseconds

@@ -49,12 +49,12 @@ def measure(case: BenchCase, began_s: float) -> RunTiming:
     import numpy as np
 
     from ringleaf.collectives.registry import find_algorithm
+    from ringleaf.core.tensors import FLOAT32
     from ringleaf.experiments.bounds.bounds import Bounds
     from ringleaf.experiments.setup.cabling import Cabling
     from ringleaf.experiments.setup.network import build_topology, connect
     from ringleaf.experiments.setup.placing import embedding_of
     from ringleaf.experiments.workloads.collective.kind import resolve
-    from ringleaf.tensors import FLOAT32
     from ringleaf.topologies.graph import hosts
 
     spec = resolve({"lanes": str(case.lanes)})

@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
+from ringleaf.core.units import PS_PER_MS, format_rate, format_size
 from ringleaf.experiments.setup.network import connecting
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
-from ringleaf.units import PS_PER_MS, format_rate, format_size
 
 _COLUMNS = (
     # name, unit, width

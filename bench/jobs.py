@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.environment import environment
+from ringleaf.core.shipped import SPECS
+from ringleaf.core.units import PS_PER_MS, format_size
 from ringleaf.errors import BackendError
 from ringleaf.experiments.workloads.jobs.kind import read_jobs
 from ringleaf.experiments.workloads.jobs.spec import JobsSpec
-from ringleaf.shipped import SPECS
-from ringleaf.units import PS_PER_MS, format_size
 
 Emit = Callable[[str], None]
 

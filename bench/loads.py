@@ -15,11 +15,11 @@ from typing import Any
 import finsy as fy
 import networkx as nx
 
-from ringleaf.headers import UDP_PAYLOAD_AT
+from ringleaf.core.headers import UDP_PAYLOAD_AT
+from ringleaf.core.shipped import built_program
 from ringleaf.ina.registry import of_programs
 from ringleaf.ina.samples import Packet, SampleRound, star
 from ringleaf.networks.forwarding import forwarding_entities
-from ringleaf.shipped import built_program
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.frames import host_frame, udp_frame
 from ringleaf.topologies.graph import attachment, hosts, port

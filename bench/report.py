@@ -18,8 +18,8 @@ from typing import Any
 
 from bench.case import BenchCase, RunTiming
 from bench.environment import environment
+from ringleaf.core.units import format_size
 from ringleaf.errors import BackendError, ConfigError, choose
-from ringleaf.units import format_size
 
 Emit = Callable[[str], None]
 Figures = dict[str, Any]

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from ringleaf.arena import Words
-from ringleaf.compiled import compiled
+from ringleaf.core.arena import Words
+from ringleaf.core.compiled import compiled
+from ringleaf.core.units import PS_PER_NS, PS_PER_S, PS_PER_US
 from ringleaf.networks.live.processes import die_with_parent, hurry
 from ringleaf.networks.live.sockets import (
     ETH_P_ALL,
@@ -30,7 +31,6 @@ from ringleaf.networks.live.sockets import (
 )
 from ringleaf.networks.live.state import MESSAGE_WORDS, PARTS_OF_MESSAGE, VECTORS_OF_MESSAGE
 from ringleaf.networks.live.syscalls import address_in, await_input, clock_ps, send_batch
-from ringleaf.units import PS_PER_NS, PS_PER_S, PS_PER_US
 
 BATCH = 32
 MOST_DUE = 2 * BATCH  # packets late by more are left out: sending them would be another load

@@ -17,12 +17,11 @@ from pathlib import Path
 import numpy as np
 from numba import types
 
-from ringleaf.arena import Arena, Store
-from ringleaf.compiled import address_of, compiled, copy_items, handler_at
-from ringleaf.errors import ConfigError
-from ringleaf.headers import get32, put32
-from ringleaf.native import ARENA
-from ringleaf.packets import (
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.compiled import address_of, compiled, copy_items, handler_at
+from ringleaf.core.headers import get32, put32
+from ringleaf.core.native import ARENA
+from ringleaf.core.packets import (
     HEAD_BYTES,
     HEAD_LEN,
     HEADS_AT,
@@ -34,6 +33,8 @@ from ringleaf.packets import (
     fields_of,
     free_packet,
 )
+from ringleaf.core.views import window
+from ringleaf.errors import ConfigError
 from ringleaf.switches.engine.layout import (
     DEQ_QDEPTH,
     DEQ_TIMEDELTA,
@@ -44,7 +45,6 @@ from ringleaf.switches.engine.layout import (
 )
 from ringleaf.switches.engine.replication import replicate
 from ringleaf.switches.switch import Switch
-from ringleaf.views import window
 
 # Columns of a measurement's block of `arena.words`.
 INGRESS = 0

@@ -14,8 +14,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from ringleaf.registry import Registry
-from ringleaf.tensors import Array, ElementType, as_array, as_tensor, memory_type, torch_type
+from ringleaf.core.registry import Registry
+from ringleaf.core.tensors import Array, ElementType, as_array, as_tensor, memory_type, torch_type
 
 if TYPE_CHECKING:
     import torch

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.units import PS_PER_S, PS_PER_US
+from ringleaf.core.units import PS_PER_S, PS_PER_US
 
 
 def _same(payload_bytes: int) -> int:

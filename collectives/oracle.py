@@ -27,8 +27,8 @@ from ringleaf.collectives.schedule import (
     messages,
     rows_by_chunk,
 )
+from ringleaf.core.tensors import Array, Elements, as_array, as_arrays, as_given
 from ringleaf.errors import ScheduleError
-from ringleaf.tensors import Array, Elements, as_array, as_arrays, as_given
 
 if TYPE_CHECKING:
     import torch

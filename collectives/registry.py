@@ -17,7 +17,7 @@ from ringleaf.collectives.files.registry import FILES, names_file
 from ringleaf.collectives.sparse.algorithm import names_sparse, sparse_algorithm
 from ringleaf.collectives.synthesis.algorithm import synthesised
 from ringleaf.collectives.synthesis.names import is_synthesised
-from ringleaf.registry import Registry
+from ringleaf.core.registry import Registry
 
 
 @runtime_checkable

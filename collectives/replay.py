@@ -16,9 +16,9 @@ from numba import types
 
 from ringleaf.collectives.rows import REDUCE, Column
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
-from ringleaf.compiled import compiled, compiled_as, copy_items, inline
-from ringleaf.tensors import FLOAT32, INT32, ElementType
-from ringleaf.views import window
+from ringleaf.core.compiled import compiled, compiled_as, copy_items, inline
+from ringleaf.core.tensors import FLOAT32, INT32, ElementType
+from ringleaf.core.views import window
 
 _TYPES = (FLOAT32, INT32)
 

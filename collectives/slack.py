@@ -18,7 +18,7 @@ from ringleaf.collectives.codec import Lossy, decoded, encoded
 from ringleaf.collectives.oracle import added, exact_sum, rounded_sum
 from ringleaf.collectives.rounding import FINE_UNIT, UNIT, growth, sum_growth
 from ringleaf.collectives.schedule import Aggregate, Op, Row, Schedule, chunk_ranges, rows_by_chunk
-from ringleaf.tensors import Array, as_array, as_arrays, as_tensor
+from ringleaf.core.tensors import Array, as_array, as_arrays, as_tensor
 
 if TYPE_CHECKING:
     import torch

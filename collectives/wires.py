@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 
+from ringleaf.core.units import PS_PER_S
 from ringleaf.errors import ScheduleError
-from ringleaf.units import PS_PER_S
 
 Pair = tuple[int, int]
 """The sending and the receiving rank."""

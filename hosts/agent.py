@@ -21,9 +21,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from ringleaf.arena import Arena, Store
-from ringleaf.compiled import inline
-from ringleaf.units import FOREVER_PS
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.compiled import inline
+from ringleaf.core.units import FOREVER_PS
 
 TIMER_AT_PS = 0
 READY = 1

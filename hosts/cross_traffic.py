@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.arena import Arena, Store
-from ringleaf.compiled import copy_items, handler, inline
-from ringleaf.headers import (
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.compiled import copy_items, handler, inline
+from ringleaf.core.headers import (
     IP_LENGTH_AT,
     IP_TOS_AT,
     UDP_LENGTH_AT,
@@ -23,9 +23,9 @@ from ringleaf.headers import (
     write_ip_checksum,
     write_udp,
 )
+from ringleaf.core.packets import HEAD_LEN, TAIL_LEN, allocate_packet, open_packet
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import AGENT_WORDS, READY, TIMER_AT_PS, make_agent
-from ringleaf.packets import HEAD_LEN, TAIL_LEN, allocate_packet, open_packet
-from ringleaf.units import FOREVER_PS
 
 DISCARD_PORT = 9
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import inline
-from ringleaf.views import window
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.views import window
 
 # A fifo's words.
 FIFO_ROWS = 0

@@ -20,7 +20,7 @@ from numba import types
 from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.rows import AGGREGATE, REDUCE, Column, Columns
 from ringleaf.collectives.schedule import Op, Schedule, chunk_ranges
-from ringleaf.compiled import compiled
+from ringleaf.core.compiled import compiled
 
 MAX_POSTED = 128
 """The most sends, and receives, of a stream at a time; a queue pair's ring has room for more."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ringleaf.arena import LINE_BYTES
 from ringleaf.collectives.rows import Column
+from ringleaf.core.arena import LINE_BYTES
 from ringleaf.hosts.plan import MAX_POSTED, RECEIVE, Mask, Plans
 
 

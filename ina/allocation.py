@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ringleaf.core.registry import Registry
+from ringleaf.core.units import PS_PER_S
 from ringleaf.ina.holdings import Holding
-from ringleaf.registry import Registry
-from ringleaf.units import PS_PER_S
 
 OWN = "own"
 """The name for no allocator: each system divides memory as it does by itself."""

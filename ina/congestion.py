@@ -1,7 +1,7 @@
 """The interface of congestion windows of aggregation: handlers, and a block of words.
 
 ATP's and A2TP's workers have one window, PANAMA's one for each tree. A handler has the signature of
-all (`ringleaf.compiled`); `at` is the window's block:
+all (`ringleaf.core.compiled`); `at` is the window's block:
 
     on_round(arena, at, results, now_ps)   a round trip is over: of its results, MARKED met
                                            congestion (ECN, on the way up or down)
@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import address_of, handler_at, inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import address_of, handler_at, inline
 from ringleaf.hosts.congestion.control import Handler, begin_idle, ignore
 
 # The decisions.

@@ -26,9 +26,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import inline
-from ringleaf.headers import PRIORITIES
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.headers import PRIORITIES
+from ringleaf.core.round_trip import smooth, timeout_ps
+from ringleaf.core.units import FOREVER_PS
+from ringleaf.core.views import window
 from ringleaf.hosts.fifo import (
     FIFO_COUNT,
     FIFO_ROOM,
@@ -38,9 +41,6 @@ from ringleaf.hosts.fifo import (
     fifo_pop,
     fifo_push,
 )
-from ringleaf.round_trip import smooth, timeout_ps
-from ringleaf.units import FOREVER_PS
-from ringleaf.views import window
 
 # A flight's words; its fifo of slots that have a packet to send comes first.
 SLOTS = FIFO_WORDS

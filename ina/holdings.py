@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ringleaf.units import PS_PER_S
+from ringleaf.core.units import PS_PER_S
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from ringleaf.arena import Arena
+    from ringleaf.core.arena import Arena
 
 Updates = Mapping[str, Sequence[Any]]
 """P4Runtime entities with their verbs, as finsy's objects, by switch."""

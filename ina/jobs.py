@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ringleaf.arena import Arena
+from ringleaf.core.arena import Arena
+from ringleaf.core.tensors import Array, ElementType
 from ringleaf.errors import ConfigError, ProtocolError
 from ringleaf.hosts.agent import AGENT_WORDS, HostAgent
 from ringleaf.ina.holdings import Mover
@@ -20,7 +21,6 @@ from ringleaf.ina.tensors import (
     post_tensor,
     raise_priority,
 )
-from ringleaf.tensors import Array, ElementType
 
 DTYPES = {np.dtype(np.float32): FLOAT32, np.dtype(np.int32): INT32}
 

@@ -8,8 +8,8 @@ back when the first byte is wanted, and when all results are there
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena
-from ringleaf.compiled import call_back, inline
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import call_back, inline
 from ringleaf.ina.tensors import LEASE_AT, SOURCE_AT, TARGET_AT, TensorQueue
 
 SEGMENT_BYTES = 1 << 18

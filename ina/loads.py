@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.topologies.ways import Loads, TopologyRoutes
 
 if TYPE_CHECKING:
-    from ringleaf.tensors import Array
+    from ringleaf.core.tensors import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from pathlib import PurePath
 from typing import TypeVar, cast
 
 from ringleaf.collectives import registry
+from ringleaf.core.registry import Registry
 from ringleaf.errors import ConfigError
 from ringleaf.ina.systems import FORWARD, System
-from ringleaf.registry import Registry
 
 T = TypeVar("T")
 

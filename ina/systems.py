@@ -16,22 +16,22 @@ from importlib.util import find_spec
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ringleaf.core.shipped import BuiltProgram
 from ringleaf.errors import ConfigError
-from ringleaf.shipped import BuiltProgram
 
 if TYPE_CHECKING:
     import networkx as nx
     import numpy as np
     import numpy.typing as npt
 
-    from ringleaf.arena import Arena, Store
     from ringleaf.collectives.algorithm import Algorithm, Look
+    from ringleaf.core.arena import Arena, Store
+    from ringleaf.core.tensors import Array, ElementType
     from ringleaf.hosts.agent import HostAgent
     from ringleaf.ina.holdings import Mover
     from ringleaf.ina.jobs import WorkersJob
     from ringleaf.ina.loads import Aggregation, Demand
     from ringleaf.ina.samples import Example, SampleRound
-    from ringleaf.tensors import Array, ElementType
     from ringleaf.topologies.ways import TopologyRoutes
 
 

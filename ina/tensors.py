@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.views import window
 from ringleaf.hosts.agent import complete
-from ringleaf.views import window
 
 FLOAT32 = 0
 INT32 = 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ringleaf.registry import Registry
+from ringleaf.core.registry import Registry
 
 if TYPE_CHECKING:
     from ringleaf.ina.congestion import Window

@@ -18,9 +18,10 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.ethernet import LONGEST_PACKET, MIN_FRAME_BYTES
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LONGEST_PACKET, MIN_FRAME_BYTES
 from ringleaf.hosts import cross_traffic
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.networks.traces.link_types import (
@@ -32,7 +33,6 @@ from ringleaf.networks.traces.link_types import (
 from ringleaf.networks.traces.pcap_read import PacketFile, read_records
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.graph import hosts
-from ringleaf.units import PS_PER_NS
 
 Numbers = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint8]

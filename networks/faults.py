@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ringleaf.units import FOREVER_PS
+from ringleaf.core.units import FOREVER_PS
 
 Direction = tuple[str, str]
 """A direction of a link: its sending and its receiving end."""

@@ -11,10 +11,10 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.arena import Fields, Words
+from ringleaf.core.arena import Fields, Words
+from ringleaf.core.headers import PRIORITIES
+from ringleaf.core.marking import NEVER, Marking
 from ringleaf.errors import ConfigError
-from ringleaf.headers import PRIORITIES
-from ringleaf.marking import NEVER, Marking
 from ringleaf.switches.p4runtime.table_rows import Item, TableRows, entities_of
 from ringleaf.topologies.addresses import PREFIX_BITS, ipv4, mac, subnet
 from ringleaf.topologies.arrays import SwitchArrays

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ringleaf.disciplines import parse_discipline
+from ringleaf.core.disciplines import parse_discipline
+from ringleaf.core.marking import NEVER, Marking
+from ringleaf.core.pausing import Pausing
+from ringleaf.core.shipped import P4_BUILD
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.ina.allocation import OWN
 from ringleaf.ina.systems import System
-from ringleaf.marking import NEVER, Marking
-from ringleaf.pausing import Pausing
-from ringleaf.shipped import P4_BUILD
 
 MAX_MTU = 9000  # payload of a jumbo frame
 

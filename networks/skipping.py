@@ -30,8 +30,8 @@ import numpy.typing as npt
 
 from ringleaf.collectives.rows import REDUCE, Columns
 from ringleaf.collectives.schedule import ChunkRows, Schedule, chunk_ranges
+from ringleaf.core.tensors import Array
 from ringleaf.networks.outcome import RECEIVE, Direction, RunResult
-from ringleaf.tensors import Array
 
 Times = npt.NDArray[np.float64]
 

@@ -12,10 +12,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ringleaf.core.p4c import find_compiler
+from ringleaf.core.shipped import BuiltProgram
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.p4c import find_compiler
-from ringleaf.shipped import BuiltProgram
 
 FOLDER = Path(__file__).resolve().parent
 BUILD = FOLDER / "build"

@@ -2,7 +2,7 @@
 
 `run`, `sweep` and `load` do experiments from Python (`ringleaf.experiments.runs.python`), and
 `time` is the virtual time in a training script (`ringleaf.experiments.workloads.train`). The
-modules beside this one are leaves that every package may import: errors, units, the arena, packets.
+modules in `core` are leaves that every package may import: units, the arena, packets.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from ringleaf import interrupts
+from ringleaf.core import interrupts
 
 
 def main() -> None:

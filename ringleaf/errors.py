@@ -6,7 +6,7 @@ from collections.abc import Collection
 from difflib import get_close_matches
 from enum import IntEnum
 
-from ringleaf.files import tell_file
+from ringleaf.core.files import tell_file
 
 
 class Code(IntEnum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ringleaf.extras import require
+from ringleaf.core.extras import require
 
 require("torch", "import ringleaf.torch")
 import_module("ringleaf.experiments.workloads.train.register").register()

@@ -21,6 +21,7 @@ from ringleaf.collectives.choice import candidates
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.synthesis.algorithm import synthesised
 from ringleaf.collectives.synthesis.names import names as synthesised_names
+from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.explain.findings import Explained
 from ringleaf.experiments.runs.console import FAILURE, Debug, say
@@ -28,7 +29,6 @@ from ringleaf.experiments.workloads.collective.experiment import CollectiveExper
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.rows import CollectiveRow
 from ringleaf.topologies.registry import TOPOLOGIES
-from ringleaf.units import PS_PER_US
 
 NEAR_PERCENT = 100 / 1.1  # a time at most a tenth above the floor
 SLOW = ("binomial", "recursivedoubling", "allpairs", "tree", "alltoall-bruck")

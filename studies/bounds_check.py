@@ -16,13 +16,13 @@ import typer
 import yaml
 
 from bench.options import Algorithms, Sizes, Topologies
+from ringleaf.core.units import PS_PER_US, format_size
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.rows import CollectiveRow
-from ringleaf.units import PS_PER_US, format_size
 
 NEAR_PERCENT = 90.0
 GAPS = Path(__file__).with_name("known_gaps.yaml")

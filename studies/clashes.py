@@ -19,13 +19,13 @@ import typer
 from bench.options import Algorithms, Topologies
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.rows import CollectiveRow
-from ringleaf.units import PS_PER_US
 
 ORDERS = 5  # random orders of ranks
 LEFT_OUT = ("vote", "tern", "alltoall-2d", "alltoall-auto", "alltoall-bruck", "alltoall-hier")

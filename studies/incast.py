@@ -18,18 +18,18 @@ import typer
 
 from bench.options import FigureFile, several
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.marking import Marking, parse_marking
+from ringleaf.core.tensors import INT32
+from ringleaf.core.units import PS_PER_S, PS_PER_US, parse_rate, parse_size
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.workloads.jobs.results import jain
 from ringleaf.hosts.congestion.registry import CONTROLLERS
-from ringleaf.marking import Marking, parse_marking
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.tensors import INT32
 from ringleaf.topologies.registry import build
-from ringleaf.units import PS_PER_S, PS_PER_US, parse_rate, parse_size
 
 STEADY = (0.4, 0.8)  # of the run: after the start, before the first sender has ended
 QUEUE_BYTES = 4 << 20

@@ -17,17 +17,17 @@ import numpy.typing as npt
 import ringleaf.networks.virtual.state as s
 from bench.options import FigureFile
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.pausing import Pausing
+from ringleaf.core.tensors import INT32
+from ringleaf.core.units import PS_PER_US, format_time
 from ringleaf.errors import BackendError
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.networks.virtual.state import open_network
-from ringleaf.pausing import Pausing
-from ringleaf.tensors import INT32
 from ringleaf.topologies.detours import with_detours
 from ringleaf.topologies.registry import build
-from ringleaf.units import PS_PER_US, format_time
 
 SWITCHES = 4
 PAUSING = Pausing(64 << 10, 48 << 10)

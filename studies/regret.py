@@ -16,6 +16,7 @@ from bench.options import Sizes, Topologies, several
 from ringleaf.collectives.choice import candidates
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.units import PS_PER_US, format_size
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
@@ -23,7 +24,6 @@ from ringleaf.experiments.workloads.collective.experiment import CollectiveExper
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.rows import CollectiveRow
 from ringleaf.topologies.registry import TOPOLOGIES
-from ringleaf.units import PS_PER_US, format_size
 
 SIZES = ("4KiB", "64KiB", "1MiB", "16MiB")
 NAMES = {each.value.replace("_", "-"): each for each in Collective}

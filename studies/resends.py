@@ -20,6 +20,7 @@ import typer
 
 from bench.options import Algorithms, Sizes, Topologies
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.checking.data import TYPES, Noise, fill_all
 from ringleaf.experiments.commands.cli import alone
@@ -33,7 +34,6 @@ from ringleaf.experiments.workloads.jobs.kind import read_jobs
 from ringleaf.experiments.workloads.jobs.results import JobRow
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
-from ringleaf.units import PS_PER_US
 
 TOPOLOGIES = (
     "fattree",

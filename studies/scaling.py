@@ -22,6 +22,8 @@ import typer
 
 from bench.options import FigureFile, several
 from bench.peers.process import Used, run_command
+from ringleaf.core.threads import count_cores
+from ringleaf.core.units import format_size, parse_size
 from ringleaf.errors import BackendError, choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.estimates.estimate import need
@@ -30,8 +32,6 @@ from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.experiments.runs.progress import Progress, progress
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.threads import count_cores
-from ringleaf.units import format_size, parse_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,6 +18,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
 
 from bench.options import FigureFile, several
+from ringleaf.core.shipped import PACKAGE
+from ringleaf.core.units import PS_PER_MS
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.published import claims
@@ -27,8 +29,6 @@ from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.results import JobsCase
 from ringleaf.experiments.workloads.jobs.timeline import FORWARD
-from ringleaf.shipped import PACKAGE
-from ringleaf.units import PS_PER_MS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ringleaf.collectives.aggregate import in_network_allreduce
+from ringleaf.core.marking import from_depth
+from ringleaf.core.tensors import FLOAT32
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.hosts.plan import plans
 from ringleaf.ina.registry import find_system
-from ringleaf.marking import from_depth
 from ringleaf.networks.endpoints.memory import aligned
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.groups import Group
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
-from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.registry import build
-from ringleaf.units import FOREVER_PS
 
 TOPOLOGY = "leafspine,leaves=1,spines=1,hosts=10"
 WORKERS = 4

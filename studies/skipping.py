@@ -18,11 +18,11 @@ import typer
 
 from bench.options import Algorithms, Sizes, Topologies
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.units import PS_PER_US
 
 TOPOLOGIES = (
     *("fattree", "fattree,k=8", "leafspine,leaves=8,spines=2,hosts=8", "bcube,n=4,k=2"),

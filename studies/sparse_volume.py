@@ -27,13 +27,13 @@ from ringleaf.collectives.registry import SYSTEMS
 from ringleaf.collectives.sparse.pairs import Residual
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
 from ringleaf.collectives.sparse.volumes import HEADERS, WORDS, Volume
+from ringleaf.core.tensors import Array
+from ringleaf.core.units import PS_PER_US
+from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import FAILURE, Debug, say
 from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
-from ringleaf.tensors import Array
-from ringleaf.units import PS_PER_US
-from ringleaf.yaml_file import read_yaml
 
 SPEC = Path(__file__).with_suffix(".yaml")
 RING = "ring"

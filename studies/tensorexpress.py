@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bench.options import FigureFile
+from ringleaf.core.shipped import PACKAGE
+from ringleaf.core.units import PS_PER_MS, exact_rate
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.published import claims
@@ -32,8 +34,6 @@ from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.results import JobsCase
 from ringleaf.experiments.workloads.jobs.timeline import QUEUED, WIRE
-from ringleaf.shipped import PACKAGE
-from ringleaf.units import PS_PER_MS, exact_rate
 from studies.schedulers import FIFO, settled_ms
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ import typer
 
 from bench.options import several
 from ringleaf.collectives.registry import find_algorithm
+from ringleaf.core.threads import count_cores
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug
@@ -26,7 +27,6 @@ from ringleaf.experiments.setup.network import network_options
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.threads import count_cores
 
 CASES = (
     "topo=fattree algo=ring size=16M",

@@ -21,19 +21,19 @@ import typer
 from bench.options import several
 from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.marking import from_depth
+from ringleaf.core.tensors import INT32
+from ringleaf.core.units import FOREVER_PS, PS_PER_S, PS_PER_US, parse_size
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.ina.registry import find_system
-from ringleaf.marking import from_depth
 from ringleaf.networks.endpoints.kit import Kit, SchedulePlan
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.groups import Group
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
-from ringleaf.tensors import INT32
 from ringleaf.topologies.graph import attachment, hosts
 from ringleaf.topologies.registry import build
-from ringleaf.units import FOREVER_PS, PS_PER_S, PS_PER_US, parse_size
 
 TOPOLOGY = "leafspine,leaves=4,spines=4,hosts=8"
 FLOW_BYTES = 16 << 10

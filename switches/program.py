@@ -18,10 +18,10 @@ from typing import Any
 import numba
 import numpy as np
 
-from ringleaf import compiling
-from ringleaf.arena import Arena
-from ringleaf.private import cache_folder, keep_text
-from ringleaf.shipped import P4INFO_SUFFIX
+from ringleaf.core import compiling
+from ringleaf.core.arena import Arena
+from ringleaf.core.private import cache_folder, keep_text
+from ringleaf.core.shipped import P4INFO_SUFFIX
 from ringleaf.switches.generate import Module, generate
 from ringleaf.switches.generate.check import compile_checked
 from ringleaf.switches.generate.module import ORDINARY

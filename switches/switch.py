@@ -6,10 +6,9 @@ from collections import deque
 
 import numpy as np
 
-from ringleaf.arena import Store
-from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LONGEST_PACKET
-from ringleaf.packets import (
+from ringleaf.core.arena import Store
+from ringleaf.core.ethernet import LONGEST_PACKET
+from ringleaf.core.packets import (
     HEAD_BYTES,
     IN_PORT,
     OUTBOX_AT,
@@ -27,6 +26,8 @@ from ringleaf.packets import (
     row_of,
     write_packet,
 )
+from ringleaf.core.units import PS_PER_US
+from ringleaf.errors import ConfigError
 from ringleaf.switches.control.plane import ControlPlane
 from ringleaf.switches.engine.layout import (
     AGAIN_PORT,
@@ -45,7 +46,6 @@ from ringleaf.switches.engine.layout import (
 from ringleaf.switches.engine.replication import may_pass, replicate, send_twin
 from ringleaf.switches.generate.state import SCRATCH_AT
 from ringleaf.switches.program import Program
-from ringleaf.units import PS_PER_US
 
 MOST_PACKETS = 16 * OUTBOX_ROWS  # the most packets that one packet may lead to at a time
 

@@ -157,7 +157,7 @@ def plain_address() -> Iterator[Callable[[Callable[..., int]], int]]:
 
     So tests of a step at a time need compile nothing, and handlers may note what they are told.
     """
-    from ringleaf import compiled
+    from ringleaf.core import compiled
 
     known = list(compiled._plain_handlers)
 

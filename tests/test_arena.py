@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 
 
 @pytest.mark.parametrize("count", [1, 3000, 1 << 20])

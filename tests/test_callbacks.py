@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from numba import types
 
-from ringleaf.callbacks import Callback
-from ringleaf.compiled import call_back, compiled
+from ringleaf.core.callbacks import Callback
+from ringleaf.core.compiled import call_back, compiled
 
 
 @compiled(types.int64(types.int64, types.int64))

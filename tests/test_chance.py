@@ -1,6 +1,6 @@
 import numpy as np
 
-from ringleaf.chance import draw64
+from ringleaf.core.chance import draw64
 
 
 def test_numbers_are_those_of_splitmix64() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ringleaf.disk import naming
+from ringleaf.core.disk import naming
 from ringleaf.networks.traces.manifest import ARRIVALS
 from ringleaf.networks.traces.pcap_write import PcapWriter
 from ringleaf.networks.traces.writer import TraceWriter

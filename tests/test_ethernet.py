@@ -1,4 +1,4 @@
-from ringleaf.ethernet import group_mac
+from ringleaf.core.ethernet import group_mac
 
 
 def test_group_addresses_keep_the_lowest_23_bits() -> None:

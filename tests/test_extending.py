@@ -15,8 +15,8 @@ from typing import Protocol
 import pytest
 from forked import Forked
 
+from ringleaf.core.registry import Registry
 from ringleaf.errors import ConfigError
-from ringleaf.registry import Registry
 
 ELSEWHERE = Path(__file__).with_name("elsewhere")
 EXTENDING = ELSEWHERE.parents[1] / "docs" / "extending"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from ringleaf.core.extras import EXTRAS, require
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands import cli
-from ringleaf.extras import EXTRAS, require
 from ringleaf.networks.mininet.preflight import check_machine
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ringleaf.core.files import find_file, kind_of, tell_file
 from ringleaf.errors import ConfigError, choose
-from ringleaf.files import find_file, kind_of, tell_file
 
 KINDS = [
     (b'{"workload_graph":[{"Id":1}]}', "a Chakra trace as JSON"),

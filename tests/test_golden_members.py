@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ringleaf.registry import Registry
+from ringleaf.core.registry import Registry
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "mutants"))

@@ -16,9 +16,9 @@ import pytest
 import typer
 from interrupting import COMMAND, LINE, Ending, end_at, heed_interrupts
 
-from ringleaf import interrupts
+from ringleaf.core import interrupts
+from ringleaf.core.interrupts import EndedBySignal
 from ringleaf.experiments.runs.console import guard
-from ringleaf.interrupts import EndedBySignal
 
 RUN = ["run", "--topo", "leafspine,leaves=1,spines=1,hosts=2", "--algo", "ring", "--size", "64K"]
 

@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.soak import damage
+from ringleaf.core.machine_code import Files
+from ringleaf.core.private import cache_folder, keep_text
+from ringleaf.core.sealed import read_sealed, write_sealed
 from ringleaf.errors import ConfigError
-from ringleaf.machine_code import Files
-from ringleaf.private import cache_folder, keep_text
-from ringleaf.sealed import read_sealed, write_sealed
 from ringleaf.switches.stf.compiling import compile_program
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 SCRIPT = """
 import numba
 from numba import types
-from ringleaf.compiled import compiled
+from ringleaf.core.compiled import compiled
 
 @compiled(types.int64(types.int64))
 def triple(x):
@@ -147,7 +147,7 @@ def test_what_is_in_the_way_is_replaced(
 def test_a_cache_that_can_only_be_read_is_used(
     warm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ringleaf.private.private_folder", refuse)
+    monkeypatch.setattr("ringleaf.core.private.private_folder", refuse)
     monkeypatch.setenv("XDG_CACHE_HOME", str(warm))
     assert cache_folder() == warm / "ringleaf"
 

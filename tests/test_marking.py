@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ringleaf.marking import Marking, from_depth
+from ringleaf.core.marking import Marking, from_depth
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import pytest
 from numba import types
 from numba.core.errors import TypingError
 
-from ringleaf.arena import Arena, Store
-from ringleaf.compiled import compiled
-from ringleaf.machine_code import MachineCode
-from ringleaf.native import ARENA
-from ringleaf.views import prefetch, window
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.compiled import compiled
+from ringleaf.core.machine_code import MachineCode
+from ringleaf.core.native import ARENA
+from ringleaf.core.views import prefetch, window
 
 pytestmark = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="nothing is compiled under NUMBA_DISABLE_JIT"

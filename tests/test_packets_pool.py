@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.arena import Store
-from ringleaf.packets import (
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import (
     PHVS_FREE,
     POOL_FREE,
     copy_packet,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.core.plausible import link_rate
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.plausible import link_rate
 from ringleaf.topologies.registry import parse
 
 

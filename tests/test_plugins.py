@@ -13,10 +13,10 @@ import pytest
 
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.collective import Collective
+from ringleaf.core.plugins import PluginError, failure, find_plugins
+from ringleaf.core.registry import Registry
 from ringleaf.errors import ConfigError, ScheduleError
 from ringleaf.experiments.commands.cli import perform
-from ringleaf.plugins import PluginError, failure, find_plugins
-from ringleaf.registry import Registry
 
 MEMBER = """
 from ringleaf.collectives.algorithm import Algorithm
@@ -49,8 +49,8 @@ class Package:
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Package:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two texts may be of one second
-    monkeypatch.setattr("ringleaf.plugins._loaded", set())
-    monkeypatch.setattr("ringleaf.plugins._warned", set())
+    monkeypatch.setattr("ringleaf.core.plugins._loaded", set())
+    monkeypatch.setattr("ringleaf.core.plugins._warned", set())
     return Package(tmp_path, "[ringleaf.algorithms]\nbad = failing:ALGORITHM\n")
 
 

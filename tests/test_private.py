@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ringleaf.core.private import is_private_file, private_folder
 from ringleaf.errors import ConfigError
-from ringleaf.private import is_private_file, private_folder
 
 ROOT = Path(__file__).parents[1]
 

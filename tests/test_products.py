@@ -13,7 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numba import types
 
-from ringleaf.compiled import compiled
+from ringleaf.core.compiled import compiled
+from ringleaf.core.products import scaled
+from ringleaf.core.units import PS_PER_S, serialize_ps
 from ringleaf.experiments.explain.arrows import shares
 from ringleaf.experiments.explain.path import line_ps
 from ringleaf.experiments.workloads.collective.link_figures import utilisation
@@ -30,10 +32,8 @@ from ringleaf.hosts.congestion.control import (
 )
 from ringleaf.hosts.congestion.windows import ONE_PACKET
 from ringleaf.hosts.controllers import hpcc, nscc
-from ringleaf.products import scaled
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.ways import RouteLinks, least_ps
-from ringleaf.units import PS_PER_S, serialize_ps
 
 TIB = 1 << 40
 HOUR_PS = 3600 * PS_PER_S

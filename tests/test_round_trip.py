@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ringleaf.round_trip import smooth, timeout_ps
+from ringleaf.core.round_trip import smooth, timeout_ps
 
 
 def test_the_first_sample_is_the_average() -> None:

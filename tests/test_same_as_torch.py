@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from ringleaf.collectives.compression import selection
 from ringleaf.collectives.compression.selection import places_of_largest
+from ringleaf.core.mersenne import Mersenne
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.checking.data import shuffled
-from ringleaf.mersenne import Mersenne
-from ringleaf.tensors import Array
 
 seeds = st.integers(0, 2**31) | st.integers(2**32 - 2, 2**63 - 1)
 

@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
-from ringleaf import sources
-from ringleaf.shipped import PACKAGE
+from ringleaf.core import sources
+from ringleaf.core.shipped import PACKAGE
 
-LOOP = "from ringleaf.compiled import handler\nfrom p import (\n    state,\n)\nimport p.units\n"
+LOOP = (
+    "from ringleaf.core.compiled import handler\nfrom p import (\n    state,\n)\nimport p.units\n"
+)
 TREE = {
     "p/__init__.py": "",
     "p/loop.py": LOOP,
@@ -41,5 +43,5 @@ def test_a_flow_scheduler_may_change_and_a_handler_may_not() -> None:
 
     found = {str(path.relative_to(PACKAGE)) for path in sources.reach(PACKAGE, texts)}
 
-    assert {"hosts/rc/sender.py", "networks/virtual/lines.py", "units.py"} <= found
+    assert {"hosts/rc/sender.py", "networks/virtual/lines.py", "core/units.py"} <= found
     assert not {"hosts/schedulers/fifo.py", "networks/endpoints/director.py"} & found

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.disciplines import parse_discipline
-from ringleaf.errors import ConfigError
-from ringleaf.marking import parse_marking
-from ringleaf.units import (
+from ringleaf.core.disciplines import parse_discipline
+from ringleaf.core.marking import parse_marking
+from ringleaf.core.units import (
     exact_rate,
     exact_time,
     is_whole,
@@ -17,6 +16,7 @@ from ringleaf.units import (
     parse_size,
     parse_time,
 )
+from ringleaf.errors import ConfigError
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 import ringleaf.ina.netreduce.layers  # noqa: F401 - it says which ports are RoCEv2's, too
-from ringleaf import headers
-from ringleaf.compiled import signed
+from ringleaf.core import headers
+from ringleaf.core.compiled import signed
 from ringleaf.hosts.rc import wire as rc
 from ringleaf.hosts.rc.layers import AETH, BTH, ICRC, HopTelemetry, RoceData, Telemetry
 from ringleaf.ina.atp import wire as atp

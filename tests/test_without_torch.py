@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from test_imports import MODULES, imports_of
 
-from ringleaf import extras, tensors
 from ringleaf.collectives.codec import encoded
+from ringleaf.core import extras, tensors
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import config
 

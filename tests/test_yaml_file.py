@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ringleaf.core.yaml_file import MOST_BYTES, read_yaml
 from ringleaf.errors import ConfigError
-from ringleaf.yaml_file import MOST_BYTES, read_yaml
 
 LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 10)

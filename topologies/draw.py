@@ -21,7 +21,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
-from ringleaf.disk import naming
+from ringleaf.core.disk import naming
+from ringleaf.core.units import format_rate
+from ringleaf.core.wrapping import wrapped
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.graph import (
     Point,
@@ -34,8 +36,6 @@ from ringleaf.topologies.graph import (
     switches,
 )
 from ringleaf.topologies.layout import placed
-from ringleaf.units import format_rate
-from ringleaf.wrapping import wrapped
 
 FORMATS = ("png", "svg", "pdf")
 DOTS_PER_INCH = 150

@@ -8,7 +8,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 
-from ringleaf.headers import (
+from ringleaf.core.headers import (
     IP_PROTOCOL_AT,
     IP_TOS_AT,
     PROTOCOL_UDP,

@@ -29,8 +29,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.errors import TopologyError
-from ringleaf.units import PS_PER_NS
 
 if TYPE_CHECKING:
     import networkx as nx

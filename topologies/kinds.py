@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import format_rate, format_size, format_time
 from ringleaf.topologies.graph import Link, Role, attachment, hosts, index, kind, link
-from ringleaf.units import format_rate, format_size, format_time
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import networkx as nx
 
+from ringleaf.core.units import serialize_ps
 from ringleaf.topologies.graph import attachment, distances, link, neighbors, switch_graph
 from ringleaf.topologies.routing import Table
-from ringleaf.units import serialize_ps
 
 Direction = tuple[str, str]
 Demand = Mapping[str, Mapping[str, float]]

@@ -11,10 +11,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ringleaf.core.registry import Registry
+from ringleaf.core.units import exact_rate, exact_time, is_whole, parse_rate, parse_time
 from ringleaf.errors import ConfigError, TopologyError
-from ringleaf.registry import Registry
 from ringleaf.topologies.graph import Link
-from ringleaf.units import exact_rate, exact_time, is_whole, parse_rate, parse_time
 
 NCCL_TOPO = "NVIDIA/nccl 5067397c, src/graph/topo.h and topo.cc"
 

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ringleaf.core.file_names import is_file_name
+from ringleaf.core.plausible import link_delay, link_rate
+from ringleaf.core.registry import Registry
+from ringleaf.core.units import PS_PER_US, exact_rate, exact_time, is_whole
 from ringleaf.errors import ConfigError, TopologyError, choose
-from ringleaf.file_names import is_file_name
-from ringleaf.plausible import link_delay, link_rate
-from ringleaf.registry import Registry
 from ringleaf.topologies.family import Counts, Family
 from ringleaf.topologies.files.attributes import READING
 from ringleaf.topologies.files.family import file_family
@@ -23,7 +24,6 @@ from ringleaf.topologies.graph import Link
 from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.topologies.machine import KEYS, Inside, read_inside
 from ringleaf.topologies.wiring import count_machines
-from ringleaf.units import PS_PER_US, exact_rate, exact_time, is_whole
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -17,6 +17,7 @@ from math import prod
 import networkx as nx
 import numpy as np
 
+from ringleaf.core.units import serialize_ps
 from ringleaf.errors import TopologyError, choose
 from ringleaf.topologies.arrays import UNREACHED, SwitchArrays
 from ringleaf.topologies.delays import inside_ps, node_delay_ps
@@ -43,7 +44,6 @@ from ringleaf.topologies.route_table import (
     shortest_sets,
     torus_links,
 )
-from ringleaf.units import serialize_ps
 
 Table = Mapping[str, Mapping[str, Ports]]
 """Switch -> host -> ports, as `routes` returns it."""

@@ -8,11 +8,11 @@ from textwrap import fill
 
 import networkx as nx
 
+from ringleaf.core.units import format_rate, format_size, format_time
 from ringleaf.topologies.bisection import bisection
 from ringleaf.topologies.graph import Link, Role, hosts, kind, link, switches
 from ringleaf.topologies.layout import placed
 from ringleaf.topologies.metrics import diameter
-from ringleaf.units import format_rate, format_size, format_time
 
 WIDTH = 100
 """Number of columns of the drawing."""

@@ -15,6 +15,7 @@ from itertools import accumulate, pairwise, permutations
 import networkx as nx
 import numpy as np
 
+from ringleaf.core.units import PS_PER_S
 from ringleaf.topologies.arrays import Numbers, SwitchArrays
 from ringleaf.topologies.delays import node_delay_ps
 from ringleaf.topologies.detours import detours
@@ -29,7 +30,6 @@ from ringleaf.topologies.graph import (
 )
 from ringleaf.topologies.remaining import TimesTo, remaining_ps
 from ringleaf.topologies.routing import dealt, routes
-from ringleaf.units import PS_PER_S
 
 Outlet = tuple[str, tuple[str, ...]]
 """A node, and those of its neighbours that a flow may go to next."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.peers.peer import RingCase, positive
+from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import BackendError
-from ringleaf.units import PS_PER_US
 
 _OUT = "out"  # in the run's folder
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from ringleaf.core.units import PS_PER_S, PS_PER_US
 from ringleaf.errors import BackendError
-from ringleaf.units import PS_PER_S, PS_PER_US
 
 STDOUT, STDERR = "stdout", "stderr"  # files in a run's folder
 _LONGEST_OUTPUT = 1 << 24  # bytes of an output that are read, its end

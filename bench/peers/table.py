@@ -20,8 +20,8 @@ from bench.peers.own_command import WITH_DATA, WITHOUT_DATA
 from bench.peers.peer import Peer, RingCase
 from bench.peers.process import run_command
 from bench.peers.simgrid_star import SimGrid
+from ringleaf.core.units import format_size
 from ringleaf.errors import BackendError
-from ringleaf.units import format_size
 
 CASE = RingCase(ranks=16, size_bytes=16 << 20)
 PEERS: tuple[Peer, ...] = (WITH_DATA, WITHOUT_DATA, SimGrid(), Ns3(), Htsim())

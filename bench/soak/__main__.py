@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringleaf.core.safe_path import safe_path
+from ringleaf.core.units import PS_PER_S, parse_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import FAILURE, Debug, say
-from ringleaf.safe_path import safe_path
-from ringleaf.units import PS_PER_S, parse_time
 
 if TYPE_CHECKING:
     from bench.soak.any_case import AnyCase

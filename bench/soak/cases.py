@@ -17,11 +17,11 @@ from bench.soak.members import (
     draw_systems,
     other_collectives,
 )
-from ringleaf.disciplines import names as disciplines
+from ringleaf.core.disciplines import names as disciplines
+from ringleaf.core.units import PS_PER_NS, PS_PER_US
 from ringleaf.experiments.workloads.collective.kind import OPTIONS
 from ringleaf.ina.window_registry import WINDOWS
 from ringleaf.networks.faults import Direction, Disturbance, LinkLoss, Restart
-from ringleaf.units import PS_PER_NS, PS_PER_US
 
 TOPOLOGIES = (
     "leafspine,leaves=1,spines=1,hosts=4",

@@ -22,11 +22,11 @@ from typing import Annotated
 
 import typer
 
+from ringleaf.core.p4c import COMPILER
+from ringleaf.core.shipped import P4
 from ringleaf.errors import BackendError
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import FAILURE, Debug, say
-from ringleaf.p4c import COMPILER
-from ringleaf.shipped import P4
 
 LIMIT_S = 600.0  # for one run, which may compile all again on a busy machine
 MOST_FLIPS = 8

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.checking.data import TYPES, Noise
 from ringleaf.experiments.workloads.jobs.ledger import SHIFT, GradientLedger
 from ringleaf.ina.systems import System
-from ringleaf.tensors import Array
 
 
 class MixedLedger(GradientLedger):

@@ -38,10 +38,10 @@ from bench.soak.inputs.mutators import OWNED
 from bench.soak.inputs.words import FaultError
 from bench.soak.kinds import KINDS, REFUSALS, prepare
 from bench.soak.shrink import shrink
+from ringleaf.core.private import cache_folder
 from ringleaf.errors import choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import FAILURE, Debug, say
-from ringleaf.private import cache_folder
 
 LIMIT_S = 10.0  # of a processor, for one input; a large program takes one second
 STUCK_S = 300.0  # without a word from a process, which is then ended

@@ -16,12 +16,12 @@ from bench.soak.cases import (
     simpler_trouble,
 )
 from bench.soak.members import by_hosts, draw_together
+from ringleaf.core.units import PS_PER_MS, PS_PER_NS, PS_PER_US
 from ringleaf.experiments.spec.kinds import DTYPES
 from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.ina.allocation import ALLOCATORS, OWN
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.registry import count
-from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_US
 
 JOBS_SHARE = 0.2  # of all cases of a soak
 

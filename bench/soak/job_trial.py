@@ -12,6 +12,7 @@ from bench.soak.job_cases import SoakJobs, TeamRound, TeamTraining, TrainingTeam
 from bench.soak.trial import Finding, is_forgetful, may_deadlock, try_run
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
+from ringleaf.core.units import PS_PER_S
 from ringleaf.errors import RingleafError
 from ringleaf.experiments.checking.data import TYPES
 from ringleaf.experiments.runs.checks import check_fits
@@ -33,7 +34,6 @@ from ringleaf.networks.groups import Group
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.graph import attachment, hosts, link, switches
-from ringleaf.units import PS_PER_S
 
 Complaint = tuple[str, str] | None
 """The kind of an error, and its reason in words; None if all is well."""

@@ -29,10 +29,10 @@ from finsy.proto import U128, p4r, p4r_grpc
 
 from bench.options import several
 from bench.soak.attacks import ATTACKS, Attacker, Metadata
+from ringleaf.core.shipped import P4_BUILD
 from ringleaf.errors import BackendError, choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import FAILURE, Debug, say
-from ringleaf.shipped import P4_BUILD
 
 PROGRAM = P4_BUILD / "switchml-256.json"
 MOST_MIB = 500

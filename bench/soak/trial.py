@@ -15,6 +15,7 @@ from bench.soak.cases import SoakCase
 from bench.soak.nic_cases import NicCase
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.tensors import FLOAT32, Array, ElementType
 from ringleaf.errors import BackendError, DeadlockError, RingleafError
 from ringleaf.experiments.checking.data import RankInputs
 from ringleaf.experiments.runs.checks import check_fits
@@ -27,7 +28,6 @@ from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.tensors import FLOAT32, Array, ElementType
 from ringleaf.topologies.dependencies import can_deadlock
 from ringleaf.topologies.graph import switches
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.collectives.compression.selection import places_of_largest
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 _STRIDE, _SPARE = 61, 32
 """One of so many elements is in a sample; its threshold has so many more above it than it must."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.compression.member import Member
-from ringleaf.tensors import Elements, as_array, as_given, as_tensor
+from ringleaf.core.tensors import Elements, as_array, as_given, as_tensor
 
 if TYPE_CHECKING:
     import torch

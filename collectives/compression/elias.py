@@ -13,9 +13,9 @@ import numpy as np
 from numba import types
 
 from ringleaf.collectives.compression.packing import Bytes
-from ringleaf.compiled import compiled, inline
+from ringleaf.core.compiled import compiled, inline
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ProtocolError
-from ringleaf.tensors import Array
 
 _SMALL = 256
 """Numbers below have their codes in a table."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ringleaf.collectives.codec import Codec
+from ringleaf.core.tensors import FLOAT32, Array, as_array, as_tensor
 from ringleaf.errors import ConfigError
-from ringleaf.tensors import FLOAT32, Array, as_array, as_tensor
 
 if TYPE_CHECKING:
     import torch

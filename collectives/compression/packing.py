@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from ringleaf.collectives.codec import OnArrays
+from ringleaf.core.tensors import Array, ElementType
 from ringleaf.errors import ProtocolError
-from ringleaf.tensors import Array, ElementType
 
 Bytes = Array
 """(bytes,) uint8."""

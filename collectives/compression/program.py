@@ -19,8 +19,8 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compression.compressor import Compressor, Feedback, codec_of
 from ringleaf.collectives.compression.member import Member
 from ringleaf.collectives.compression.scaled import ScaledCompressor
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError
-from ringleaf.tensors import Array
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ringleaf.registry import Registry
+from ringleaf.core.registry import Registry
 
 if TYPE_CHECKING:
     from ringleaf.collectives.compression.compressor import Compressor

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numba import types
 
-from ringleaf.chance import scrambled, spread64
-from ringleaf.compiled import compiled
-from ringleaf.tensors import Array
+from ringleaf.core.chance import scrambled, spread64
+from ringleaf.core.compiled import compiled
+from ringleaf.core.tensors import Array
 
 _FLOATS, _WORDS, _LEVELS = types.float32[::1], types.uint32[::1], types.int32[::1]
 _8, _9, _23, _31 = (np.uint32(bits) for bits in (8, 9, 23, 31))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ringleaf.collectives.compression.member import Member
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 @dataclass

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from ringleaf.compiled import compiled, inline
-from ringleaf.tensors import Array
+from ringleaf.core.compiled import compiled, inline
+from ringleaf.core.tensors import Array
 
 _PLACES = types.int64[::1]
 

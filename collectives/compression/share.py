@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
+from ringleaf.core.units import parse_fraction
 from ringleaf.errors import ConfigError
-from ringleaf.units import parse_fraction
 
 
 @dataclass(frozen=True, slots=True)

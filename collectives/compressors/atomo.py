@@ -10,7 +10,7 @@ import numpy as np
 from ringleaf.collectives.compression.member import Member, near_square
 from ringleaf.collectives.compression.settings import parse_settings
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 def probabilities(sizes: Array, budget: int) -> Array:

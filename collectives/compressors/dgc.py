@@ -18,7 +18,7 @@ from ringleaf.collectives.compression.member import Member
 from ringleaf.collectives.compression.settings import parse_settings
 from ringleaf.collectives.compression.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 SAMPLED = 0.01
 FEWEST, MOST, TRIES = 0.8, 1.3, 10

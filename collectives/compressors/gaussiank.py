@@ -12,7 +12,7 @@ from ringleaf.collectives.compression.choices import above, count_above
 from ringleaf.collectives.compression.member import Member
 from ringleaf.collectives.compression.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 STEPS, FACTOR = 20, 1.02
 FEWEST, MOST = 3 / 4, 5 / 4

@@ -11,7 +11,7 @@ from ringleaf.collectives.compression.choices import count_above, only
 from ringleaf.collectives.compression.member import Member
 from ringleaf.collectives.compression.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 STEPS = 30
 """Halvings of the range between the mean and the largest magnitude (from memory)."""

@@ -10,7 +10,7 @@ from ringleaf.collectives.compression.rounding import powers_at_random
 from ringleaf.collectives.compression.settings import nothing
 from ringleaf.collectives.encodings.exponents import CODEC as EXPONENTS
 from ringleaf.collectives.encodings.exponents import HIGHEST, LOWEST
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 @dataclass

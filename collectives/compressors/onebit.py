@@ -10,7 +10,7 @@ import numpy as np
 from ringleaf.collectives.compression.member import Member
 from ringleaf.collectives.compression.settings import nothing
 from ringleaf.collectives.encodings.signs import CODEC as SIGNS
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 @dataclass

@@ -11,7 +11,7 @@ from ringleaf.collectives.compression.member import Member
 from ringleaf.collectives.compression.settings import parse_settings
 from ringleaf.collectives.compressors.efsign import scaled_signs
 from ringleaf.collectives.encodings.signs import CODEC as SIGNS
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 BETA1, BETA2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
 LEAST = np.float32(0.1)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ringleaf.collectives.compression.member import Member, near_square
 from ringleaf.collectives.compression.settings import parse_settings
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError
-from ringleaf.tensors import Array
 
 
 @dataclass

@@ -13,7 +13,7 @@ from ringleaf.collectives.compression.rounding import rounded_at_random
 from ringleaf.collectives.compression.scaled import ScaledCompressor
 from ringleaf.collectives.compression.settings import parse_settings
 from ringleaf.collectives.encodings.levels import LEVELS
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 @dataclass

@@ -13,8 +13,8 @@ from ringleaf.collectives.compression.rounding import rounded_at_random
 from ringleaf.collectives.compression.scaled import ScaledCompressor
 from ringleaf.collectives.compression.settings import parse_settings
 from ringleaf.collectives.encodings.levels import LEVELS
-from ringleaf.compiled import compiled, inline
-from ringleaf.tensors import Array
+from ringleaf.core.compiled import compiled, inline
+from ringleaf.core.tensors import Array
 
 
 def hadamard(values: Array) -> Array:

@@ -12,8 +12,8 @@ from ringleaf.collectives.compression.member import Member
 from ringleaf.collectives.compression.settings import parse_settings
 from ringleaf.collectives.compression.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
+from ringleaf.core.tensors import Array
 from ringleaf.errors import choose
-from ringleaf.tensors import Array
 
 FIRST = 0.25
 """The share that the first stage keeps."""

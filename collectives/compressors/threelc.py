@@ -10,8 +10,8 @@ import numpy as np
 from ringleaf.collectives.compression.member import Member
 from ringleaf.collectives.compression.settings import parse_settings
 from ringleaf.collectives.encodings.base3 import CODEC as BASE3
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError
-from ringleaf.tensors import Array
 
 
 @dataclass

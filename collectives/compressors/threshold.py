@@ -9,7 +9,7 @@ from ringleaf.collectives.compression.choices import above
 from ringleaf.collectives.compression.member import Member
 from ringleaf.collectives.compression.settings import parse_settings
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 @dataclass

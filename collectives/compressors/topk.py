@@ -9,7 +9,7 @@ from ringleaf.collectives.compression.choices import largest, only
 from ringleaf.collectives.compression.member import Member
 from ringleaf.collectives.compression.share import Density, parse_share
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 @dataclass

@@ -19,9 +19,9 @@ import numpy as np
 from numba import types
 
 from ringleaf.collectives.compression.packing import ArrayCodec, Bytes, plain
-from ringleaf.compiled import compiled
+from ringleaf.core.compiled import compiled
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ProtocolError
-from ringleaf.tensors import Array
 
 ZEROS = 121
 """The byte of five zeros."""

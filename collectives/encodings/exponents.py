@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from ringleaf.collectives.compression.packing import ArrayCodec, Bytes, plain
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 LOWEST, HIGHEST = 19, 145
 """The exponents of float32 that have a code."""

@@ -34,8 +34,8 @@ from ringleaf.collectives.compression.packing import (
     unpack_bits,
 )
 from ringleaf.collectives.compression.rounding import divide
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ProtocolError
-from ringleaf.tensors import Array
 
 HEADER_BYTES = 4
 WIDEST = 24

@@ -26,7 +26,7 @@ import numpy as np
 
 from ringleaf.collectives.compression.packing import ArrayCodec, Bytes, bit_bytes
 from ringleaf.collectives.encodings.levels import LEVELS
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 _SIGN = np.uint32(1 << 31)
 _ONE = np.float32(1).view(np.uint32)

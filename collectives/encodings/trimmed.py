@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from ringleaf.collectives.compression.packing import ArrayCodec, Bytes
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ProtocolError
-from ringleaf.tensors import Array
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ringleaf.collectives.files.format import ScheduleFormat
+from ringleaf.core.registry import Registry
 from ringleaf.errors import ConfigError, choose
-from ringleaf.registry import Registry
 
 FORMATS: Registry[ScheduleFormat] = Registry("formats", "format", "collectives/formats", "FORMAT")
 

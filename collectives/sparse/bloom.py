@@ -11,7 +11,7 @@ from math import ceil, log, log2
 
 import numpy as np
 
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 def filter_size(elements: int, count: int) -> tuple[int, int]:

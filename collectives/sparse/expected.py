@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 UNIT = 2.0**-24
 """The relative error of one addition in float32."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.collectives.compression.packing import bit_bytes, pack_bits, unpack_bits
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 DEGREE, LEAST = 5, 30
 

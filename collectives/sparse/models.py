@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 
 from ringleaf.collectives.sparse.stream import INDEX_BYTES
-from ringleaf.units import PS_PER_S
+from ringleaf.core.units import PS_PER_S
 
 
 @dataclass(frozen=True, slots=True)

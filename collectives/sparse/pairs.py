@@ -8,7 +8,7 @@ import numpy as np
 
 from ringleaf.collectives.compression.choices import largest
 from ringleaf.collectives.compression.share import Density
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 WORDS = 2
 """Words of a pair: the index and the value."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
-from ringleaf.registry import Registry
+from ringleaf.core.registry import Registry
 
 if TYPE_CHECKING:
     from ringleaf.collectives.compression.program import CompressedProgram

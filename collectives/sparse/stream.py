@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ringleaf.collectives.codec import OnArrays
+from ringleaf.core.tensors import Array, ElementType
 from ringleaf.errors import ProtocolError
-from ringleaf.tensors import Array, ElementType
 
 HEADER_BYTES = 4
 INDEX_BYTES = 4

@@ -16,8 +16,8 @@ from ringleaf.collectives.sparse.expected import Expected, exactly, in_any_order
 from ringleaf.collectives.sparse.fitted import fit, unfit
 from ringleaf.collectives.sparse.pairs import Residual, scatter
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
+from ringleaf.core.tensors import Array
 from ringleaf.errors import choose
-from ringleaf.tensors import Array
 
 SMALLEST = 1000
 """Tensors of no more elements are sent as they are."""

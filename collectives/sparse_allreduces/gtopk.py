@@ -11,8 +11,8 @@ from ringleaf.collectives.compression.share import parse_share
 from ringleaf.collectives.sparse.expected import Expected, exactly, only
 from ringleaf.collectives.sparse.pairs import Residual, from_words, to_words
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError
-from ringleaf.tensors import Array
 
 
 def merge(

@@ -13,8 +13,8 @@ from ringleaf.collectives.schedule import chunk_ranges
 from ringleaf.collectives.sparse.expected import Expected, exactly, in_turn, only
 from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError
-from ringleaf.tensors import Array
 
 
 class HiTopK(Residual):

@@ -14,7 +14,7 @@ from ringleaf.collectives.encodings.trimmed import TRIMMED
 from ringleaf.collectives.sparse.expected import Expected, exactly, in_turn
 from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 EVERY, REGIONS_EVERY = 32, 64
 """Steps between exact thresholds, and between new boundaries of regions."""

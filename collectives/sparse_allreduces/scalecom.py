@@ -13,7 +13,7 @@ from ringleaf.collectives.compression.share import Density, parse_share
 from ringleaf.collectives.sparse.expected import Expected, in_any_order, only
 from ringleaf.collectives.sparse.pairs import Residual
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 class ScaleCom(Residual):

@@ -16,7 +16,7 @@ from ringleaf.collectives.encodings.levels import LEVELS
 from ringleaf.collectives.sparse.expected import Expected, in_turn, only
 from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 class SparCML(Residual):

@@ -13,7 +13,7 @@ from ringleaf.collectives.encodings.trimmed import TRIMMED
 from ringleaf.collectives.sparse.expected import Expected, exactly, in_turn, only
 from ringleaf.collectives.sparse.pairs import Residual, from_words, scatter, to_words
 from ringleaf.collectives.sparse.registry import Method, SparseAllreduce
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 class TopkA(Residual):

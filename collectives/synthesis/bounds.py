@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.wires import RankNetwork
-from ringleaf.units import PS_PER_S
+from ringleaf.core.units import PS_PER_S
 
 
 def gather_bound_ps(wires: RankNetwork, chunks: int, chunk_bytes: int) -> int:

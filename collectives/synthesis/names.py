@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.collective import Collective
-from ringleaf.registry import Registry
+from ringleaf.core.registry import Registry
 
 if TYPE_CHECKING:
     from ringleaf.collectives.synthesis.problem import Synthesiser

@@ -10,9 +10,9 @@ from pathlib import Path
 from ringleaf.collectives.interchange import from_json, to_json
 from ringleaf.collectives.synthesis.problem import Problem, Synthesiser, SynthesisPlan
 from ringleaf.collectives.verify import verify
+from ringleaf.core.private import cache_folder
+from ringleaf.core.sealed import read_sealed, write_sealed
 from ringleaf.errors import ScheduleError
-from ringleaf.private import cache_folder
-from ringleaf.sealed import read_sealed, write_sealed
 
 
 def path_of(synthesiser: Synthesiser, problem: Problem) -> Path:

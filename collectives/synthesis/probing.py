@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from ringleaf.collectives.synthesis.relays import relayed
 from ringleaf.collectives.wires import Pair, RankNetwork
-from ringleaf.units import PS_PER_S
+from ringleaf.core.units import PS_PER_S
 
 Probe = Callable[[Sequence[Pair], int], list[int]]
 """Sends messages of some bytes between pairs, all at once; returns the time of each in ps."""

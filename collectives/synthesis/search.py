@@ -6,8 +6,8 @@ from ringleaf.collectives.synthesis import plan_cache
 from ringleaf.collectives.synthesis.names import SYNTHESISERS
 from ringleaf.collectives.synthesis.problem import Problem, SynthesisPlan
 from ringleaf.collectives.verify import verify
+from ringleaf.core.extras import require
 from ringleaf.errors import ScheduleError
-from ringleaf.extras import require
 
 
 def find_kept(name: str, problem: Problem) -> SynthesisPlan | None:

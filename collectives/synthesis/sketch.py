@@ -31,8 +31,8 @@ from typing import Any
 
 from ringleaf.collectives.synthesis.unwound import parted, unwound
 from ringleaf.collectives.wires import Pair, RankNetwork
+from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError, choose
-from ringleaf.yaml_file import read_yaml
 
 ALL, NEAR, DIRECT = KINDS = ("all", "near", "direct")
 AUTO, NONE = "auto", "none"

@@ -28,15 +28,15 @@ from ringleaf.collectives.circulant import CirculantRows
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.rows import AGGREGATE, Column, Columns
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
+from ringleaf.core.tensors import Array
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.experiments.bounds.contention import HostMessages, busy_ps
 from ringleaf.experiments.bounds.moves import least_times
 from ringleaf.experiments.bounds.turns import least_times as turned_times
 from ringleaf.ina.loads import Aggregation, Demand, least_demand
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.tensors import Array
 from ringleaf.topologies.ways import Loads, PlannedFlow, RouteLinks, TopologyRoutes
-from ringleaf.units import FOREVER_PS
 
 RC_OVERHEAD_BYTES = 58 + LINE_OVERHEAD_BYTES  # Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4
 LEAST_LINE_BYTES = MIN_FRAME_BYTES + LINE_OVERHEAD_BYTES

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ringleaf.collectives.rows import Column
+from ringleaf.core.units import PS_PER_S
 from ringleaf.topologies.ways import Outlet, TopologyRoutes
-from ringleaf.units import PS_PER_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from ringleaf.topologies.graph import is_even
 from ringleaf.topologies.ways import TopologyRoutes, least_ps
 
 if TYPE_CHECKING:
-    from ringleaf.tensors import Array
+    from ringleaf.core.tensors import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ringleaf.collectives.circulant import CirculantRows
 from ringleaf.collectives.rows import Column
-from ringleaf.units import FOREVER_PS
+from ringleaf.core.units import FOREVER_PS
 
 
 @dataclass(frozen=True, slots=True)

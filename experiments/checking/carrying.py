@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.tensors import Array
+from ringleaf.core.threads import spread
+from ringleaf.core.units import serialize_ps
 from ringleaf.experiments.checking.data import Noise, RankInputs, fill_all
 from ringleaf.experiments.estimates.estimate import EACH_END, pays_to_lease
 from ringleaf.experiments.setup.network import Network
 from ringleaf.ina.registry import find_system
-from ringleaf.tensors import Array
-from ringleaf.threads import spread
 from ringleaf.topologies.kinds import link_kinds
-from ringleaf.units import serialize_ps
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.collective.spec import CollectiveSpec

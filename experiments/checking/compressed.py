@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ringleaf.collectives.compression.compressor import Feedback
 from ringleaf.collectives.compression.registry import parse_compressor
 from ringleaf.collectives.compression.scaled import ScaledCompressor
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 def carry_all(text: str, arrays: Sequence[Array], seed: int) -> list[Array]:

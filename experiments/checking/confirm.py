@@ -19,12 +19,12 @@ from ringleaf.collectives.definition import EVERYONE, Demands
 from ringleaf.collectives.replay import ScheduleRows, add_items, fits
 from ringleaf.collectives.rounding import sum_growth
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
-from ringleaf.compiled import compiled, compiled_as
+from ringleaf.core.compiled import compiled, compiled_as
+from ringleaf.core.tensors import FLOAT32, INT32, Array, ElementType
+from ringleaf.core.threads import ranges, spread
 from ringleaf.experiments.checking.data import RankInputs
 from ringleaf.experiments.checking.flat import Bits, Flat, Scattered, differ
 from ringleaf.experiments.checking.verdict import Bound, Tolerance
-from ringleaf.tensors import FLOAT32, INT32, Array, ElementType
-from ringleaf.threads import ranges, spread
 
 if TYPE_CHECKING:
     from ringleaf.networks.endpoints.leases import Leases

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numba import types
 
-from ringleaf.compiled import compiled
+from ringleaf.core.compiled import compiled
+from ringleaf.core.mersenne import Mersenne
+from ringleaf.core.tensors import FLOAT32, INT32, Array, ElementType, as_arrays, as_tensors
+from ringleaf.core.threads import ranges, spread
 from ringleaf.experiments.checking import noise
 from ringleaf.experiments.checking.flat import Flat
-from ringleaf.mersenne import Mersenne
-from ringleaf.tensors import FLOAT32, INT32, Array, ElementType, as_arrays, as_tensors
-from ringleaf.threads import ranges, spread
 
 if TYPE_CHECKING:
     import torch

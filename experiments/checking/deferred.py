@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 MOST_BYTES = 1 << 30
 

@@ -16,12 +16,12 @@ from ringleaf.collectives.encodings.trimmed import TRIMMED
 from ringleaf.collectives.oracle import message_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import ChunkRows, Columns, Op, Schedule
+from ringleaf.core.tensors import FLOAT32, Array
 from ringleaf.experiments.checking.judge import Judge
 from ringleaf.experiments.checking.verdict import Tolerance, Verdict
 from ringleaf.experiments.setup.network import Network
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.outcome import RunResult
-from ringleaf.tensors import FLOAT32, Array
 
 ALLREDUCE = "ring"
 """The algorithm of programs' own allreduces, unless another one is given."""

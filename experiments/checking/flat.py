@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from ringleaf.compiled import compiled, compiled_as, copy_items
-from ringleaf.tensors import Array
-from ringleaf.views import window
+from ringleaf.core.compiled import compiled, compiled_as, copy_items
+from ringleaf.core.tensors import Array
+from ringleaf.core.views import window
 
 Bits = npt.NDArray[np.int32]
 

@@ -28,10 +28,10 @@ import numpy as np
 
 from ringleaf.collectives.definition import Demands, Faults, demands, find_faults
 from ringleaf.collectives.schedule import Collective, Schedule, chunk_ranges
+from ringleaf.core.tensors import Array, as_arrays
 from ringleaf.experiments.checking.confirm import confirms
 from ringleaf.experiments.checking.data import Given, RankInputs
 from ringleaf.experiments.checking.verdict import RIGHT, Tolerance, Verdict
-from ringleaf.tensors import Array, as_arrays
 
 if TYPE_CHECKING:
     import torch

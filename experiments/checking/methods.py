@@ -14,12 +14,12 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compression.program import drive
 from ringleaf.collectives.schedule import ChunkRows, Columns, Schedule
 from ringleaf.collectives.sparse.registry import Method
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.checking.exchanges import CarriedExchange, Exchanges
 from ringleaf.experiments.checking.verdict import Verdict
 from ringleaf.experiments.setup.network import Network
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.successive_runs import in_turn
-from ringleaf.tensors import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ splitmix64.
 
 No value is zero, which systems that leave zeros out rely on.
 
-`ringleaf.chance` has both, with their sources.
+`ringleaf.core.chance` has both, with their sources.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from ringleaf.chance import scrambled, spread64
-from ringleaf.compiled import compiled, inline, signed
-from ringleaf.views import window
+from ringleaf.core.chance import scrambled, spread64
+from ringleaf.core.compiled import compiled, inline, signed
+from ringleaf.core.views import window
 
 Keys = npt.NDArray[np.uint32]
 """(segments, ranks, 2): two keys for each rank and 2^32 elements."""

@@ -16,9 +16,9 @@ from ringleaf.collectives.definition import EVERYONE, Demands, Faults
 from ringleaf.collectives.oracle import execute_chunks
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.collectives.slack import codec_slack, sum_error_bound, wrapped_or_exact_sum
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.checking.data import RankInputs, whole
 from ringleaf.experiments.checking.verdict import Bound, Tolerance, Verdict
-from ringleaf.tensors import Array
 
 Arrays = Sequence[Array]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 Bound = Callable[[Array], npt.NDArray[np.float64]]
 """A function from the ranks' float32 inputs, (ranks, elements), to each sum's allowed error."""

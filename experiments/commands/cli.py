@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 import ringleaf
-from ringleaf import interrupts, numba_blas
+from ringleaf.core import interrupts, numba_blas
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands import usage
 from ringleaf.experiments.runs.console import FAILURE, USAGE, complain, guard, report, say

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from ringleaf.core.units import parse_fraction
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.runs.compare import (
     FILES,
@@ -22,7 +23,6 @@ from ringleaf.experiments.runs.compare import (
 )
 from ringleaf.experiments.runs.console import FAILURE, USAGE, Debug, guard, say
 from ringleaf.experiments.runs.revisions import NOW, files_of, find_revision, run_files
-from ringleaf.units import parse_fraction
 
 
 def register(app: typer.Typer) -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from ringleaf.core.live_limits import VIRTUAL_ONLY
+from ringleaf.core.shipped import built_program
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.runs.console import Debug, guard, say
@@ -17,8 +19,6 @@ from ringleaf.experiments.spec.network import LANES, MININET, NetworkSpec
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import COMMON, RARE, with_options
 from ringleaf.ina.systems import FORWARD
-from ringleaf.live_limits import VIRTUAL_ONLY
-from ringleaf.shipped import built_program
 from ringleaf.topologies.graph import switches
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
+from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.networks.traces.find import MANIFEST, find_traces
 from ringleaf.networks.traces.sizes import check_sizes
-from ringleaf.yaml_file import read_yaml
 
 
 def register(app: typer.Typer) -> None:

@@ -11,11 +11,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from ringleaf.core.interrupts import ended_within
+from ringleaf.core.private import is_private_file
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.commands.shell import SOCKET
-from ringleaf.interrupts import ended_within
 from ringleaf.networks.mininet.state import runtime_dir
-from ringleaf.private import is_private_file
 from ringleaf.switches.program import Program
 from ringleaf.switches.server.device import SharedDevice
 from ringleaf.switches.server.server import P4RuntimeServer, check_address

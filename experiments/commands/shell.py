@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ringleaf.private import is_trusted_folder
+from ringleaf.core.private import is_trusted_folder
 
 USAGE = 2
 SOCKET = "switch.sock"

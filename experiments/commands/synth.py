@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ringleaf import interrupts
 from ringleaf.collectives.files.registry import find_format
 from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS
+from ringleaf.core import interrupts
+from ringleaf.core.units import PS_PER_S, PS_PER_US, format_size, parse_size, parse_time
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.runs.progress import Progress, progress
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import with_options
-from ringleaf.units import PS_PER_S, PS_PER_US, format_size, parse_size, parse_time
 
 if TYPE_CHECKING:
     from ringleaf.collectives.synthesis.problem import Problem, Synthesiser, SynthesisPlan

@@ -15,13 +15,13 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compression.registry import COMPRESSORS
 from ringleaf.collectives.cost import FEW_ROWS
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.threads import count_cores
+from ringleaf.core.units import format_size
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimates.pace import ALL, PACKETS, SETUP, START, RunPaces, Sort
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import Costs
-from ringleaf.threads import count_cores
 from ringleaf.topologies.family import Counts
-from ringleaf.units import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable

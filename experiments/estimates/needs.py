@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ringleaf.core.threads import count_cores
 from ringleaf.experiments.estimates.estimate import (
     BASE_BYTES,
     HOPS_PER_S,
@@ -16,7 +17,6 @@ from ringleaf.experiments.estimates.estimate import (
 )
 from ringleaf.experiments.estimates.machine import free_bytes
 from ringleaf.experiments.spec.network import NetworkSpec
-from ringleaf.threads import count_cores
 from ringleaf.topologies.family import Counts
 
 PATH_LINKS = 4  # between hosts of a job, or of a workload

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
+from ringleaf.core.private import cache_folder
+from ringleaf.core.sealed import read_sealed, write_sealed
 from ringleaf.errors import ConfigError
-from ringleaf.private import cache_folder
-from ringleaf.sealed import read_sealed, write_sealed
 
 FILE = "pace.json"
 ABOUT = "seconds foretold and taken, 1"

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Bytes, Store
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.headers import IP_SRC_AT, UDP_DST_AT
+from ringleaf.core.arena import Bytes, Store
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
+from ringleaf.core.headers import IP_SRC_AT, UDP_DST_AT
 from ringleaf.hosts.rc import wire
 from ringleaf.networks.virtual.capture import Consumer
 from ringleaf.networks.virtual.network import VirtualNetwork

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 import ringleaf.networks.virtual.state as s
+from ringleaf.core.units import PS_PER_S
 from ringleaf.experiments.explain.findings import (
     ANSWERS,
     HOSTS,
@@ -33,7 +34,6 @@ from ringleaf.experiments.explain.findings import (
     SWITCHES,
 )
 from ringleaf.experiments.explain.log import CONTROL, IN_NETWORK, KIND, PROBE, PacketLog
-from ringleaf.units import PS_PER_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from ringleaf.plausible import parse_column
-from ringleaf.wrapping import wrapped
+from ringleaf.core.plausible import parse_column
+from ringleaf.core.wrapping import wrapped
 
 _LETTER = 0.6  # the mean width of a letter, of the size of a font
 _POINTS = 72

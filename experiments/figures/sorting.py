@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from ringleaf.core.units import format_size, parse_fraction, parse_rate, parse_size, parse_time
 from ringleaf.errors import ConfigError
-from ringleaf.units import format_size, parse_fraction, parse_rate, parse_size, parse_time
 
 MOST_PANELS = 12
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import PS_PER_MS, PS_PER_US
 from ringleaf.experiments.figures import sheet as paper
 from ringleaf.experiments.figures import sorting
 from ringleaf.experiments.figures.looks import looks_of
 from ringleaf.experiments.figures.sorting import Line, of_jobs
 from ringleaf.experiments.figures.style import mark_logarithmic
-from ringleaf.units import PS_PER_MS, PS_PER_US
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

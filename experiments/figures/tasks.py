@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from ringleaf.threads import count_cores
+from ringleaf.core.threads import count_cores
 
 Task = Callable[[], str]
 """Draws a figure into its files, and returns its SVG."""

@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.collectives.collective import Collective
+from ringleaf.core.units import parse_size, parse_time
+from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
-from ringleaf.units import parse_size, parse_time
-from ringleaf.yaml_file import read_yaml
 
 SCHEDULE, PROGRAM = KINDS = ("schedule", "program")
 SECONDS = 60

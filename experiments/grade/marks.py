@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringleaf import junit
+from ringleaf.core import junit
+from ringleaf.core.units import PS_PER_US, format_time
 from ringleaf.experiments.grade.assignment import AssignedCase, StudentAssignment
 from ringleaf.experiments.grade.trial import CaseOutcome
-from ringleaf.units import PS_PER_US, format_time
 
 PASSED = "passed"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from ringleaf.collectives.files.algorithm import read_algorithm
 from ringleaf.collectives.files.registry import find_format
+from ringleaf.core.shipped import P4INFO_SUFFIX
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.grade.assignment import SCHEDULE
-from ringleaf.shipped import P4INFO_SUFFIX
 
 MOST_BYTES = 64 << 20  # of P4Info and P4; the other formats have limits of their own
 _NAME = "submission"
@@ -69,7 +69,7 @@ def _program(path: Path, folder: Path) -> Submission:
         if info.is_file():
             _copy(info, folder / f"{_NAME}{P4INFO_SUFFIX}")
     else:
-        from ringleaf.p4c import find_compiler
+        from ringleaf.core.p4c import find_compiler
 
         find_compiler("grade", "hand in BMv2 JSON")
     _copy(path, copy)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
+from ringleaf.core.shipped import PAGE
 from ringleaf.experiments.figures.style import variable
-from ringleaf.shipped import PAGE
 
 
 def document(title: str, parts: Iterable[str]) -> str:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import networkx as nx
 
+from ringleaf.core.shipped import P4
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.programs.control import Control, open_control
 from ringleaf.experiments.programs.names import of_switches, read_paths
 from ringleaf.networks.forwarding import FORWARDING_TABLES
 from ringleaf.networks.options import Assigned
 from ringleaf.networks.traces.entries import load_schema
-from ringleaf.shipped import P4
 from ringleaf.switches.stf.compiling import compile_program
 from ringleaf.topologies.graph import switches
 

@@ -15,18 +15,18 @@ from ringleaf.collectives.compression.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS, SYSTEMS
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.collectives.synthesis.names import SYNTHESISERS
+from ringleaf.core.plugins import find_plugins
+from ringleaf.core.registry import Registry
+from ringleaf.core.shipped import PACKAGE
+from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import RingleafError, choose
 from ringleaf.experiments.published import claims
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.ina.allocation import ALLOCATORS
-from ringleaf.plugins import find_plugins
-from ringleaf.registry import Registry
-from ringleaf.shipped import PACKAGE
 from ringleaf.topologies.machine import MACHINES
 from ringleaf.topologies.registry import TOPOLOGIES
-from ringleaf.yaml_file import read_yaml
 
 SHAPES = PACKAGE / "experiments" / "published" / "shapes.yaml"
 

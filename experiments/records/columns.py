@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import Any
 
-from ringleaf.units import PS_PER_MS, PS_PER_US
+from ringleaf.core.units import PS_PER_MS, PS_PER_US
 
 LETTERS = 100
 """The width of a table that goes to no terminal."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ringleaf.core.units import format_rate, format_size, format_time
 from ringleaf.experiments.spec.network import ROUTES, VIRTUAL, NetworkSpec
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.units import format_rate, format_size, format_time
 
 
 def is_live(spec: NetworkSpec) -> bool:

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
 
+from ringleaf.core.units import format_size, format_time
 from ringleaf.networks.outcome import Drop
-from ringleaf.units import format_size, format_time
 
 FILE = "drops.csv"
 SHOWN = 8  # rows of the table whose drops are described in its last lines

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Self
 
-from ringleaf.disk import naming
+from ringleaf.core.disk import naming
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.records.lock import Lock, check_free
 

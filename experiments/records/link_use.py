@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from ringleaf.shipped import PAGE
+from ringleaf.core.shipped import PAGE
+from ringleaf.core.units import PS_PER_S, format_rate
 from ringleaf.topologies.graph import link, natural
-from ringleaf.units import PS_PER_S, format_rate
 
 if TYPE_CHECKING:
     from ringleaf.networks.outcome import RunResult

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ringleaf.core.units import format_size
 from ringleaf.experiments.records import drops, link_use
 from ringleaf.experiments.records.columns import Column
 from ringleaf.experiments.records.config import SCHEMA_VERSION, write_json
@@ -25,7 +26,6 @@ from ringleaf.experiments.records.link_use import LinkUse
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.tracks import Track, as_chrome, file_of
 from ringleaf.networks.outcome import Drop
-from ringleaf.units import format_size
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ringleaf.units import PS_PER_US
+from ringleaf.core.units import PS_PER_US
 
 FOLDER = "timelines"
 """The folder of timelines in a run directory."""

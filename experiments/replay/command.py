@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ringleaf.core.units import PS_PER_NS, is_whole, parse_time
 from ringleaf.errors import ConfigError, RingleafError, choose
 from ringleaf.experiments.replay.bmv2 import WINDOW, replay_on_bmv2
 from ringleaf.experiments.replay.junit import TraceResult, write_junit
@@ -25,7 +26,6 @@ from ringleaf.networks.traces.checksums import changed_files, write_checksums
 from ringleaf.networks.traces.manifest import ARRIVALS, Manifest
 from ringleaf.networks.traces.trace import PacketTrace, open_trace
 from ringleaf.switches.program import Program
-from ringleaf.units import PS_PER_NS, is_whole, parse_time
 
 EQUAL, DIFFERENT, BAD_INPUT = 0, 1, 2
 SWITCHES = ("embedded", "bmv2")

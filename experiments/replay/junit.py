@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringleaf import junit
+from ringleaf.core import junit
 from ringleaf.experiments.replay.show import as_text, describe
 from ringleaf.networks.replay.compare import PortResult
 

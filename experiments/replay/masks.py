@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from ringleaf.core.units import is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.replay.dissect import dissect
-from ringleaf.units import is_whole
 
 _RANGE = re.compile(r"(\d+):(\d+)")
 _FIELD = re.compile(r"[A-Za-z]\w*(#\d+)?\.\w+")

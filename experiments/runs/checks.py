@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.extras import require
+from ringleaf.core.p4c import find_compiler
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.experiments.estimates.estimate import check_memory
 from ringleaf.experiments.estimates.machine import free_bytes
@@ -16,10 +18,8 @@ from ringleaf.experiments.runs.kind import WorkloadKind
 from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.network import SOLVED, VIRTUAL, NetworkSpec
-from ringleaf.extras import require
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import System
-from ringleaf.p4c import find_compiler
 from ringleaf.topologies.family import Counts
 from ringleaf.topologies.k_shortest import MOST_HOSTS, too_many_hosts
 

@@ -14,12 +14,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.config import read_json
 from ringleaf.experiments.runs.kind import Measure
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.spec.renamed import RENAMED
-from ringleaf.units import PS_PER_US
 
 FILES = ("sweep.csv", "results.csv")
 

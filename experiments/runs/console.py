@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ringleaf import compiling, interrupts, plugins
+from ringleaf.core import compiling, interrupts, plugins
 from ringleaf.errors import BackendError, ProtocolError, RingleafError
 
 USAGE = 2

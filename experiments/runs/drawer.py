@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from ringleaf.core.threads import ONE_THREAD, count_cores
 from ringleaf.experiments.figures.tasks import by_all_cores
-from ringleaf.threads import ONE_THREAD, count_cores
 
 
 class Drawer:

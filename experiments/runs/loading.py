@@ -12,9 +12,9 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ringleaf.core.shipped import built_program
 from ringleaf.experiments.programs.names import is_for_all, is_path
 from ringleaf.ina.systems import FORWARD
-from ringleaf.shipped import built_program
 
 if TYPE_CHECKING:
     from ringleaf.experiments.spec.network import NetworkSpec
@@ -28,7 +28,7 @@ def stage() -> str:
     """Return the stage before the first measurement: loading compiled code, or compiling it."""
     import numba
 
-    import ringleaf.compiled  # noqa: F401  # says where compiled code is kept
+    import ringleaf.core.compiled  # noqa: F401  # says where compiled code is kept
 
     with suppress(OSError):
         return LOADING if any(Path(numba.config.CACHE_DIR).iterdir()) else COMPILING

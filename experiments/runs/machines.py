@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.core.extras import require
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.runs.isolated_run import Leavings, run_apart
-from ringleaf.extras import require
 
 if TYPE_CHECKING:
     from distributed import Client

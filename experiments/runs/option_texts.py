@@ -17,7 +17,7 @@ from typing import Any
 from ringleaf.collectives.compression.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.registry import SPARSE
-from ringleaf.disciplines import names as disciplines
+from ringleaf.core.disciplines import names as disciplines
 from ringleaf.experiments.runs.console import in_a_line
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.runs.request import typed

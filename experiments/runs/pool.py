@@ -23,11 +23,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
-from ringleaf import plugins
+from ringleaf.core import plugins
+from ringleaf.core.threads import ONE_THREAD
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.experiments.runs.isolated_run import Leavings, run_apart
 from ringleaf.networks.live.processes import die_with_parent
-from ringleaf.threads import ONE_THREAD
 
 _COMMAND = (sys.executable, "-P", "-m", "ringleaf.experiments.runs.pool")
 

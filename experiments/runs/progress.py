@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ringleaf.compiling import working_s
+from ringleaf.core.compiling import working_s
 from ringleaf.experiments.estimates.estimate import format_wait
 from ringleaf.experiments.runs.console import Write, columns, in_place, to_terminal
 

@@ -30,6 +30,7 @@ from ringleaf.collectives.cost import Cost
 from ringleaf.collectives.critical_path import sent_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.config import read_json, read_summary
 from ringleaf.experiments.records.folder import PLAN, REPORT, ROWS, SUMMARY
@@ -42,7 +43,6 @@ from ringleaf.experiments.runs.spec_file import Case, expand, swept
 from ringleaf.experiments.runs.workers import RunProcesses
 from ringleaf.experiments.spec.kinds import DTYPES
 from ringleaf.experiments.spec.options import file_name
-from ringleaf.tensors import Array
 from ringleaf.topologies.family import Counts, Family
 from ringleaf.topologies.graph import hosts, switches
 from ringleaf.topologies.registry import TOPOLOGIES

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ringleaf.core.registry import Registry
 from ringleaf.experiments.runs.kind import WorkloadKind
-from ringleaf.registry import Registry
 
 WORKLOADS: Registry[WorkloadKind[Any]] = Registry(
     "workloads",

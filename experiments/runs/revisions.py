@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ringleaf.core.shipped import PACKAGE
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.shipped import PACKAGE
 
 CLI = "ringleaf.experiments.commands.cli"
 NOW = "."

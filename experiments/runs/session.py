@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from ringleaf.compiling import working_s
+from ringleaf.core.compiling import working_s
 from ringleaf.experiments.estimates.estimate import note_start
 from ringleaf.experiments.records.columns import letters
 from ringleaf.experiments.records.config import ASIDE, versions, write_config, write_log

@@ -19,10 +19,10 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.request import kind_of, options_for
 from ringleaf.experiments.spec.renamed import choose_option
-from ringleaf.yaml_file import read_yaml
 
 CASES = "cases"
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import networkx as nx
 
+from ringleaf.core.units import PS_PER_S
 from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.spec.network import GOAT, SOLVED, VIRTUAL, NetworkSpec
 from ringleaf.ina.systems import FORWARD
@@ -24,14 +25,13 @@ from ringleaf.topologies.graph import attachment, distances, switch_graph, with_
 from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.topologies.injection import divide_ports
 from ringleaf.topologies.k_shortest import with_k_shortest
-from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
+    from ringleaf.core.tensors import Array, ElementType
     from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
     from ringleaf.networks.options import Assigned, NetworkOptions
     from ringleaf.networks.outcome import RunResult
-    from ringleaf.tensors import Array, ElementType
 
 
 SomeSpec = TypeVar("SomeSpec", bound=NetworkSpec)

@@ -16,13 +16,13 @@ from typing import Annotated, Any
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, core_schema
 
-from ringleaf.disciplines import parse_discipline
+from ringleaf.core.disciplines import parse_discipline
+from ringleaf.core.marking import Marking, parse_marking
+from ringleaf.core.pausing import Pausing, parse_pausing
+from ringleaf.core.plausible import link_delay, link_rate, parse_column, room
+from ringleaf.core.units import parse_fraction, parse_size, parse_time
 from ringleaf.errors import ConfigError, choose
-from ringleaf.marking import Marking, parse_marking
-from ringleaf.pausing import Pausing, parse_pausing
-from ringleaf.plausible import link_delay, link_rate, parse_column, room
 from ringleaf.topologies.registry import parse as parse_topology
-from ringleaf.units import parse_fraction, parse_size, parse_time
 
 SCALAR = ("string", "number", "boolean")
 """The JSON types that YAML may give to a text: `100G`, `100`, `yes`."""

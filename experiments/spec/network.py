@@ -10,6 +10,9 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
+from ringleaf.core.live_limits import check_discipline, check_live, check_pausing
+from ringleaf.core.marking import NEVER, Marking
+from ringleaf.core.units import exact_rate
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.programs.names import check_control, check_programs, is_path
 from ringleaf.experiments.spec import kinds
@@ -18,11 +21,8 @@ from ringleaf.experiments.spec.renamed import choose_option
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.systems import MOST_TREES
 from ringleaf.ina.window_registry import WINDOWS
-from ringleaf.live_limits import check_discipline, check_live, check_pausing
-from ringleaf.marking import NEVER, Marking
 from ringleaf.topologies.k_shortest import MOST_PATHS, USUAL_PATHS
 from ringleaf.topologies.registry import TOPOLOGIES
-from ringleaf.units import exact_rate
 
 MAX_HOSTS = 4096
 """The most hosts: more can be drawn and routed, but not simulated in any useful time."""

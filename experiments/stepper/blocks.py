@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.stepper.story import TensorCell
-from ringleaf.tensors import Array
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringleaf.core.extras import require
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import with_options
 from ringleaf.experiments.stepper.request import StepSpec, step_request
-from ringleaf.extras import require
 
 if TYPE_CHECKING:
     from ringleaf.experiments.stepper.story import Story

@@ -17,18 +17,18 @@ import networkx as nx
 import numpy as np
 
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
+from ringleaf.core.tensors import Array
+from ringleaf.core.units import serialize_ps
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.experiments.stepper.blocks import SparseBlocks
 from ringleaf.ina.reading import EntryFact, SystemReader
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.networks.virtual.watch import Sight
 from ringleaf.switches.switch import Switch
-from ringleaf.tensors import Array
 from ringleaf.topologies.delays import node_delay_ps
 from ringleaf.topologies.graph import link
-from ringleaf.units import serialize_ps
 
 WINDOW = 15  # ranks per run: 30 bits, as sums are of 31 and a sign
 FEWEST_LANES = 4  # registers numbered alike that are taken for lanes, not for scalars

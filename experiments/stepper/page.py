@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
+from ringleaf.core.shipped import PAGE
+from ringleaf.core.units import format_time
 from ringleaf.experiments.pages.data import for_script
 from ringleaf.experiments.stepper.layout import ARC, lay_out
 from ringleaf.experiments.stepper.plain import link_lines, step_line
@@ -21,9 +23,7 @@ from ringleaf.experiments.stepper.story import (
     TensorCell,
     show_who,
 )
-from ringleaf.shipped import PAGE
 from ringleaf.topologies.graph import Role
-from ringleaf.units import format_time
 
 _BUTTONS = (
     ("first", "|◀", "First (Home)"),

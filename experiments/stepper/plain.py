@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ringleaf.core.units import format_time
 from ringleaf.experiments.stepper.story import (
     Cursor,
     Frame,
@@ -14,7 +15,6 @@ from ringleaf.experiments.stepper.story import (
     show_who,
 )
 from ringleaf.topologies.graph import natural
-from ringleaf.units import format_time
 
 MOST_NUMBERS = 4
 

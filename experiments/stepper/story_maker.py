@@ -12,6 +12,9 @@ import numpy as np
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.verify import demanded
+from ringleaf.core.mersenne import Mersenne
+from ringleaf.core.tensors import Array
+from ringleaf.core.units import format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.setup.cabling import Cabling
 from ringleaf.experiments.setup.network import (
@@ -25,10 +28,7 @@ from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.stepper.request import StepRequest, StepSpec, check_ranks
 from ringleaf.experiments.stepper.story import Goals, Story, members
 from ringleaf.experiments.stepper.transfers import first_buffers, transfer_frames
-from ringleaf.mersenne import Mersenne
-from ringleaf.tensors import Array
 from ringleaf.topologies.graph import hosts
-from ringleaf.units import format_time
 
 RANKS = 4  # unless asked for, or given by the topology
 ELEMENTS = 8  # at least, and two for each chunk

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ringleaf.core.mersenne import Mersenne
+from ringleaf.core.tensors import FLOAT32, Array
 from ringleaf.experiments.stepper.blocks import SparseBlocks, repeat
 from ringleaf.experiments.stepper.story import TensorCell
 from ringleaf.ina.tern.wire import ELEMENTS, PLANE_BYTES
-from ringleaf.mersenne import Mersenne
-from ringleaf.tensors import FLOAT32, Array
 
 
 def draw(ranks: int, elements: int, seed: int) -> list[Array]:

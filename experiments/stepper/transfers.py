@@ -22,6 +22,7 @@ from ringleaf.collectives.schedule import (
     rows_by_chunk,
 )
 from ringleaf.collectives.verify import contributions
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.stepper.story import (
     BufferChange,
     Buffers,
@@ -32,7 +33,6 @@ from ringleaf.experiments.stepper.story import (
     name_place,
     show_who,
 )
-from ringleaf.tensors import Array
 from ringleaf.topologies.routing import dealt, path, routes
 
 

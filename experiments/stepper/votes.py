@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ringleaf.core.mersenne import Mersenne
+from ringleaf.core.tensors import FLOAT32, Array
 from ringleaf.experiments.stepper.blocks import SparseBlocks, repeat
 from ringleaf.ina.vote.wire import SIGNS
-from ringleaf.mersenne import Mersenne
-from ringleaf.tensors import FLOAT32, Array
 
 
 def draw(ranks: int, elements: int, seed: int) -> list[Array]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.shipped import built_program, built_programs
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.walk.packets import names_capture, read_packet
-from ringleaf.shipped import built_program, built_programs
 
 PORTS = 510  # v1model's ports, without the one that drops
 

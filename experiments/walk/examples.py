@@ -10,8 +10,8 @@ import struct
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from ringleaf.core.headers import ECN_CAPABLE, PRIORITY_SHIFT
 from ringleaf.errors import ConfigError
-from ringleaf.headers import ECN_CAPABLE, PRIORITY_SHIFT
 from ringleaf.ina.registry import of_programs
 from ringleaf.ina.samples import Example
 from ringleaf.networks.forwarding import forwarding_entities, tensor_queues

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ringleaf.core.ethernet import LONGEST_PACKET
+from ringleaf.core.units import is_whole
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LONGEST_PACKET
-from ringleaf.units import is_whole
 
 _CAPTURED = re.compile(r"(.+)#(.*)")
 

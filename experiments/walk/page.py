@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
+from ringleaf.core.shipped import PAGE
 from ringleaf.experiments.pages.data import for_script
 from ringleaf.experiments.walk.describe import Said, ShownField, say
 from ringleaf.experiments.walk.highlight import highlight
-from ringleaf.shipped import PAGE
 from ringleaf.switches.walk import steps
 from ringleaf.switches.walk.formats import show
 from ringleaf.switches.walk.steps import PacketWalk, Step

@@ -1,6 +1,6 @@
 """The interface of congestion controllers: handlers, and a block of words per queue pair.
 
-A handler has the signature of all (`ringleaf.compiled`); `at` is the queue pair's block:
+A handler has the signature of all (`ringleaf.core.compiled`); `at` is the queue pair's block:
 
     on_ack(arena, at, packets, now_ps)      `packets` are newly acknowledged; MARKED of them
                                             met congestion (ECN), IN_FLIGHT are not acknowledged yet
@@ -18,11 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import address_of, handler
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.compiled import address_of, handler
+from ringleaf.core.marking import NEVER, Marking
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
-from ringleaf.marking import NEVER, Marking
-from ringleaf.units import FOREVER_PS
 
 # The decisions of a controller.
 WINDOW = 0  # packets in flight, at least 1

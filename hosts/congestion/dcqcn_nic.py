@@ -17,8 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import handler, inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import handler, inline
+from ringleaf.core.marking import Marking
+from ringleaf.core.products import scaled
+from ringleaf.core.units import FOREVER_PS, PS_PER_US
 from ringleaf.hosts.congestion.control import (
     LINE_BPS,
     MARKED,
@@ -27,9 +30,6 @@ from ringleaf.hosts.congestion.control import (
     TIMER_AT_PS,
     Controller,
 )
-from ringleaf.marking import Marking
-from ringleaf.products import scaled
-from ringleaf.units import FOREVER_PS, PS_PER_US
 
 CURRENT_BPS = OWN
 TARGET_BPS = OWN + 1

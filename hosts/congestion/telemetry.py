@@ -5,9 +5,9 @@ Two bytes, the first of which counts hops, then room for MOST_HOPS hops of four 
 
 from __future__ import annotations
 
-from ringleaf.arena import Bytes
-from ringleaf.compiled import inline
-from ringleaf.headers import get32
+from ringleaf.core.arena import Bytes
+from ringleaf.core.compiled import inline
+from ringleaf.core.headers import get32
 
 MOST_HOPS = 5
 HOP_BYTES = 16

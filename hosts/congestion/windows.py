@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ringleaf.arena import Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Words
+from ringleaf.core.compiled import inline
 from ringleaf.hosts.congestion.control import MOST_WINDOW, WINDOW
 
 ONE_PACKET = 1 << 20

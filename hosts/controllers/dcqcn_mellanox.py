@@ -5,8 +5,8 @@ configuration's for lines of 100 Gbit/s, 400 kB, 1,600 kB and 0.2 with packets o
 of 4 KiB.
 """
 
+from ringleaf.core.marking import Marking
 from ringleaf.hosts.congestion.dcqcn_nic import CardParameters, nic_controller
-from ringleaf.marking import Marking
 
 NUMBERS = CardParameters(1 / 16, 55, 1500, 5, 5_000_000, 50_000_000, clamp=False)
 MARKING = Marking(98, 391, 0.8)

@@ -11,8 +11,9 @@ or one packet after a timeout, from which a slow start leads back to half of the
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import handler, inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import handler, inline
+from ringleaf.core.marking import from_depth
 from ringleaf.hosts.congestion.control import (
     GAIN,
     IN_FLIGHT,
@@ -23,7 +24,6 @@ from ringleaf.hosts.congestion.control import (
     WINDOW,
     Controller,
 )
-from ringleaf.marking import from_depth
 
 CWND = OWN  # the window, in units of 2**-16 packets
 ALPHA = OWN + 1  # in units of 2**-20

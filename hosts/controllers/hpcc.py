@@ -17,8 +17,10 @@ ignored.
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import handler, inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import handler, inline
+from ringleaf.core.products import scaled
+from ringleaf.core.units import PS_PER_S, PS_PER_US
 from ringleaf.hosts.congestion.control import (
     HEARD_AT,
     IN_FLIGHT,
@@ -41,8 +43,6 @@ from ringleaf.hosts.congestion.telemetry import (
     passed,
     word_of,
 )
-from ringleaf.products import scaled
-from ringleaf.units import PS_PER_S, PS_PER_US
 
 CURRENT_BPS = OWN  # Rc: the rate that lasts
 UTILISATION = OWN + 1  # U, in units of 2**-20

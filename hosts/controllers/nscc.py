@@ -21,8 +21,11 @@ its largest window, 1.5 BDP.
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import handler, inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import handler, inline
+from ringleaf.core.marking import Marking
+from ringleaf.core.products import scaled
+from ringleaf.core.units import PS_PER_S, PS_PER_US
 from ringleaf.hosts.congestion.control import (
     DELAY_PS,
     IN_FLIGHT,
@@ -37,9 +40,6 @@ from ringleaf.hosts.congestion.control import (
     Controller,
 )
 from ringleaf.hosts.congestion.windows import ONE_PACKET, set_window
-from ringleaf.marking import Marking
-from ringleaf.products import scaled
-from ringleaf.units import PS_PER_S, PS_PER_US
 
 CWND = OWN  # in units of 2**-20 packets, like the following three
 MOST = OWN + 1

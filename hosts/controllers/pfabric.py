@@ -15,8 +15,9 @@ is one packet until something gets through (4.2); so it is here.
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import handler, inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import handler, inline
+from ringleaf.core.units import PS_PER_S
 from ringleaf.hosts.congestion.control import (
     LINE_BPS,
     MOST_WINDOW,
@@ -27,7 +28,6 @@ from ringleaf.hosts.congestion.control import (
     WINDOW,
     Controller,
 )
-from ringleaf.units import PS_PER_S
 
 BDP = OWN  # packets
 TIMEOUTS = OWN + 1  # in a row

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import handler, inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import handler, inline
+from ringleaf.core.units import PS_PER_S, PS_PER_US
 from ringleaf.hosts.congestion.control import (
     DELAY_PS,
     HOPS,
@@ -31,7 +32,6 @@ from ringleaf.hosts.congestion.control import (
     Controller,
 )
 from ringleaf.hosts.congestion.windows import ONE_PACKET, set_window
-from ringleaf.units import PS_PER_S, PS_PER_US
 
 CWND = OWN  # the window, in units of 2**-20 packets
 BASE_PS = OWN + 1  # target delay without hops and flow scaling

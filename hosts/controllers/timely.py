@@ -15,8 +15,9 @@ When the simulator updates its rate, once per window, is from memory of it.
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import handler, inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import handler, inline
+from ringleaf.core.units import PS_PER_US
 from ringleaf.hosts.congestion.control import (
     DELAY_PS,
     IN_FLIGHT,
@@ -26,7 +27,6 @@ from ringleaf.hosts.congestion.control import (
     RTT_PS,
     Controller,
 )
-from ringleaf.units import PS_PER_US
 
 CURRENT_BPS = OWN
 LAST_PS = OWN + 1  # the round trip before; 0: none yet

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ringleaf.core.tensors import ElementType
 from ringleaf.hosts.rc.landing import FLOAT32, INT32
-from ringleaf.tensors import ElementType
 
 OTHER = 3
 """Elements of a type that only NumPy adds here, called back for each message."""

@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 import ringleaf.hosts.executor.layout as x
-from ringleaf.arena import Store, Words
 from ringleaf.collectives.rows import REDUCE, Column
-from ringleaf.compiled import address_of
+from ringleaf.core.arena import Store, Words
+from ringleaf.core.compiled import address_of
+from ringleaf.core.tensors import ElementType
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.executor.arithmetic import NOTHING, OTHER, kind_of
 from ringleaf.hosts.executor.claims import choose
 from ringleaf.hosts.plan import LOCAL, RECEIVE, SEND, SUM, Plans
 from ringleaf.hosts.rc.landing import CHOOSE
 from ringleaf.hosts.staging import Staging
-from ringleaf.tensors import ElementType
 
 Rows = npt.NDArray[np.int64]
 

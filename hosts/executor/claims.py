@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ringleaf.hosts.executor.layout as x
-from ringleaf.arena import Arena
-from ringleaf.compiled import handler
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import handler
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.rc.landing import COPY, TARGET
 

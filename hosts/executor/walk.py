@@ -8,8 +8,8 @@ is left.
 from __future__ import annotations
 
 import ringleaf.hosts.executor.layout as x
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import call_back, inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import call_back, inline
 from ringleaf.hosts.executor.arithmetic import NOTHING, OTHER
 from ringleaf.hosts.plan import LOCAL, RECEIVE, SEND, SUM
 from ringleaf.hosts.rc.landing import ASKED, COPY, ELEMENT_BYTES, land

@@ -7,8 +7,9 @@ time that the kernel says.
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena
-from ringleaf.compiled import handler, handler_at, inline
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import handler, handler_at, inline
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import (
     COMPLETION_WORDS,
@@ -45,7 +46,6 @@ from ringleaf.hosts.nic.state import (
     TASK,
     WAITS,
 )
-from ringleaf.units import FOREVER_PS
 
 
 @inline

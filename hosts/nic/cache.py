@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.views import int64_at
 from ringleaf.hosts.nic.layout import CACHE_HEADER, cache_bytes
-from ringleaf.views import int64_at
 
 LRU, LFU = range(2)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ringleaf.registry import Registry
+from ringleaf.core.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)

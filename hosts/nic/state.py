@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ringleaf.arena import Store
-from ringleaf.compiled import address_of
+from ringleaf.core.arena import Store
+from ringleaf.core.compiled import address_of
 from ringleaf.hosts.agent import AGENT_WORDS, COMPLETIONS_AT, make_agent, make_ring
 
 UDP_PORT = 4792

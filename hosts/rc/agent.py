@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena
-from ringleaf.compiled import handler
-from ringleaf.headers import get24
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import handler
+from ringleaf.core.headers import get24
+from ringleaf.core.packets import HEAD_LEN, open_packet
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import READY, TIMER_AT_PS
 from ringleaf.hosts.fifo import FIFO_COUNT, open_fifo
 from ringleaf.hosts.rc.congestion import receive_notice, tend
@@ -25,8 +27,6 @@ from ringleaf.hosts.rc.state import (
 )
 from ringleaf.hosts.rc.trimming import receive_cut, receive_cut_notice
 from ringleaf.hosts.rc.wire import ACKNOWLEDGE, CNP, CUT, DEST_QP_AT, HEAD_BYTES, OPCODE_AT, PROBE
-from ringleaf.packets import HEAD_LEN, open_packet
-from ringleaf.units import FOREVER_PS
 
 
 @handler

@@ -9,9 +9,11 @@ A17.9).
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import copy_items, handler_at, inline
-from ringleaf.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT, PRIORITIES, write_priority
+from ringleaf.core.arena import Arena, Bytes
+from ringleaf.core.compiled import copy_items, handler_at, inline
+from ringleaf.core.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT, PRIORITIES, write_priority
+from ringleaf.core.units import FOREVER_PS, PS_PER_S
+from ringleaf.core.views import window
 from ringleaf.hosts.agent import READY, TIMER_AT_PS
 from ringleaf.hosts.congestion.control import (
     CNP_DUE,
@@ -69,8 +71,6 @@ from ringleaf.hosts.rc.wire import (
     NOTICES_AT,
     body_bytes,
 )
-from ringleaf.units import FOREVER_PS, PS_PER_S
-from ringleaf.views import window
 
 AGAIN_PS = -1  # in place of the time of a packet that was sent more than once
 

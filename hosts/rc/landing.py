@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import copy_items, handler_at, inline
-from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, Packet
-from ringleaf.views import window
+from ringleaf.core.arena import Arena, Bytes
+from ringleaf.core.compiled import copy_items, handler_at, inline
+from ringleaf.core.packets import HEAD_LEN, PAYLOAD_AT, Packet
+from ringleaf.core.views import window
 
 COPY, FLOAT32, INT32 = range(3)
 """How data lands: as it is, or added to elements of a type, as torch adds them."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import inline
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import PAUSED, READY, TIMER_AT_PS
 from ringleaf.hosts.congestion.control import CNP_DUE
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_WORDS, fifo_pop, fifo_push, open_fifo
@@ -32,7 +33,6 @@ from ringleaf.hosts.rc.state import (
     UNANSWERED,
     Qp,
 )
-from ringleaf.units import FOREVER_PS
 
 
 @inline

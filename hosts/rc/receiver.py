@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from numba import types
 
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import compiled, copy_items, inline
-from ringleaf.headers import get24, put24, write_ip_checksum
+from ringleaf.core.arena import Arena, Bytes
+from ringleaf.core.compiled import compiled, copy_items, inline
+from ringleaf.core.headers import get24, put24, write_ip_checksum
+from ringleaf.core.native import ARENA
+from ringleaf.core.packets import HEAD_LEN, PAYLOAD_LEN, Packet, allocate_packet, open_packet
 from ringleaf.hosts.agent import REFUSALS, complete
 from ringleaf.hosts.congestion.control import CNP_DUE, TOLD_AT
 from ringleaf.hosts.fifo import fifo_pop, fifo_push, open_fifo
@@ -62,8 +64,6 @@ from ringleaf.hosts.rc.wire import (
     full_number,
     telemetry_bytes,
 )
-from ringleaf.native import ARENA
-from ringleaf.packets import HEAD_LEN, PAYLOAD_LEN, Packet, allocate_packet, open_packet
 
 
 @compiled(types.boolean(ARENA, *[types.int64] * 6))

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from numba import types
 
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import compiled, copy_items, inline
-from ringleaf.headers import (
+from ringleaf.core.arena import Arena, Bytes
+from ringleaf.core.compiled import compiled, copy_items, inline
+from ringleaf.core.headers import (
     IP_LENGTH_AT,
     UDP_LENGTH_AT,
     UDP_PAYLOAD_AT,
@@ -24,6 +24,17 @@ from ringleaf.headers import (
     put24,
     write_ip_checksum,
 )
+from ringleaf.core.native import ARENA
+from ringleaf.core.packets import (
+    HEAD_LEN,
+    PAYLOAD_AT,
+    PAYLOAD_LEN,
+    TAIL_LEN,
+    allocate_packet,
+    open_packet,
+)
+from ringleaf.core.round_trip import smooth, timeout_ps
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import PROGRESS, RETRANSMISSIONS, complete
 from ringleaf.hosts.rc.congestion import (
     note_ack,
@@ -88,17 +99,6 @@ from ringleaf.hosts.rc.wire import (
     full_number,
     opcode_of,
 )
-from ringleaf.native import ARENA
-from ringleaf.packets import (
-    HEAD_LEN,
-    PAYLOAD_AT,
-    PAYLOAD_LEN,
-    TAIL_LEN,
-    allocate_packet,
-    open_packet,
-)
-from ringleaf.round_trip import smooth, timeout_ps
-from ringleaf.units import FOREVER_PS
 
 
 @inline

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import inline
-from ringleaf.errors import ProtocolError
-from ringleaf.headers import (
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.headers import (
     IP_DST_AT,
     IP_SRC_AT,
     PRIORITIES,
@@ -19,6 +18,9 @@ from ringleaf.headers import (
     write_priority,
     write_udp,
 )
+from ringleaf.core.units import FOREVER_PS
+from ringleaf.core.views import window
+from ringleaf.errors import ProtocolError
 from ringleaf.hosts.agent import AGENT_WORDS, HOST, UDP_PORT_LOW, make_agent
 from ringleaf.hosts.congestion.control import GAIN, ONE_GAIN, Controller, make_control
 from ringleaf.hosts.congestion.control import WINDOW as CONTROL_WINDOW
@@ -32,8 +34,6 @@ from ringleaf.hosts.rc.wire import (
     PARTITION_AT,
     UDP_PORT,
 )
-from ringleaf.units import FOREVER_PS
-from ringleaf.views import window
 
 # The reports of an rc agent.
 SENT = 1  # a: QP, b: tag; the peer has the whole message

@@ -8,9 +8,10 @@ cut is sent again, too (go-back-N). If a notice is lost, or a header, probes fin
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import inline
-from ringleaf.headers import PRIORITIES, get24, put24, write_ip_checksum, write_priority
+from ringleaf.core.arena import Arena, Bytes
+from ringleaf.core.compiled import inline
+from ringleaf.core.headers import PRIORITIES, get24, put24, write_ip_checksum, write_priority
+from ringleaf.core.packets import HEAD_LEN, allocate_packet, open_packet
 from ringleaf.hosts.agent import READY
 from ringleaf.hosts.congestion.control import COUNTS_CUTS
 from ringleaf.hosts.fifo import fifo_push, open_fifo
@@ -51,7 +52,6 @@ from ringleaf.hosts.rc.wire import (
     full_number,
     telemetry_bytes,
 )
-from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
 
 MOST_TOLD = 1 << 16  # packets that one notice tells to have been cut
 

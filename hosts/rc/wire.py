@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ringleaf.arena import Bytes
-from ringleaf.compiled import inline
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
-from ringleaf.headers import UDP_LENGTH_AT, UDP_PAYLOAD_AT, get16
+from ringleaf.core.arena import Bytes
+from ringleaf.core.compiled import inline
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.headers import UDP_LENGTH_AT, UDP_PAYLOAD_AT, get16
 from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 
 UDP_PORT = 4791

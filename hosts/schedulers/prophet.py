@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import math
 
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.schedulers.common.interface import Item, Release, Situation, Standing
-from ringleaf.units import FOREVER_PS
 
 PARTITION_BYTES = 256 << 10
 

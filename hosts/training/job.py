@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.training.accelerator import Accelerator
 from ringleaf.hosts.training.jitter import Jitter
 from ringleaf.hosts.training.model import Model
 from ringleaf.hosts.training.pieces import GradientPiece
 from ringleaf.hosts.training.steps import BackwardStep, backward_steps, made_by
-from ringleaf.units import FOREVER_PS
 
 
 @dataclass(slots=True)

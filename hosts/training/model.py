@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.registry import Registry
+from ringleaf.core.shipped import PACKAGE
+from ringleaf.core.units import exact_time, parse_time
+from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError, choose
-from ringleaf.registry import Registry
-from ringleaf.shipped import PACKAGE
-from ringleaf.units import exact_time, parse_time
-from ringleaf.yaml_file import read_yaml
 
 MODELS = PACKAGE / "hosts" / "training" / "models"
 DTYPE_BYTES = {"float32": 4, "int32": 4}

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from ringleaf.core.units import parse_number
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.meetings import MOST_BYTES
-from ringleaf.units import parse_number
 
 
 @dataclass(frozen=True, slots=True)

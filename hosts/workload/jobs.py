@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.training.job import JobIteration, TrainingJob
 from ringleaf.hosts.training.model import DTYPE_BYTES, Model
 from ringleaf.hosts.training.pieces import GradientPiece
@@ -17,7 +18,6 @@ from ringleaf.hosts.workload.graph import (
     WorkNode,
 )
 from ringleaf.hosts.workload.replay import NodeTimes
-from ringleaf.units import FOREVER_PS
 
 GROUP = "dp"
 

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.workload.graph import WorkNode
 from ringleaf.hosts.workload.matched import Matched
-from ringleaf.units import FOREVER_PS
 
 NOT_YET = -1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.ina.atp.job import join_as
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.systems import JobRequest

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import networkx as nx
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.atp import server, worker
 from ringleaf.ina.atp.control import (

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-from ringleaf.arena import Arena, Lanes, Store, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena, Lanes, Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.ethernet import group_mac
+from ringleaf.core.headers import write_udp
+from ringleaf.core.views import window
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import group_mac
-from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.hosts.fifo import FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo
 from ringleaf.ina.atp.limits import MAX_WORKERS
@@ -37,7 +38,6 @@ from ringleaf.ina.atp.wire import (
     worker_set,
 )
 from ringleaf.ina.job_numbers import check_job
-from ringleaf.views import window
 
 # The server's words.
 JOB = 0

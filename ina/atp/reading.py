@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.headers import UDP_DST_AT
+from ringleaf.core.headers import UDP_DST_AT
 from ringleaf.ina.atp.limits import BITS
 from ringleaf.ina.atp.wire import (
     AGGREGATOR_AT,

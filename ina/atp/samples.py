@@ -7,8 +7,8 @@ from functools import partial
 
 import networkx as nx
 
-from ringleaf.ethernet import group_mac
-from ringleaf.headers import ECN_CAPABLE
+from ringleaf.core.ethernet import group_mac
+from ringleaf.core.headers import ECN_CAPABLE
 from ringleaf.ina.atp import wire
 from ringleaf.ina.atp.control import AtpJob, EntitiesOf, entities, first_aggregators
 from ringleaf.ina.samples import Example, Packet, SampleRound, drawn_values, star, told_values

@@ -23,8 +23,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.arena import Lanes, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Lanes, Words
+from ringleaf.core.compiled import inline
 
 FRACTION_BITS = 20
 SCALE = float(1 << FRACTION_BITS)

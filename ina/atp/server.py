@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import copy_items, handler, inline, signed
-from ringleaf.headers import (
+from ringleaf.core.arena import Arena, Bytes
+from ringleaf.core.compiled import copy_items, handler, inline, signed
+from ringleaf.core.headers import (
     ECN_MARKED,
     ECN_MASK,
     IP_LENGTH_AT,
@@ -25,6 +25,8 @@ from ringleaf.headers import (
     put32,
     write_ip_checksum,
 )
+from ringleaf.core.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.core.views import swap_items, window
 from ringleaf.hosts.agent import READY
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_ROOM, fifo_pop, fifo_push
 from ringleaf.ina.atp.ledger import (
@@ -111,8 +113,6 @@ from ringleaf.ina.atp.wire import (
     put_workers,
 )
 from ringleaf.ina.atp.wire import INTEGERS as INTEGERS_FLAG
-from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
-from ringleaf.views import swap_items, window
 
 ALL = 0
 

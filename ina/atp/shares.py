@@ -9,9 +9,9 @@ that a single worker sees are echoed in its gradients, so that they come back in
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import inline
-from ringleaf.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT, put16, write_ip_checksum
+from ringleaf.core.arena import Arena, Bytes
+from ringleaf.core.compiled import inline
+from ringleaf.core.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT, put16, write_ip_checksum
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina.atp.state import (
     ALLOWED,

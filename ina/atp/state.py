@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ringleaf.arena import Arena, Lanes, Store, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena, Lanes, Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.headers import write_udp
+from ringleaf.core.views import window as view
 from ringleaf.errors import ConfigError
-from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.ina import congestion
 from ringleaf.ina.atp.limits import MAX_WORKERS
@@ -33,7 +34,6 @@ from ringleaf.ina.atp.wire import (
 from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
 from ringleaf.ina.job_numbers import check_job
 from ringleaf.ina.tensors import TENSORS_WORDS, TensorQueue, make_tensors, open_tensors
-from ringleaf.views import window as view
 
 # The worker's words. Sequence numbers are whole here, and modulo 2^32 on the wire.
 JOB = 0

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
+from ringleaf.core.shipped import BuiltProgram
 from ringleaf.ina.systems import LANES, Costs, FolderSystem
-from ringleaf.shipped import BuiltProgram
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ringleaf.tensors import Array
+    from ringleaf.core.tensors import Array
 
 
 class Atp(FolderSystem):

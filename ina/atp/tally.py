@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringleaf.compiled import inline
+from ringleaf.core.compiled import inline
 from ringleaf.ina.atp.ledger import (
     BIT_MASK,
     ENTRY_WORDS,

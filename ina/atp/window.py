@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import inline
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina.atp.state import (
     AGGREGATOR,

@@ -42,9 +42,9 @@ and a bitmap and a fan-in degree for each of two levels; here one bitmap serves 
 
 from __future__ import annotations
 
-from ringleaf.arena import Bytes
-from ringleaf.compiled import inline, signed
-from ringleaf.headers import UDP_PAYLOAD_AT, get32, put32
+from ringleaf.core.arena import Bytes
+from ringleaf.core.compiled import inline, signed
+from ringleaf.core.headers import UDP_PAYLOAD_AT, get32, put32
 
 # Offsets from the start of the frame.
 MESSAGE_AT = UDP_PAYLOAD_AT

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import copy_items, handler, inline, signed
-from ringleaf.headers import (
+from ringleaf.core.arena import Arena, Bytes
+from ringleaf.core.compiled import copy_items, handler, inline, signed
+from ringleaf.core.headers import (
     ECN_MARKED,
     ECN_MASK,
     IP_TOS_AT,
@@ -32,6 +32,8 @@ from ringleaf.headers import (
     write_ip_checksum,
     write_priority,
 )
+from ringleaf.core.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.core.views import swap_items, window
 from ringleaf.hosts.agent import AGENT_WORDS, PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ringleaf.ina.atp.scaling import copy_integers, quantise
 from ringleaf.ina.atp.shares import advance, allow, note_marks, write_echoes
@@ -108,8 +110,6 @@ from ringleaf.ina.tensors import (
     end_tensor,
     lay_out,
 )
-from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
-from ringleaf.views import swap_items, window
 
 
 @handler

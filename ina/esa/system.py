@@ -20,9 +20,9 @@ Source:
 from __future__ import annotations
 
 from ringleaf.collectives.algorithm import Look
+from ringleaf.core.shipped import BuiltProgram
 from ringleaf.ina.atp.system import Atp
 from ringleaf.ina.systems import LANES
-from ringleaf.shipped import BuiltProgram
 
 
 class Esa(Atp):

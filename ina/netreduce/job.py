@@ -7,9 +7,9 @@ from functools import partial
 import networkx as nx
 
 import ringleaf.ina.netreduce.worker as worker
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import AGENT_WORDS, HostAgent
 from ringleaf.ina.jobs import WorkersJob

@@ -7,7 +7,7 @@ from functools import partial
 
 import networkx as nx
 
-from ringleaf.headers import ECN_CAPABLE
+from ringleaf.core.headers import ECN_CAPABLE
 from ringleaf.hosts.rc.wire import DEFAULT_PARTITION, ICRC_BYTES, PSN_AT, SEND_MIDDLE
 from ringleaf.ina.netreduce.control import WIRE_QP, Connection, entities
 from ringleaf.ina.netreduce.wire import LANES, udp_port

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import address_of, inline
-from ringleaf.headers import UDP_DST_AT, put16
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.compiled import address_of, inline
+from ringleaf.core.headers import UDP_DST_AT, put16
+from ringleaf.core.views import window
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent, make_ring
 from ringleaf.hosts.rc.state import QP_WORDS, QPS_AT, TEMPLATE_AT
 from ringleaf.hosts.rc.wire import HEAD_BYTES
 from ringleaf.ina.netreduce.wire import udp_port
 from ringleaf.ina.tensors import TENSORS_WORDS, TensorQueue, make_tensors, open_tensors
-from ringleaf.views import window
 
 # The worker's words.
 RC = 0  # block of its queue pairs' agent

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.arena import Bytes
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Bytes
+from ringleaf.core.compiled import inline
+from ringleaf.core.headers import get32, put32
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError
-from ringleaf.headers import get32, put32
 from ringleaf.ina.atp.scaling import SCALE
-from ringleaf.tensors import Array
 
 
 def check_range(values: Array, workers: int, system: str = "netreduce") -> None:

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Arena
-from ringleaf.compiled import handler, handler_at, inline
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import handler, handler_at, inline
+from ringleaf.core.views import swap_items, window
 from ringleaf.hosts.agent import (
     COMPLETION_WORDS,
     PROGRESS,
@@ -64,7 +65,6 @@ from ringleaf.ina.tensors import (
     tensor_row,
 )
 from ringleaf.ina.tensors import POSTED as TENSORS_POSTED
-from ringleaf.views import swap_items, window
 
 MOST_UNANSWERED = 2
 """Probes without answer after which the timeout is not doubled any more."""

@@ -13,9 +13,10 @@ late they come.)
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import copy_items, handler, inline
-from ringleaf.headers import ECN_CAPABLE, ECN_MASK, IP_TOS_AT, get16, get32, put16, put32
+from ringleaf.core.arena import Arena, Bytes
+from ringleaf.core.compiled import copy_items, handler, inline
+from ringleaf.core.headers import ECN_CAPABLE, ECN_MASK, IP_TOS_AT, get16, get32, put16, put32
+from ringleaf.core.packets import Packet, allocate_packet, open_packet
 from ringleaf.hosts.agent import READY, RETRANSMISSIONS
 from ringleaf.hosts.fifo import FIFO_COUNT, fifo_pop, fifo_push
 from ringleaf.ina.omnireduce.ledger import (
@@ -61,7 +62,6 @@ from ringleaf.ina.omnireduce.wire import (
     values_at,
 )
 from ringleaf.ina.omnireduce.worker import refer
-from ringleaf.packets import Packet, allocate_packet, open_packet
 
 
 @inline

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import networkx as nx
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.omnireduce import aggregator, worker

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.headers import put16, write_udp
+from ringleaf.core.views import window
 from ringleaf.errors import ConfigError
-from ringleaf.headers import put16, write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.hosts.fifo import FIFO_ROOM, FIFO_ROWS, FIFO_WORDS, Fifo, open_fifo
 from ringleaf.ina.job_numbers import check_job
@@ -24,7 +25,6 @@ from ringleaf.ina.omnireduce.wire import (
     values_at,
     worker_port,
 )
-from ringleaf.views import window
 
 # The aggregator's words.
 JOB = 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.ina.loads import Aggregation, Demand
 from ringleaf.ina.omnireduce.wire import BLOCK, BLOCK_BYTES, values_at
 from ringleaf.topologies.ways import Loads, PlannedFlow, TopologyRoutes

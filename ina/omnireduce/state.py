@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.headers import put16, write_udp
+from ringleaf.core.views import window
 from ringleaf.errors import ConfigError
-from ringleaf.headers import put16, write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
 from ringleaf.ina.job_numbers import check_job
@@ -26,7 +27,6 @@ from ringleaf.ina.omnireduce.wire import (
     worker_port,
 )
 from ringleaf.ina.tensors import TENSORS_WORDS, TensorQueue, make_tensors, open_tensors
-from ringleaf.views import window
 
 # The worker's words.
 JOB = 0

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ringleaf.tensors import Array
+    from ringleaf.core.tensors import Array
 
 
 class OmniReduce(FolderSystem):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import copy_items, inline
+from ringleaf.core.arena import Arena, Bytes
+from ringleaf.core.compiled import copy_items, inline
+from ringleaf.core.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, Packet
+from ringleaf.core.views import window
 from ringleaf.ina.tensors import FLOAT32
-from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, Packet
-from ringleaf.views import window
 
 
 @inline

@@ -26,8 +26,8 @@ Aggregators and workers have UDP ports of their own, as both may be on one host.
 
 from __future__ import annotations
 
-from ringleaf.compiled import inline
-from ringleaf.headers import UDP_PAYLOAD_AT
+from ringleaf.core.compiled import inline
+from ringleaf.core.headers import UDP_PAYLOAD_AT
 
 # Offsets from the start of the frame.
 MESSAGE_AT = UDP_PAYLOAD_AT

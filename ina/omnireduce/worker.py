@@ -23,9 +23,9 @@ Source:
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena
-from ringleaf.compiled import copy_items, handler, inline
-from ringleaf.headers import (
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import copy_items, handler, inline
+from ringleaf.core.headers import (
     IP_LENGTH_AT,
     IP_TOS_AT,
     UDP_LENGTH_AT,
@@ -35,6 +35,14 @@ from ringleaf.headers import (
     put16,
     put32,
     write_ip_checksum,
+)
+from ringleaf.core.packets import (
+    HEAD_LEN,
+    PAYLOAD_AT,
+    PAYLOAD_LEN,
+    Packet,
+    allocate_packet,
+    open_packet,
 )
 from ringleaf.hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ringleaf.ina.flight import (
@@ -106,14 +114,6 @@ from ringleaf.ina.tensors import (
     end_tensor,
     lay_out,
     tensor_row,
-)
-from ringleaf.packets import (
-    HEAD_LEN,
-    PAYLOAD_AT,
-    PAYLOAD_LEN,
-    Packet,
-    allocate_packet,
-    open_packet,
 )
 
 

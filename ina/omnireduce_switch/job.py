@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 
 import ringleaf.ina.omnireduce_switch.worker as worker
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.omnireduce_switch.wire import FIRST_UDP_PORT, HEADER_BYTES
 from ringleaf.ina.switchml.job import SwitchMLVariant, join_as

@@ -22,9 +22,9 @@ Source:
 from __future__ import annotations
 
 from ringleaf.collectives.algorithm import Look
+from ringleaf.core.shipped import BuiltProgram
 from ringleaf.ina.switchml.system import SwitchML
 from ringleaf.ina.systems import LANES, program_for
-from ringleaf.shipped import BuiltProgram
 
 
 class OmniReduceSwitch(SwitchML):

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Arena, Bytes, Store
-from ringleaf.compiled import handler, inline
-from ringleaf.headers import get32, put32
+from ringleaf.core.arena import Arena, Bytes, Store
+from ringleaf.core.compiled import handler, inline
+from ringleaf.core.headers import get32, put32
+from ringleaf.core.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.core.views import window
 from ringleaf.hosts.agent import AGENT_WORDS, READY
 from ringleaf.ina.flight import has_waiting, pop_slot
 from ringleaf.ina.omnireduce.values import is_zero
@@ -70,8 +72,6 @@ from ringleaf.ina.tensors import (
     SOURCE_AT,
     end_tensor,
 )
-from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
-from ringleaf.views import window
 
 __all__ = ["begin_tensor", "fire_timer", "make_extras", "open_worker", "receive", "transmit"]
 

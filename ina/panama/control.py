@@ -10,15 +10,15 @@ from typing import Any
 import finsy as fy
 import networkx as nx
 
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.units import serialize_ps
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.ina.switchml import control as switchml
 from ringleaf.ina.switchml.control import SwitchmlJob
 from ringleaf.ina.switchml.wire import VALUES_AT
 from ringleaf.ina.systems import MOST_TREES, JobRequest
 from ringleaf.topologies.graph import link
 from ringleaf.topologies.trees import AggregationTree, aggregation_trees
-from ringleaf.units import serialize_ps
 
 LEAST_SLOTS = 8  # of a job
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import networkx as nx
 
 import ringleaf.ina.panama.worker as worker
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.panama.control import choose_job, choose_trees, entities, turn_ps

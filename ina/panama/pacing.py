@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.units import FOREVER_PS
+from ringleaf.core.views import window
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina.congestion import (
     CONTROL_WORDS,
@@ -44,8 +46,6 @@ from ringleaf.ina.switchml.state import (
     SwitchMLWorker,
 )
 from ringleaf.ina.switchml.wire import VALUES_AT
-from ringleaf.units import FOREVER_PS
-from ringleaf.views import window
 
 # A tree's words; its window's block comes first.
 IN_FLIGHT = CONTROL_WORDS  # packets without result

@@ -19,9 +19,9 @@ Source:
 from __future__ import annotations
 
 from ringleaf.collectives.algorithm import Look
+from ringleaf.core.shipped import BuiltProgram
 from ringleaf.ina.switchml.system import SwitchML
 from ringleaf.ina.systems import LANES
-from ringleaf.shipped import BuiltProgram
 
 
 class Panama(SwitchML):

@@ -8,9 +8,10 @@ Losses are judged for each tree by itself, as trees overtake one another.
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena
-from ringleaf.compiled import handler
-from ringleaf.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import handler
+from ringleaf.core.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT
+from ringleaf.core.packets import HEAD_LEN, open_packet
 from ringleaf.hosts.agent import READY
 from ringleaf.ina.flight import ATTEMPTS, has_waiting, pop_slot
 from ringleaf.ina.flight import SLOT_WORDS as FLIGHT_SLOT_WORDS
@@ -28,7 +29,6 @@ from ringleaf.ina.switchml.worker import (
     send_slot,
     take_answer,
 )
-from ringleaf.packets import HEAD_LEN, open_packet
 
 __all__ = ["begin_tensor", "fire_timer", "open_worker", "receive", "transmit"]
 

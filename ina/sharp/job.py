@@ -10,7 +10,8 @@ from typing import Any
 import networkx as nx
 
 import ringleaf.ina.switchml.worker as worker
-from ringleaf.arena import Arena, Store
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.tensors import ElementType
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.atp.scaling import FRACTION_BITS
@@ -20,7 +21,6 @@ from ringleaf.ina.omnireduce import job as by_hosts
 from ringleaf.ina.sharp.trees import streaming
 from ringleaf.ina.switchml.job import SwitchMLVariant, join_as
 from ringleaf.ina.systems import JobRequest
-from ringleaf.tensors import ElementType
 
 MOST_BYTES = 1_073_741_792
 """The largest message of a streaming tree."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.ina.sharp import job
 from ringleaf.ina.systems import JobRequest
 

@@ -7,9 +7,11 @@ times of the run only, never its results.
 
 from __future__ import annotations
 
-from ringleaf.arena import LINE_BYTES, Arena
-from ringleaf.compiled import inline
-from ringleaf.headers import get16
+from ringleaf.core.arena import LINE_BYTES, Arena
+from ringleaf.core.compiled import inline
+from ringleaf.core.headers import get16
+from ringleaf.core.packets import HEAD_LEN, open_packet
+from ringleaf.core.views import prefetch
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.hosts.fifo import fifo_first
 from ringleaf.ina.flight import SLOT_WORDS as FLIGHT_SLOT_WORDS
@@ -25,8 +27,6 @@ from ringleaf.ina.switchml.state import (
 )
 from ringleaf.ina.switchml.wire import MAX_SLOTS, POOL_INDEX_AT, VALUES_AT
 from ringleaf.ina.tensors import BLOCKS
-from ringleaf.packets import HEAD_LEN, open_packet
-from ringleaf.views import prefetch
 
 SLOTS_AHEAD = 2
 """Results come in the order of slots, and a result touches the next slot, too, as its own slot

@@ -9,10 +9,11 @@ from typing import Any
 import networkx as nx
 
 import ringleaf.ina.switchml.worker as worker
-from ringleaf.arena import Arena, Store
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.headers import UDP_PAYLOAD_AT
+from ringleaf.core.units import serialize_ps
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
-from ringleaf.headers import UDP_PAYLOAD_AT
 from ringleaf.hosts.agent import HostAgent, HostProtocol
 from ringleaf.ina.holdings import Holding, entry_bps
 from ringleaf.ina.jobs import WorkersJob
@@ -24,7 +25,6 @@ from ringleaf.ina.systems import JobRequest
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.graph import index, link
 from ringleaf.topologies.trees import AggregationTree, aggregation_tree
-from ringleaf.units import serialize_ps
 
 
 @dataclass(frozen=True, slots=True)

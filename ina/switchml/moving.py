@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ringleaf.arena import Arena
+from ringleaf.core.arena import Arena
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina.flight import SLOTS as FLIGHT_SLOTS
 from ringleaf.ina.holdings import Holding, Updates

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.headers import UDP_DST_AT
+from ringleaf.core.headers import UDP_DST_AT
 from ringleaf.ina.occupancy import JOB_SHIFT, words
 from ringleaf.ina.reading import EntryFact, rows_of
 from ringleaf.ina.switchml.wire import (

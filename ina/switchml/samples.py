@@ -9,8 +9,8 @@ from typing import Any
 
 import networkx as nx
 
-from ringleaf.ethernet import group_mac
-from ringleaf.headers import ECN_CAPABLE
+from ringleaf.core.ethernet import group_mac
+from ringleaf.core.headers import ECN_CAPABLE
 from ringleaf.ina.samples import Example, Packet, SampleRound, drawn_values, star, told_values
 from ringleaf.ina.switchml import wire
 from ringleaf.ina.switchml.control import SwitchmlJob, entities

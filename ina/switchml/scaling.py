@@ -24,10 +24,10 @@ from math import ldexp
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.arena import Bytes
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Bytes
+from ringleaf.core.compiled import inline
+from ringleaf.core.headers import get32, put32
 from ringleaf.errors import ConfigError
-from ringleaf.headers import get32, put32
 
 Floats = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int32]

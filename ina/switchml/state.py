@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ringleaf.arena import Arena, Bytes, Store, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena, Bytes, Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.ethernet import group_mac
+from ringleaf.core.headers import write_udp
+from ringleaf.core.units import FOREVER_PS
+from ringleaf.core.views import window
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import group_mac
-from ringleaf.headers import write_udp
 from ringleaf.hosts.agent import AGENT_WORDS, make_agent
 from ringleaf.ina.flight import FLIGHT_WORDS, Flight, make_flight, open_flight
 from ringleaf.ina.job_numbers import check_job
@@ -28,8 +30,6 @@ from ringleaf.ina.switchml.wire import (
 )
 from ringleaf.ina.systems import MOST_TREES
 from ringleaf.ina.tensors import TENSORS_WORDS, TensorQueue, make_tensors, open_tensors
-from ringleaf.units import FOREVER_PS
-from ringleaf.views import window
 
 # The worker's words.
 JOB = 0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import copy_items, inline
-from ringleaf.headers import (
+from ringleaf.core.arena import Arena, Bytes
+from ringleaf.core.compiled import copy_items, inline
+from ringleaf.core.headers import (
     get16,
     get32,
     put16,
@@ -14,6 +14,8 @@ from ringleaf.headers import (
     write_ip_checksum,
     write_priority,
 )
+from ringleaf.core.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.core.views import window
 from ringleaf.ina.leases import note_written, source_at, target_at
 from ringleaf.ina.switchml.blocks import (
     block_end,
@@ -69,8 +71,6 @@ from ringleaf.ina.tensors import (
     FLOAT32,
     PRIORITY,
 )
-from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
-from ringleaf.views import window
 
 
 @inline

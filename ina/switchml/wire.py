@@ -23,7 +23,7 @@ A job's packets go to its group address, up and down. Switches know the way by j
 
 from __future__ import annotations
 
-from ringleaf.headers import UDP_PAYLOAD_AT
+from ringleaf.core.headers import UDP_PAYLOAD_AT
 
 # Offsets from the start of the frame.
 MESSAGE_AT = UDP_PAYLOAD_AT

@@ -14,8 +14,9 @@ timeout from the measured round trip (`ringleaf.ina.flight`).
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import handler, inline
+from ringleaf.core.arena import Arena, Bytes
+from ringleaf.core.compiled import handler, inline
+from ringleaf.core.packets import HEAD_LEN, open_packet
 from ringleaf.hosts.agent import PROGRESS, READY, RETRANSMISSIONS, TIMER_AT_PS
 from ringleaf.ina.flight import (
     ATTEMPTS,
@@ -67,7 +68,6 @@ from ringleaf.ina.tensors import (
     PRIORITY,
     end_tensor,
 )
-from ringleaf.packets import HEAD_LEN, open_packet
 
 
 @handler

@@ -9,7 +9,8 @@ import networkx as nx
 import numpy as np
 
 import ringleaf.ina.tern.worker as worker
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.switchml.job import SwitchMLVariant, join_as
@@ -22,7 +23,6 @@ from ringleaf.ina.tern.wire import (
     SUM_WORDS,
     WORDS,
 )
-from ringleaf.tensors import Array
 
 KIND = SwitchMLVariant(
     "tern",

@@ -22,14 +22,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
+from ringleaf.core.shipped import BuiltProgram
 from ringleaf.ina.switchml.system import SwitchML
-from ringleaf.shipped import BuiltProgram
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ringleaf.tensors import Array
+    from ringleaf.core.tensors import Array
 
 
 class Tern(SwitchML):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Bytes
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Bytes
+from ringleaf.core.compiled import inline
 from ringleaf.ina.switchml.scaling import Floats
 from ringleaf.ina.tern.wire import PLANE_BYTES, PLANES
 

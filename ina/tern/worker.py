@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Arena, Store
-from ringleaf.compiled import handler, inline
-from ringleaf.headers import get32, put32
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.compiled import handler, inline
+from ringleaf.core.headers import get32, put32
+from ringleaf.core.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.core.views import window
 from ringleaf.hosts.agent import AGENT_WORDS, READY
 from ringleaf.ina.flight import has_waiting, pop_slot
 from ringleaf.ina.switchml.blocks import (
@@ -46,8 +48,6 @@ from ringleaf.ina.tern.wire import (
     SUM_SIZE,
     VALUES_AT,
 )
-from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
-from ringleaf.views import window
 
 __all__ = ["begin_tensor", "fire_timer", "make_extras", "receive", "transmit"]
 

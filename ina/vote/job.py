@@ -8,14 +8,14 @@ import networkx as nx
 import numpy as np
 
 import ringleaf.ina.switchml.worker as worker
-from ringleaf.arena import Arena, Store
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.tensors import ElementType
 from ringleaf.errors import ConfigError
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.switchml.job import SwitchMLVariant, join_as
 from ringleaf.ina.systems import JobRequest
 from ringleaf.ina.vote.control import entities
 from ringleaf.ina.vote.wire import FIRST_UDP_PORT, PLANES, SIGNS, WORDS
-from ringleaf.tensors import ElementType
 
 KIND = SwitchMLVariant(
     "vote",

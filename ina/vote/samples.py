@@ -9,8 +9,8 @@ from typing import Any
 
 import networkx as nx
 
-from ringleaf.ethernet import group_mac
-from ringleaf.headers import ECN_CAPABLE
+from ringleaf.core.ethernet import group_mac
+from ringleaf.core.headers import ECN_CAPABLE
 from ringleaf.ina.samples import Example, Packet, SampleRound, star
 from ringleaf.ina.switchml import samples
 from ringleaf.ina.switchml.control import SwitchmlJob

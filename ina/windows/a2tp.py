@@ -26,8 +26,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import handler
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import handler
 from ringleaf.ina.congestion import MARKED, MOST_WINDOW, OWN, SHARE, TIMELY, WANTED, WINDOW, Window
 
 # All but counts are in units of 2**-20.

@@ -7,8 +7,8 @@ close the windows of all.
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena
-from ringleaf.compiled import handler
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import handler
 from ringleaf.ina.congestion import GROWTH, MARKED, MOST_WINDOW, WINDOW, Window
 
 

@@ -11,8 +11,8 @@ Source:
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import handler
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import handler
 from ringleaf.ina.congestion import MARKED, MOST_WINDOW, OWN, WINDOW, Window
 
 CWND = OWN  # the window, in units of 2**-16 packets

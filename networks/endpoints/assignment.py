@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.tensors import Array, ElementType
 from ringleaf.hosts.schedulers.common.hooks import CollectivePs
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import GradientPiece
-from ringleaf.tensors import Array, ElementType
 
 
 class Ledger(Protocol):

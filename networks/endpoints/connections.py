@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import networkx as nx
 
-from ringleaf.arena import Store
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.arena import Store
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.units import serialize_ps
 from ringleaf.hosts import rc
 from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.hosts.plan import PeerMessages
@@ -19,7 +20,6 @@ from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.graph import attachment, directions, hosts, index, link
 from ringleaf.topologies.routing import path, routes
-from ringleaf.units import serialize_ps
 
 FIRST_SOURCE_PORT = 0xC000  # RoCEv2 senders use the dynamic range
 SOURCE_PORTS = 0x4000

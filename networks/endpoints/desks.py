@@ -9,10 +9,10 @@ from itertools import count
 from typing import NamedTuple
 
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.tensors import Array, ElementType
 from ringleaf.hosts.workload.matched import Matched, MatchedWork
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.kit import Kit, SchedulePlan
-from ringleaf.tensors import Array, ElementType
 
 MOST_ABREAST = 128
 """The most messages that one rank has under way to another on one queue pair; more wait."""

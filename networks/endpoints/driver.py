@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import ringleaf.hosts.executor.layout as x
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import address_of, call_back, handler, handler_at, inline
-from ringleaf.heap import COUNT, first_time_ps, pop_event, push_event
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import address_of, call_back, handler, handler_at, inline
+from ringleaf.core.heap import COUNT, first_time_ps, pop_event, push_event
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import COMPLETION_WORDS, HOST_FREE_PS, RING_HEADER
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.plan import RECEIVE, SEND, SUM
@@ -19,7 +20,6 @@ from ringleaf.hosts.rc.landing import ASKED
 from ringleaf.hosts.rc.receiver import post_receive
 from ringleaf.hosts.rc.sender import post_send
 from ringleaf.hosts.rc.state import LEFT, OVERRUN
-from ringleaf.units import FOREVER_PS
 
 # The driver's block.
 RING_AT = 0  # completion ring of all agents

@@ -9,8 +9,9 @@ from functools import partial
 
 import networkx as nx
 
-from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.arena import Store
+from ringleaf.core.tensors import FLOAT32, Array, ElementType
 from ringleaf.errors import ConfigError
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import COMPLETIONS_AT, HostAgent, make_ring
@@ -27,7 +28,6 @@ from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine, 
 from ringleaf.networks.endpoints.segments import SegmentLeases, is_one_sum, room_bytes
 from ringleaf.networks.groups import Group, check_groups
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.tensors import FLOAT32, Array, ElementType
 from ringleaf.topologies.graph import hosts, index
 
 RING_ROWS = 1 << 16

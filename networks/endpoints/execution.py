@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import ringleaf.hosts.executor.layout as x
-from ringleaf.arena import Store
-from ringleaf.callbacks import Callback
+from ringleaf.core.arena import Store
+from ringleaf.core.callbacks import Callback
+from ringleaf.core.heap import CAPACITY, COUNT, grow_heap, make_heap, push_event
 from ringleaf.errors import BackendError
-from ringleaf.heap import CAPACITY, COUNT, grow_heap, make_heap, push_event
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.plan import SEND
 from ringleaf.networks.endpoints import driver as d

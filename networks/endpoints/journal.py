@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.hosts.plan import RECEIVE, SEND, SUM
 from ringleaf.networks import outcome
 from ringleaf.networks.endpoints import driver as d

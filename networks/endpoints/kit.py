@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.tensors import Array, ElementType
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import Plans, plans
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.memory import aligned
 from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine, add
 from ringleaf.networks.endpoints.piece_memory import Stock
-from ringleaf.tensors import Array, ElementType
 
 Key = TypeVar("Key", bound=Hashable)
 

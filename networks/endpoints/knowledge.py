@@ -10,6 +10,7 @@ import numpy as np
 
 from ringleaf.collectives.rows import AGGREGATE
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.units import PS_PER_S
 from ringleaf.hosts.schedulers.common.forecast import foresee
 from ringleaf.hosts.schedulers.common.hooks import Prospect
 from ringleaf.hosts.schedulers.common.interface import Standing
@@ -18,7 +19,6 @@ from ringleaf.networks.groups import Group
 from ringleaf.topologies.graph import attachment, link
 from ringleaf.topologies.loads import link_loads
 from ringleaf.topologies.routing import dealt, links_towards, routes
-from ringleaf.units import PS_PER_S
 
 LinkPs = dict[tuple[str, str], float]
 """By link's direction: the time that a byte of a gradient keeps it busy."""

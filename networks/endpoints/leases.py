@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 import ringleaf.hosts.executor.layout as x
-from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.arena import Store
+from ringleaf.core.tensors import Array
+from ringleaf.core.threads import spread
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.executor.leases import leases
 from ringleaf.networks.endpoints.pages import Pages
-from ringleaf.tensors import Array
-from ringleaf.threads import spread
 
 Fill = Callable[[int, int, Array], object]
 """Writes a rank's elements, from the one with this number on, to an array."""

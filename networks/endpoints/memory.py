@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ringleaf.arena import Store
-from ringleaf.tensors import Array, ElementType
+from ringleaf.core.arena import Store
+from ringleaf.core.tensors import Array, ElementType
 
 PAGE_BYTES = 4096
 

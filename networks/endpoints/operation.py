@@ -9,16 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 import ringleaf.hosts.executor.layout as x
-from ringleaf.arena import Store
-from ringleaf.callbacks import Callback, weakly
 from ringleaf.collectives.codec import OnArrays, decoded, encoded
+from ringleaf.core.arena import Store
+from ringleaf.core.callbacks import Callback, weakly
+from ringleaf.core.tensors import Array, use_one_thread
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import RECEIVE, SEND
 from ringleaf.networks.endpoints.leases import ChunkLeases
 from ringleaf.networks.endpoints.memory import RegisteredMemory
 from ringleaf.networks.endpoints.segments import SegmentLeases
-from ringleaf.tensors import Array, use_one_thread
 
 if TYPE_CHECKING:
     from ringleaf.ina.systems import JobAggregator

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from threading import Lock
 
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 PAGE_BYTES = 1 << 21
 """Memory that is moved at a time: a large page, which is one entry of page tables."""

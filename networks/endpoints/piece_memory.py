@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
+from ringleaf.core.tensors import Array, ElementType
 from ringleaf.hosts.schedulers.common.interface import CHANNELS
 from ringleaf.networks.endpoints.memory import RegisteredMemory, aligned
-from ringleaf.tensors import Array, ElementType
 
 
 class Stock:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.arena import Store
+from ringleaf.core.tensors import Array
 from ringleaf.ina.leases import (
     CLOSE,
     LEFT,
@@ -24,7 +25,6 @@ from ringleaf.ina.leases import (
     SEGMENTS,
 )
 from ringleaf.networks.endpoints.leases import Fill, Leases
-from ringleaf.tensors import Array
 
 BUFFERS = 4
 """A rank's; more segments are only wanted after losses, and go where the tensor has them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from ringleaf.tensors import FLOAT32, Array, ElementType, as_tensors, element_type
+from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_tensors, element_type
 
 if TYPE_CHECKING:
     import torch

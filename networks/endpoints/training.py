@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.tensors import Array
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.schedulers.common.hooks import SeesLinks, Shifts, Splits
 from ringleaf.hosts.schedulers.common.interface import (
@@ -33,8 +35,6 @@ from ringleaf.networks.endpoints.knowledge import (
     sharing,
 )
 from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine
-from ringleaf.tensors import Array
-from ringleaf.units import FOREVER_PS
 
 Key = tuple[int, bool]
 """Elements, and whether it is the second half of a collective, which gathers."""

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Protocol
 
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.tensors import Array
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.workload.replay import WorkReplay
 from ringleaf.networks.endpoints.desks import (
@@ -22,7 +23,6 @@ from ringleaf.networks.endpoints.desks import (
 from ringleaf.networks.endpoints.director import DirectorStage
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine
-from ringleaf.tensors import Array
 from ringleaf.topologies.graph import index
 
 Tell = Callable[[float, int, int], None]

@@ -19,6 +19,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.units import FOREVER_PS, PS_PER_NS, PS_PER_S
 from ringleaf.errors import BackendError
 from ringleaf.networks.endpoints.director import Director
 from ringleaf.networks.endpoints.endpoints import Door, Endpoints
@@ -29,7 +30,6 @@ from ringleaf.networks.live.orders import Left, PartDone
 from ringleaf.networks.live.processes import hurry
 from ringleaf.networks.live.stalls import stalled
 from ringleaf.topologies.graph import index
-from ringleaf.units import FOREVER_PS, PS_PER_NS, PS_PER_S
 
 START_AFTER_NS = 20_000_000  # time for every host to hear when to start
 READY_S = 60.0

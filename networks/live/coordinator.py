@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.ina.holdings import Holding
 from ringleaf.networks.endpoints.director import Director
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.live.orders import Begin, Left, Move, Order, PartDone, Raise
 from ringleaf.topologies.graph import index
-from ringleaf.units import FOREVER_PS
 
 
 @dataclass(slots=True)

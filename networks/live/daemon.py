@@ -21,8 +21,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.interrupts import ended_within
 from ringleaf.errors import ConfigError, RingleafError
-from ringleaf.interrupts import ended_within
 from ringleaf.networks.live.engine import CPU_PORT
 from ringleaf.networks.live.fleet import Fleet, parse_line
 from ringleaf.networks.live.processes import hurry

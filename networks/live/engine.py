@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 import ringleaf.networks.live.state as v
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
-from ringleaf.compiled import address_of
+from ringleaf.core.arena import Store
+from ringleaf.core.compiled import address_of
+from ringleaf.core.packets import HEAD_BYTES, free_packet, read_packet, write_packet
+from ringleaf.core.units import PS_PER_S
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import (
     AGENT_WORDS,
@@ -27,10 +29,8 @@ from ringleaf.networks.virtual.lines import push_packet
 from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import NetworkState, make_network, number_agents, open_network
-from ringleaf.packets import HEAD_BYTES, free_packet, read_packet, write_packet
 from ringleaf.switches.engine.disciplines import make_port_queues
 from ringleaf.switches.switch import Switch
-from ringleaf.units import PS_PER_S
 
 RING_ROWS = 1 << 12
 BINS = 2

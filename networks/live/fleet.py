@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import empty_pool, make_pool, widen_pool
+from ringleaf.core.units import PS_PER_MS
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.networks.live.engine import CPU_PORT, Engine, LinkEnd, LiveNode
 from ringleaf.networks.live.record import LiveRecorder
 from ringleaf.networks.live.turns import Turns
 from ringleaf.networks.virtual.loop import CAPTURED
-from ringleaf.packets import empty_pool, make_pool, widen_pool
 from ringleaf.switches.engine.queues import DROPPED, PEAK_BYTES
 from ringleaf.switches.program import Program
 from ringleaf.switches.server.device import SharedDevice
 from ringleaf.switches.switch import Switch
-from ringleaf.units import PS_PER_MS
 
 POOL_PACKETS = 8192
 HEAD_BYTES = 9216  # a jumbo frame: the heads of live packets hold them whole

@@ -23,7 +23,8 @@ import numpy.typing as npt
 
 import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.units import PS_PER_MS, PS_PER_NS
 from ringleaf.errors import BackendError
 from ringleaf.hosts.agent import PROGRESS, REFUSALS, RETRANSMISSIONS
 from ringleaf.networks.endpoints.endpoints import Endpoints
@@ -33,7 +34,6 @@ from ringleaf.networks.live.engine import Engine, LinkEnd, LiveNode
 from ringleaf.networks.live.members import MESSAGE_BYTES, say
 from ringleaf.networks.live.processes import hurry
 from ringleaf.networks.virtual.room import make_room
-from ringleaf.units import PS_PER_MS, PS_PER_NS
 
 CLONE_NEWNET = 0x40000000
 TURN_PS = 20 * PS_PER_MS

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
-from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.live_limits import check_live, check_pausing
+from ringleaf.core.arena import Store
+from ringleaf.core.live_limits import check_live, check_pausing
+from ringleaf.core.packets import OUTBOX_ROWS, make_pool
+from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
+from ringleaf.core.units import PS_PER_MS
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.groups import Group, whole
@@ -23,11 +26,8 @@ from ringleaf.networks.live.led_crew import LedCrew
 from ringleaf.networks.live.processor import Clock, Stopwatch
 from ringleaf.networks.live.surroundings import CrewSurroundings
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.packets import OUTBOX_ROWS, make_pool
-from ringleaf.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.topologies.graph import index
 from ringleaf.topologies.routing import longest_rtt_ps
-from ringleaf.units import PS_PER_MS
 
 if TYPE_CHECKING:
     import torch

@@ -12,18 +12,11 @@ from numba import types
 
 import ringleaf.networks.live.state as v
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Bytes, Words
-from ringleaf.compiled import compiled, copy_items, handler, inline, signed
-from ringleaf.heap import COUNT, first_time_ps
-from ringleaf.hosts.agent import complete
-from ringleaf.native import ARENA
-from ringleaf.networks.live.state import socket_row
-from ringleaf.networks.live.syscalls import address_in, await_input, clock_ps, send_batch
-from ringleaf.networks.virtual.events import ARRIVAL
-from ringleaf.networks.virtual.lines import take_event
-from ringleaf.networks.virtual.loop import REPORTED, UNTIL, handle, lacks_room
-from ringleaf.networks.virtual.pfc.frames import is_pause
-from ringleaf.packets import (
+from ringleaf.core.arena import Arena, Bytes, Words
+from ringleaf.core.compiled import compiled, copy_items, handler, inline, signed
+from ringleaf.core.heap import COUNT, first_time_ps
+from ringleaf.core.native import ARENA
+from ringleaf.core.packets import (
     HEAD_BYTES,
     HEAD_LEN,
     HEADS_AT,
@@ -36,7 +29,14 @@ from ringleaf.packets import (
     open_packet,
     row_of,
 )
-from ringleaf.units import PS_PER_MS, PS_PER_NS, PS_PER_S
+from ringleaf.core.units import PS_PER_MS, PS_PER_NS, PS_PER_S
+from ringleaf.hosts.agent import complete
+from ringleaf.networks.live.state import socket_row
+from ringleaf.networks.live.syscalls import address_in, await_input, clock_ps, send_batch
+from ringleaf.networks.virtual.events import ARRIVAL
+from ringleaf.networks.virtual.lines import take_event
+from ringleaf.networks.virtual.loop import REPORTED, UNTIL, handle, lacks_room
+from ringleaf.networks.virtual.pfc.frames import is_pause
 
 ASKED = 6  # another reason for `serve` to return: a thread, or a caller, wants something
 LONGEST_WAIT_PS = 100 * PS_PER_MS

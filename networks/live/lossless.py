@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Store
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.packets import HEAD_BYTES
+from ringleaf.core.pausing import parse_pausing
+from ringleaf.core.units import PS_PER_MS, PS_PER_S
 from ringleaf.errors import ConfigError
 from ringleaf.networks.virtual.state import Rows, open_network
-from ringleaf.packets import HEAD_BYTES
-from ringleaf.pausing import parse_pausing
-from ringleaf.units import PS_PER_MS, PS_PER_S
 
 if TYPE_CHECKING:
     from ringleaf.networks.live.engine import LinkEnd

@@ -16,8 +16,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ringleaf.core.interrupts import EndedBySignal
 from ringleaf.errors import BackendError
-from ringleaf.interrupts import EndedBySignal
 
 Identity = tuple[int, int]
 """A process: its id, and when it was started (in clock ticks since the machine was)."""

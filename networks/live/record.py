@@ -19,8 +19,10 @@ from finsy.proto import p4r
 from google.protobuf import text_format  # type: ignore[import-untyped]
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Bytes
-from ringleaf.disciplines import CLASSES
+from ringleaf.core.arena import Bytes
+from ringleaf.core.disciplines import CLASSES
+from ringleaf.core.packets import HEAD_BYTES
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.networks.live.engine import Engine, LinkEnd
 from ringleaf.networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, TimedEntries
@@ -28,12 +30,10 @@ from ringleaf.networks.traces.program import write_program
 from ringleaf.networks.traces.writer import TraceWriter, check_folder
 from ringleaf.networks.virtual.capture import CaptureBuffer
 from ringleaf.networks.virtual.state import Rows
-from ringleaf.packets import HEAD_BYTES
 from ringleaf.switches.engine.disciplines import free_all
 from ringleaf.switches.engine.queues import CREDIT, DEFICITS, TURN
 from ringleaf.switches.server.pipeline import InstalledProgram
 from ringleaf.switches.switch import Switch
-from ringleaf.units import PS_PER_NS
 
 _TIME_PS, _PORT, _AT, _SIZE, _ORDER = range(s.CAPTURE_ROW_WORDS)
 

@@ -18,7 +18,7 @@ from typing import Self
 import numpy as np
 
 import ringleaf.networks.live.state as v
-from ringleaf.arena import Bytes
+from ringleaf.core.arena import Bytes
 from ringleaf.errors import BackendError
 
 SOL_PACKET = 263

@@ -5,8 +5,8 @@ Source: packet(7), sendmmsg(2); Linux `include/uapi/linux/if_packet.h`.
 
 from __future__ import annotations
 
-from ringleaf.arena import Store, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Store, Words
+from ringleaf.core.compiled import inline
 
 # The process's block.
 SOCKETS = 0  # number of sockets

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from ringleaf.arena import Bytes, Words
-from ringleaf.compiled import compiled_as, inline
-from ringleaf.units import PS_PER_NS, PS_PER_S
-from ringleaf.views import window
+from ringleaf.core.arena import Bytes, Words
+from ringleaf.core.compiled import compiled_as, inline
+from ringleaf.core.units import PS_PER_NS, PS_PER_S
+from ringleaf.core.views import window
 
 CLOCK_MONOTONIC = 1
 POLLIN = 1

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from ringleaf.core.shipped import built_program
+from ringleaf.core.units import PS_PER_US
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.mininet.switches import Bmv2Switch, EmbeddedSwitch
 from ringleaf.networks.mininet.topo import GraphTopo
-from ringleaf.shipped import built_program
 from ringleaf.topologies.registry import TOPOLOGIES, build
-from ringleaf.units import PS_PER_US
 
 RATE_BPS = 100 * 10**6
 

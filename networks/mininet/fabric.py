@@ -14,8 +14,9 @@ from typing import Any, Self
 import networkx as nx
 from mininet.net import Mininet
 
+from ringleaf.core.live_limits import check_discipline, check_pausing
+from ringleaf.core.pausing import Pausing
 from ringleaf.errors import BackendError, ConfigError, choose
-from ringleaf.live_limits import check_discipline, check_pausing
 from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
 from ringleaf.networks.mininet.links import MTU_BYTES
 from ringleaf.networks.mininet.preflight import check_machine
@@ -27,7 +28,6 @@ from ringleaf.networks.mininet.state import INTERFACES, clean_stale
 from ringleaf.networks.mininet.switches import Bmv2Switch, EmbeddedSwitch, P4Switch
 from ringleaf.networks.mininet.topo import GraphTopo, Programs
 from ringleaf.networks.traces.writer import check_folder
-from ringleaf.pausing import Pausing
 from ringleaf.topologies.graph import directions, link, neighbors, switches
 
 SCALE = 1000

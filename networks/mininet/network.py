@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import networkx as nx
 import numpy as np
 
-from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.arena import Store
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.tensors import FLOAT32, Array, ElementType
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.endpoints.director import Planner
 from ringleaf.networks.endpoints.endpoints import Endpoints
@@ -35,7 +36,6 @@ from ringleaf.networks.mininet.topo import Programs
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import Drop, ProcessorSeconds, RunResult
 from ringleaf.networks.virtual.fabric import places
-from ringleaf.tensors import FLOAT32, Array, ElementType
 from ringleaf.topologies.graph import attachment, hosts, link, switches
 
 if TYPE_CHECKING:

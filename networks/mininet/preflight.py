@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from ringleaf import extras
+from ringleaf.core import extras
 from ringleaf.errors import ConfigError
 
 PROGRAMS = {

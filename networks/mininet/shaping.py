@@ -12,8 +12,8 @@ one packet a minute out of turn.)
 
 from __future__ import annotations
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.networks.live.engine import LinkEnd
-from ringleaf.units import PS_PER_US
 
 LEAST_DELAY_PS = 100 * PS_PER_US
 """The least delay that is set: a shorter one is lost in the time BMv2 and the kernel take."""

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
+from ringleaf.core.private import is_trusted_folder, private_folder
 from ringleaf.networks.live.processes import Identity, identify, is_running, kill
-from ringleaf.private import is_trusted_folder, private_folder
 
 RUNTIME = Path("/run/ringleaf")
 INTERFACES = Path("/sys/class/net")

@@ -14,8 +14,9 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.arena import Arena, Store
 from ringleaf.collectives.schedule import Aggregate, Collective, Op, Schedule
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.tensors import Array, ElementType
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.hosts.nic import agent
 from ringleaf.hosts.nic.state import TASK, UDP_PORT, NicPlace, make_nic
@@ -24,7 +25,6 @@ from ringleaf.ina.systems import FORWARD, JobRequest, System
 from ringleaf.networks.endpoints.connections import ChannelFlow, Connections
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.tensors import Array, ElementType
 from ringleaf.topologies.graph import index
 
 MakeState = Callable[[Store, int], int]

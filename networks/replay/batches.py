@@ -6,8 +6,8 @@ import numpy as np
 from numba import types
 
 import ringleaf.networks.replay.feed as f
-from ringleaf.arena import Bytes, Store, Words
-from ringleaf.compiled import compiled, copy_items
+from ringleaf.core.arena import Bytes, Store, Words
+from ringleaf.core.compiled import compiled, copy_items
 from ringleaf.networks.traces.trace import ORDER, PORT, TIME_PS, PacketTrace
 
 BATCH_ROWS = 1 << 14

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from ringleaf.arena import Bytes, Words
-from ringleaf.compiled import compiled
+from ringleaf.core.arena import Bytes, Words
+from ringleaf.core.compiled import compiled
+from ringleaf.core.views import window
 from ringleaf.networks.traces.pcap_read import PacketFile
-from ringleaf.views import window
 
 LOOK_AHEAD = 16
 """Packets after the first difference that tell a missing packet from a changed one."""

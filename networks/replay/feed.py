@@ -9,16 +9,16 @@ from __future__ import annotations
 from numba import types
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import compiled, copy_items, inline
-from ringleaf.heap import COUNT, first_time_ps
-from ringleaf.native import ARENA
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.compiled import compiled, copy_items, inline
+from ringleaf.core.heap import COUNT, first_time_ps
+from ringleaf.core.native import ARENA
+from ringleaf.core.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.networks.virtual.crossing import cross_switch
 from ringleaf.networks.virtual.lines import take_event
 from ringleaf.networks.virtual.loop import EMPTY, UNTIL, busied, handle, lacks_room
 from ringleaf.networks.virtual.state import node_row, port_row
-from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
-from ringleaf.units import FOREVER_PS
 
 HUNGRY = 6  # a reason for `run` to return: the feed must be filled
 

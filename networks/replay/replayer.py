@@ -8,8 +8,9 @@ from typing import Protocol
 import ringleaf.networks.replay.feed as f
 import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Bytes, Store, Words
-from ringleaf.compiled import address_of
+from ringleaf.core.arena import Bytes, Store, Words
+from ringleaf.core.compiled import address_of
+from ringleaf.core.packets import make_pool
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import make_ring
 from ringleaf.networks.replay.batches import Batches
@@ -19,7 +20,6 @@ from ringleaf.networks.traces.trace import PacketTrace
 from ringleaf.networks.virtual.capture import CaptureBuffer
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import make_network, open_network
-from ringleaf.packets import make_pool
 from ringleaf.switches.engine.disciplines import make_port_queues
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ringleaf.arena import Bytes, Words
+from ringleaf.core.arena import Bytes, Words
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.networks.replay.compare import Check, SentBatch
 from ringleaf.networks.traces.pcap_write import PcapWriter
-from ringleaf.units import PS_PER_NS
 
 
 class PortComparison:

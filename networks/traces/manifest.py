@@ -35,12 +35,12 @@ from typing import Any
 
 import yaml
 
-from ringleaf.disciplines import parse_discipline
+from ringleaf.core.disciplines import parse_discipline
+from ringleaf.core.shipped import P4INFO_SUFFIX, built_program, built_programs
+from ringleaf.core.units import FOREVER_PS, PS_PER_S, parse_rate, parse_size, parse_time
+from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError, choose
 from ringleaf.networks.traces.find import MANIFEST
-from ringleaf.shipped import P4INFO_SUFFIX, built_program, built_programs
-from ringleaf.units import FOREVER_PS, PS_PER_S, parse_rate, parse_size, parse_time
-from ringleaf.yaml_file import read_yaml
 
 FORMAT = "ringleaf-trace"
 VERSION = 1

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from ringleaf.arena import Bytes, Words
-from ringleaf.compiled import compiled, inline, signed
+from ringleaf.core.arena import Bytes, Words
+from ringleaf.core.compiled import compiled, inline, signed
+from ringleaf.core.ethernet import LONGEST_PACKET
 from ringleaf.errors import ConfigError
-from ringleaf.ethernet import LONGEST_PACKET
 from ringleaf.networks.traces.link_types import LINKTYPE_ETHERNET, link_name
 from ringleaf.networks.traces.pcap_write import NS_PER_S
 from ringleaf.networks.traces.pcapng import COLUMNS, LONGEST_RECORD, scan_blocks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from ringleaf.disk import naming
+from ringleaf.core.disk import naming
 from ringleaf.networks.traces.link_types import LINKTYPE_ETHERNET
 
 MAGIC_NS = 0xA1B23C4D

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from numba import types
 
-from ringleaf.arena import Bytes, Lanes, Words
-from ringleaf.compiled import compiled, copy_items
+from ringleaf.core.arena import Bytes, Lanes, Words
+from ringleaf.core.compiled import compiled, copy_items
 
 ENHANCED_PACKET = 6
 HEADER_BYTES = 28  # before a packet's bytes

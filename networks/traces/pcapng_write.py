@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ringleaf.arena import Bytes, Words
-from ringleaf.disk import naming
+from ringleaf.core.arena import Bytes, Words
+from ringleaf.core.disk import naming
 from ringleaf.networks.traces.link_types import LINKTYPE_ETHERNET
 from ringleaf.networks.traces.pcapng import INTERFACE, MAGIC, TIME_RESOLUTION
 from ringleaf.networks.traces.pcapng_blocks import BLOCK_BYTES, fill_blocks

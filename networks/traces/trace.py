@@ -15,12 +15,12 @@ from tokenize import TokenError
 
 import numpy as np
 
-from ringleaf.arena import Words
+from ringleaf.core.arena import Words
+from ringleaf.core.units import FOREVER_PS, PS_PER_NS
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.manifest import Manifest, is_inside, read_manifest
 from ringleaf.networks.traces.pcap_read import PacketFile, read_packets
 from ringleaf.networks.traces.sizes import check_sizes
-from ringleaf.units import FOREVER_PS, PS_PER_NS
 
 TIME_PS, PORT, ORDER = 0, 1, 2
 AFTER_ALL = FOREVER_PS

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ringleaf.disk import naming
+from ringleaf.core.disk import naming
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.checksums import write_checksums
 from ringleaf.networks.traces.manifest import ARRIVALS, Manifest, write_manifest
 from ringleaf.networks.traces.pcap_write import HELD_BYTES, PcapWriter
-from ringleaf.units import PS_PER_NS
 
 _HEADER_BYTES = 128  # of a .npy file with a short shape
 

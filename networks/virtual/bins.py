@@ -7,9 +7,9 @@ in a bin is one row, as they count in the same one: so the row stays in the proc
 from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Words
-from ringleaf.compiled import inline
-from ringleaf.disciplines import CLASSES
+from ringleaf.core.arena import Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.disciplines import CLASSES
 from ringleaf.networks.virtual.state import port_row
 from ringleaf.switches.engine.queues import CLASS_BYTES
 

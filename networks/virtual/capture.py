@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Bytes, Store
+from ringleaf.core.arena import Bytes, Store
 from ringleaf.networks.virtual.state import Rows, open_network
 
 BUFFER_BYTES = 8 << 20

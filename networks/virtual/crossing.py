@@ -5,14 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import handler_at, inline, signed
-from ringleaf.networks.virtual.bins import note_queues
-from ringleaf.networks.virtual.drops import note_drop
-from ringleaf.networks.virtual.events import AGAIN, CLONED
-from ringleaf.networks.virtual.lines import await_idle, push_packet, send
-from ringleaf.networks.virtual.state import node_row, port_row
-from ringleaf.packets import (
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import handler_at, inline, signed
+from ringleaf.core.packets import (
     ENQUEUED_PS,
     IN_PORT,
     MARK,
@@ -23,6 +18,13 @@ from ringleaf.packets import (
     free_packet,
     row_of,
 )
+from ringleaf.core.units import PS_PER_US
+from ringleaf.core.views import window
+from ringleaf.networks.virtual.bins import note_queues
+from ringleaf.networks.virtual.drops import note_drop
+from ringleaf.networks.virtual.events import AGAIN, CLONED
+from ringleaf.networks.virtual.lines import await_idle, push_packet, send
+from ringleaf.networks.virtual.state import node_row, port_row
 from ringleaf.switches.engine.disciplines import pop
 from ringleaf.switches.engine.layout import (
     AGAIN_PORT,
@@ -41,8 +43,6 @@ from ringleaf.switches.engine.layout import (
 )
 from ringleaf.switches.engine.queues import LENGTHS, PACKETS, push
 from ringleaf.switches.engine.replication import may_pass, replicate
-from ringleaf.units import PS_PER_US
-from ringleaf.views import window
 
 
 @inline

@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import inline, signed
-from ringleaf.headers import ETHERTYPE_AT, ETHERTYPE_IPV4, IP_DST_AT, IP_SRC_AT, get16, get32
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.compiled import inline, signed
+from ringleaf.core.headers import ETHERTYPE_AT, ETHERTYPE_IPV4, IP_DST_AT, IP_SRC_AT, get16, get32
+from ringleaf.core.packets import HEAD_LEN, open_packet, row_bytes, row_of
 from ringleaf.networks.virtual.state import NetworkState
-from ringleaf.packets import HEAD_LEN, open_packet, row_bytes, row_of
 
 LEAST_ROWS = 1024  # powers of two
 MOST_ROWS = 1 << 16

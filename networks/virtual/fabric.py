@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store, Words
-from ringleaf.compiled import address_of
+from ringleaf.core.arena import Store, Words
+from ringleaf.core.compiled import address_of
 from ringleaf.hosts.agent import HostAgent, HostProtocol
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.drops import watch_drops

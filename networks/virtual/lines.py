@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Fields, Words
-from ringleaf.chance import draw64
-from ringleaf.compiled import copy_items, inline, signed
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.heap import (
+from ringleaf.core.arena import Arena, Fields, Words
+from ringleaf.core.chance import draw64
+from ringleaf.core.compiled import copy_items, inline, signed
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
+from ringleaf.core.heap import (
     event_of,
     first_event,
     order_at,
@@ -20,10 +20,7 @@ from ringleaf.heap import (
     replace_first,
     word_of,
 )
-from ringleaf.networks.virtual.bins import count_bin
-from ringleaf.networks.virtual.events import ARRIVAL, IDLE
-from ringleaf.networks.virtual.state import box_of, line_row, port_row
-from ringleaf.packets import (
+from ringleaf.core.packets import (
     AFTER,
     DUE_PS,
     DUE_WORD,
@@ -41,8 +38,11 @@ from ringleaf.packets import (
     row_bytes,
     row_of,
 )
-from ringleaf.units import PS_PER_S
-from ringleaf.views import prefetch, window
+from ringleaf.core.units import PS_PER_S
+from ringleaf.core.views import prefetch, window
+from ringleaf.networks.virtual.bins import count_bin
+from ringleaf.networks.virtual.events import ARRIVAL, IDLE
+from ringleaf.networks.virtual.state import box_of, line_row, port_row
 
 
 @inline

@@ -12,9 +12,9 @@ from __future__ import annotations
 from numba import types
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import compiled, handler, handler_at, inline
-from ringleaf.heap import (
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import compiled, handler, handler_at, inline
+from ringleaf.core.heap import (
     CAPACITY,
     COUNT,
     LAST_OWN,
@@ -23,8 +23,19 @@ from ringleaf.heap import (
     first_time_ps,
     second_event,
 )
+from ringleaf.core.native import ARENA
+from ringleaf.core.packets import (
+    HEAD_BYTES,
+    HEADS_AT,
+    OUTBOX_ROWS,
+    PHVS_FREE,
+    PLACE,
+    POOL_FREE,
+    row_of,
+)
+from ringleaf.core.units import FOREVER_PS
+from ringleaf.core.views import prefetch
 from ringleaf.hosts.agent import NUMBER
-from ringleaf.native import ARENA
 from ringleaf.networks.endpoints.driver import (
     ACT,
     DISPATCH,
@@ -45,18 +56,7 @@ from ringleaf.networks.virtual.stations import (
     ring_timer,
     serve_agents,
 )
-from ringleaf.packets import (
-    HEAD_BYTES,
-    HEADS_AT,
-    OUTBOX_ROWS,
-    PHVS_FREE,
-    PLACE,
-    POOL_FREE,
-    row_of,
-)
 from ringleaf.switches.engine.replication import send_twin
-from ringleaf.units import FOREVER_PS
-from ringleaf.views import prefetch
 
 # Reasons for `run` to return.
 REPORTED = 1  # collectives are done, or agents have reported that no driver looks after

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
-from ringleaf.disciplines import CLASSES
+from ringleaf.core.arena import Store
+from ringleaf.core.disciplines import CLASSES
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.hosts.agent import REFUSALS, RETRANSMISSIONS
 from ringleaf.networks.outcome import Direction, Drop, RunResult
 from ringleaf.networks.virtual.drops import clear_drops, read_drops
 from ringleaf.networks.virtual.state import NetworkState, open_network
 from ringleaf.switches.engine.queues import CLASS_PEAKS, DROPPED, PEAK_BYTES, QUEUE_WORDS, TRIMMED
-from ringleaf.units import PS_PER_NS
 
 FIRST_BIN_PS = 100 * PS_PER_NS
 FIRST_QUEUE_BIN_PS = 10 * FIRST_BIN_PS  # a busy port sends in each of them

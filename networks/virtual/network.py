@@ -12,8 +12,11 @@ import networkx as nx
 
 import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import POOL_SIZE, free_packets, make_pool
+from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
+from ringleaf.core.units import FOREVER_PS, PS_PER_US, format_time
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.hosts.agent import make_ring, take_completions
 from ringleaf.ina.registry import program_of
@@ -42,13 +45,10 @@ from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import number_agents, open_network
 from ringleaf.networks.virtual.switch_set import SwitchSet
 from ringleaf.networks.virtual.watch import PacketWatch, Sight
-from ringleaf.packets import POOL_SIZE, free_packets, make_pool
 from ringleaf.switches.engine.disciplines import free_all
-from ringleaf.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.topologies.addresses import ipv4
 from ringleaf.topologies.graph import hosts, link, switches
 from ringleaf.topologies.routing import longest_rtt_ps, most_links, routes
-from ringleaf.units import FOREVER_PS, PS_PER_US, format_time
 
 if TYPE_CHECKING:
     import torch

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.ina.occupancy import Occupies
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.groups import Group
 from ringleaf.switches.switch import Switch
-from ringleaf.units import PS_PER_US
 
 FIRST_INTERVAL_PS = PS_PER_US
 SAMPLES = 512  # at most, an even number

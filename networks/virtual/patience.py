@@ -7,11 +7,11 @@ from math import ceil, log, log1p
 
 import numpy as np
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.units import PS_PER_S, format_time
 from ringleaf.hosts.agent import PROGRESS
 from ringleaf.hosts.rc.state import MAX_BACKOFF
 from ringleaf.networks.endpoints.operation import CollectiveOperation
-from ringleaf.units import PS_PER_S, format_time
 
 LEAST_PS = PS_PER_S
 PROBES = 100

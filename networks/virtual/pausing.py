@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.fabric import PortPlace
 

@@ -9,12 +9,12 @@ import networkx as nx
 import numpy as np
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Bytes, Store
+from ringleaf.core.arena import Bytes, Store
+from ringleaf.core.units import FOREVER_PS, PS_PER_NS
 from ringleaf.networks.traces.pcapng_write import NAME, SIZE, START, TIME, Interface, PcapngWriter
 from ringleaf.networks.virtual.fabric import PortPlace, places
 from ringleaf.networks.virtual.state import Rows, open_network
 from ringleaf.topologies.graph import hosts, link
-from ringleaf.units import FOREVER_PS, PS_PER_NS
 
 _ORDER = 4  # the column of a captured packet's row
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from finsy import P4Schema
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Bytes, Store
+from ringleaf.core.arena import Bytes, Store
 from ringleaf.networks.traces.entries import load_schema, write_entries
 from ringleaf.networks.traces.manifest import ENTRIES, PROGRAM, Manifest, Port, TimedEntries
 from ringleaf.networks.traces.program import write_program

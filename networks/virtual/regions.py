@@ -14,15 +14,15 @@ import numpy as np
 import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 import ringleaf.networks.virtual.team as t
-from ringleaf.arena import Store
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
-from ringleaf.heap import make_heap
+from ringleaf.core.arena import Store
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
+from ringleaf.core.heap import make_heap
+from ringleaf.core.packets import share_pool
+from ringleaf.core.units import FOREVER_PS, PS_PER_NS, PS_PER_S
 from ringleaf.networks.virtual.drops import watch_drops
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import open_network, watch_queues
-from ringleaf.packets import share_pool
 from ringleaf.topologies.graph import hosts, natural, neighbors, switches
-from ringleaf.units import FOREVER_PS, PS_PER_NS, PS_PER_S
 
 Note = Callable[[list[int]], None]
 """Called with the number of events that each region has handled in a window."""

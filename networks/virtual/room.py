@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store, Words
-from ringleaf.compiled import inline
-from ringleaf.heap import CAPACITY, COUNT, LAST_OWN, OWN, grow_heap, renumber
-from ringleaf.packets import (
+from ringleaf.core.arena import Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.heap import CAPACITY, COUNT, LAST_OWN, OWN, grow_heap, renumber
+from ringleaf.core.packets import (
     OUTBOX_ROWS,
     POOL_SIZE,
     VECTORS,

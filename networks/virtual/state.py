@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.chance import spread64
-from ringleaf.compiled import inline
-from ringleaf.disciplines import CLASSES
-from ringleaf.heap import PORT_BITS, make_heap
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.chance import spread64
+from ringleaf.core.compiled import inline
+from ringleaf.core.disciplines import CLASSES
+from ringleaf.core.heap import PORT_BITS, make_heap
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import NUMBER
-from ringleaf.units import FOREVER_PS
 
 # The network's block.
 PORTS = 0  # number of ports

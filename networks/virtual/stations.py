@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import handler_at, inline
-from ringleaf.headers import (
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import handler_at, inline
+from ringleaf.core.headers import (
     ETHERTYPE_AT,
     ETHERTYPE_IPV4,
     IP_PROTOCOL_AT,
@@ -14,14 +14,14 @@ from ringleaf.headers import (
     UDP_PAYLOAD_AT,
     get16,
 )
-from ringleaf.heap import push_event
+from ringleaf.core.heap import push_event
+from ringleaf.core.packets import HEAD_LEN, OWNER, free_packet, open_packet, row_of
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import READY, TIMER_AT_PS, UDP_PORT_HIGH, UDP_PORT_LOW
 from ringleaf.hosts.rc.wire import PARTITION_AT, PARTITION_NUMBER
 from ringleaf.networks.virtual.events import TIMER
 from ringleaf.networks.virtual.lines import await_idle, send
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
-from ringleaf.packets import HEAD_LEN, OWNER, free_packet, open_packet, row_of
-from ringleaf.units import FOREVER_PS
 
 
 @inline

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import networkx as nx
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.ina.holdings import Updates
 from ringleaf.ina.table_updates import changed

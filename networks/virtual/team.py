@@ -18,15 +18,15 @@ from __future__ import annotations
 from numba import types
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Words
-from ringleaf.atomic import add_atomically, load_atomically, sleep_while, wake_sleepers
-from ringleaf.compiled import compiled, inline
-from ringleaf.native import ARENA
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.atomic import add_atomically, load_atomically, sleep_while, wake_sleepers
+from ringleaf.core.compiled import compiled, inline
+from ringleaf.core.native import ARENA
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.networks.endpoints.driver import NOW_PS, due_ps, is_noteworthy, is_pending
 from ringleaf.networks.virtual.lines import join_line
 from ringleaf.networks.virtual.loop import EMPTY, NEEDS_ROOM, REPORTED, UNTIL, next_time_ps, run
 from ringleaf.networks.virtual.room import lacks_room_for_mail
-from ringleaf.units import FOREVER_PS
 
 ABORTED = 6  # a reason to return: another thread has failed
 

@@ -18,10 +18,18 @@ from collections.abc import Mapping
 import numpy as np
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Bytes, Store
-from ringleaf.compiled import address_of, handler, inline, signed
+from ringleaf.core.arena import Arena, Bytes, Store
+from ringleaf.core.compiled import address_of, handler, inline, signed
+from ringleaf.core.headers import PRIORITIES, write_ip_checksum, write_priority
+from ringleaf.core.packets import (
+    HEAD_LEN,
+    PAYLOAD_LEN,
+    TAIL_LEN,
+    open_packet,
+    row_bytes,
+    row_of,
+)
 from ringleaf.errors import ConfigError
-from ringleaf.headers import PRIORITIES, write_ip_checksum, write_priority
 from ringleaf.hosts.rc.wire import (
     HEAD_BYTES,
     OPCODE_AT,
@@ -34,14 +42,6 @@ from ringleaf.networks.virtual.bins import note_queues
 from ringleaf.networks.virtual.lines import await_idle
 from ringleaf.networks.virtual.state import node_row, open_network, port_row
 from ringleaf.networks.virtual.stations import udp_port
-from ringleaf.packets import (
-    HEAD_LEN,
-    PAYLOAD_LEN,
-    TAIL_LEN,
-    open_packet,
-    row_bytes,
-    row_of,
-)
 from ringleaf.switches.engine.layout import PRIORITY
 from ringleaf.switches.engine.queues import (
     BYTES,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.networks.virtual.capture import CaptureBuffer
 from ringleaf.networks.virtual.fabric import PortPlace
 from ringleaf.networks.virtual.state import Rows, open_network

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Fields, Words
+from ringleaf.core.arena import Fields, Words
 from ringleaf.switches.engine.columns import EntryColumns
 from ringleaf.switches.engine.lookup import ACTION, COUNTER, KEYS, RANK
 from ringleaf.switches.engine.shapes import TableShape

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ringleaf.arena import Fields, Lanes, Store
+from ringleaf.core.arena import Fields, Lanes, Store
 from ringleaf.errors import ConfigError, choose
 from ringleaf.switches.engine.meters import METER_WORDS
 from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ringleaf.arena import Fields, Words
+from ringleaf.core.arena import Fields, Words
 from ringleaf.switches.engine.lookup import (
     GROUP_KEYS,
     GROUP_MASK,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ringleaf.arena import Fields
+from ringleaf.core.arena import Fields
 from ringleaf.switches.control.bulk import rows_of
 from ringleaf.switches.control.hashed import empty_group, lay_groups
 from ringleaf.switches.control.profiles import Profile

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ringleaf.arena import Fields, Store
+from ringleaf.core.arena import Fields, Store
 from ringleaf.errors import ConfigError, choose
 from ringleaf.switches.control.profiles import Profile
 from ringleaf.switches.control.tables import TableEntries

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ringleaf.arena import Fields, Lanes, Store
+from ringleaf.core.arena import Fields, Lanes, Store
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.control.externs import Externs
 from ringleaf.switches.control.installed import InstalledTables

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.layout import (
     CLASSES,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ringleaf.arena import Fields
+from ringleaf.core.arena import Fields
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.control.images import Image
 from ringleaf.switches.control.profiles import Profile, check_arguments

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Fields
-from ringleaf.chance import draw64
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Fields
+from ringleaf.core.chance import draw64
+from ringleaf.core.compiled import inline
 
 _U0 = np.uint64(0)
 _U32 = np.uint64(32)

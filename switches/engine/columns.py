@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ringleaf.arena import Fields, Words
+from ringleaf.core.arena import Fields, Words
 from ringleaf.switches.engine.updates import InstalledEntry
 
 MOST_BITS = 64

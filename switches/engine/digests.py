@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ringleaf.arena import Fields, Store
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Fields, Store
+from ringleaf.core.compiled import inline
 from ringleaf.errors import Code, ConfigError, choose
 from ringleaf.switches.engine.layout import DIGESTS_AT
 from ringleaf.switches.engine.updates import DELETE, DigestMessage, DigestUpdate

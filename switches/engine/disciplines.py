@@ -1,10 +1,10 @@
-"""Chooses the class of a port's queues to serve next; `ringleaf/disciplines.py` explains how."""
+"""Choose the class of a port's queues to serve next, as `ringleaf/core/disciplines.py` explains."""
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import address_of, handler_at, inline
-from ringleaf.disciplines import (
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.compiled import address_of, handler_at, inline
+from ringleaf.core.disciplines import (
     CALLED,
     CLASSES,
     DISCIPLINES,
@@ -14,7 +14,7 @@ from ringleaf.disciplines import (
     WRR,
     parse_discipline,
 )
-from ringleaf.packets import free_packet
+from ringleaf.core.packets import free_packet
 from ringleaf.switches.engine.queues import (
     CHOOSER,
     CREDIT,

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ringleaf.arena import Arena, Bytes, Fields, Lanes, Words
-from ringleaf.compiled import inline
-from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, TAIL_LEN
+from ringleaf.core.arena import Arena, Bytes, Fields, Lanes, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, TAIL_LEN
 
 _U0 = np.uint64(0)
 _U8 = np.uint64(8)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ringleaf.arena import Fields, Lanes
+from ringleaf.core.arena import Fields, Lanes
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Arena, Bytes, Lanes, Words
-from ringleaf.compiled import copy_items, inline
-from ringleaf.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, TAIL_LEN
-from ringleaf.stack import on_stack
+from ringleaf.core.arena import Arena, Bytes, Lanes, Words
+from ringleaf.core.compiled import copy_items, inline
+from ringleaf.core.packets import HEAD_LEN, PAYLOAD_AT, PAYLOAD_LEN, TAIL_LEN
+from ringleaf.core.stack import on_stack
 
 _U8 = np.uint64(8)
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Fields
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Fields
+from ringleaf.core.compiled import inline
 
 # Columns of an image.
 GROUPS = 0  # number of groups; in tables with ranges, of rows

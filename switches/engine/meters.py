@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ringleaf.arena import Fields
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Fields
+from ringleaf.core.compiled import inline
+from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.switches.engine.updates import MeterRates
-from ringleaf.units import PS_PER_US
 
 # Columns of a meter in `arena.fields`: its buckets, the peak's first.
 CONFIGURED = 0  # 0: every packet is green

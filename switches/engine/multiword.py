@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Fields
-from ringleaf.compiled import inline
-from ringleaf.stack import off_stack, on_stack
+from ringleaf.core.arena import Fields
+from ringleaf.core.compiled import inline
+from ringleaf.core.stack import off_stack, on_stack
 
 Words = tuple[np.uint64, ...]
 

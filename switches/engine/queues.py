@@ -7,9 +7,9 @@ second). Class 7 is the most urgent, as in BMv2 with eight priority queues.
 
 from __future__ import annotations
 
-from ringleaf.arena import Store, Words
-from ringleaf.compiled import inline
-from ringleaf.packets import NEXT, ROW_WORDS, ROWS_AT, row_bytes
+from ringleaf.core.arena import Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.packets import NEXT, ROW_WORDS, ROWS_AT, row_bytes
 
 # Columns of the queue set's own state.
 BYTES = 0  # in all classes

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Arena
-from ringleaf.compiled import inline, signed
-from ringleaf.packets import (
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import inline, signed
+from ringleaf.core.packets import (
     AGAIN,
     OUTBOX_AT,
     OUTBOX_ROWS,
@@ -24,6 +24,7 @@ from ringleaf.packets import (
     free_packet,
     row_of,
 )
+from ringleaf.core.views import window
 from ringleaf.switches.engine.layout import (
     AGAIN_PORT,
     CLONE_BITS,
@@ -50,7 +51,6 @@ from ringleaf.switches.engine.layout import (
     TRUNCATE_LEN,
     TWINNED,
 )
-from ringleaf.views import window
 
 CLONE_COLUMNS = 4  # of a clone session: its replicas' offset and count, bytes to keep, class
 

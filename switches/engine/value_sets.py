@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ringleaf.arena import Fields
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Fields
+from ringleaf.core.compiled import inline
 from ringleaf.errors import Code, ConfigError, choose
 from ringleaf.switches.engine.updates import Match, ValueSetUpdate
 from ringleaf.switches.source import ValueSet

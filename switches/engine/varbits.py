@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Bytes, Lanes
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Bytes, Lanes
+from ringleaf.core.compiled import inline
 
 
 @inline

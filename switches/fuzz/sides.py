@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import OUTBOX_ROWS, make_pool
+from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.packets import OUTBOX_ROWS, make_pool
 from ringleaf.switches.bmv2.commands import CommandWriter
 from ringleaf.switches.bmv2.process import Bmv2
 from ringleaf.switches.engine.layout import RANDOM_AT
@@ -24,7 +25,6 @@ from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.views import joined
-from ringleaf.units import PS_PER_US
 
 LAST_PORT = 510
 LATEST_US = 1 << 42  # so that picoseconds fit 64 bits, packets' waits included

@@ -6,8 +6,8 @@ HEADER = '''"""The handlers of a P4 program, generated; its names are in `Module
 
 import numpy as np
 
-from ringleaf.compiled import handler
-from ringleaf.packets import (
+from ringleaf.core.compiled import handler
+from ringleaf.core.packets import (
     AGAIN,
     FIELD_COUNT,
     FIELDS_AT,
@@ -27,7 +27,7 @@ from ringleaf.packets import (
     copy_packet,
     take_phv,
 )
-from ringleaf.units import PS_PER_US
+from ringleaf.core.units import PS_PER_US
 from ringleaf.switches.engine.arithmetic import (
     as_signed,
     clamp,
@@ -89,7 +89,7 @@ from ringleaf.switches.engine.multiword import (
     shift_words_right,
     subtract_words,
 )
-from ringleaf.views import swap_items, window
+from ringleaf.core.views import swap_items, window
 
 U = np.uint64
 I = np.int64

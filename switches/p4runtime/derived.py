@@ -16,8 +16,8 @@ from typing import Any
 from finsy.proto import p4i, p4t
 from google.protobuf import text_format  # type: ignore[import-untyped]
 
-from ringleaf.private import cache_folder, keep_text
-from ringleaf.shipped import P4INFO_SUFFIX
+from ringleaf.core.private import cache_folder, keep_text
+from ringleaf.core.shipped import P4INFO_SUFFIX
 from ringleaf.switches.json.program import load_source
 from ringleaf.switches.source import Digest, FieldSource, ProgramSource, TableSource
 

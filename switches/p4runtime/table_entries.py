@@ -9,6 +9,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import (
     DELETE,
@@ -27,7 +28,6 @@ from ringleaf.switches.p4runtime.notes import Key
 from ringleaf.switches.p4runtime.one_shots import OneShots
 from ringleaf.switches.p4runtime.plane import Plane, unless_gone
 from ringleaf.switches.p4runtime.schema import TableInfo
-from ringleaf.units import PS_PER_NS
 
 
 class TableEntryEntity:

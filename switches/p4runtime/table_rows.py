@@ -9,7 +9,7 @@ from typing import Any
 import finsy as fy
 import numpy as np
 
-from ringleaf.arena import Fields, Words
+from ringleaf.core.arena import Fields, Words
 from ringleaf.switches.engine.columns import MOST_BITS, EntryColumns
 from ringleaf.switches.p4runtime.finsy_entities import Encoder
 from ringleaf.switches.p4runtime.matches import kind_of

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import OUTBOX_ROWS, make_pool
 from ringleaf.errors import Code, ConfigError
-from ringleaf.packets import OUTBOX_ROWS, make_pool
 from ringleaf.switches.program import Program
 from ringleaf.switches.server.controllers import Controllers
 from ringleaf.switches.server.digests import PS_PER_NS, DigestLists

@@ -9,8 +9,8 @@ from typing import Any
 
 from finsy.proto import p4r
 
+from ringleaf.core.ethernet import LONGEST_PACKET
 from ringleaf.errors import Code, ConfigError
-from ringleaf.ethernet import LONGEST_PACKET
 from ringleaf.switches.server.device import SharedDevice
 from ringleaf.switches.server.limits import LIMITS, ServerLimits
 from ringleaf.switches.server.messages import parse

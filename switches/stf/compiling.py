@@ -12,9 +12,9 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
+from ringleaf.core.p4c import COMPILER, PSA_COMPILER, find_compiler
+from ringleaf.core.private import cache_folder, make_room, remove
 from ringleaf.errors import ConfigError
-from ringleaf.p4c import COMPILER, PSA_COMPILER, find_compiler
-from ringleaf.private import cache_folder, make_room, remove
 from ringleaf.switches.source import PSA, V1MODEL
 
 TIMEOUT_S = 300

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ringleaf import junit
+from ringleaf.core import junit
 from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
 
 

@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
+from ringleaf.core.safe_path import safe_path
 from ringleaf.errors import ConfigError
-from ringleaf.safe_path import safe_path
 from ringleaf.switches.stf.outcome import StfOutcome, StfVerdict
 from ringleaf.switches.stf.runner import StfTest, run_test
 

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import ConfigError, choose
 from ringleaf.switches.engine.updates import DELETE, Count, TableUpdate
 from ringleaf.switches.program import Program
@@ -22,7 +23,6 @@ from ringleaf.switches.stf.statements import (
     Statement,
 )
 from ringleaf.switches.switch import Switch
-from ringleaf.units import PS_PER_US
 
 LAST_PORT = 510
 START_PS = 1_000_000 * PS_PER_US

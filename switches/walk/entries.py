@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringleaf.arena import Fields
+from ringleaf.core.arena import Fields
 from ringleaf.switches.engine.lookup import KEYS, RANK
 from ringleaf.switches.engine.shapes import TableShape
 from ringleaf.switches.engine.updates import InstalledEntry

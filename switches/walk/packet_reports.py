@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringleaf.packets import HEAD_LEN
+from ringleaf.core.packets import HEAD_LEN
 from ringleaf.switches.generate import marks
 from ringleaf.switches.generate.storage import valid
 from ringleaf.switches.source import (

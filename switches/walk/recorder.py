@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from types import FrameType
 
-from ringleaf.packets import AGAIN, IN_PORT, OUTBOX_AT, open_packet, read_packet
+from ringleaf.core.packets import AGAIN, IN_PORT, OUTBOX_AT, open_packet, read_packet
 from ringleaf.switches.engine.layout import (
     DROP_PORT,
     EGRESS_PORT,

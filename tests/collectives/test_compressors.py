@@ -17,8 +17,8 @@ from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compres
 from ringleaf.collectives.compression.scaled import ScaledCompressor
 from ringleaf.collectives.compressors.atomo import draw, probabilities
 from ringleaf.collectives.compressors.rotation import hadamard
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError, ProtocolError
-from ringleaf.tensors import Array
 
 SHARES = ("topk", "randomk", "gaussiank", "mstopk", "dgc", "sidco", "egc")
 TEXTS = {name: f"{name}:10%" if name in SHARES else name for name in COMPRESSORS} | {

@@ -14,7 +14,7 @@ from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.replay import ScheduleRows, fits
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.collectives.sparse.sparcml import recursive_doubling
-from ringleaf.tensors import FLOAT32, element_type
+from ringleaf.core.tensors import FLOAT32, element_type
 
 
 def tensors(schedule: Schedule, elements: int, dtype: torch.dtype) -> list[torch.Tensor]:

@@ -19,9 +19,9 @@ from ringleaf.collectives.sparse.fitted import fit, segments, unfit
 from ringleaf.collectives.sparse.pairs import from_words, to_words
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
 from ringleaf.collectives.sparse_allreduces import oktopk
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError, ScheduleError
 from ringleaf.experiments.spec.kinds import several
-from ringleaf.tensors import Array
 
 WITH_SHARE = ("topk", "randomk", "gaussiank", "mstopk", "dgc", "sidco", "egc")
 

@@ -11,11 +11,11 @@ import torch
 
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_tensors
+from ringleaf.core.units import serialize_ps
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.networks.outcome import RunResult
-from ringleaf.tensors import FLOAT32, Array, ElementType, as_tensors
 from ringleaf.topologies.graph import hosts
-from ringleaf.units import serialize_ps
 
 
 class FakeNetwork:

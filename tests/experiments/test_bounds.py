@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.rows import ChunkRows
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.topologies import registry
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.detours import with_detours
-from ringleaf.units import PS_PER_US
 
 GBIT_100 = 100_000_000_000
 MIB = 1 << 20

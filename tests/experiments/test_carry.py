@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import ringleaf.experiments.estimates.estimate as estimate
+from ringleaf.core.tensors import FLOAT32, Array
 from ringleaf.experiments.checking.data import Noise
 from ringleaf.experiments.setup.network import connect
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.tensors import FLOAT32, Array
 
 ELEMENTS = 4096
 

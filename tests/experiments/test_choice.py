@@ -9,11 +9,11 @@ from ringleaf.collectives.choice import candidates
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Op, Schedule, Transfer
+from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.topologies import registry
-from ringleaf.units import PS_PER_US
 from studies import best, regret
 
 LINE_PS = 4178 * 80  # a packet of 4096 bytes at 100 Gbit/s, as in test_bounds

@@ -18,13 +18,7 @@ from ringleaf.collectives.definition import demands
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
-from ringleaf.errors import ScheduleError
-from ringleaf.experiments.checking import confirm, scrutiny
-from ringleaf.experiments.checking.confirm import confirms
-from ringleaf.experiments.checking.data import TYPES, Given, Noise, RankInputs, make_tensors, whole
-from ringleaf.experiments.checking.judge import Judge
-from ringleaf.experiments.checking.verdict import Tolerance
-from ringleaf.tensors import (
+from ringleaf.core.tensors import (
     FLOAT32,
     INT32,
     Array,
@@ -32,6 +26,12 @@ from ringleaf.tensors import (
     as_arrays,
     as_tensors,
 )
+from ringleaf.errors import ScheduleError
+from ringleaf.experiments.checking import confirm, scrutiny
+from ringleaf.experiments.checking.confirm import confirms
+from ringleaf.experiments.checking.data import TYPES, Given, Noise, RankInputs, make_tensors, whole
+from ringleaf.experiments.checking.judge import Judge
+from ringleaf.experiments.checking.verdict import Tolerance
 
 NAMES = [name for name, algorithm in ALGORITHMS.items() if not algorithm.in_network]
 WHOLE = (Collective.ALLREDUCE, Collective.REDUCE, Collective.BROADCAST)

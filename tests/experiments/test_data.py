@@ -2,8 +2,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.core.tensors import as_arrays
 from ringleaf.experiments.checking.data import Sparsity, make_tensors
-from ringleaf.tensors import as_arrays
 
 
 def test_same_seed_same_tensors_and_ranks_differ() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.records import drops
 from ringleaf.networks.outcome import Drop
-from ringleaf.units import PS_PER_US
 
 TWO = [
     Drop("s3", 2, "h4", 0, "h1", 7, 700, 12 * PS_PER_US, 40 * PS_PER_US),

@@ -11,6 +11,7 @@ import pytest
 from drawn import collisions
 from running import page
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.figures.style import INK, matplotlib_style, themed
 from ringleaf.experiments.workloads.collective import figures, link_figures
 from ringleaf.experiments.workloads.collective.figures import draw_busbw, draw_time
@@ -33,7 +34,6 @@ from ringleaf.experiments.workloads.collective.rows import (
 from ringleaf.topologies import draw as topology
 from ringleaf.topologies import registry
 from ringleaf.topologies.kinds import link_kinds
-from ringleaf.units import PS_PER_US
 
 TWELVE = (
     "ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "ps",

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from ringleaf.collectives.schedule import Collective
+from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.bounds.floor import Floor, MovedData, NonZeroBytes
 from ringleaf.topologies import registry
 from ringleaf.topologies.ways import TopologyRoutes
-from ringleaf.units import PS_PER_US
 
 GBIT_100 = 100_000_000_000
 MIB = 1 << 20

@@ -21,11 +21,11 @@ from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.collectives.slack import codec_slack, sum_error_bound
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.checking import judge, scrutiny
 from ringleaf.experiments.checking.data import make_tensors
 from ringleaf.experiments.checking.judge import Judge
 from ringleaf.experiments.checking.verdict import Tolerance
-from ringleaf.tensors import Array
 
 NAN, INF = math.nan, math.inf
 LARGEST = float(torch.finfo(torch.float32).max)

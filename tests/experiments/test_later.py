@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.checking.deferred import Later
-from ringleaf.tensors import Array
 
 ITEM_BYTES = 4
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from ringleaf.core.live_limits import VIRTUAL_ONLY
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands import cli
 from ringleaf.experiments.commands.net import REFUSED, net_command
 from ringleaf.experiments.spec.network import NetworkSpec
-from ringleaf.live_limits import VIRTUAL_ONLY
 
 TORUS = "torus2d,x=2,y=2"
 

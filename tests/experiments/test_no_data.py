@@ -11,9 +11,9 @@ import running
 import torch
 from running import run
 
-from ringleaf.arena import Store
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.sparcml import recursive_doubling
+from ringleaf.core.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs import sweep_report
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement

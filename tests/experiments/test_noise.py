@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.chance import scrambled, spread64
+from ringleaf.core.chance import scrambled, spread64
 from ringleaf.experiments.checking import noise
 from ringleaf.experiments.checking.noise import fill, make_keys
 

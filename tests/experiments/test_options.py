@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.marking import from_depth
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.runs.request import resolve as request_of
@@ -11,7 +12,6 @@ from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective import spec as collective
 from ringleaf.experiments.workloads.collective.kind import OPTIONS, make_command, resolve, run_name
-from ringleaf.marking import from_depth
 
 
 def test_defaults_compare_all_six_over_a_sweep() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.core.sealed import write_sealed
 from ringleaf.experiments.estimates import pace
 from ringleaf.experiments.estimates.estimate import need
 from ringleaf.experiments.estimates.pace import PACKETS, SETUP, START, RunPaces, Sort, read_paces
@@ -17,7 +18,6 @@ from ringleaf.experiments.runs.python import run
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.sealed import write_sealed
 
 RING = Sort("collective", "ring", "virtual")
 GIVEN = {"topo": "fattree", "algo": "ring,tree", "size": "16M", "threads": "1"}

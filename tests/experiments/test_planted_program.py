@@ -16,11 +16,11 @@ import pytest
 import running
 from uncompiled import run_uncompiled, starts_uncompiled
 
+from ringleaf.core.shipped import P4_BUILD
 from ringleaf.experiments.setup.network import Network
 from ringleaf.experiments.workloads.collective import figures
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.shipped import P4_BUILD
 
 PROGRAM = "switchml-64"
 

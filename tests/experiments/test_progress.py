@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typed import ROOT
 
-from ringleaf import compiling
+from ringleaf.core import compiling
 from ringleaf.experiments.commands.cli import perform
 from ringleaf.experiments.runs.progress import PRIOR_S, Progress
 
@@ -127,7 +127,7 @@ def test_compiling_is_no_time_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
         ("ringleaf.hosts.rc.receiver", "part 2 of 5: hosts' transport"),
         ("ringleaf.ina.switchml.worker", "part 3 of 5: aggregation systems"),
         ("ringleaf_engine_0123", "part 4 of 5: P4 programs"),
-        ("ringleaf.heap", "part 5 of 5: event loop"),
+        ("ringleaf.core.heap", "part 5 of 5: event loop"),
         ("elsewhere.modest", "elsewhere.modest"),
     ],
 )

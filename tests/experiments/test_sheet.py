@@ -12,16 +12,16 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from test_figures import TWELVE, make_run
 
+from ringleaf.core.plausible import parse_column
+from ringleaf.core.wrapping import wrapped
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.workloads.collective import link_figures
 from ringleaf.experiments.workloads.collective.figures import draw_busbw, draw_time
 from ringleaf.experiments.workloads.collective.link_figures import draw_links, draw_spread
-from ringleaf.plausible import parse_column
 from ringleaf.topologies import registry
 from ringleaf.topologies.draw import make_figure
-from ringleaf.wrapping import wrapped
 
 
 @pytest.mark.parametrize(

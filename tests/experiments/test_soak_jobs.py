@@ -22,11 +22,11 @@ from bench.soak.job_cases import (
     simpler_jobs,
 )
 from bench.soak.nic_cases import NicCase
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
 from ringleaf.networks.endpoints.training import TrainingDirector
 from ringleaf.topologies.registry import count
-from ringleaf.units import FOREVER_PS
 
 SMALL = SoakJobs(
     0,

@@ -14,7 +14,7 @@ from bench.soak.nic_cases import draw_nics
 from ringleaf.collectives.compression.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.registry import SPARSE
-from ringleaf.disciplines import names as disciplines
+from ringleaf.core.disciplines import names as disciplines
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
 from ringleaf.hosts.schedulers.common.registry import SCHEDULERS

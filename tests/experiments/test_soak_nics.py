@@ -14,7 +14,7 @@ from bench.soak.any_case import AnyCase
 from bench.soak.cases import Disturbances
 from bench.soak.nic_cases import NicCase, draw_nics
 from bench.soak.nic_trial import try_nics
-from ringleaf.arena import Arena
+from ringleaf.core.arena import Arena
 from ringleaf.experiments.workloads.nic.reference import Floats, Indices
 from ringleaf.experiments.workloads.nic.workload import workload_of
 from ringleaf.topologies.registry import count

@@ -8,8 +8,8 @@ import pytest
 
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.collectives.sparse.volumes import HEADERS, WORDS, Volume
+from ringleaf.core.yaml_file import read_yaml
 from ringleaf.experiments.commands.cli import perform_alone
-from ringleaf.yaml_file import read_yaml
 from studies.sparse_volume import SPEC, SentWords, cases, sparse_volume_command
 
 

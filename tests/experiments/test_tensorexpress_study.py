@@ -7,13 +7,13 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
+from ringleaf.core.units import PS_PER_MS
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.style import matplotlib_style
 from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.experiments.workloads.jobs.results import Combination, JobsCase
 from ringleaf.experiments.workloads.jobs.timeline import FORWARD, QUEUED, WIRE, JobSpan
-from ringleaf.units import PS_PER_MS
 from studies.tensorexpress import (
     BASES,
     MEASURES,

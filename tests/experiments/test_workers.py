@@ -74,7 +74,7 @@ def test_a_worker_that_is_killed_loses_nothing(
 
     Without Dask, which nothing on one machine needs.
     """
-    monkeypatch.setattr("ringleaf.extras.find_spec", lambda package: None)
+    monkeypatch.setattr("ringleaf.core.extras.find_spec", lambda package: None)
     said: list[str] = []
 
     def emit(line: str) -> None:
@@ -318,7 +318,7 @@ def test_a_key_that_everybody_can_read_is_refused(known: dict[str, str], tmp_pat
 
 
 def test_dask_is_needed_for_machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringleaf.extras.find_spec", lambda package: None)
+    monkeypatch.setattr("ringleaf.core.extras.find_spec", lambda package: None)
     with pytest.raises(ConfigError, match=r"distributed, got none .*'ringleaf\[machines\]'"):
         RunProcesses(scheduler=UNENCRYPTED)
 

@@ -16,7 +16,7 @@ from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.verify import verify
-from ringleaf.units import PS_PER_US
+from ringleaf.core.units import PS_PER_US
 
 FABRIC = AlphaBeta(8_000_000_000, PS_PER_US)
 

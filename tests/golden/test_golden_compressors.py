@@ -15,7 +15,7 @@ from ringleaf.collectives.compressors.atomo import draw, probabilities
 from ringleaf.collectives.compressors.egc import entropy
 from ringleaf.collectives.compressors.mstopk import choose
 from ringleaf.collectives.compressors.rotation import hadamard
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 def make(text: str, rank: int = 0, ranks: int = 1) -> Member:

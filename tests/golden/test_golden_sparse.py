@@ -13,7 +13,7 @@ from ringleaf.collectives.compression.program import Ask, CompressedProgram, Pos
 from ringleaf.collectives.sparse.bloom import filter_size
 from ringleaf.collectives.sparse.registry import parse_sparse
 from ringleaf.collectives.sparse_allreduces.oktopk import _adapted
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 def exchange(asks: Sequence[Ask | Post]) -> list[Array | dict[int, Array]]:

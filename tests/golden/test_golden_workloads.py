@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from running import run, run_any
 
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.workloads.converge import run as trainings
 from ringleaf.experiments.workloads.converge.results import ConvergeResults
 from ringleaf.experiments.workloads.graph.accounts import Spending
 from ringleaf.experiments.workloads.graph.results import GraphResults
-from ringleaf.tensors import Array
 
 LINK = 1_000_000  # ps
 AROUND = 14 + 20 + 8 + 12 + 4 + 24

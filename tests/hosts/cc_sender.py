@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.units import FOREVER_PS, PS_PER_US
 from ringleaf.hosts.congestion.control import (
     DELAY_PS,
     IN_FLIGHT,
@@ -15,7 +16,6 @@ from ringleaf.hosts.congestion.control import (
     Controller,
     make_control,
 )
-from ringleaf.units import FOREVER_PS, PS_PER_US
 
 LINE_BPS = 100_000_000_000
 RTT_PS = 8 * PS_PER_US

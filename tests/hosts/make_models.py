@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ringleaf.core.units import PS_PER_S, PS_PER_US
 from ringleaf.hosts.training.model import MODELS, Layer, Model, as_yaml
-from ringleaf.units import PS_PER_S, PS_PER_US
 
 PEAK = 15.7e12  # FLOP/s of an NVIDIA V100 (SXM2), FP32
 PEAK_TEXT = "the 15.7 TFLOP/s FP32 peak of an NVIDIA V100 (SXM2)"

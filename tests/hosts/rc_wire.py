@@ -8,13 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ringleaf.arena import Store
-from ringleaf.headers import ECN_MARKED, IP_TOS_AT
-from ringleaf.hosts import rc
-from ringleaf.hosts.agent import READY, TIMER_AT_PS, Completion, make_ring, take_completions
-from ringleaf.hosts.congestion.registry import find_controller
-from ringleaf.hosts.rc.state import ACKED_PSN, ALLOWED, NEXT_PSN, open_qp
-from ringleaf.packets import (
+from ringleaf.core.arena import Store
+from ringleaf.core.headers import ECN_MARKED, IP_TOS_AT
+from ringleaf.core.packets import (
     copy_packet,
     free_packet,
     make_pool,
@@ -22,7 +18,11 @@ from ringleaf.packets import (
     read_packet,
     write_packet,
 )
-from ringleaf.units import FOREVER_PS
+from ringleaf.core.units import FOREVER_PS
+from ringleaf.hosts import rc
+from ringleaf.hosts.agent import READY, TIMER_AT_PS, Completion, make_ring, take_completions
+from ringleaf.hosts.congestion.registry import find_controller
+from ringleaf.hosts.rc.state import ACKED_PSN, ALLOWED, NEXT_PSN, open_qp
 
 MTU = 8
 LINE_BPS = 1_000_000_000_000

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.training.accelerator import Accelerator
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model
 from ringleaf.hosts.training.pieces import GradientPiece, cut
-from ringleaf.units import FOREVER_PS
 
 
 def make_job(pass_ps: int, iterations: int) -> TrainingJob:

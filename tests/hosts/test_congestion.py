@@ -7,7 +7,9 @@ from cc_sender import LINE_BPS, MOST, RTT_PS, Sender
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.marking import Marking
+from ringleaf.core.units import FOREVER_PS, PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.congestion.control import (
     GAIN,
@@ -22,8 +24,6 @@ from ringleaf.hosts.congestion.control import (
 )
 from ringleaf.hosts.congestion.registry import CONTROLLERS, find_controller
 from ringleaf.hosts.controllers import dcqcn, dctcp
-from ringleaf.marking import Marking
-from ringleaf.units import FOREVER_PS, PS_PER_US
 
 CLOSED = [each for each in CONTROLLERS.values() if not each.is_open]
 

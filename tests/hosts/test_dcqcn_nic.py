@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from cc_sender import LINE_BPS, Sender
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.hosts.congestion.control import RATE_BPS
 from ringleaf.hosts.congestion.dcqcn_nic import ALPHA, ONE
 from ringleaf.hosts.controllers import dcqcn_hpcc, dcqcn_mellanox
-from ringleaf.units import PS_PER_US
 
 
 def rate(sender: Sender) -> float:

@@ -7,10 +7,10 @@ import math
 import pytest
 from cc_sender import LINE_BPS, MOST, Sender
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.hosts.congestion.control import DELAY_PS, IN_FLIGHT, RATE_BPS, WINDOW
 from ringleaf.hosts.congestion.windows import ONE_PACKET
 from ringleaf.hosts.controllers import swift, timely
-from ringleaf.units import PS_PER_US
 
 
 def acknowledge(sender: Sender, delay_us: float, packets: int = 1) -> None:

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from layered_schedules import layered
 
 import ringleaf.hosts.executor.layout as x
-from ringleaf.arena import Store
 from ringleaf.collectives.oracle import execute, message_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.arena import Store
+from ringleaf.core.tensors import as_array, as_tensors
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.executor.claims import choose
@@ -27,7 +28,6 @@ from ringleaf.hosts.rc.landing import ASKED, COPY, FLOAT32, TARGET, land
 from ringleaf.hosts.staging import lay_out
 from ringleaf.networks.endpoints.memory import RegisteredMemory, aligned
 from ringleaf.networks.endpoints.operation import CollectiveOperation
-from ringleaf.tensors import as_array, as_tensors
 
 HOST_TO_HOST = [name for name, algorithm in ALGORITHMS.items() if not algorithm.in_network]
 

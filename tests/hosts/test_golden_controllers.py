@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cc_sender import MOST, Sender
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.hosts.congestion.control import WINDOW, make_control
 from ringleaf.hosts.congestion.dcqcn_nic import TARGET_BPS
 from ringleaf.hosts.controllers import dcqcn_hpcc, fixed
-from ringleaf.units import PS_PER_US
 
 
 def test_fixed() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.core.units import PS_PER_S
 from ringleaf.hosts.training.model import (
     MODELS,
     Layer,
@@ -18,7 +19,6 @@ from ringleaf.hosts.training.model import (
     names,
     read_model,
 )
-from ringleaf.units import PS_PER_S
 
 PUBLISHED = {
     # parameters; batch and samples per second that its times shall give

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from cc_sender import Sender
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.hosts.congestion.control import IN_FLIGHT, MARKED, WINDOW
 from ringleaf.hosts.congestion.windows import ONE_PACKET
 from ringleaf.hosts.controllers import nscc
-from ringleaf.units import PS_PER_US
 
 RTT_PS = 12 * PS_PER_US
 BDP = 150_000 / 4178  # packets

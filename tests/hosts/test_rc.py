@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rc_wire import DELAY_PS, Wire, kinds
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.errors import ProtocolError
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import RETRANSMISSIONS, make_ring

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rc_wire import Wire, kinds
 
-from ringleaf.arena import Arena
-from ringleaf.compiled import address_of, handler
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import address_of, handler
 from ringleaf.hosts import rc
 from ringleaf.hosts.rc.landing import ASKED, CHOOSE, CLAIM_WORDS, COPY, INT32, TARGET
 

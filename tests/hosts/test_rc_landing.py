@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.arena import Arena, Store
-from ringleaf.hosts.rc.landing import COPY, FLOAT32, INT32, land_packet
-from ringleaf.hosts.rc.wire import HEAD_BYTES
-from ringleaf.packets import (
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.packets import (
     HEAD_LEN,
     PAYLOAD_AT,
     PAYLOAD_LEN,
@@ -18,6 +16,8 @@ from ringleaf.packets import (
     make_pool,
     open_packet,
 )
+from ringleaf.hosts.rc.landing import COPY, FLOAT32, INT32, land_packet
+from ringleaf.hosts.rc.wire import HEAD_BYTES
 
 TARGET, PAYLOAD, SIZE = 64, 512, 256
 KINDS = {COPY: np.int32, FLOAT32: np.float32, INT32: np.int32}

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rc_wire import DELAY_PS, MTU, Wire, kinds, lose, opcodes
 
+from ringleaf.core.packets import POOL_FREE, POOL_SIZE, copy_packet, read_packet
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import RETRANSMISSIONS
 from ringleaf.hosts.congestion.control import DELAY_PS as HEARD_PS
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.rc.state import CONTROL_AT, open_qp
-from ringleaf.packets import POOL_FREE, POOL_SIZE, copy_packet, read_packet
 
 
 def test_lost_packet_is_sent_again_after_a_nak() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rc_wire import Wire, end_of
 
+from ringleaf.core.packets import free_packet, read_packet
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import PAUSED, READY
-from ringleaf.packets import free_packet, read_packet
 
 TOS = 15
 

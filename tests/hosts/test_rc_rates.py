@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rc_wire import DELAY_PS, LINE_BPS, LINE_GAPS, MTU, Wire, add_pair, kinds
 
+from ringleaf.core.packets import free_packet, read_packet
+from ringleaf.core.units import PS_PER_S, PS_PER_US
 from ringleaf.errors import ProtocolError
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import READY, TIMER_AT_PS
@@ -18,8 +20,6 @@ from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.rc.congestion import tend
 from ringleaf.hosts.rc.state import CONTROL_AT, open_qp
 from ringleaf.hosts.rc.wire import PROBE
-from ringleaf.packets import free_packet, read_packet
-from ringleaf.units import PS_PER_S, PS_PER_US
 
 
 @given(

@@ -15,9 +15,11 @@ from scapy.packet import Packet
 
 import ringleaf.hosts.congestion.control as c
 import ringleaf.hosts.rc.state as q
-from ringleaf.arena import Arena, Store
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.headers import IP_LENGTH_AT, IP_TOS_AT, UDP_LENGTH_AT, get16, put16
+from ringleaf.core.packets import HEAD_LEN, allocate_packet, make_pool, open_packet, read_packet
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.errors import ProtocolError
-from ringleaf.headers import IP_LENGTH_AT, IP_TOS_AT, UDP_LENGTH_AT, get16, put16
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import (
     PAUSED,
@@ -34,8 +36,6 @@ from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_FIRST, FIFO_ROOM, FIFO_WORDS, open_fifo
 from ringleaf.hosts.rc import congestion, landing, queue, receiver, sender, trimming, wire
 from ringleaf.hosts.rc.layers import AETH, BTH, ICRC, HopTelemetry, Telemetry
-from ringleaf.packets import HEAD_LEN, allocate_packet, make_pool, open_packet, read_packet
-from ringleaf.units import FOREVER_PS
 
 MTU = 8
 LEAST_PS = 1000

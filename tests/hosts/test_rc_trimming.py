@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rc_wire import DELAY_PS, MTU, Wire
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import free_packet, read_packet, write_packet
 from ringleaf.hosts import rc
 from ringleaf.hosts.congestion.control import make_control
 from ringleaf.hosts.controllers import nscc
 from ringleaf.hosts.rc import trimming
 from ringleaf.hosts.rc.state import open_qp
-from ringleaf.packets import free_packet, read_packet, write_packet
 
 OPCODE, PSN, SYNDROME = 42, slice(51, 54), 54
 NOTICE, ACKNOWLEDGE, NAK = 0xC1, 0x11, 0x60

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.training.jitter import Jitter
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import Layer, Model, read_model, scaled
 from ringleaf.hosts.training.pieces import GradientPiece, cut
-from ringleaf.units import FOREVER_PS
 
 layers = st.builds(
     Layer,

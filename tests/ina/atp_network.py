@@ -13,7 +13,7 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from test_switchml_network import floats
 
-from ringleaf.headers import ECN_MARKED
+from ringleaf.core.headers import ECN_MARKED
 from ringleaf.ina.atp.control import AtpJob
 from ringleaf.ina.atp.wire import GRADIENT, MESSAGE_AT, RESEND, SEQUENCE_AT
 from ringleaf.topologies.graph import hosts

@@ -20,8 +20,10 @@ from hand_bounds import atp as atp_bounds
 from hand_bounds import switchml as switchml_bounds
 from start import start_tensor
 
-from ringleaf.arena import Store
-from ringleaf.headers import UDP_DST_AT
+from ringleaf.core.arena import Store
+from ringleaf.core.headers import UDP_DST_AT
+from ringleaf.core.packets import free_packet, make_pool, read_packet, write_packet
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import (
     READY,
     RETRANSMISSIONS,
@@ -50,7 +52,6 @@ from ringleaf.ina.vote import control as vote_control
 from ringleaf.ina.vote import wire as vote_wire
 from ringleaf.ina.window_registry import find_window
 from ringleaf.networks.forwarding import forwarding_entities
-from ringleaf.packets import free_packet, make_pool, read_packet, write_packet
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.topologies.addresses import ipv4, mac
@@ -67,7 +68,6 @@ from ringleaf.topologies.graph import (
     switches,
 )
 from ringleaf.topologies.trees import aggregation_tree, aggregation_trees
-from ringleaf.units import FOREVER_PS
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 LINK = Link(rate_bps=10**11, delay_ps=1000)

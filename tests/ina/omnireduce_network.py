@@ -14,8 +14,10 @@ import networkx as nx
 import numpy as np
 from start import start_tensor
 
-from ringleaf.arena import Store
-from ringleaf.headers import IP_DST_AT, UDP_DST_AT
+from ringleaf.core.arena import Store
+from ringleaf.core.headers import IP_DST_AT, UDP_DST_AT
+from ringleaf.core.packets import free_packet, make_pool, read_packet, write_packet
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import (
     READY,
     RETRANSMISSIONS,
@@ -29,10 +31,8 @@ from ringleaf.hosts.agent import (
 from ringleaf.ina.omnireduce import worker
 from ringleaf.ina.omnireduce.job import make_agents
 from ringleaf.ina.tensors import FLOAT32, INT32
-from ringleaf.packets import free_packet, make_pool, read_packet, write_packet
 from ringleaf.topologies.addresses import ipv4
 from ringleaf.topologies.graph import Link, add_host, add_switch, connect, hosts, index, new_graph
-from ringleaf.units import FOREVER_PS
 
 DELAY_PS = 1000
 MIN_TIMEOUT_PS = 20 * DELAY_PS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringleaf.arena import Arena
+from ringleaf.core.arena import Arena
 from ringleaf.ina.tensors import post_tensor
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from frames import udp_frame
 from start import start_tensor
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import free_packet, make_pool, read_packet, write_packet
 from ringleaf.hosts.agent import READY, make_ring
 from ringleaf.ina.tensors import FLOAT32, INT32
-from ringleaf.packets import free_packet, make_pool, read_packet, write_packet
 
 UNWRITTEN = 0x55555555
 """What memory has that nobody has written."""

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lossy_network import DELAY_PS, A2tpJob, Fate, Network, misbehaving, tree_of
 
-from ringleaf.arena import Arena, Store
-from ringleaf.headers import ECN_CAPABLE, ECN_MARKED, IP_AT, IP_CHECKSUM_AT, IP_TOS_AT
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.headers import ECN_CAPABLE, ECN_MARKED, IP_AT, IP_CHECKSUM_AT, IP_TOS_AT
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina.atp import shares, state
 from ringleaf.ina.atp.wire import (

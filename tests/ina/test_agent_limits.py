@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina import congestion

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.arena import Arena
+from ringleaf.core.arena import Arena
+from ringleaf.core.units import PS_PER_MS, PS_PER_S
 from ringleaf.ina.allocation import ALLOCATORS, Claim, lay_out
 from ringleaf.ina.allocators.equal import ALLOCATOR as EQUAL
 from ringleaf.ina.allocators.inalloc import ALLOCATOR as INALLOC
 from ringleaf.ina.allocators.inalloc import _needed
 from ringleaf.ina.holdings import NOTHING, Holding, Updates
 from ringleaf.networks.endpoints.keeper import Keeper
-from ringleaf.units import PS_PER_MS, PS_PER_S
 
 
 def claim(job: int, mib: int, *, most: int = 100, due_ps: int | None = None) -> Claim:

@@ -21,6 +21,7 @@ from scapy.layers.l2 import Ether
 from test_switchml_network import floats, integers
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.ina.atp.control import AtpJob, block_loads
 from ringleaf.ina.atp.layers import ATP
@@ -33,7 +34,6 @@ from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.detours import with_detours
 from ringleaf.topologies.graph import attachment, hosts
 from ringleaf.topologies.registry import build
-from ringleaf.units import PS_PER_US
 
 LARGE = [((3, 3), 3), ((2, 4), 4), ((4, 2), 4), ((2, 2, 2), 4), ((3, 1, 3), 5)]
 """Shapes of trees, and bits that are too few for their hosts."""

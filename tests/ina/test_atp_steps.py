@@ -10,6 +10,8 @@ import pytest
 from frames import group_mac, udp_frame
 from stepping import UNWRITTEN, SteppedAgent
 
+from ringleaf.core.packets import write_packet
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import (
     AGENT_WORDS,
     PROGRESS,
@@ -25,8 +27,6 @@ from ringleaf.ina.atp.roster import Roster, WorkerPlace, flat_roster
 from ringleaf.ina.atp.state import AtpAddress
 from ringleaf.ina.congestion import ON_LOSS, ON_ROUND, Window
 from ringleaf.ina.tensors import LEFT, REDUCED, TENSOR_WORDS, raise_priority
-from ringleaf.packets import write_packet
-from ringleaf.units import FOREVER_PS
 
 JOB, LANES, POSITIONS, QUIET_PS = 5, 64, 2, 100
 OWN = AtpAddress(0x020000000009, 0x0A000009)

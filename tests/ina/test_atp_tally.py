@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringleaf.arena import Store
-from ringleaf.compiled import signed
+from ringleaf.core.arena import Store
+from ringleaf.core.compiled import signed
 from ringleaf.ina.atp.ledger import make_server, open_server
 from ringleaf.ina.atp.roster import OF_JOB, Roster, flat_roster, racks_roster
 from ringleaf.ina.atp.state import AtpAddress

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from ringleaf.arena import Arena, Store
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.compiled import address_of, handler
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.compiled import address_of, handler
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina.atp.state import CONTROL

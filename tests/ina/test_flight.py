@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.ina.flight import (
     FLIGHT_WORDS,
     NEWEST_PS,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from test_flight import new_flight, send_one
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.fifo import FIFO_COUNT
 from ringleaf.ina import flight as f
-from ringleaf.units import FOREVER_PS
 
 COLUMNS = (
     f.SENT_PS, f.ATTEMPTS, f.NEXT, f.PREVIOUS, f.SENDING, f.WAY, f.STRAYS, f.LEVEL, f.FIRST_PS,

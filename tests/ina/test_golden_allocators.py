@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ringleaf.core.units import PS_PER_MS
 from ringleaf.ina.allocation import ALLOCATORS, Claim
-from ringleaf.units import PS_PER_MS
 
 
 def claim(job: int, sends_ms: int, **facts: int) -> Claim:

@@ -7,7 +7,7 @@ import pytest
 from atp_network import job_on
 from lossy_network import EsaJob, tree_of
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.ina.a2tp import job as a2tp
 from ringleaf.ina.congestion import (

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import make_pool, read_packet
 from ringleaf.hosts.agent import AGENT_WORDS, READY, make_ring
 from ringleaf.hosts.rc import MIN_TIMEOUT_PS
 from ringleaf.ina import flight
@@ -19,7 +20,6 @@ from ringleaf.ina.omnireduce import state as omnireduce
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.switchml import state as switchml
 from ringleaf.ina.systems import JobRequest, ResourceShare
-from ringleaf.packets import make_pool, read_packet
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.registry import build
 

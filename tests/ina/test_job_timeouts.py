@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.hosts.rc.state import MIN_TIMEOUT_PS as RC_MIN_TIMEOUT_PS
 from ringleaf.ina.atp import job as atp

@@ -8,7 +8,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import free_packet, make_pool, read_packet
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import (
     PROGRESS,
@@ -26,8 +28,6 @@ from ringleaf.hosts.rc.wire import HEAD_BYTES
 from ringleaf.ina.netreduce import state as n
 from ringleaf.ina.netreduce import worker as w
 from ringleaf.ina.tensors import FLOAT32, INT32, LEFT, REDUCED, lay_out, post_tensor
-from ringleaf.packets import free_packet, make_pool, read_packet
-from ringleaf.units import FOREVER_PS
 
 BUFFER = 32
 

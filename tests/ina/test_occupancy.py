@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ringleaf.core.shipped import P4_BUILD
 from ringleaf.ina.occupancy import Occupies
 from ringleaf.ina.registry import find_system
-from ringleaf.shipped import P4_BUILD
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 

@@ -13,7 +13,15 @@ import pytest
 from frames import udp_frame
 from stepping import SteppedAgent
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import (
+    HEAD_LEN,
+    PAYLOAD_AT,
+    PAYLOAD_LEN,
+    make_pool,
+    open_packet,
+    write_packet,
+)
 from ringleaf.hosts.agent import (
     PROGRESS,
     READY,
@@ -25,14 +33,6 @@ from ringleaf.hosts.agent import (
 from ringleaf.ina import flight
 from ringleaf.ina.omnireduce import aggregator, ledger, state, values, worker
 from ringleaf.ina.tensors import FLOAT32, INT32, REDUCED
-from ringleaf.packets import (
-    HEAD_LEN,
-    PAYLOAD_AT,
-    PAYLOAD_LEN,
-    make_pool,
-    open_packet,
-    write_packet,
-)
 
 JOB, ROUND, NONE = 18, 7, 0xFFFFFFFF
 OWN = state.OmniReduceAddress(0x020000000009, 0x0A000009)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lossy_network import Fate, Network, PanamaJob, misbehaving, on_time
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.headers import ECN_MARKED, IP_AT, IP_TOS_AT
 from ringleaf.errors import ConfigError
-from ringleaf.headers import ECN_MARKED, IP_AT, IP_TOS_AT
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina.congestion import CONTROL_WORDS, MARKED, MOST_WINDOW, WINDOW, begin_window
 from ringleaf.ina.loads import Aggregation

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ringleaf.arena import Arena, Store
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import make_ring
 from ringleaf.ina import flight
 from ringleaf.ina.congestion import (
@@ -23,7 +24,6 @@ from ringleaf.ina.congestion import (
 )
 from ringleaf.ina.panama import pacing as p
 from ringleaf.ina.switchml import state as s
-from ringleaf.units import FOREVER_PS
 
 Address = Callable[[Callable[[Arena, int, int, int], int]], int]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Store
-from ringleaf.callbacks import Callback
+from ringleaf.core.arena import Store
+from ringleaf.core.callbacks import Callback
 from ringleaf.ina.leases import (
     CLOSE,
     IS_OPEN,

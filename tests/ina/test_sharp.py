@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lossy_network import Network, tree_of
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.sharp.job import MOST_BYTES, QUANTUM, QUANTUM_2, SharpJob, join

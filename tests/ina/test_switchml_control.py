@@ -8,7 +8,7 @@ from typing import Any
 import finsy as fy
 import pytest
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.ina.switchml.control import ENTRIES, SwitchmlJob, check_jobs, entities
 from ringleaf.ina.switchml.system import SYSTEM

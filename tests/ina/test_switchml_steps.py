@@ -15,6 +15,7 @@ import pytest
 from frames import group_mac, udp_frame
 from stepping import UNWRITTEN, SteppedAgent
 
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import (
     AGENT_WORDS,
     PROGRESS,
@@ -30,7 +31,6 @@ from ringleaf.ina.switchml import updates, worker
 from ringleaf.ina.tensors import REDUCED
 from ringleaf.ina.tern import worker as tern
 from ringleaf.ina.vote.wire import SIGNS
-from ringleaf.units import FOREVER_PS
 
 JOB, SLOTS, FIRST_ROUND = 18, 4, 5
 MAC, ADDRESS = 0x020000000009, 0x0A000009

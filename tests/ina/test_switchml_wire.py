@@ -9,13 +9,13 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from start import start_tensor
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import make_pool, read_packet
 from ringleaf.hosts.agent import make_ring
 from ringleaf.ina.switchml import wire, worker
 from ringleaf.ina.switchml.state import make_worker
 from ringleaf.ina.switchml.worker import transmit
 from ringleaf.ina.tensors import FLOAT32
-from ringleaf.packets import make_pool, read_packet
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 OFFSETS = {

@@ -12,9 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from start import start_tensor
 
-from ringleaf.arena import Arena, Store
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.headers import IP_TOS_AT
+from ringleaf.core.packets import (
+    POOL_FREE,
+    POOL_SIZE,
+    free_packet,
+    make_pool,
+    read_packet,
+    write_packet,
+)
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.errors import ConfigError
-from ringleaf.headers import IP_TOS_AT
 from ringleaf.hosts.agent import (
     READY,
     RETRANSMISSIONS,
@@ -36,8 +45,6 @@ from ringleaf.ina.switchml.wire import (
 )
 from ringleaf.ina.switchml.worker import fire_timer, receive, transmit
 from ringleaf.ina.tensors import FLOAT32, INT32, MOST_TENSORS, REDUCED, raise_priority
-from ringleaf.packets import POOL_FREE, POOL_SIZE, free_packet, make_pool, read_packet, write_packet
-from ringleaf.units import FOREVER_PS
 
 LANES = 64
 SLOTS = 4

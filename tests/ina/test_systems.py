@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.shipped import P4, built_program, built_programs
 from ringleaf.errors import ConfigError
 from ringleaf.ina.atp.system import Atp
 from ringleaf.ina.registry import SYSTEMS, layer_modules, program_of
 from ringleaf.ina.switchml.system import SwitchML
 from ringleaf.ina.systems import Costs, ResourceShare, System
-from ringleaf.shipped import P4, built_program, built_programs
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.ways import TopologyRoutes
 

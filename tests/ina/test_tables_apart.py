@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import make_pool
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina.atp import ledger
 from ringleaf.ina.atp import state as atp
@@ -25,7 +26,6 @@ from ringleaf.ina.omnireduce import state as omnireduce
 from ringleaf.ina.omnireduce_switch import worker as sparse
 from ringleaf.ina.panama import pacing
 from ringleaf.ina.switchml import state as switchml
-from ringleaf.packets import make_pool
 
 KINDS = "words", "lanes", "bytes"
 Range = tuple[str, int, int]

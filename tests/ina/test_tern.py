@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lossy_network import Network, TernJob, misbehaving, on_time, tree_of
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.ina.systems import JobRequest, ResourceShare
 from ringleaf.ina.tern.job import join

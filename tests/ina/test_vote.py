@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lossy_network import Network, VotingJob, misbehaving, on_time, tree_of
 
-from ringleaf.arena import Store
 from ringleaf.collectives.compressors.signsgd import SignSGD
+from ringleaf.core.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.systems import JobRequest, ResourceShare

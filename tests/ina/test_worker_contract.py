@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from start import start_tensor
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import FREE_AT, POOL_FREE, make_pool, read_packet
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import READY, TIMER_AT_PS, make_ring, take_completions
 from ringleaf.ina.atp import worker as atp
 from ringleaf.ina.netreduce import worker as netreduce
@@ -20,9 +22,7 @@ from ringleaf.ina.switchml import worker as switchml
 from ringleaf.ina.systems import JobRequest, ResourceShare
 from ringleaf.ina.tensors import FLOAT32, INT32
 from ringleaf.ina.tern import worker as tern
-from ringleaf.packets import FREE_AT, POOL_FREE, make_pool, read_packet
 from ringleaf.topologies.registry import build
-from ringleaf.units import FOREVER_PS
 
 WORKERS = {
     "atp": atp,

@@ -18,9 +18,9 @@ AROUND = 8  # lines before and behind a changed one, whose words its tests may s
 OF_NUMBERS = "tests/test_layouts.py", "tests/test_wire_numbers.py"
 """Tests of all files' numbered names, tried first where one of those changes."""
 FIRST = {
-    "ringleaf/views.py": ("tests/test_native.py",),
-    "ringleaf/native.py": ("tests/test_native.py",),
-    "ringleaf/compiled.py": ("tests/test_native.py",),
+    "ringleaf/core/views.py": ("tests/test_native.py",),
+    "ringleaf/core/native.py": ("tests/test_native.py",),
+    "ringleaf/core/compiled.py": ("tests/test_native.py",),
     "hosts/rc/": ("tests/hosts/test_rc_steps.py",),
     "hosts/rc/layers.py": ("tests/test_wire_numbers.py",),
     "ina/switchml/scaling.py": ("tests/ina/test_switchml_scaling.py",),

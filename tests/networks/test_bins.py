@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.networks.virtual.bins import count_bin, note_queues
 from ringleaf.switches.engine.queues import CLASS_BYTES, QUEUE_WORDS
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.tensors import INT32
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.tensors import INT32
 from ringleaf.topologies.registry import build
 
 SENDERS = 8

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 
 import ringleaf.networks.virtual.pfc.deadlock as deadlock
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena
+from ringleaf.core.arena import Arena
+from ringleaf.core.packets import IN_PORT, PAYLOAD_LEN, row_of, write_packet
+from ringleaf.core.pausing import Pausing
+from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import DeadlockError
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.networks.virtual.pfc.charges import join_ring
 from ringleaf.networks.virtual.pfc.deadlock import Deadlock, Lookout, find_deadlock
 from ringleaf.networks.virtual.pfc.layout import ASKED, PAUSED, SINCE_PS, UNTOLD
 from ringleaf.networks.virtual.pfc.tables import pause_rows
-from ringleaf.packets import IN_PORT, PAYLOAD_LEN, row_of, write_packet
-from ringleaf.pausing import Pausing
 from ringleaf.switches.engine.queues import push
 from ringleaf.topologies.registry import build
-from ringleaf.units import PS_PER_US
 
 XON = 1000
 LEVEL = 2

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.units import FOREVER_PS, PS_PER_S, PS_PER_US
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
@@ -13,7 +14,6 @@ from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.registry import build
-from ringleaf.units import FOREVER_PS, PS_PER_S, PS_PER_US
 
 TOPOLOGY = "leafspine,leaves=2,spines=1,hosts=2"
 UP, DOWN = ("s0", "s2"), ("s2", "s0")

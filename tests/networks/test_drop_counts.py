@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
 from ringleaf.collectives.registry import find_algorithm
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import make_pool, write_packet
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
@@ -24,7 +25,6 @@ from ringleaf.networks.virtual.drops import (
     watch_drops,
 )
 from ringleaf.networks.virtual.state import make_network, open_network
-from ringleaf.packets import make_pool, write_packet
 from ringleaf.topologies.registry import build
 
 

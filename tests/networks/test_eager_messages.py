@@ -15,6 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_work_director import Ledger, Unchecked, compute, graph, receive, schedule_for, send
 
+from ringleaf.core.tensors import INT32
+from ringleaf.core.units import PS_PER_US
 from ringleaf.hosts.workload.graph import Graph, NodeKind, WorkNode
 from ringleaf.hosts.workload.meetings import match
 from ringleaf.hosts.workload.replay import WorkReplay
@@ -23,9 +25,7 @@ from ringleaf.networks.endpoints.work import WorkDirector
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.tensors import INT32
 from ringleaf.topologies.registry import build
-from ringleaf.units import PS_PER_US
 
 BYTE_PS = 80
 HEADERS = 14 + 20 + 8 + 12 + 4 + 24

@@ -13,8 +13,8 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Op, Schedule, Transfer, check
+from ringleaf.core.tensors import as_arrays, as_tensors
 from ringleaf.networks.endpoints.halves import halves
-from ringleaf.tensors import as_arrays, as_tensors
 
 OF_HOSTS = [
     name

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.packets import FIELD_COUNT, FIELDS_AT, VECTORS
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
-from ringleaf.packets import FIELD_COUNT, FIELDS_AT, VECTORS
 from ringleaf.topologies.registry import build
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.arena import Store
-from ringleaf.heap import (
+from ringleaf.core.arena import Store
+from ringleaf.core.heap import (
     ARRIVES,
     CAPACITY,
     COUNT,

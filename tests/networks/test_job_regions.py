@@ -14,6 +14,7 @@ from test_regions import assert_same
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.tensors import INT32, Array
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
@@ -25,7 +26,6 @@ from ringleaf.networks.endpoints.training import TrainingDirector
 from ringleaf.networks.faults import LinkLoss
 from ringleaf.networks.groups import Group
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
-from ringleaf.tensors import INT32, Array
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.hosts.plan import RECEIVE
 from ringleaf.networks.endpoints import driver as d
 from ringleaf.networks.endpoints.journal import Journal

@@ -19,13 +19,13 @@ from test_regions import assert_same
 import ringleaf.networks.endpoints.pages as pages
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.tensors import FLOAT32, INT32, Array, ElementType
 from ringleaf.experiments.checking.data import Noise
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.endpoints import segments
 from ringleaf.networks.endpoints.leases import is_of_ranks
 from ringleaf.networks.endpoints.segments import is_one_sum
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
-from ringleaf.tensors import FLOAT32, INT32, Array, ElementType
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
 

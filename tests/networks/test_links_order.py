@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
-from ringleaf.heap import COUNT, first_time_ps, order_at, order_own, push_event, word_of
+from ringleaf.core.arena import Store
+from ringleaf.core.heap import COUNT, first_time_ps, order_at, order_own, push_event, word_of
+from ringleaf.core.packets import PLACE, make_pool, row_of
 from ringleaf.networks.virtual.events import ARRIVAL, IDLE
 from ringleaf.networks.virtual.lines import join_line, take_event
-from ringleaf.packets import PLACE, make_pool, row_of
 
 PORTS = 3
 PACKETS = 60

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
+from ringleaf.core.live_limits import VIRTUAL_ONLY, check_live
+from ringleaf.core.pausing import Pausing
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.request import resolve as request
 from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.live_limits import VIRTUAL_ONLY, check_live
 from ringleaf.networks.live.hosts import LiveHosts
 from ringleaf.networks.mininet.fabric import LiveSettings
 from ringleaf.networks.mininet.network import LiveTestbed, MininetNetwork
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.pausing import Pausing
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.registry import build
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from live_commands import COMMAND, run
 
-from ringleaf.shipped import built_program
+from ringleaf.core.shipped import built_program
 from ringleaf.topologies.registry import build
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "topologies"

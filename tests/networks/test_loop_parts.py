@@ -20,9 +20,9 @@ import ringleaf.networks.virtual.pfc.hosts as pfc_hosts
 import ringleaf.networks.virtual.pfc.layout as pfc
 import ringleaf.networks.virtual.pfc.switches as pfc_switches
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Store
-from ringleaf.headers import IP_TOS_AT
-from ringleaf.heap import (
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.headers import IP_TOS_AT
+from ringleaf.core.heap import (
     CAPACITY,
     COUNT,
     LAST_OWN,
@@ -33,12 +33,7 @@ from ringleaf.heap import (
     push_event,
     word_of,
 )
-from ringleaf.hosts.agent import PAUSED as AGENT_PAUSED
-from ringleaf.hosts.agent import READY, TIMER_AT_PS, make_agent
-from ringleaf.networks.virtual import crossing, lines, loop, stations
-from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, IDLE, TIMER
-from ringleaf.networks.virtual.room import EVENTS_AT_ONCE
-from ringleaf.packets import (
+from ringleaf.core.packets import (
     AFTER,
     DUE_WORD,
     ENQUEUED_PS,
@@ -63,6 +58,12 @@ from ringleaf.packets import (
     take_phv,
     write_packet,
 )
+from ringleaf.core.units import FOREVER_PS
+from ringleaf.hosts.agent import PAUSED as AGENT_PAUSED
+from ringleaf.hosts.agent import READY, TIMER_AT_PS, make_agent
+from ringleaf.networks.virtual import crossing, lines, loop, stations
+from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, IDLE, TIMER
+from ringleaf.networks.virtual.room import EVENTS_AT_ONCE
 from ringleaf.switches.engine import layout
 from ringleaf.switches.engine.disciplines import make_port_queues
 from ringleaf.switches.engine.queues import (
@@ -74,7 +75,6 @@ from ringleaf.switches.engine.queues import (
     make_queues,
     push,
 )
-from ringleaf.units import FOREVER_PS
 
 GBPS = 10**9
 HOST_PORT, FIRST_SWITCH_PORT, CPU_PORT = 0, 1, 4

@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Store
-from ringleaf.compiled import address_of, handler
-from ringleaf.networks.virtual.events import ARRIVAL
-from ringleaf.networks.virtual.lines import push_packet
-from ringleaf.networks.virtual.loop import EMPTY, run
-from ringleaf.networks.virtual.state import make_network, open_network
-from ringleaf.packets import (
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.compiled import address_of, handler
+from ringleaf.core.packets import (
     OUTBOX_ROWS,
     POOL_FREE,
     make_pool,
     read_packet,
     write_packet,
 )
+from ringleaf.core.units import FOREVER_PS
+from ringleaf.networks.virtual.events import ARRIVAL
+from ringleaf.networks.virtual.lines import push_packet
+from ringleaf.networks.virtual.loop import EMPTY, run
+from ringleaf.networks.virtual.state import make_network, open_network
 from ringleaf.switches.engine.queues import make_queues
 from ringleaf.switches.engine.updates import INSERT, CloneUpdate, GroupUpdate, Update
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
-from ringleaf.units import FOREVER_PS
 
 SWITCHES = Path(__file__).parents[1] / "switches"
 ROUNDS, PSA_WAYS = SWITCHES / "programs" / "rounds.json", SWITCHES / "psa" / "ways.json"

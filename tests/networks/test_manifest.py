@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.utils import PcapNgWriter, rdpcap
 
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.checksums import changed_files
 from ringleaf.networks.traces.manifest import (
@@ -24,7 +25,6 @@ from ringleaf.networks.traces.manifest import (
     write_manifest,
 )
 from ringleaf.networks.traces.trace import open_trace
-from ringleaf.units import FOREVER_PS
 
 TIMES = st.integers(1, FOREVER_PS)
 PORTS = st.builds(Port, st.integers(1, 10**15), st.integers(1, 1 << 40))

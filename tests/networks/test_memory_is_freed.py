@@ -8,9 +8,9 @@ import weakref
 import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.tensors import FLOAT32
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
-from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.registry import build
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import ringleaf.networks.virtual.drops as drops
 import ringleaf.networks.virtual.state as s
-from ringleaf.disciplines import CLASSES
+from ringleaf.core.disciplines import CLASSES
 from ringleaf.hosts.agent import REFUSALS, RETRANSMISSIONS
 from ringleaf.networks.outcome import Drop
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork

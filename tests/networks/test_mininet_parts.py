@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ringleaf.core.units import PS_PER_MS, PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands import shell
 from ringleaf.networks.live.engine import LinkEnd
@@ -17,7 +18,6 @@ from ringleaf.networks.live.processes import ended_like_interrupts, identify, is
 from ringleaf.networks.mininet import preflight, state
 from ringleaf.networks.mininet.send_buffers import give_room
 from ringleaf.networks.mininet.shaping import disciplines, netem_options
-from ringleaf.units import PS_PER_MS, PS_PER_US
 
 LINE = LinkEnd("r1a2b-s0-1", 100 * 10**6, 5 * PS_PER_MS, 0.01, 1 << 20)
 

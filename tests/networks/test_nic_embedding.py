@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from nic_runs import RANKS, Exchanges, star
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.tensors import FLOAT32
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.nic.cache import LFU, LRU
 from ringleaf.hosts.nic.embedding.sizes import INVALIDATE, UPDATE, ExchangeSizes
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.tensors import FLOAT32
 
 SIZES = ExchangeSizes(RANKS, rows=60, dim=8, bags=6, per_bag=5)
 

@@ -17,6 +17,7 @@ import torch
 from scapy.utils import PcapNgReader
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.shipped import P4INFO_SUFFIX
 from ringleaf.errors import TopologyError
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.outcome import RunResult
@@ -27,7 +28,6 @@ from ringleaf.networks.traces.pcap_read import read_packets
 from ringleaf.networks.traces.pcap_write import PcapWriter
 from ringleaf.networks.traces.trace import PORT, TIME_PS, open_trace
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
-from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.tensors import INT32
+from ringleaf.core.units import PS_PER_US
 from ringleaf.hosts.rc.wire import FRAME_OVERHEAD_BYTES
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.tensors import INT32
 from ringleaf.topologies.registry import build
-from ringleaf.units import PS_PER_US
 
 FAR = 13  # as there: from host 0 to host 13, over a core switch
 PACKETS = 490

@@ -9,8 +9,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.arena import Store
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.arena import Store
+from ringleaf.core.units import PS_PER_MS, PS_PER_S, PS_PER_US
 from ringleaf.hosts.agent import PROGRESS, make_agent, make_ring
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import plans
@@ -21,7 +22,6 @@ from ringleaf.networks.virtual.patience import Patience, limit_ps, probes_of
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import TOPOLOGIES, build
 from ringleaf.topologies.routing import hop_count, most_links
-from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US
 
 LIMIT_PS = PS_PER_S
 

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.pausing import Pausing, parse_pausing
+from ringleaf.core.shipped import PACKAGE
+from ringleaf.core.tensors import INT32
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
@@ -24,9 +27,6 @@ from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.networks.virtual.pfc.deadlock import find_deadlock
 from ringleaf.networks.virtual.pfc.layout import ASKED, HELD, PAUSED, XON
 from ringleaf.networks.virtual.pfc.tables import pause_rows
-from ringleaf.pausing import Pausing, parse_pausing
-from ringleaf.shipped import PACKAGE
-from ringleaf.tensors import INT32
 from ringleaf.topologies.detours import with_detours
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build

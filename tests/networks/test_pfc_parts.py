@@ -11,8 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import make_pool, write_packet
+from ringleaf.core.pausing import Pausing
+from ringleaf.core.tensors import INT32
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.networks.virtual.fabric import places
 from ringleaf.networks.virtual.pfc.charges import (
@@ -46,11 +49,8 @@ from ringleaf.networks.virtual.pfc.tables import (
     read_pauses,
 )
 from ringleaf.networks.virtual.state import open_network
-from ringleaf.packets import make_pool, write_packet
-from ringleaf.pausing import Pausing
 from ringleaf.switches.engine.disciplines import make_port_queues
 from ringleaf.switches.engine.queues import CAPACITY_BYTES, LENGTHS, push
-from ringleaf.tensors import INT32
 from ringleaf.topologies.registry import build
 
 PAUSE = "0180c2000001020100000003880801010001ffff" + 14 * "00" + 26 * "00"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.marking import NEVER, Marking, from_depth
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.marking import NEVER, Marking, from_depth
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.replay.compare import ComparisonRules, PortResult, ReorderWindow, make_check
 from ringleaf.networks.replay.replayer import Replayer, load_program

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 import ringleaf.networks.virtual.network as virtual
 import ringleaf.networks.virtual.team as team
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.marking import Marking
+from ringleaf.core.tensors import FLOAT32, INT32, Array
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.marking import Marking
 from ringleaf.networks.faults import Disturbance, LinkLoss, Restart
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork
 from ringleaf.networks.virtual.regions import divide
 from ringleaf.networks.virtual.state import REGION
-from ringleaf.tensors import FLOAT32, INT32, Array
 from ringleaf.topologies.graph import hosts, neighbors, switches
 from ringleaf.topologies.registry import build
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
-from ringleaf.heap import CAPACITY, LAST_OWN, OWN, order_own, push_event
-from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
-from ringleaf.networks.virtual.room import make_room
-from ringleaf.packets import (
+from ringleaf.core.arena import Store
+from ringleaf.core.heap import CAPACITY, LAST_OWN, OWN, order_own, push_event
+from ringleaf.core.packets import (
     OUTBOX_ROWS,
     POOL_SIZE,
     VECTORS,
@@ -17,6 +15,8 @@ from ringleaf.packets import (
     free_vectors,
     make_pool,
 )
+from ringleaf.networks.virtual.loop import NEEDS_ROOM, lacks_room
+from ringleaf.networks.virtual.room import make_room
 
 
 def _network(store: Store, packets: int, vectors: int | None = None) -> tuple[int, int]:

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import ringleaf.networks.virtual.state as s
 import ringleaf.networks.virtual.team as team
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.heap import CAPACITY, COUNT, make_heap, push_event
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.heap import CAPACITY, COUNT, make_heap, push_event
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.networks.endpoints import driver as d
 from ringleaf.networks.virtual.loop import EMPTY, NEEDS_ROOM, REPORTED, UNTIL
 from ringleaf.networks.virtual.room import EVENTS_AT_ONCE, lacks_room_for_mail
-from ringleaf.units import FOREVER_PS
 
 run_region: Callable[[Arena, int, int], int] = getattr(team.run_region, "py_func", team.run_region)
 GRID_PS = 10

@@ -11,6 +11,8 @@ import pytest
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Op, Schedule
+from ringleaf.core.tensors import INT32, Array, as_arrays, as_tensors
+from ringleaf.core.units import PS_PER_S, PS_PER_US
 from ringleaf.hosts.congestion.control import GAIN, ONE_GAIN
 from ringleaf.hosts.plan import PeerMessages
 from ringleaf.hosts.rc.state import CONTROL_AT, RATE_BPS, open_qp
@@ -26,9 +28,7 @@ from ringleaf.networks.endpoints.training import PieceTimes, TrainingDirector
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.tensors import INT32, Array, as_arrays, as_tensors
 from ringleaf.topologies import registry
-from ringleaf.units import PS_PER_S, PS_PER_US
 
 LINE_BPS = 100 * 10**9
 ELEMENTS = (500, 2000, 0, 30_000, 400, 10_000)

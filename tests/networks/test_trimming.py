@@ -15,6 +15,9 @@ from test_loop_parts import SWITCH, Net, udp
 import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.packets import HEAD_LEN, PAYLOAD_LEN, TAIL_LEN, open_packet, row_of
+from ringleaf.core.pausing import Pausing
+from ringleaf.core.tensors import INT32, Array
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.congestion.telemetry import TELEMETRY_BYTES
 from ringleaf.hosts.rc.wire import ACKNOWLEDGE, OPCODE_AT, SEND_FIRST, SEND_ONLY, TELEMETRY
@@ -22,8 +25,6 @@ from ringleaf.networks.options import Assigned
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import NetworkOptions, VirtualNetwork, trimming
 from ringleaf.networks.virtual.events import IDLE
-from ringleaf.packets import HEAD_LEN, PAYLOAD_LEN, TAIL_LEN, open_packet, row_of
-from ringleaf.pausing import Pausing
 from ringleaf.switches.engine import layout
 from ringleaf.switches.engine.queues import (
     BYTES,
@@ -34,7 +35,6 @@ from ringleaf.switches.engine.queues import (
     TRIMMED,
     push,
 )
-from ringleaf.tensors import INT32, Array
 from ringleaf.topologies.registry import build
 
 FAST = settings(max_examples=4 if numba.config.DISABLE_JIT else 25, deadline=None)

@@ -19,7 +19,10 @@ import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
-from ringleaf.heap import push_event
+from ringleaf.core.heap import push_event
+from ringleaf.core.packets import write_packet
+from ringleaf.core.tensors import INT32
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
@@ -31,12 +34,9 @@ from ringleaf.networks.virtual.events import IDLE
 from ringleaf.networks.virtual.occupancy import Occupancy
 from ringleaf.networks.virtual.regions import Regions
 from ringleaf.networks.virtual.watch import Sight
-from ringleaf.packets import write_packet
 from ringleaf.switches.engine.queues import PACKETS, push
-from ringleaf.tensors import INT32
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.registry import build
-from ringleaf.units import FOREVER_PS
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
 GRID_PS = 10**6 + 67_200

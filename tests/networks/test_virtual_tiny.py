@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.pausing import Pausing
+from ringleaf.core.tensors import INT32
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.traces.pcap_read import read_packets
 from ringleaf.networks.traces.trace import open_trace
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.pausing import Pausing
-from ringleaf.tensors import INT32
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.registry import build
 

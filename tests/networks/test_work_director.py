@@ -9,6 +9,8 @@ import pytest
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.tensors import INT32, Array
+from ringleaf.core.units import PS_PER_US
 from ringleaf.hosts.workload.graph import (
     CalledCollective,
     CallGroup,
@@ -24,9 +26,7 @@ from ringleaf.networks.endpoints.work import WorkDirector
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.tensors import INT32, Array
 from ringleaf.topologies import registry
-from ringleaf.units import PS_PER_US
 
 GRAPH = registry.build("leafspine,leaves=1,spines=0,hosts=4", rate_bps=10**11, delay_ps=10**6)
 

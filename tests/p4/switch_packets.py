@@ -11,10 +11,10 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import make_pool
 from ringleaf.ina.atp import wire as atp_wire
 from ringleaf.ina.switchml import wire
-from ringleaf.packets import make_pool
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 

@@ -14,8 +14,8 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 from switch_packets import make_switch, udp
 
+from ringleaf.core.packets import free_packet, open_packet, read_packet, write_packet
 from ringleaf.networks.forwarding import salt
-from ringleaf.packets import free_packet, open_packet, read_packet, write_packet
 from ringleaf.switches.engine.layout import ENQ_QDEPTH
 from ringleaf.switches.switch import Switch
 

@@ -9,9 +9,9 @@ import pytest
 from scapy.packet import Raw
 from switch_packets import make_switch, udp
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.hosts.congestion.telemetry import MOST_HOPS, TELEMETRY_BYTES
 from ringleaf.switches.switch import Switch
-from ringleaf.units import PS_PER_US
 
 PORT, KBPS = 1, 40_000_000
 LINE_GAPS = 24

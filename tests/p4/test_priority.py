@@ -13,9 +13,9 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from switch_packets import make_switch, switchml, udp
 
+from ringleaf.core.packets import IN_PORT, free_packet, open_packet, write_packet
 from ringleaf.ina.switchml import wire
 from ringleaf.networks.forwarding import tensor_queues
-from ringleaf.packets import IN_PORT, free_packet, open_packet, write_packet
 from ringleaf.switches.engine.layout import PRIORITY
 from ringleaf.switches.switch import Switch
 

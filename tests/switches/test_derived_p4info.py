@@ -11,9 +11,9 @@ from finsy import P4RegisterEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.proto import p4i
 from program_cases import BUILT, PROGRAMS
 
+from ringleaf.core.shipped import P4INFO_SUFFIX
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.entries import load_schema
-from ringleaf.shipped import P4INFO_SUFFIX
 from ringleaf.switches.json.program import load_source
 from ringleaf.switches.p4runtime.derived import derive_p4info, p4info_file
 from ringleaf.switches.p4runtime.finsy_entities import make_schema, read_p4info

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.arena import Arena, Store
-from ringleaf.compiled import handler
-from ringleaf.disciplines import CLASSES, DISCIPLINES, Discipline, parse_discipline
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.compiled import handler
+from ringleaf.core.disciplines import CLASSES, DISCIPLINES, Discipline, parse_discipline
+from ringleaf.core.packets import free_packet, make_pool, write_packet
 from ringleaf.errors import ConfigError
-from ringleaf.packets import free_packet, make_pool, write_packet
 from ringleaf.switches.engine.disciplines import (
     QUANTUM_BYTES,
     discipline_of,

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.core.marking import Marking, from_depth, parse_marking
 from ringleaf.errors import ConfigError, TopologyError
-from ringleaf.marking import Marking, from_depth, parse_marking
 from ringleaf.networks.forwarding import forwarding_entities, forwarding_rows, salt
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch

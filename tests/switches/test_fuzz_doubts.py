@@ -28,7 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from uncompiled import run_uncompiled, starts_uncompiled
 
-from ringleaf.packets import grow_pool
+from ringleaf.core.packets import grow_pool
 from ringleaf.switches.engine.updates import (
     INSERT,
     GroupUpdate,

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from numba import types
 from program_cases import PROGRAMS
 
-from ringleaf import views
-from ringleaf.arena import Store
-from ringleaf.compiled import compiled
-from ringleaf.packets import (
+from ringleaf.core import views
+from ringleaf.core.arena import Store
+from ringleaf.core.compiled import compiled
+from ringleaf.core.packets import (
     HEAD_LEN,
     PAYLOAD_AT,
     PAYLOAD_LEN,
@@ -26,6 +26,7 @@ from ringleaf.packets import (
     read_packet,
     write_packet,
 )
+from ringleaf.core.views import swap_items
 from ringleaf.switches.engine import heads
 from ringleaf.switches.engine.arithmetic import fold16
 from ringleaf.switches.generate.bits import lanes_call, read_bits, write_bits
@@ -34,7 +35,6 @@ from ringleaf.switches.generate.state import StateLayout
 from ringleaf.switches.generate.storage import LaneRun, Storage
 from ringleaf.switches.generate.text import ModuleConstants
 from ringleaf.switches.json.program import load_source
-from ringleaf.views import swap_items
 
 HEAD_ROOM = 64
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from program_cases import PROGRAMS, Case, make_switch
 
+from ringleaf.core.units import PS_PER_S, PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.switches.engine.meters import GREEN, RED, YELLOW, configure, meter_color, rates_of
 from ringleaf.switches.engine.updates import (
@@ -24,7 +25,6 @@ from ringleaf.switches.engine.updates import (
     TableUpdate,
 )
 from ringleaf.switches.switch import Switch
-from ringleaf.units import PS_PER_S, PS_PER_US
 
 CASE = Case(PROGRAMS / "externs.json", packet=lambda _: (1, b""))
 BY_PACKETS, BY_BYTES, DIRECT = 0, 1, 2  # values of `op`

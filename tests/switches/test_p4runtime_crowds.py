@@ -16,7 +16,7 @@ from finsy.proto import U128, p4r, p4r_grpc
 
 from bench.soak.attacks import ATTACKS
 from bench.soak.siege import KINDS, AttackOutcome, Others
-from ringleaf.compiled import handler
+from ringleaf.core.compiled import handler
 from ringleaf.switches.server.device import SharedDevice
 from ringleaf.switches.server.limits import ServerLimits
 from ringleaf.switches.server.server import P4RuntimeServer
@@ -243,7 +243,7 @@ def test_a_signal_ends_a_server_that_is_at_work() -> None:
 
 STUCK = """
 import hashlib, signal
-from ringleaf.interrupts import ended_within
+from ringleaf.core.interrupts import ended_within
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, lambda *_: None)
 with ended_within(0.05):

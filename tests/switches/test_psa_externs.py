@@ -22,6 +22,7 @@ from psa_json import (
     program_json,
 )
 
+from ringleaf.core.units import PS_PER_S
 from ringleaf.errors import ConfigError
 from ringleaf.switches.engine.updates import (
     INSERT,
@@ -34,7 +35,6 @@ from ringleaf.switches.engine.updates import (
     TableUpdate,
 )
 from ringleaf.switches.switch import Switch
-from ringleaf.units import PS_PER_S
 
 RED, GREEN, YELLOW = 0, 1, 2  # PSA_MeterColor_t
 RATES = MeterRates(committed=1, committed_burst=1, peak=1, peak_burst=2)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from program_cases import PSA
 
-from ringleaf.packets import POOL_FREE, POOL_SIZE
+from ringleaf.core.packets import POOL_FREE, POOL_SIZE
 from ringleaf.switches.engine.updates import INSERT, CloneUpdate, GroupUpdate
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch

@@ -8,7 +8,14 @@ import finsy as fy
 import pytest
 from program_cases import CASES, make_switch
 
-from ringleaf.packets import OUTBOX_AT, PHVS_FREE, POOL_FREE, open_packet, take_phv, write_packet
+from ringleaf.core.packets import (
+    OUTBOX_AT,
+    PHVS_FREE,
+    POOL_FREE,
+    open_packet,
+    take_phv,
+    write_packet,
+)
 from ringleaf.switches.engine import layout
 from ringleaf.switches.engine.replication import replicate
 from ringleaf.switches.switch import Switch

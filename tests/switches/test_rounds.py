@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from program_cases import PROGRAMS, Case, make_switch
 
-from ringleaf.packets import POOL_FREE, POOL_SIZE
+from ringleaf.core.packets import POOL_FREE, POOL_SIZE
 from ringleaf.switches.engine.layout import MOST_PASSES
 from ringleaf.switches.engine.updates import DELETE, INSERT, CloneUpdate, GroupUpdate
 from ringleaf.switches.switch import Switch

@@ -119,7 +119,7 @@ def test_a_program_is_compiled_once_for_all_it_includes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A compiler that counts its calls stands in for p4c: this is about what is kept."""
-    from ringleaf.p4c import COMPILER
+    from ringleaf.core.p4c import COMPILER
     from ringleaf.switches.stf.compiling import compile_program
 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

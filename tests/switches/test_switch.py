@@ -14,13 +14,13 @@ from draws import PORTS
 from forwarding_cases import route_entities
 from program_cases import CASES, PROGRAMS, make_switch
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import free_packets, make_pool
+from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import ConfigError
-from ringleaf.packets import free_packets, make_pool
 from ringleaf.switches.engine.updates import Count
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
-from ringleaf.units import PS_PER_US
 
 BY_NAME = {case.name: case for case in CASES}
 

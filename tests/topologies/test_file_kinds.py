@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ringleaf.core.file_names import is_file_name
 from ringleaf.errors import ConfigError, RingleafError
-from ringleaf.file_names import is_file_name
 from ringleaf.topologies.files.describe import describe
 from ringleaf.topologies.files.format import FORMATS, choose_format, find_format, written
 from ringleaf.topologies.graph import hosts

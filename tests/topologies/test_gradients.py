@@ -161,7 +161,7 @@ def test_goat_keeps_to_memory_and_is_no_worse_than_servers_alone(
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringleaf.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("ringleaf.core.extras.find_spec", lambda name: None)
 
     with pytest.raises(ConfigError, match=r"routes grid: needs the package scipy.*\[routing\]"):
         grid.route(triangle((1, 1, 2)), ["h0", "h1"], "h3", rng=Random(1))

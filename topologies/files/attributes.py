@@ -7,9 +7,16 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 
+from ringleaf.core.units import (
+    PS_PER_S,
+    is_whole,
+    parse_fraction,
+    parse_rate,
+    parse_size,
+    parse_time,
+)
 from ringleaf.errors import ConfigError, choose
 from ringleaf.topologies.files.description import LinkDirection
-from ringleaf.units import PS_PER_S, is_whole, parse_fraction, parse_rate, parse_size, parse_time
 
 HOST, SERVER, SWITCH = ROLES = ("host", "server", "switch")
 ROUTINGS = ("shortest", "dimension_order")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import MOST_BPS
 from ringleaf.errors import TopologyError
 from ringleaf.topologies.files.description import Cable, Description, FileNode, LinkDirection
 from ringleaf.topologies.graph import (
@@ -20,7 +21,6 @@ from ringleaf.topologies.graph import (
 )
 from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.topologies.hierarchy import find_hierarchy
-from ringleaf.units import MOST_BPS
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 
+from ringleaf.core.units import exact_rate, exact_time
 from ringleaf.topologies.files.attributes import BACK, HOST, SERVER, SWITCH, USUAL
 from ringleaf.topologies.files.building import kind_of
 from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
@@ -18,7 +19,6 @@ from ringleaf.topologies.graph import (
     switches,
 )
 from ringleaf.topologies.port_order import in_port_order
-from ringleaf.units import exact_rate, exact_time
 
 
 def rows_of(graph: nx.Graph[str]) -> NetworkRows:

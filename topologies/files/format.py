@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ringleaf.core.registry import Registry
 from ringleaf.errors import ConfigError
-from ringleaf.registry import Registry
 from ringleaf.topologies.files.foreign_files import looks_like
 from ringleaf.topologies.files.rows import NetworkRows
 

@@ -8,8 +8,8 @@ import json.scanner
 from bisect import bisect_right
 from typing import Any
 
+from ringleaf.core.yaml_file import parse_yaml
 from ringleaf.errors import ConfigError
-from ringleaf.yaml_file import parse_yaml
 
 _read_object: Any = json.decoder.JSONObject  # type: ignore[attr-defined]  # not in typeshed
 _make_scanner: Any = json.scanner.py_make_scanner  # type: ignore[attr-defined]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ringleaf.core.units import parse_rate
 from ringleaf.errors import TopologyError
 from ringleaf.topologies.files.attributes import BACK, HOST, SWITCH, USUAL
 from ringleaf.topologies.files.markup import quoted
 from ringleaf.topologies.files.notes import write_note
 from ringleaf.topologies.files.rows import LinkRow, NetworkRows, NodeRow
-from ringleaf.units import parse_rate
 
 NOTE, LINK_NOTE = "ringleaf", "ringleaf_link"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from ringleaf.core.units import parse_rate
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import (
     HOST,
@@ -21,7 +22,6 @@ from ringleaf.topologies.files.attributes import (
 )
 from ringleaf.topologies.files.description import Cable, FileNode
 from ringleaf.topologies.files.rows import NetworkRows, NodeRow
-from ringleaf.units import parse_rate
 
 MOST_TIERS = 20
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ringleaf.core.units import exact_rate, exact_time, parse_fraction, parse_rate, parse_time
 from ringleaf.topologies.files.attributes import BACK, USUAL
 from ringleaf.topologies.files.rows import FileRow, LinkRow
-from ringleaf.units import exact_rate, exact_time, parse_fraction, parse_rate, parse_time
 
 Terms = Mapping[str, str]
 """Attributes of one direction, without an ending."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 
+from ringleaf.core.extras import require
 from ringleaf.errors import TopologyError
-from ringleaf.extras import require
 from ringleaf.topologies.detours import nodes_of
 from ringleaf.topologies.graph import attachment, link, switches
 from ringleaf.topologies.routing import Table, path

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.topologies.machine import NCCL_TOPO, MachineKind, MachineLink
-from ringleaf.units import PS_PER_NS
 
 DOUBLE = ((0, 1), (0, 4), (1, 3), (2, 3), (2, 6), (4, 5), (5, 7), (6, 7))
 SINGLE = ((0, 2), (0, 3), (1, 2), (1, 5), (3, 7), (4, 6), (4, 7), (5, 6))

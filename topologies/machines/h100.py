@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.topologies.machine import NCCL_TOPO, MachineKind, MachineLink
-from ringleaf.units import PS_PER_NS
 
 MACHINE = MachineKind(
     summary="GPUs at an NVSwitch, each with a PCIe switch and a NIC of its own; as DGX H100",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.topologies.machine import NCCL_TOPO, MachineKind, MachineLink
-from ringleaf.units import PS_PER_NS
 
 MACHINE = MachineKind(
     summary="GPUs without NVLinks, at two PCIe switches; each has a CPU and a NIC",

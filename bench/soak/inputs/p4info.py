@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.soak.inputs.device import device_program
 from bench.soak.inputs.kind import PROGRAMS, InputKind
 from bench.soak.inputs.mutators import mutate_text
-from ringleaf.shipped import P4INFO_SUFFIX
+from ringleaf.core.shipped import P4INFO_SUFFIX
 from ringleaf.switches.program import Program
 
 

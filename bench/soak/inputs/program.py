@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.soak.inputs.kind import PROGRAMS, InputKind
 from bench.soak.inputs.mutators import mutate_bytes, mutate_json
-from ringleaf.shipped import P4_BUILD
+from ringleaf.core.shipped import P4_BUILD
 from ringleaf.switches.program import Program
 
 MOST_BYTES = 2 << 20  # of a changed program: larger ones take long to be refused

@@ -12,8 +12,8 @@ import yaml
 from bench.soak.inputs.kind import InputKind
 from bench.soak.inputs.mutators import mutate_json, mutate_text
 from bench.soak.inputs.run_names import check_name
+from ringleaf.core.shipped import SPECS
 from ringleaf.hosts.training.model import MODELS
-from ringleaf.shipped import SPECS
 
 LONGEST_SPEC = 12_000  # bytes, with few exceptions: YAML takes a second for 200,000
 

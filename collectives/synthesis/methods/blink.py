@@ -29,8 +29,8 @@ from ringleaf.collectives.synthesis.problem import MOST_CELLS, Problem, Synthesi
 from ringleaf.collectives.synthesis.timed import Timed, end_of, to_rows
 from ringleaf.collectives.synthesis.unwound import unwound
 from ringleaf.collectives.wires import Pair, RankNetwork
+from ringleaf.core.units import PS_PER_S
 from ringleaf.errors import ScheduleError
-from ringleaf.units import PS_PER_S
 
 MOST_UNITS = 64  # that the rates of trees are rounded to
 PIPELINES = tuple(1 << power for power in range(10))  # chunks for each unit of rate

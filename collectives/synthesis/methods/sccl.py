@@ -31,8 +31,8 @@ from ringleaf.collectives.synthesis.timed import (
 )
 from ringleaf.collectives.synthesis.unwound import unwound
 from ringleaf.collectives.wires import Pair, RankNetwork
+from ringleaf.core.units import PS_PER_S
 from ringleaf.errors import ScheduleError
-from ringleaf.units import PS_PER_S
 
 MOST_CHUNKS = 6
 MOST_BITS = 40_000  # of a question to the solver

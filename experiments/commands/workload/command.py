@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringleaf.core.extras import require
+from ringleaf.core.units import PS_PER_NS, PS_PER_S, parse_flops
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands.workload import graphs
 from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.runs.progress import progress
 from ringleaf.experiments.spec.typed import with_options
 from ringleaf.experiments.workloads.graph.names import FILES
-from ringleaf.extras import require
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.llm.presets import PRESETS
-from ringleaf.units import PS_PER_NS, PS_PER_S, parse_flops
 
 if TYPE_CHECKING:
     from ringleaf.experiments.commands.workload.profile import LayerCost, OwnModule

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ringleaf.core.units import PS_PER_MS
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.training.model import DTYPE_BYTES, Model
-from ringleaf.units import PS_PER_MS
 
 FORMATS = (".png", ".svg", ".pdf")
 

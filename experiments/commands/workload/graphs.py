@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ringleaf.core.units import format_size
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands.run_commands import do
 from ringleaf.experiments.runs.console import Debug, say
@@ -25,7 +26,6 @@ from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.graph import NodeKind
 from ringleaf.hosts.workload.llm import traffic
 from ringleaf.hosts.workload.llm.presets import PRESETS
-from ringleaf.units import format_size
 
 if TYPE_CHECKING:
     from ringleaf.hosts.workload.graph import Graph

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 
+from ringleaf.core.units import PS_PER_MS, format_size, format_time
 from ringleaf.hosts.training.model import DTYPE_BYTES, Model
-from ringleaf.units import PS_PER_MS, format_size, format_time
 
 
 def listing(models: Iterable[Model]) -> Iterator[str]:

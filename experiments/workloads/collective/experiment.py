@@ -18,7 +18,9 @@ from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.embedding import GridEmbedding
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
-from ringleaf.compiling import working_s
+from ringleaf.core.compiling import working_s
+from ringleaf.core.tensors import Array, as_result
+from ringleaf.core.units import PS_PER_S, format_size
 from ringleaf.experiments.bounds.busbw import busbw_factor
 from ringleaf.experiments.checking.carrying import CarriedCollective, carry
 from ringleaf.experiments.checking.data import TYPES, Given, Noise, RankInputs, Sparsity, whole
@@ -63,11 +65,9 @@ from ringleaf.experiments.workloads.collective.rows import (
     LinkSeries,
 )
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
-from ringleaf.tensors import Array, as_result
 from ringleaf.topologies.graph import hosts, switches
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import link_kinds
-from ringleaf.units import PS_PER_S, format_size
 
 if TYPE_CHECKING:
     import torch

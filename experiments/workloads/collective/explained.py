@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import PS_PER_US, format_size
 from ringleaf.experiments.explain.findings import (
     ANSWERS,
     HOSTS,
@@ -22,7 +23,6 @@ from ringleaf.experiments.explain.findings import (
     Explained,
 )
 from ringleaf.experiments.pages.document import figure
-from ringleaf.units import PS_PER_US, format_size
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.collective.results import CollectiveResults

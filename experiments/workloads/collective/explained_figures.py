@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import PS_PER_US, format_size
 from ringleaf.experiments.explain.findings import (
     IMBALANCE,
     LATENCY,
@@ -22,7 +23,6 @@ from ringleaf.experiments.explain.findings import (
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import INK
-from ringleaf.units import PS_PER_US, format_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from ringleaf.collectives.algorithm import Look
+from ringleaf.core.units import PS_PER_US, format_size
 from ringleaf.experiments.explain.findings import Explained
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import looks_of
@@ -39,7 +40,6 @@ from ringleaf.experiments.workloads.collective.rows import (
     largest_bytes,
     rows_of,
 )
-from ringleaf.units import PS_PER_US, format_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.figures.style import INK, themed, to_svg, write_figure
@@ -20,7 +21,6 @@ from ringleaf.experiments.workloads.collective.rows import (
     rows_of,
 )
 from ringleaf.topologies.graph import Role, kind, link, natural, switches
-from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import TYPE_CHECKING
 
+from ringleaf.core.shipped import PAGE
+from ringleaf.core.units import format_size
 from ringleaf.experiments.pages.document import figure
 from ringleaf.experiments.workloads.collective import explained
 from ringleaf.experiments.workloads.collective.link_figures import MAP
 from ringleaf.experiments.workloads.collective.rows import (
     largest_bytes,
 )
-from ringleaf.shipped import PAGE
-from ringleaf.units import format_size
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.collective.results import (

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ringleaf.core.units import format_size, format_time
 from ringleaf.experiments.explain.findings import Explained, file_of
 from ringleaf.experiments.records import columns, drops, link_use
 from ringleaf.experiments.records.columns import Column, as_us, fixed
@@ -29,12 +30,11 @@ from ringleaf.experiments.workloads.collective.rows import (
     largest_bytes,
 )
 from ringleaf.topologies.kinds import LinkKind, reference
-from ringleaf.units import format_size, format_time
 
 if TYPE_CHECKING:
     import torch
 
-    from ringleaf.tensors import Array
+    from ringleaf.core.tensors import Array
 
 SERIES = "links.npz"
 _SAID = ("collective", "topology", "ranks", "switches", "injection_bps", "options", "versions")

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
+from ringleaf.core.units import format_rate, format_size, parse_fraction
 from ringleaf.experiments.figures.looks import look_of
-from ringleaf.units import format_rate, format_size, parse_fraction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

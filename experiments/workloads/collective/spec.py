@@ -9,6 +9,7 @@ from pydantic import model_validator
 
 from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS as KNOWN
+from ringleaf.core.units import parse_size
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import (
@@ -22,7 +23,6 @@ from ringleaf.experiments.spec.kinds import (
     option,
 )
 from ringleaf.experiments.spec.network import MAX_HOSTS, VIRTUAL, NetworkSpec
-from ringleaf.units import parse_size
 
 ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
 """The algorithms that are compared by default."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import SYSTEMS
 from ringleaf.collectives.sparse.algorithm import names_sparse
+from ringleaf.core.units import PS_PER_US, format_size
 from ringleaf.experiments.bounds.busbw import busbw_formula
 from ringleaf.experiments.explain.findings import TITLES, Explained
 from ringleaf.experiments.programs.names import is_path
@@ -19,7 +20,6 @@ from ringleaf.experiments.records.conditions import (
 )
 from ringleaf.topologies.kinds import LinkKind, describe
 from ringleaf.topologies.registry import notes
-from ringleaf.units import PS_PER_US, format_size
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.collective.rows import (

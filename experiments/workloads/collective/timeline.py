@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.collectives.schedule import Aggregate, Message, Schedule
+from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.records.tracks import FOLDER, MOST_EVENTS, Event, named
 from ringleaf.networks.outcome import AGGREGATE, RECEIVE, SEND, Note, RunResult
 from ringleaf.topologies.graph import hosts
-from ringleaf.units import PS_PER_US
 
 MOST_PORTS = 1024
 """Queues are watched over time in networks with at most so many ports, 32 KiB for each."""

@@ -13,12 +13,12 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.compression.program import Ask, CompressedProgram, Post, drive
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.checking.exchanges import CarriedExchange, Exchanges
 from ringleaf.experiments.setup.network import Network, connect, make_graph
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.collective.kind import resolve
-from ringleaf.tensors import Array
 from ringleaf.topologies.graph import hosts
 
 

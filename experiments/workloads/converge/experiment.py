@@ -7,6 +7,8 @@ from contextlib import closing
 from functools import cached_property
 from typing import Any
 
+from ringleaf.core.tensors import use_one_thread
+from ringleaf.core.units import format_time
 from ringleaf.experiments.records.conditions import conduct, inside_nodes_of, unlike_hardware
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs import loading
@@ -17,10 +19,8 @@ from ringleaf.experiments.workloads.converge.plan import ConvergencePlan
 from ringleaf.experiments.workloads.converge.results import ConvergeResults
 from ringleaf.experiments.workloads.converge.run import run
 from ringleaf.experiments.workloads.converge.spec import ConvergeSpec
-from ringleaf.tensors import use_one_thread
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.topologies.registry import notes
-from ringleaf.units import format_time
 
 
 class ConvergeExperiment(Experiment[ConvergeSpec]):

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.core.extras import require
 from ringleaf.experiments.runs.kind import Measure, WorkloadKind
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.workloads.converge.spec import ALL, ConvergeSpec
-from ringleaf.extras import require
 from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:

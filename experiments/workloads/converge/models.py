@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from ringleaf.core.tensors import Array
 from ringleaf.errors import choose
-from ringleaf.tensors import Array
 
 CLASSES, SIDE = 10, 8
 FEATURES = SIDE * SIDE

@@ -20,12 +20,12 @@ from ringleaf.collectives.compression.program import (
 from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.registry import SPARSE, parse_sparse
+from ringleaf.core.units import parse_time
+from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.workloads.converge.curve import TrainingCase
 from ringleaf.experiments.workloads.converge.models import MODELS
 from ringleaf.experiments.workloads.converge.scheme import SCHEMES
-from ringleaf.units import parse_time
-from ringleaf.yaml_file import read_yaml
 
 SPEC = Path(__file__).parent / "convergence.yaml"
 """The plan that comes along."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
 from ringleaf.experiments.workloads.converge.curve import Curve, TrainingCase
 from ringleaf.experiments.workloads.converge.models import DealtModel
 from ringleaf.experiments.workloads.converge.plan import ConvergencePlan, make_program
 from ringleaf.experiments.workloads.converge.scheme import SCHEMES, Setup
-from ringleaf.units import PS_PER_US
 
 JUDGED = 40
 """A case is judged on the test set at most about so many times."""

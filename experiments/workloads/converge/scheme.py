@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ringleaf.collectives.compression.program import CompressedProgram
+from ringleaf.core.registry import Registry
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
 from ringleaf.experiments.workloads.converge.models import DealtModel
-from ringleaf.registry import Registry
-from ringleaf.tensors import Array
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import PS_PER_MS, PS_PER_US, format_size, format_time
 from ringleaf.experiments.records.conditions import (
     conduct,
     injection,
@@ -20,7 +21,6 @@ from ringleaf.hosts.workload.llm.pipeline import bubble
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.topologies.registry import notes
-from ringleaf.units import PS_PER_MS, PS_PER_US, format_size, format_time
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.graph.experiment import WorkExperiment

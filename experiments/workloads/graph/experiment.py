@@ -8,7 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ringleaf.compiling import working_s
+from ringleaf.core.compiling import working_s
+from ringleaf.core.tensors import FLOAT32
+from ringleaf.core.units import PS_PER_S
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimates.estimate import Estimate, Need, sort_of, start_s
 from ringleaf.experiments.estimates.pace import RunPaces, Sort, read_paces
@@ -38,9 +40,7 @@ from ringleaf.hosts.workload.flows import RING
 from ringleaf.hosts.workload.graph import CalledCollective
 from ringleaf.hosts.workload.matched import Matched
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.graph import hosts
-from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
     from ringleaf.hosts.workload.replay import WorkReplay

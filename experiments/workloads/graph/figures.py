@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ringleaf.core.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.style import mark_logarithmic
 from ringleaf.experiments.workloads.graph.messages import Messages
 from ringleaf.experiments.workloads.graph.slowdown import Bin
 from ringleaf.experiments.workloads.graph.timeline import COMPUTE, NodeBar
 from ringleaf.experiments.workloads.jobs.figures import COLORS, STEPS
-from ringleaf.units import PS_PER_MS, PS_PER_S, PS_PER_US, format_size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

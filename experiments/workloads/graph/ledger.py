@@ -8,6 +8,7 @@ import numpy as np
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
+from ringleaf.core.tensors import FLOAT32, Array
 from ringleaf.experiments.checking.data import Noise, fill_all
 from ringleaf.experiments.checking.deferred import Later
 from ringleaf.experiments.checking.judge import Judge
@@ -16,7 +17,6 @@ from ringleaf.experiments.workloads.graph.schedules import COLLECTIVES
 from ringleaf.hosts.workload.graph import CalledCollective
 from ringleaf.hosts.workload.matched import MatchedWork
 from ringleaf.ina.systems import System
-from ringleaf.tensors import FLOAT32, Array
 
 
 class NoData:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
 
+from ringleaf.core.units import PS_PER_S
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.graph.names import FLOWS, LLM
 from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
@@ -18,7 +19,6 @@ from ringleaf.hosts.workload.matched import Matched
 from ringleaf.hosts.workload.meetings import match
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.injection import injection_bps
-from ringleaf.units import PS_PER_S
 
 
 def load(spec: WorkloadSpec) -> Matched:

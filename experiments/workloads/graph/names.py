@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ringleaf.errors import choose
-from ringleaf.files import (
+from ringleaf.core.files import (
     ASTRA_WORKLOAD,
     CHAKRA_JSON,
     CHAKRA_PRINTED,
@@ -13,6 +12,7 @@ from ringleaf.files import (
     find_file,
     kind_of,
 )
+from ringleaf.errors import choose
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.llm.presets import PRESETS
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import PS_PER_US, format_size
 from ringleaf.experiments.pages.parts import table_as_html
 from ringleaf.experiments.records.columns import Column, fixed
 from ringleaf.experiments.workloads.graph.messages import PERCENTILES
 from ringleaf.experiments.workloads.graph.slowdown import Bin
 from ringleaf.experiments.workloads.graph.timeline import FILE
-from ringleaf.units import PS_PER_US, format_size
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.graph.results import WorkResults

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.units import format_size, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import drops, link_use
 from ringleaf.experiments.records.columns import Column, as_ms, as_us
@@ -31,7 +32,6 @@ from ringleaf.experiments.workloads.graph.slowdown import Bin
 from ringleaf.experiments.workloads.graph.timeline import FILE, Timeline
 from ringleaf.hosts.workload.replay import NodeTimes
 from ringleaf.networks.outcome import Drop
-from ringleaf.units import format_size, format_time
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -26,18 +26,18 @@ from pydantic import ValidationInfo, model_validator
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.synthesis.names import WithSynthesised
+from ringleaf.core.files import find_file
+from ringleaf.core.units import parse_flops, parse_fraction, parse_size
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import DATA, ValueReader, label, option
 from ringleaf.experiments.spec.network import WHERE, NetworkSpec
 from ringleaf.experiments.workloads.graph.names import FLOWS, LLM, NAMES, TRACE, WORKLOADS
-from ringleaf.files import find_file
 from ringleaf.hosts.workload.flow_sizes import DISTRIBUTIONS, read_distribution
 from ringleaf.hosts.workload.flows import AT_RANDOM, PATTERNS, Traffic
 from ringleaf.hosts.workload.llm.pipeline import SCHEDULES
 from ringleaf.hosts.workload.llm.presets import PRESETS, Preset
 from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes, check
-from ringleaf.units import parse_flops, parse_fraction, parse_size
 
 PACKED, SCATTERED = PLACEMENTS = ("packed", "scattered")
 

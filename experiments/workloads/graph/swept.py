@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import PS_PER_MS, PS_PER_US
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.style import mark_logarithmic
 from ringleaf.experiments.records.columns import Column, as_ms, fixed
 from ringleaf.experiments.workloads.graph.figures import SPENT
 from ringleaf.experiments.workloads.graph.results import PERCENTILE_NAMES
-from ringleaf.units import PS_PER_MS, PS_PER_US
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

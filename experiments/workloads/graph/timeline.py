@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.records.tracks import MOST_EVENTS, named
 from ringleaf.hosts.workload.replay import WorkReplay
-from ringleaf.units import PS_PER_US
 
 FILE = "timeline.json"
 COMPUTE = "compute"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
+from ringleaf.core.units import PS_PER_MS
 from ringleaf.experiments.records.conditions import (
     conduct,
     injection,
@@ -16,7 +17,6 @@ from ringleaf.experiments.records.conditions import (
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.topologies.registry import notes
-from ringleaf.units import PS_PER_MS
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.jobs.results import JobRow, JobsCase

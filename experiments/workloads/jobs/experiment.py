@@ -19,7 +19,8 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule, check
 from ringleaf.collectives.synthesis.algorithm import about as about_size
 from ringleaf.collectives.synthesis.names import is_synthesised
-from ringleaf.compiling import working_s
+from ringleaf.core.compiling import working_s
+from ringleaf.core.tensors import FLOAT32
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.checking.exchanges import coded
@@ -80,7 +81,6 @@ from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.pieces import cut
 from ringleaf.hosts.workload.jobs import complete, graph_of_job, times_of_job
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.tensors import FLOAT32
 from ringleaf.topologies.graph import attachment, hosts
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.units import PS_PER_MS, PS_PER_S
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.lines import draw_lines, suits
 from ringleaf.experiments.figures.style import INK
@@ -21,7 +22,6 @@ from ringleaf.experiments.workloads.jobs.timeline import (
     WIRE,
     JobSpan,
 )
-from ringleaf.units import PS_PER_MS, PS_PER_S
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

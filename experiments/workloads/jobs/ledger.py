@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ringleaf.collectives.schedule import Collective, Schedule
+from ringleaf.core.tensors import FLOAT32, Array
+from ringleaf.core.threads import spread
 from ringleaf.experiments.checking.data import Noise
 from ringleaf.experiments.checking.deferred import Later
 from ringleaf.experiments.checking.judge import Judge
 from ringleaf.experiments.checking.verdict import Tolerance
 from ringleaf.hosts.training.pieces import GradientPiece
 from ringleaf.ina.systems import System
-from ringleaf.tensors import FLOAT32, Array
-from ringleaf.threads import spread
 
 SHIFT = 17  # elements between the starts of ranks' gradients
 FEW = 1 << 20  # elements that one thread copies within a millisecond

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.units import PS_PER_MS
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import drops, link_use
 from ringleaf.experiments.records.columns import Column, as_ms, fixed, widened
@@ -33,7 +34,6 @@ from ringleaf.experiments.workloads.jobs.timeline import (
 from ringleaf.hosts.workload.graph import Graph
 from ringleaf.hosts.workload.replay import NodeTimes
 from ringleaf.networks.outcome import Drop
-from ringleaf.units import PS_PER_MS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

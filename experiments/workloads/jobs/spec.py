@@ -21,6 +21,7 @@ from pydantic import BeforeValidator, ValidationInfo, model_validator
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.synthesis.names import WithSynthesised
+from ringleaf.core.units import parse_size
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import ValueReader, label, option
@@ -28,7 +29,6 @@ from ringleaf.experiments.spec.network import WHERE, Checked, NetworkSpec
 from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.model import Model, load_model, scaled
 from ringleaf.ina.allocation import ALLOCATORS, OWN
-from ringleaf.units import parse_size
 
 PLACEMENTS = ("spread", "packed")
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
+from ringleaf.core.units import PS_PER_S
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger, LateLedger
 from ringleaf.experiments.workloads.jobs.spec import JobsSpec
-from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
     from ringleaf.hosts.schedulers.common.interface import Scheduler

@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.units import FOREVER_PS, PS_PER_S
 from ringleaf.experiments.records.link_use import uses_of
 from ringleaf.experiments.workloads.jobs.results import Combination, JobRow, JobsCase, jain
 from ringleaf.experiments.workloads.jobs.spec import JobSpec
@@ -18,7 +19,6 @@ from ringleaf.experiments.workloads.jobs.stages import JobsPerformance
 from ringleaf.experiments.workloads.jobs.timeline import spans_of
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.topologies.graph import link
-from ringleaf.units import FOREVER_PS, PS_PER_S
 
 if TYPE_CHECKING:
     from ringleaf.networks.outcome import RunResult

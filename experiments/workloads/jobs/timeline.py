@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.core.units import FOREVER_PS, PS_PER_US
 from ringleaf.experiments.records.tracks import named
-from ringleaf.units import FOREVER_PS, PS_PER_US
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.jobs.results import Combination, JobsCase

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import typer
 
-from ringleaf import plugins
+from ringleaf.core import plugins
 from ringleaf.experiments.commands.run_commands import AsJson, DryRun, SpecFile, do
 from ringleaf.experiments.runs.console import Debug, guard
 from ringleaf.experiments.runs.spec_file import read_cases

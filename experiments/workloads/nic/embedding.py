@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ringleaf.core.units import format_size, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.columns import Column, as_us
 from ringleaf.experiments.workloads.nic.reference import Indices, Reference, check_exact
@@ -24,17 +25,16 @@ from ringleaf.experiments.workloads.nic.spec import (
 )
 from ringleaf.experiments.workloads.nic.workload import NicWorkload, Row, count_hosts
 from ringleaf.hosts.nic.embedding import sizes as e
-from ringleaf.units import format_size, format_time
 
 if TYPE_CHECKING:
     import networkx as nx
     from matplotlib.figure import Figure
 
+    from ringleaf.core.tensors import Array
     from ringleaf.experiments.workloads.nic.network import MakeNicNetwork, NicNetwork
     from ringleaf.networks.nic.system import NicSystem
     from ringleaf.networks.options import NetworkOptions
     from ringleaf.networks.outcome import RunResult
-    from ringleaf.tensors import Array
 
 HOST, NIC = "host", "nic"
 

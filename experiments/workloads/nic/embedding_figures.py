@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.workloads.nic.workload import Row
-from ringleaf.units import PS_PER_US
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,11 +13,11 @@ from itertools import pairwise
 
 import networkx as nx
 
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.units import serialize_ps
 from ringleaf.hosts.rc.wire import PACKET_OVERHEAD_BYTES
 from ringleaf.topologies.graph import Link, hosts, link
 from ringleaf.topologies.routing import path, routes
-from ringleaf.units import serialize_ps
 
 
 @dataclass(frozen=True, slots=True)

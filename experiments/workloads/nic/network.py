@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import networkx as nx
 
+from ringleaf.core.tensors import FLOAT32, Array, ElementType
+from ringleaf.core.units import PS_PER_S
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.setup.network import common_options, divide_injection, make_graph
 from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.workloads.nic.spec import NicSpec
-from ringleaf.tensors import FLOAT32, Array, ElementType
 from ringleaf.topologies.graph import hosts
-from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
-    from ringleaf.arena import Arena
+    from ringleaf.core.arena import Arena
     from ringleaf.networks.nic.system import NicSystem
     from ringleaf.networks.options import NetworkOptions
     from ringleaf.networks.outcome import RunResult

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ringleaf.core.units import PS_PER_S, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.columns import Column, as_us
 from ringleaf.experiments.workloads.nic.spec import PipelineSpec
@@ -25,17 +26,16 @@ from ringleaf.hosts.nic.pipeline.layers import (
     make_layers,
     stage_edges,
 )
-from ringleaf.units import PS_PER_S, format_time
 
 if TYPE_CHECKING:
     import networkx as nx
     from matplotlib.figure import Figure
 
+    from ringleaf.core.tensors import Array
     from ringleaf.experiments.workloads.nic.formula import Formula
     from ringleaf.experiments.workloads.nic.network import MakeNicNetwork
     from ringleaf.networks.nic.system import NicSystem
     from ringleaf.networks.options import NetworkOptions
-    from ringleaf.tensors import Array
 
 MILLION = 1_000_000
 MOST_WEIGHTS = 1 << 28

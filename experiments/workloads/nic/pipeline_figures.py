@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import PS_PER_US, format_time
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.workloads.nic.workload import Row
-from ringleaf.units import PS_PER_US, format_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

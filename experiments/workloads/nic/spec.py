@@ -6,11 +6,11 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import ValidationInfo, model_validator
 
+from ringleaf.core.units import parse_flops, parse_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import ValueReader, label, option, whole_number
 from ringleaf.experiments.spec.network import WHERE, NetworkSpec
-from ringleaf.units import parse_flops, parse_time
 
 POLICIES = ("lru", "lfu")
 NO, YES = POOLS = ("no", "yes")

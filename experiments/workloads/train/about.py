@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
+from ringleaf.core.units import format_time
 from ringleaf.experiments.records.conditions import conduct, inside_nodes_of, unlike_hardware
 from ringleaf.experiments.workloads.train.clock import parse_compute
 from ringleaf.topologies.kinds import describe, link_kinds
 from ringleaf.topologies.registry import notes
-from ringleaf.units import format_time
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.train.results import TrainResults

@@ -14,8 +14,10 @@ from typing import Protocol
 
 import numpy as np
 
-from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.arena import Store
+from ringleaf.core.tensors import Array
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.experiments.workloads.train.calls import SEND
 from ringleaf.experiments.workloads.train.fabric import TrainingRanks
 from ringleaf.experiments.workloads.train.parts import CallError, MatchedCalls
@@ -43,8 +45,6 @@ from ringleaf.hosts.plan import Plans, plans
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.operation import CollectiveOperation, add
 from ringleaf.networks.outcome import RunResult
-from ringleaf.tensors import Array
-from ringleaf.units import FOREVER_PS
 
 Teams = Sequence[tuple[str, tuple[int, ...]]]
 """Groups for which switches aggregate: the system's name, and the world's ranks."""

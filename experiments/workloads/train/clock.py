@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ringleaf.core.units import PS_PER_NS, PS_PER_S, parse_flops, parse_time
+from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError
-from ringleaf.units import PS_PER_NS, PS_PER_S, parse_flops, parse_time
-from ringleaf.yaml_file import read_yaml
 
 FLOPS = "flops:"
 """The prefix of a rate of FLOPs."""

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.workloads.train import calls
 from ringleaf.experiments.workloads.train.elements import Reduction
 from ringleaf.experiments.workloads.train.parts import MatchedCalls
 from ringleaf.experiments.workloads.train.ways import CallCarrier
 from ringleaf.ina.registry import SYSTEMS
-from ringleaf.tensors import Array
 
 
 def wrong_elements(

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.collectives.rounding import UNIT, growth
+from ringleaf.core.tensors import FLOAT32, INT32, Array, ElementType
 from ringleaf.errors import ConfigError
-from ringleaf.tensors import FLOAT32, INT32, Array, ElementType
 
 SUM, PRODUCT, LEAST, MOST = "sum", "product", "min", "max"
 AND, OR, XOR = "band", "bor", "bxor"

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from ringleaf.core.units import FOREVER_PS, format_time
 from ringleaf.experiments.workloads.train.meeting import GroupMeetings
 from ringleaf.experiments.workloads.train.parts import CallError, MatchedCalls, RankCall
-from ringleaf.units import FOREVER_PS, format_time
 
 
 class RankState(Enum):

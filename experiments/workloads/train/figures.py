@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import PS_PER_MS, PS_PER_US
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import look_of
 from ringleaf.experiments.workloads.train.wire import BACKWARD, FORWARD, WAITED
-from ringleaf.units import PS_PER_MS, PS_PER_US
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

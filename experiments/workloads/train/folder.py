@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ringleaf.private import is_trusted_folder
+from ringleaf.core.private import is_trusted_folder
 
 PREFIX = "ringleaf-train-"
 MEMORY = Path("/dev/shm")

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.core.tensors import Array
+from ringleaf.core.units import PS_PER_S
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.runs.loading import load_networks, stage
 from ringleaf.experiments.runs.progress import progress
@@ -26,8 +28,6 @@ from ringleaf.experiments.workloads.train.spec import TrainSpec
 from ringleaf.experiments.workloads.train.trace import GrowingTrace
 from ringleaf.experiments.workloads.train.ways import CallCarrier, CallCarriers
 from ringleaf.networks.outcome import RunResult
-from ringleaf.tensors import Array
-from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.train.rank_data import FinishedCollective

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.core.extras import require
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.kind import Measure, WorkloadKind
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.workloads.train.spec import TrainSpec
-from ringleaf.extras import require
 from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
+from ringleaf.core.tensors import Array
+from ringleaf.core.units import FOREVER_PS, PS_PER_US
 from ringleaf.errors import BackendError
 from ringleaf.experiments.workloads.train import wire
 from ringleaf.experiments.workloads.train.calls import CollectiveCall
 from ringleaf.experiments.workloads.train.clock import RankClock
-from ringleaf.tensors import Array
-from ringleaf.units import FOREVER_PS, PS_PER_US
 
 POLL_PS = PS_PER_US
 """The time that a look at a call that is not over takes, so that a rank that goes on looking gets

@@ -12,7 +12,8 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.units import PS_PER_S
 from ringleaf.experiments.setup.network import common_options
 from ringleaf.experiments.setup.testbed import open_testbed
 from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier, PlayingNetwork, Teams
@@ -23,7 +24,6 @@ from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.mininet.network import LiveTestbed, MininetNetwork
 from ringleaf.networks.outcome import RunResult
-from ringleaf.units import PS_PER_S
 
 if TYPE_CHECKING:
     from ringleaf.experiments.workloads.train.hosting import Hosting

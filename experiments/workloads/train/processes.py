@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from ringleaf import interrupts
+from ringleaf.core import interrupts
 from ringleaf.experiments.workloads.train.server import RankError
 from ringleaf.experiments.workloads.train.wire import FOLDER
 

@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.workloads.train.parts import MatchedCalls
 from ringleaf.experiments.workloads.train.ways import CallCarrier, CallCarriers
-from ringleaf.tensors import Array
 
 
 class Data(Protocol):

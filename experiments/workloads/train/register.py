@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from ringleaf.core.shipped import PACKAGE
 from ringleaf.experiments.workloads.train import streams
 from ringleaf.experiments.workloads.train.backend import NAME, base_class, make_class
 from ringleaf.experiments.workloads.train.clock import parse_compute
@@ -19,7 +20,6 @@ from ringleaf.experiments.workloads.train.hooks import compress_all
 from ringleaf.experiments.workloads.train.link import FabricError, RankConnection
 from ringleaf.experiments.workloads.train.observer import ScriptObserver
 from ringleaf.experiments.workloads.train.wire import FOLDER
-from ringleaf.shipped import PACKAGE
 
 OPTIONS = "RINGLEAF_TRAIN"
 """The environment variable with options of `ringleaf train`, for a fabric that rank 0 starts."""

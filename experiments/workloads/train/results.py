@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from ringleaf.core.units import format_time
 from ringleaf.experiments.records.columns import Column, as_us, fixed, widened
 from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.folder import RunFolder, write_text
@@ -25,7 +26,6 @@ from ringleaf.experiments.workloads.train.account import (
 )
 from ringleaf.experiments.workloads.train.timeline import as_chrome, from_chrome
 from ringleaf.networks.outcome import RunResult
-from ringleaf.units import format_time
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

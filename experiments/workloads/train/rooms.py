@@ -7,13 +7,13 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, overload
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.tensors import Array, ElementType
 from ringleaf.hosts.executor.build import Executors, words_of
 from ringleaf.hosts.plan import Plans
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.memory import RegisteredMemory, aligned
 from ringleaf.networks.endpoints.operation import Combine
-from ringleaf.tensors import Array, ElementType
 
 MOST_EXECUTORS = 256
 """Executors that are kept for calls to come."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.units import parse_size
 from ringleaf.errors import ConfigError, choose
-from ringleaf.units import parse_size
 
 COLLECTIVES: Mapping[str, Collective] = {
     "allreduce": Collective.ALLREDUCE,

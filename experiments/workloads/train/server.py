@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.tensors import Array
 from ringleaf.errors import BackendError, ConfigError, ProtocolError
 from ringleaf.experiments.workloads.train import wire
 from ringleaf.experiments.workloads.train.calls import read_call
 from ringleaf.experiments.workloads.train.fabric import CallDone, TrainingRanks
 from ringleaf.experiments.workloads.train.parts import CallError, RankCall
 from ringleaf.experiments.workloads.train.trace import GrowingTrace
-from ringleaf.tensors import Array
 
 BEAT_S = 0.5
 """Time between looks at ranks that say nothing."""

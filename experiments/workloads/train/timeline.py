@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.records.tracks import Event, named
 from ringleaf.experiments.workloads.train.account import CollectiveLine, RankSpan
 from ringleaf.experiments.workloads.train.wire import BACKWARD, FORWARD, WAITED
-from ringleaf.units import PS_PER_US
 
 _ROWS = {FORWARD: 1, BACKWARD: 1, WAITED: 2}
 _NAMES = {1: "layers", 2: "waits"}

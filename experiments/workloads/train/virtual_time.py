@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ringleaf.extras import require
-from ringleaf.units import PS_PER_S
+from ringleaf.core.extras import require
+from ringleaf.core.units import PS_PER_S
 
 
 def time() -> float:

@@ -15,6 +15,7 @@ from ringleaf.collectives.rows import AGGREGATE
 from ringleaf.collectives.schedule import ChunkRows, Columns, Op, Schedule, check
 from ringleaf.collectives.synthesis.algorithm import about
 from ringleaf.collectives.wires import Network
+from ringleaf.core.tensors import FLOAT32, ElementType
 from ringleaf.experiments.workloads.train import calls
 from ringleaf.experiments.workloads.train.calls import CollectiveCall
 from ringleaf.experiments.workloads.train.elements import SUM, WORD, Reduction
@@ -27,7 +28,6 @@ from ringleaf.experiments.workloads.train.layout import (
     whole,
 )
 from ringleaf.experiments.workloads.train.rules import USUAL, RuleList
-from ringleaf.tensors import FLOAT32, ElementType
 
 DIRECT = "direct"
 """The way of gathers, scatters and messages: each block goes at once to where it belongs."""

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ProtocolError
-from ringleaf.tensors import Array
 
 HELLO, JOIN, CALL, WAIT, NOTE, ALIVE, END = "hello", "join", "call", "wait", "note", "alive", "end"
 WELCOME, DONE, GO, ABORT = "welcome", "done", "go", "abort"

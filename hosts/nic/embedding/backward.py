@@ -7,8 +7,9 @@ The ranks tell it, along with their gradients, what they cache no longer.
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import inline, signed
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import inline, signed
+from ringleaf.core.views import int64_at, uint32_at
 from ringleaf.hosts.nic.agent import finish, put_off, send_to, spend
 from ringleaf.hosts.nic.cache import find, remove
 from ringleaf.hosts.nic.embedding.forward import FIRST, OWN, SECOND, expect_task
@@ -51,7 +52,6 @@ from ringleaf.hosts.nic.embedding.vectors import (
     subtract_vector,
 )
 from ringleaf.hosts.nic.state import AHEAD, SIZE_BYTES, TAG, TARGET_AT
-from ringleaf.views import int64_at, uint32_at
 
 
 @inline

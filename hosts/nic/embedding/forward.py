@@ -5,8 +5,9 @@ Two all-to-alls, one after the other: an owner answers when all ranks' look-ups 
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.views import int64_at, uint32_at
 from ringleaf.hosts.nic.agent import expect, finish, put_off, send_to, spend
 from ringleaf.hosts.nic.cache import Cache, admits, insert, look_up
 from ringleaf.hosts.nic.embedding.state import (
@@ -52,7 +53,6 @@ from ringleaf.hosts.nic.embedding.vectors import (
     reach_row,
 )
 from ringleaf.hosts.nic.state import AHEAD, SIZE_BYTES, TAG, TARGET_AT
-from ringleaf.views import int64_at, uint32_at
 
 FIRST, SECOND, OWN = range(3)
 """The kinds of a task's messages; the tag of one is its kind and 4 times the peer. OWN stands for

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.views import int64_at
 from ringleaf.hosts.nic.cache import COUNT, Cache, clear_cache, open_cache
 from ringleaf.hosts.nic.embedding.sizes import NUMBERS, ExchangeSizes
 from ringleaf.hosts.nic.state import STATE_AT
-from ringleaf.views import int64_at
 
 END = 1 << 31  # the last row of a group
 KEPT = 1 << 30  # forward: the NIC that asks will cache the row

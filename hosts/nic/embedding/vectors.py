@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import copy_items, inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import copy_items, inline
+from ringleaf.core.views import float32_at
 from ringleaf.hosts.nic.cache import admits, insert, look_up
 from ringleaf.hosts.nic.embedding.state import (
     DIM,
@@ -15,7 +16,6 @@ from ringleaf.hosts.nic.embedding.state import (
     TABLE_AT,
     local_cache_of,
 )
-from ringleaf.views import float32_at
 
 
 @inline

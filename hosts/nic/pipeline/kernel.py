@@ -6,8 +6,9 @@ message's tag is its number; of one that the first stage has in its memory, like
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import copy_items, handler, inline, signed
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import copy_items, handler, inline, signed
+from ringleaf.core.views import int8_at, int64_at
 from ringleaf.hosts.nic.agent import expect, finish, put_off, send_to, spend
 from ringleaf.hosts.nic.pipeline.layers import LARGEST
 from ringleaf.hosts.nic.pipeline.state import (
@@ -47,7 +48,6 @@ from ringleaf.hosts.nic.state import (
     TAG,
     TARGET_AT,
 )
-from ringleaf.views import int8_at, int64_at
 
 MILLION = 1_000_000
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ringleaf.arena import Arena, Store, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena, Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.views import int64_at
 from ringleaf.hosts.nic.pipeline.layers import DenseLayer
 from ringleaf.hosts.nic.state import STATE_AT
-from ringleaf.views import int64_at
 
 (
     STAGE, STAGES, SAMPLES, TILE, MESSAGES, PRODUCT_PS, LAYERS, INPUTS, OUTPUTS, PRODUCTS,

@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.schedulers.common.hooks import CollectivePs
 from ringleaf.hosts.training.job import TrainingJob
 from ringleaf.hosts.training.model import DTYPE_BYTES, Model
 from ringleaf.hosts.training.pieces import GradientPiece
 from ringleaf.hosts.training.steps import BackwardStep
-from ringleaf.units import FOREVER_PS
 
 ITERATIONS = 4
 """Iterations that are played: the last but one has others before and behind it."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.training.pieces import GradientPiece
-from ringleaf.units import FOREVER_PS
 
 LEVELS = 8
 """Number of priorities that packets can carry: 0 is least urgent, 7 most."""

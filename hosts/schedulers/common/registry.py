@@ -5,8 +5,8 @@ A new one is a file in `schedulers`, or an entry point of a package.
 
 from __future__ import annotations
 
+from ringleaf.core.registry import Registry
 from ringleaf.hosts.schedulers.common.interface import Scheduler
-from ringleaf.registry import Registry
 
 SCHEDULERS: Registry[Scheduler] = Registry(
     "schedulers", "scheduler", "hosts/schedulers", "SCHEDULER"

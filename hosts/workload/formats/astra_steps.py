@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.graph import CalledCollective, CallGroup, NodeKind, WorkNode
-from ringleaf.units import PS_PER_NS
 
 MOST_NODES = 4_000_000  # of all ranks together
 

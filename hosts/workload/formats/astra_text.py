@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ringleaf.core.units import is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats.astra_steps import (
     ALL,
@@ -35,7 +36,6 @@ from ringleaf.hosts.workload.formats.astra_steps import (
 )
 from ringleaf.hosts.workload.formats.framing import read_text
 from ringleaf.hosts.workload.graph import CalledCollective, CallGroup, Graph, RankWork, check_ranks
-from ringleaf.units import is_whole
 
 MOST_LAYERS = 100_000
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats import schema
 from ringleaf.hosts.workload.formats.framing import frame
@@ -27,7 +28,6 @@ from ringleaf.hosts.workload.graph import (
     WorkNode,
 )
 from ringleaf.hosts.workload.replay import NodeTimes
-from ringleaf.units import PS_PER_US
 
 VERSION = "1.0.0"
 

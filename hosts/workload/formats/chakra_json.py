@@ -22,8 +22,8 @@ from typing import Any
 
 from google.protobuf.json_format import ParseDict, ParseError  # type: ignore[import-untyped]
 
+from ringleaf.core.files import kind_of
 from ringleaf.errors import ConfigError
-from ringleaf.files import kind_of
 from ringleaf.hosts.workload.formats import schema
 from ringleaf.hosts.workload.formats.framing import read_text
 

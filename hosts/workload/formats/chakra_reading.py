@@ -22,8 +22,9 @@ from typing import Any
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from ringleaf.core.files import CHAKRA_JSON, CHAKRA_PRINTED, GZIP, kind_of
+from ringleaf.core.units import PS_PER_S, PS_PER_US
 from ringleaf.errors import ConfigError
-from ringleaf.files import CHAKRA_JSON, CHAKRA_PRINTED, GZIP, kind_of
 from ringleaf.hosts.workload.formats import chakra_json, schema
 from ringleaf.hosts.workload.formats.chakra import (
     CALLS,
@@ -48,7 +49,6 @@ from ringleaf.hosts.workload.graph import (
     RankWork,
     WorkNode,
 )
-from ringleaf.units import PS_PER_S, PS_PER_US
 
 _KINDS = {SEND: NodeKind.SEND, RECEIVE: NodeKind.RECEIVE, COLLECTIVE: NodeKind.COLLECTIVE}
 

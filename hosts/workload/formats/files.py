@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ringleaf.errors import ConfigError
-from ringleaf.files import (
+from ringleaf.core.files import (
     ASTRA_WORKLOAD,
     CHAKRA_JSON,
     CHAKRA_PRINTED,
@@ -18,6 +17,7 @@ from ringleaf.files import (
     kind_of,
     tell_file,
 )
+from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats import chakra
 from ringleaf.hosts.workload.formats.astra_text import read_astra_text
 from ringleaf.hosts.workload.formats.chakra_reading import (

@@ -22,11 +22,11 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
+from ringleaf.core.units import PS_PER_S, is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.flows import FlowFile, TimedFlow
 from ringleaf.hosts.workload.formats.framing import read_text
 from ringleaf.hosts.workload.graph import check_ranks
-from ringleaf.units import PS_PER_S, is_whole
 
 _SECONDS = re.compile(r"\d{1,9}(?:\.\d{0,12})?", re.ASCII)
 _ENDS = re.compile(r"(\d{1,9})->(\d{1,9})", re.ASCII)

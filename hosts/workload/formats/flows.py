@@ -13,13 +13,13 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from ringleaf.core.files import HTSIM, NS3_FLOWS, kind_of
+from ringleaf.core.units import parse_size, parse_time
 from ringleaf.errors import ConfigError
-from ringleaf.files import HTSIM, NS3_FLOWS, kind_of
 from ringleaf.hosts.workload.flows import FlowFile, TimedFlow
 from ringleaf.hosts.workload.formats.flow_text import read_htsim_flows, read_ns3_flows
 from ringleaf.hosts.workload.formats.framing import read_text
 from ringleaf.hosts.workload.graph import check_ranks
-from ringleaf.units import parse_size, parse_time
 
 COLUMNS = ("source", "target", "size", "start")
 

@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from ringleaf.core.files import kind_of
 from ringleaf.errors import ConfigError
-from ringleaf.files import kind_of
 
 GZIP = b"\x1f\x8b"
 """How a file that is compressed by gzip begins."""

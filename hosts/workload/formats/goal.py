@@ -25,10 +25,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats.framing import read_text
 from ringleaf.hosts.workload.graph import Graph, NodeKind, RankWork, WorkNode, check_ranks
-from ringleaf.units import PS_PER_NS
 
 _NUMBER = r"\d{1,15}"
 _LABEL = r"[A-Za-z]\w*"

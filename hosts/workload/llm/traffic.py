@@ -10,8 +10,8 @@ Source:
 
 from __future__ import annotations
 
+from ringleaf.core.units import PS_PER_S
 from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes
-from ringleaf.units import PS_PER_S
 
 
 def activation_bytes(sizes: TransformerSizes, split: Split) -> int:

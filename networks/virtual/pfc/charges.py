@@ -6,8 +6,9 @@ with shared memory. Those in queues form a ring, and the last that leaves takes 
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.packets import AFTER, row_of
 from ringleaf.networks.virtual.pfc.frames import tell
 from ringleaf.networks.virtual.pfc.layout import (
     ASKED,
@@ -19,7 +20,6 @@ from ringleaf.networks.virtual.pfc.layout import (
     pause_row,
 )
 from ringleaf.networks.virtual.state import PFC_AT
-from ringleaf.packets import AFTER, row_of
 
 
 @inline

@@ -18,16 +18,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena
-from ringleaf.disciplines import CLASSES
+from ringleaf.core.arena import Arena
+from ringleaf.core.disciplines import CLASSES
+from ringleaf.core.packets import AFTER, IN_PORT, NEXT, row_bytes, row_of
+from ringleaf.core.units import PS_PER_US, format_size, format_time
 from ringleaf.errors import DeadlockError
 from ringleaf.networks.virtual.fabric import PortPlace
 from ringleaf.networks.virtual.pfc.layout import ASKED, PAUSED, SINCE_PS, UNTOLD, XON
 from ringleaf.networks.virtual.pfc.tables import pause_rows
 from ringleaf.networks.virtual.state import Rows, open_network
-from ringleaf.packets import AFTER, IN_PORT, NEXT, row_bytes, row_of
 from ringleaf.switches.engine.queues import CLASS_BYTES, HEADS, LENGTHS
-from ringleaf.units import PS_PER_US, format_size, format_time
 
 LEAST_PERIOD_PS = 50 * PS_PER_US
 

@@ -10,10 +10,12 @@ pause frames are not lost, doubled or late.
 from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Bytes
-from ringleaf.compiled import inline
-from ringleaf.disciplines import CLASSES
-from ringleaf.headers import ETHERTYPE_AT, get16, put16, put48
+from ringleaf.core.arena import Arena, Bytes
+from ringleaf.core.compiled import inline
+from ringleaf.core.disciplines import CLASSES
+from ringleaf.core.headers import ETHERTYPE_AT, get16, put16, put48
+from ringleaf.core.packets import HEAD_LEN, allocate_packet, open_packet
+from ringleaf.core.units import PS_PER_S
 from ringleaf.networks.virtual.bins import count_bin
 from ringleaf.networks.virtual.lines import await_idle, capture, deliver, line_bytes
 from ringleaf.networks.virtual.pfc.layout import (
@@ -27,8 +29,6 @@ from ringleaf.networks.virtual.pfc.layout import (
     pause_row,
 )
 from ringleaf.networks.virtual.state import port_row
-from ringleaf.packets import HEAD_LEN, allocate_packet, open_packet
-from ringleaf.units import PS_PER_S
 
 MAC_CONTROL = 0x0180C2000001  # destination of pause frames
 ETHERTYPE_MAC_CONTROL = 0x8808

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena
-from ringleaf.compiled import handler, handler_at, inline
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import handler, handler_at, inline
+from ringleaf.core.packets import HEAD_LEN, PLACE, free_packet, open_packet, row_of
 from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, IDLE, TIMER
 from ringleaf.networks.virtual.lines import await_idle, capture
 from ringleaf.networks.virtual.loop import busied, note_busied
@@ -15,7 +16,6 @@ from ringleaf.networks.virtual.pfc.queues import eligible
 from ringleaf.networks.virtual.pfc.switches import cross_switch, drain, forward
 from ringleaf.networks.virtual.state import node_row, port_row
 from ringleaf.networks.virtual.stations import reach_agent, ring_agent
-from ringleaf.packets import HEAD_LEN, PLACE, free_packet, open_packet, row_of
 from ringleaf.switches.engine.replication import send_twin
 
 

@@ -7,10 +7,11 @@ an agent gives away in a paused class waits in a queue of the NIC, one per class
 from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import handler, inline
-from ringleaf.headers import IP_TOS_AT, PRIORITY_SHIFT
-from ringleaf.heap import order_own, push_event
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import handler, inline
+from ringleaf.core.headers import IP_TOS_AT, PRIORITY_SHIFT
+from ringleaf.core.heap import order_own, push_event
+from ringleaf.core.packets import open_packet
 from ringleaf.hosts.agent import PAUSED as AGENT_PAUSED
 from ringleaf.hosts.agent import READY
 from ringleaf.networks.virtual.events import IDLE
@@ -19,7 +20,6 @@ from ringleaf.networks.virtual.pfc.layout import NIC_AT, PAUSED, pause_row
 from ringleaf.networks.virtual.pfc.queues import eligible, pop_eligible
 from ringleaf.networks.virtual.state import agent_row, node_row, port_row
 from ringleaf.networks.virtual.stations import take_packet
-from ringleaf.packets import open_packet
 from ringleaf.switches.engine.queues import push
 
 MOST_TURNS = 64  # packets that one event takes from agents

@@ -7,8 +7,8 @@ is off, the loop looks at one word of the network's block.
 from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Words
+from ringleaf.core.compiled import inline
 
 # The block, at PFC_AT of the network's, behind PFC_HANDLE and PFC_SERVE. Regions share it.
 XOFF = 4  # bytes

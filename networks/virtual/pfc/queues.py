@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena, Words
-from ringleaf.compiled import inline
-from ringleaf.disciplines import CLASSES
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.disciplines import CLASSES
 from ringleaf.networks.virtual.pfc.layout import HIDDEN, PAUSED
 from ringleaf.switches.engine.disciplines import pop
 from ringleaf.switches.engine.queues import LENGTHS, PACKETS

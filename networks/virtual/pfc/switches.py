@@ -8,8 +8,19 @@ large enough, that never happens.
 from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena
-from ringleaf.compiled import handler_at, inline, signed
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import handler_at, inline, signed
+from ringleaf.core.packets import (
+    ENQUEUED_PS,
+    IN_PORT,
+    MARK,
+    OUTBOX_AT,
+    OUTBOX_ROWS,
+    free_packet,
+    open_packet,
+    row_bytes,
+    row_of,
+)
 from ringleaf.networks.virtual.bins import note_queues
 from ringleaf.networks.virtual.crossing import arrive_again, find_port, go_round, leave_switch
 from ringleaf.networks.virtual.drops import note_drop
@@ -25,17 +36,6 @@ from ringleaf.networks.virtual.pfc.frames import send_frame
 from ringleaf.networks.virtual.pfc.layout import PAUSED, UNTOLD, pause_row
 from ringleaf.networks.virtual.pfc.queues import eligible, pop_eligible
 from ringleaf.networks.virtual.state import node_row, port_row
-from ringleaf.packets import (
-    ENQUEUED_PS,
-    IN_PORT,
-    MARK,
-    OUTBOX_AT,
-    OUTBOX_ROWS,
-    free_packet,
-    open_packet,
-    row_bytes,
-    row_of,
-)
 from ringleaf.switches.engine.layout import AGAIN_PORT, PRIORITY, ROUND_PORT
 from ringleaf.switches.engine.queues import DROPPED, LENGTHS, push
 from ringleaf.switches.engine.replication import replicate

@@ -16,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Arena, Store
-from ringleaf.compiled import address_of
-from ringleaf.disciplines import CLASSES
-from ringleaf.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
+from ringleaf.core.arena import Arena, Store
+from ringleaf.core.compiled import address_of
+from ringleaf.core.disciplines import CLASSES
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
+from ringleaf.core.pausing import Pausing
+from ringleaf.core.units import PS_PER_S
 from ringleaf.networks.virtual.fabric import PortPlace
 from ringleaf.networks.virtual.pfc.handling import handle
 from ringleaf.networks.virtual.pfc.hosts import serve
@@ -39,10 +41,8 @@ from ringleaf.networks.virtual.pfc.layout import (
     XON,
 )
 from ringleaf.networks.virtual.state import Rows, open_network
-from ringleaf.pausing import Pausing
 from ringleaf.switches.engine.queues import CAPACITY_BYTES, make_queues
 from ringleaf.topologies.addresses import mac
-from ringleaf.units import PS_PER_S
 
 ENDLESS_BYTES = 1 << 60
 HEADERS_BYTES = 256  # no packet here has more before and behind its payload

@@ -8,7 +8,7 @@ from math import prod
 from hypothesis import strategies as st
 
 from ringleaf.collectives.wires import RankNetwork
-from ringleaf.units import PS_PER_US
+from ringleaf.core.units import PS_PER_US
 
 GIB_S = 8 << 30  # bit/s
 GBPS = 10**9

@@ -12,8 +12,8 @@ from ringleaf.collectives.schedule import Collective
 from ringleaf.collectives.synthesis import search
 from ringleaf.collectives.synthesis.problem import Problem
 from ringleaf.collectives.wires import RankNetwork, Wire
+from ringleaf.core.sealed import write_sealed
 from ringleaf.errors import ConfigError, ScheduleError
-from ringleaf.sealed import write_sealed
 
 MESH = grid((2, 2), (1, 1), 1, wrap=False)
 
@@ -53,7 +53,7 @@ def test_a_kept_plan_is_found_again_and_a_spoilt_one_is_not_believed(tmp_path: P
 
 
 def test_an_absent_solver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringleaf.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("ringleaf.core.extras.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"sccl: needs the package z3.*ringleaf\[synthesis\]"):
         search.synthesise("sccl", Problem(MESH, Collective.ALL_GATHER, 4096))
 

@@ -13,7 +13,7 @@ from ringleaf.collectives.synthesis.methods.tacos import SYNTHESISER, solve
 from ringleaf.collectives.synthesis.problem import Problem
 from ringleaf.collectives.verify import verify
 from ringleaf.collectives.wires import RankNetwork, Wire
-from ringleaf.units import PS_PER_US
+from ringleaf.core.units import PS_PER_US
 
 GIB = 1 << 30
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena
-from ringleaf.compiled import handler
-from ringleaf.disciplines import CLASSES, Discipline
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import handler
+from ringleaf.core.disciplines import CLASSES, Discipline
 from ringleaf.switches.engine.queues import CLASS_BYTES
 
 

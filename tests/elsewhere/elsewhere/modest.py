@@ -12,7 +12,7 @@ from ringleaf.ina.systems import JobRequest
 if TYPE_CHECKING:
     import networkx as nx
 
-    from ringleaf.arena import Store
+    from ringleaf.core.arena import Store
     from ringleaf.ina.jobs import WorkersJob
 
 MOST_SLOTS = 8

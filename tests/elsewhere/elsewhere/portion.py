@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ringleaf.arena import Arena
-from ringleaf.compiled import handler
+from ringleaf.core.arena import Arena
+from ringleaf.core.compiled import handler
 from ringleaf.ina.congestion import GROWTH, MARKED, WINDOW, Window
 
 

@@ -17,6 +17,7 @@ from ringleaf.collectives.compression.program import Ask, Post, TwoSided, drive
 from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.sparse.registry import SPARSE
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.drawing import read_results
 from ringleaf.experiments.workloads.converge.carrier import ExchangeCarrier
@@ -24,7 +25,6 @@ from ringleaf.experiments.workloads.converge.models import DealtModel
 from ringleaf.experiments.workloads.converge.plan import make_program, read_plan
 from ringleaf.experiments.workloads.converge.scheme import SCHEMES, Setup
 from ringleaf.networks.outcome import RunResult
-from ringleaf.tensors import Array
 
 TOPO = "leafspine,leaves=1,spines=0,hosts=4"
 RATE = 0.05

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ringleaf.collectives.compression.program import Post
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.workloads.converge.scheme import SCHEMES, Moment, Setup
-from ringleaf.tensors import Array
 
 
 def together(_programs: object, gradients: Sequence[Array], _step: int) -> list[Array]:

@@ -12,13 +12,13 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from ringleaf.core.tensors import Array
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.train.backend import base_class, make_class
 from ringleaf.experiments.workloads.train.calls import CollectiveCall
 from ringleaf.experiments.workloads.train.clock import RankClock
 from ringleaf.experiments.workloads.train.hooks import Compression
 from ringleaf.experiments.workloads.train.works import HANDED_ON, answer_for_wrappers
-from ringleaf.tensors import Array
 
 
 class Base:

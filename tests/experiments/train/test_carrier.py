@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wires import Rank, Wires
 
+from ringleaf.core.units import PS_PER_US, serialize_ps
 from ringleaf.experiments.workloads.train.calls import CollectiveCall
 from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier
 from ringleaf.experiments.workloads.train.definition import wrong_elements
@@ -16,7 +17,6 @@ from ringleaf.experiments.workloads.train.planned_carrier import AheadCarrier
 from ringleaf.experiments.workloads.train.rules import parse_rules
 from ringleaf.experiments.workloads.train.ways import CallCarriers
 from ringleaf.networks.endpoints.operation import CollectiveOperation
-from ringleaf.units import PS_PER_US, serialize_ps
 
 Steps = Generator[list[int], None, None]
 

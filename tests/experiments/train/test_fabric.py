@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.experiments.workloads.train.calls import ANY, CollectiveCall
 from ringleaf.experiments.workloads.train.fabric import CallDone, Go, TrainingRanks
 from ringleaf.experiments.workloads.train.parts import CallError, MatchedCalls, RankCall
-from ringleaf.units import FOREVER_PS
 
 SUM = CollectiveCall("all_reduce", "float32", "sum", 8)
 

@@ -15,8 +15,8 @@ import torch
 from commanding import SCRIPTS, by_gloo
 from live_commands import BOTH, Leavings, end, start
 
+from ringleaf.core.units import PS_PER_S
 from ringleaf.networks.mininet.state import clean_stale
-from ringleaf.units import PS_PER_S
 
 pytestmark = pytest.mark.live
 

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringleaf.collectives.schedule import Transfer
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.workloads.train.calls import CollectiveCall
 from ringleaf.experiments.workloads.train.rules import parse_rules
 from ringleaf.experiments.workloads.train.ways import CallCarrier, CallCarriers, among
-from ringleaf.tensors import Array
 
 WAYS = CallCarriers(parse_rules("ring"))
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ringleaf.core.tensors import Array
+from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.setup.network import build_topology
 from ringleaf.experiments.workloads.train.calls import CollectiveCall
 from ringleaf.experiments.workloads.train.carrier import CollectiveCarrier, Teams
@@ -21,9 +23,7 @@ from ringleaf.ina.registry import find_system
 from ringleaf.networks.groups import Group
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.tensors import Array
 from ringleaf.topologies.graph import hosts
-from ringleaf.units import PS_PER_US
 
 LANES = 64
 

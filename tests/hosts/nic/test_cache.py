@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
 from ringleaf.hosts.nic.cache import (
     COUNT,
     LFU,

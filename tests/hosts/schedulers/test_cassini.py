@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from situations import OTHER, UP
 
+from ringleaf.core.units import PS_PER_MS
 from ringleaf.hosts.schedulers.cassini import SCHEDULER, shared_links, shifts
 from ringleaf.hosts.schedulers.common.circle import ANGLES, best_rotations, demand, score, turns
 from ringleaf.hosts.schedulers.common.hooks import Prospect
-from ringleaf.units import PS_PER_MS
 
 PERIOD_PS = 100 * PS_PER_MS
 HALF = demand(PERIOD_PS, [(0, PERIOD_PS // 2)], 1.0, ANGLES)

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.workload.graph import (
     CalledCollective,
     CallGroup,
@@ -17,7 +18,6 @@ from ringleaf.hosts.workload.graph import (
 )
 from ringleaf.hosts.workload.matched import Matched, MatchedWork
 from ringleaf.hosts.workload.replay import WorkReplay
-from ringleaf.units import FOREVER_PS
 
 
 def graph(*ranks: Sequence[WorkNode], groups: Sequence[tuple[int, ...]] = ()) -> Graph:

@@ -13,9 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringleaf.arena import Store
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import make_pool
+from ringleaf.core.tensors import INT32, Array
+from ringleaf.core.units import FOREVER_PS, PS_PER_MS, PS_PER_US
 from ringleaf.hosts.schedulers.common.interface import CHANNELS
 from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.job import TrainingJob
@@ -30,10 +33,7 @@ from ringleaf.networks.groups import Group
 from ringleaf.networks.live.coordinator import Coordinator
 from ringleaf.networks.live.orders import Begin, Order, PartDone, Raise
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.packets import make_pool
-from ringleaf.tensors import INT32, Array
 from ringleaf.topologies import registry
-from ringleaf.units import FOREVER_PS, PS_PER_MS, PS_PER_US
 
 RANKS = 2
 ITERATIONS = 2

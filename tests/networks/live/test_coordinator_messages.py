@@ -10,8 +10,11 @@ from heapq import heappop, heappush
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringleaf.arena import Store
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import make_pool
+from ringleaf.core.tensors import INT32, Array
+from ringleaf.core.units import FOREVER_PS, PS_PER_MS
 from ringleaf.hosts.workload.graph import Graph, NodeKind, RankWork, WorkNode
 from ringleaf.hosts.workload.matched import MatchedWork
 from ringleaf.hosts.workload.meetings import match
@@ -22,10 +25,7 @@ from ringleaf.networks.groups import Group
 from ringleaf.networks.live.coordinator import Coordinator
 from ringleaf.networks.live.orders import Begin, Left, PartDone
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.packets import make_pool
-from ringleaf.tensors import INT32, Array
 from ringleaf.topologies import registry
-from ringleaf.units import FOREVER_PS, PS_PER_MS
 
 Said = Left | PartDone
 

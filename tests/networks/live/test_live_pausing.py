@@ -13,16 +13,16 @@ from namespaces import ip, name_of
 from test_live_switch import star, step
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.arena import Store
+from ringleaf.core.arena import Store
+from ringleaf.core.packets import make_pool
+from ringleaf.core.pausing import parse_pausing
+from ringleaf.core.units import PS_PER_MS, PS_PER_S
 from ringleaf.errors import ConfigError
 from ringleaf.networks.live.engine import Engine, LinkEnd, LiveNode
 from ringleaf.networks.live.lossless import headroom_bytes, lay_out_pausing
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual.pfc.layout import PAUSED
 from ringleaf.networks.virtual.pfc.tables import pause_rows
-from ringleaf.packets import make_pool
-from ringleaf.pausing import parse_pausing
-from ringleaf.units import PS_PER_MS, PS_PER_S
 
 CLASS_3 = 1 << 3
 RATE_BPS = 10**8

@@ -11,6 +11,7 @@ import torch
 from test_live_switch import TOPOLOGY, star
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.shipped import P4_BUILD
 from ringleaf.errors import BackendError
 from ringleaf.experiments.replay.command import ReplayRequest, replay
 from ringleaf.networks.forwarding import forwarding_entities
@@ -22,7 +23,6 @@ from ringleaf.networks.mininet.programming import SwitchProgramming, in_child, p
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.traces.find import find_traces
 from ringleaf.networks.traces.trace import open_trace
-from ringleaf.shipped import P4_BUILD
 from ringleaf.topologies.registry import build
 
 pytestmark = pytest.mark.live

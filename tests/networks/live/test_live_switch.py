@@ -12,6 +12,7 @@ from namespaces import join_outside, namespaces
 
 from ringleaf.collectives.oracle import execute
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.shipped import P4_BUILD
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.networks.forwarding import forwarding_entities
 from ringleaf.networks.live.client import Daemon
@@ -21,7 +22,6 @@ from ringleaf.networks.live.hosts import LiveHosts
 from ringleaf.networks.live.surroundings import CrewSurroundings
 from ringleaf.networks.mininet.programming import SwitchProgramming, program_switches
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.shipped import P4_BUILD
 from ringleaf.topologies.registry import build
 
 pytestmark = pytest.mark.live

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ringleaf.core.units import is_whole
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.files.attributes import HOST, SWITCH
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
-from ringleaf.units import is_whole
 
 TIERS = ("tor", "agg", "core")
 MOST_HOSTS = 20_000

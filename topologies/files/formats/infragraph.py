@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
+from ringleaf.core.units import PS_PER_NS, parse_rate, parse_time
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import HOST, SWITCH
 from ringleaf.topologies.files.format import TopologyFormat
@@ -22,7 +23,6 @@ from ringleaf.topologies.files.located import read_json, read_yaml
 from ringleaf.topologies.files.notes import is_note, read_note, write_note
 from ringleaf.topologies.files.reduction import Parts, ReducedLink
 from ringleaf.topologies.files.rows import FileRow, NetworkRows, NodeRow
-from ringleaf.units import PS_PER_NS, parse_rate, parse_time
 
 XPU, NIC, PORT = "xpu", "nic", "port"
 THROUGH = (PORT, "custom", "memory")

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ringleaf.core.units import exact_rate
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.files.attributes import HOST, SWITCH, read_way
 from ringleaf.topologies.files.format import TopologyFormat
@@ -29,7 +30,6 @@ from ringleaf.topologies.files.nccl_writing import LINK_NOTE, NOTE, write
 from ringleaf.topologies.files.notes import read_note
 from ringleaf.topologies.files.reduction import Parts, ReducedLink, Terms, split
 from ringleaf.topologies.files.rows import FileRow, NetworkRows, NodeRow
-from ringleaf.units import exact_rate
 
 NVSWITCH = "nvswitch"
 NVLINK, PCI = "nvlink", "pci"

@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from ringleaf.core.units import is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import HOST, SWITCH
 from ringleaf.topologies.files.format import TopologyFormat
 from ringleaf.topologies.files.rows import FileRow, LinkRow, NetworkRows, NodeRow
-from ringleaf.units import is_whole
 
 NVSWITCH = "nvswitch"
 _MARK = (

@@ -18,8 +18,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ringleaf.collectives.compression.program import Post
+from ringleaf.core.tensors import Array
 from ringleaf.experiments.workloads.converge.scheme import Moment, Setup
-from ringleaf.tensors import Array
 
 STALENESS, SPREAD = 3, 1.0
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.arena import Store, Words
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Store, Words
+from ringleaf.core.compiled import inline
 
 ROW = 2
 COUNT = 0

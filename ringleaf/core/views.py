@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
-from ringleaf.native import ArenaArray, data_of
+from ringleaf.core.native import ArenaArray, data_of
 
 VECTOR_ITEMS = 16  # 32-bit items that are swapped at once: one AVX-512 register, or several smaller
 

@@ -5,8 +5,8 @@ Offsets count from the start of the Ethernet header and assume IPv4 without opti
 
 from __future__ import annotations
 
-from ringleaf.arena import Bytes
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Bytes
+from ringleaf.core.compiled import inline
 
 ETHERTYPE_AT = 12
 IP_AT = 14

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-_MARK = "ringleaf.compiled"  # whoever compiles something imports it
+_MARK = "ringleaf.core.compiled"  # whoever compiles something imports it
 _IMPORT = re.compile(r"^(?:from ([\w.]+) import (\([^)]*\)|.*)|import ([\w.]+))", re.MULTILINE)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ringleaf.core.units import is_whole, parse_fraction
 from ringleaf.errors import ConfigError
-from ringleaf.units import is_whole, parse_fraction
 
 MOST_PACKETS = (1 << 19) - 1
 """Queue depths have 19 bits in v1model."""

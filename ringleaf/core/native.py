@@ -28,7 +28,7 @@ from numba.extending import (
     unbox,
 )
 
-from ringleaf.arena import Arena
+from ringleaf.core.arena import Arena
 
 
 class ArenaArray(types.Type):  # type: ignore[misc]

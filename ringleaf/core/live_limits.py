@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ringleaf.core.units import exact_time
 from ringleaf.errors import ConfigError
-from ringleaf.units import exact_time
 
 VIRTUAL_ONLY: Mapping[str, object] = MappingProxyType(
     {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ringleaf.core.units import parse_size
 from ringleaf.errors import ConfigError
-from ringleaf.units import parse_size
 
 OFF = "off"
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ringleaf.arena import Fields
-from ringleaf.compiled import inline
+from ringleaf.core.arena import Fields
+from ringleaf.core.compiled import inline
 
 _WORD = (1 << 64) - 1
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ringleaf.tensors import Array
+from ringleaf.core.tensors import Array
 
 
 class Mersenne:

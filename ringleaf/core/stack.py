@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
-from ringleaf.arena import Fields
+from ringleaf.core.arena import Fields
 
 _WORDS = types.Array(types.uint64, 1, "C")
 

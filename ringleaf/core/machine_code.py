@@ -18,9 +18,9 @@ import llvmlite
 import numba
 from numba.core import caching, serialize
 
-from ringleaf.plugins import warn
-from ringleaf.private import is_private_file, keep, remove
-from ringleaf.sealed import read_sealed, write_sealed
+from ringleaf.core.plugins import warn
+from ringleaf.core.private import is_private_file, keep, remove
+from ringleaf.core.sealed import read_sealed, write_sealed
 
 _VERSIONS = f"{numba.__version__} {llvmlite.__version__}"
 

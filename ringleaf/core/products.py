@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ringleaf.compiled import inline
+from ringleaf.core.compiled import inline
 
 _LARGEST = float(1 << 62)
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ringleaf.arena import Arena, Bytes, Fields, Lanes, Store, Words
-from ringleaf.compiled import copy_items, inline
-from ringleaf.views import window
+from ringleaf.core.arena import Arena, Bytes, Fields, Lanes, Store, Words
+from ringleaf.core.compiled import copy_items, inline
+from ringleaf.core.views import window
 
 # Columns of a packet's row in `arena.words`. A packet on a link only needs the first cache line.
 HEAD_LEN = 0  # bytes used of the head
@@ -27,7 +27,7 @@ TAIL_LEN = 3  # zero bytes at the end
 PLACE = 4  # number of the port of the network where its next event takes place
 DUE_PS = 5  # on a link: when it arrives
 ENQUEUED_PS = 5  # in a queue: when it joined it
-DUE_WORD = 6  # its order and event then (`ringleaf/heap.py`)
+DUE_WORD = 6  # its order and event then (`ringleaf/core/heap.py`)
 AFTER = 7  # the packet that arrives after it by the same link, or -1
 IN_PORT = 8  # port of the switch that it came in by, from 1
 NEXT = 9  # next packet of its queue, or -1

@@ -9,7 +9,7 @@ In text, weights follow the name, of class 0 first: `drr:1,1,1,1,2,2,4,4`; witho
 weight c + 1. A class without packets gives its turn away, so the line is never idle for it.
 
 These three are compiled into the event loop. Packages add others by entry points: each is one
-handler (`ringleaf.compiled`) that the loop calls by address, and that returns a class:
+handler (`ringleaf.core.compiled`) that the loop calls by address, and that returns a class:
 
     choose(arena, at, 0, now_ps) -> class   `at` are the port's queues; at least one has a packet
 
@@ -23,9 +23,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ringleaf.core.registry import Registry
+from ringleaf.core.units import is_whole
 from ringleaf.errors import ConfigError, choose
-from ringleaf.registry import Registry
-from ringleaf.units import is_whole
 
 CLASSES = 8
 

@@ -18,13 +18,13 @@ from numba.core import cgutils, event, typeinfer
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic, overload, register_jitable
 
-from ringleaf import compiling, numba_blas
-from ringleaf.callbacks import FUNCTION
-from ringleaf.machine_code import MachineCode
-from ringleaf.native import ARENA, data_of
-from ringleaf.private import cache_folder
-from ringleaf.shipped import PACKAGE
-from ringleaf.sources import digest
+from ringleaf.core import compiling, numba_blas
+from ringleaf.core.callbacks import FUNCTION
+from ringleaf.core.machine_code import MachineCode
+from ringleaf.core.native import ARENA, data_of
+from ringleaf.core.private import cache_folder
+from ringleaf.core.shipped import PACKAGE
+from ringleaf.core.sources import digest
 
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 numba_blas.load()

@@ -10,7 +10,7 @@ from errno import EMFILE, ENFILE
 from hashlib import blake2b
 from pathlib import Path
 
-from ringleaf.private import is_private_file, keep, remove
+from ringleaf.core.private import is_private_file, keep, remove
 
 
 def read_sealed(path: Path, about: str) -> bytes | None:

@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.core.typing.templates import signature
 from numba.extending import lower_builtin, type_callable
 
-from ringleaf.native import ArenaArray
+from ringleaf.core.native import ArenaArray
 
 _NUMBERS = {"x86_64": 202, "aarch64": 98}
 _FUTEX = _NUMBERS.get(platform.machine()) if sys.platform == "linux" else None

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.extras import is_missing, require
 from ringleaf.errors import ConfigError
-from ringleaf.extras import is_missing, require
 
 if TYPE_CHECKING:
     import torch

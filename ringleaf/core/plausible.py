@@ -6,8 +6,15 @@ values that no network has are refused, with the question which one is meant: `1
 
 from __future__ import annotations
 
+from ringleaf.core.units import (
+    PS_PER_S,
+    format_rate,
+    format_time,
+    parse_rate,
+    parse_size,
+    parse_time,
+)
 from ringleaf.errors import ConfigError
-from ringleaf.units import PS_PER_S, format_rate, format_time, parse_rate, parse_size, parse_time
 
 LEAST_BPS = 1000
 LEAST_BARE_BPS = 10**6

@@ -8,9 +8,9 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
+from ringleaf.core.plugins import Plugin, PluginError, find_plugins, warn
+from ringleaf.core.shipped import PACKAGE
 from ringleaf.errors import ConfigError, choose
-from ringleaf.plugins import Plugin, PluginError, find_plugins, warn
-from ringleaf.shipped import PACKAGE
 
 T = TypeVar("T")
 

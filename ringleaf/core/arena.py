@@ -48,7 +48,7 @@ class Arena(NamedTuple):
     bytes: Bytes  # uint8: packet heads, pcap buffers
     memory: Bytes  # uint8: hosts' registered memory; tensors and payloads live here
     own: Words  # (OWN_WORDS,), int64: what each thread has for itself
-    addresses: Words  # (6,), of the arrays above, for compiled code (`ringleaf/native.py`)
+    addresses: Words  # (6,), of the arrays above, for compiled code (`ringleaf/core/native.py`)
 
     @property
     def address(self) -> int:

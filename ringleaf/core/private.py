@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ringleaf.disk import naming
+from ringleaf.core.disk import naming
 from ringleaf.errors import ConfigError
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH

@@ -1,0 +1,1 @@
+"""Leaves that every package may import: units, the arena, packets, compiled code, files."""
