@@ -17,7 +17,7 @@ from ringleaf.headers import ECN_MARKED, IP_AT, IP_TOS_AT
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina.congestion import CONTROL_WORDS, MARKED, MOST_WINDOW, WINDOW, begin_window
 from ringleaf.ina.loads import Aggregation
-from ringleaf.ina.panama.control import choose_job, choose_trees
+from ringleaf.ina.panama.control import choose_job, choose_trees, group_of
 from ringleaf.ina.panama.loads import demand
 from ringleaf.ina.panama.pacing import IN_FLIGHT, TREE_WORDS
 from ringleaf.ina.registry import SYSTEMS
@@ -147,6 +147,11 @@ def test_blocks_are_dealt_to_trees_and_each_link_up_has_its_part() -> None:
     }
     trees = {packet[TREE_AT] for src, _, packet in network.hops if src == "h0"}
     assert trees == {0, 1, 2}
+
+
+def test_groups_of_a_jobs_trees_have_the_job_in_their_lowest_byte() -> None:
+    """So 16 bits have room for 256 trees of 256 jobs."""
+    assert [group_of(job, tree) for job, tree in ((255, 0), (0, 1), (5, 255))] == [255, 256, 0xFF05]
 
 
 def test_marks_anywhere_shrink_the_window_of_all_workers_and_of_that_tree_alone() -> None:
