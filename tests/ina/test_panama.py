@@ -25,7 +25,7 @@ from ringleaf.ina.switchml.state import EXTRAS_AT
 from ringleaf.ina.switchml.wire import BLOCK_AT, TREE_AT, VALUES_AT
 from ringleaf.ina.systems import JobRequest, ResourceShare
 from ringleaf.ina.window_registry import find_window
-from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.graph import attachment, hosts, natural
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.ways import TopologyRoutes
 
@@ -228,6 +228,16 @@ def test_there_is_a_tree_for_each_root_or_as_many_as_asked_for(
     assert job.slots % count == 0
     if "slots" in changed:
         assert job.slots == changed["slots"]
+
+
+def test_jobs_of_one_tree_take_the_roots_in_turn() -> None:
+    graph = build(SPINES)
+    racks = {attachment(graph, host) for host in hosts(graph)}
+    spines = sorted(set(graph) - racks - set(hosts(graph)), key=natural)
+    given = [choose_trees(graph, request(graph, number=job, trees=1)) for job in (1, 2, 3, 4)]
+    assert [[tree.root for tree in trees] for trees in given] == [
+        [spines[0]], [spines[1]], [spines[2]], [spines[0]],
+    ]  # fmt: skip
 
 
 def test_a_share_without_a_slot_for_each_tree_is_refused() -> None:
