@@ -17,7 +17,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import AGENT_WORDS
 from ringleaf.ina.congestion import CONTROL_WORDS, MARKED, MOST_WINDOW, WINDOW, begin_window
 from ringleaf.ina.loads import Aggregation
-from ringleaf.ina.panama.control import choose_job, choose_trees
+from ringleaf.ina.panama.control import choose_job, choose_trees, group_of
 from ringleaf.ina.panama.loads import demand
 from ringleaf.ina.panama.pacing import IN_FLIGHT, TREE_WORDS
 from ringleaf.ina.registry import SYSTEMS
@@ -25,7 +25,7 @@ from ringleaf.ina.switchml.state import EXTRAS_AT
 from ringleaf.ina.switchml.wire import BLOCK_AT, TREE_AT, VALUES_AT
 from ringleaf.ina.systems import JobRequest, ResourceShare
 from ringleaf.ina.window_registry import find_window
-from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.graph import attachment, hosts, natural
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.ways import TopologyRoutes
 
@@ -149,6 +149,11 @@ def test_blocks_are_dealt_to_trees_and_each_link_up_has_its_part() -> None:
     assert trees == {0, 1, 2}
 
 
+def test_groups_of_a_jobs_trees_have_the_job_in_their_lowest_byte() -> None:
+    """So 16 bits have room for 256 trees of 256 jobs."""
+    assert [group_of(job, tree) for job, tree in ((255, 0), (0, 1), (5, 255))] == [255, 256, 0xFF05]
+
+
 def test_marks_anywhere_shrink_the_window_of_all_workers_and_of_that_tree_alone() -> None:
     class OneLink(Marking):
         def send(self, src: str, dst: str, packet: bytes) -> None:
@@ -223,6 +228,16 @@ def test_there_is_a_tree_for_each_root_or_as_many_as_asked_for(
     assert job.slots % count == 0
     if "slots" in changed:
         assert job.slots == changed["slots"]
+
+
+def test_jobs_of_one_tree_take_the_roots_in_turn() -> None:
+    graph = build(SPINES)
+    racks = {attachment(graph, host) for host in hosts(graph)}
+    spines = sorted(set(graph) - racks - set(hosts(graph)), key=natural)
+    given = [choose_trees(graph, request(graph, number=job, trees=1)) for job in (1, 2, 3, 4)]
+    assert [[tree.root for tree in trees] for trees in given] == [
+        [spines[0]], [spines[1]], [spines[2]], [spines[0]],
+    ]  # fmt: skip
 
 
 def test_a_share_without_a_slot_for_each_tree_is_refused() -> None:

@@ -65,3 +65,6 @@ def test_samples_are_whole_frames(name: str, kind: str) -> None:
         senders = 9 if name.startswith(("atp", "a2tp", "esa")) else 8  # workers, and ATP's server
         assert sorted(numbers) == sorted([*range(2 * 64)] * senders)  # two rounds of 64 slots
         assert sample.number_step == 2 * 64
+        if senders == 9:  # a block's gradients are of workers 0 to 7, and its result is of nobody
+            heads = [(int.from_bytes(data[54:62]), data[62]) for _, data in sample.packets]
+            assert heads == [*((1 << worker, worker) for worker in range(8)), (1, 0)] * (2 * 64)

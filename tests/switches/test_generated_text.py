@@ -19,13 +19,23 @@ from ringleaf.switches.generate import (
     externs,
     lookahead,
     metering,
+    psa,
     select,
     traffic,
 )
 from ringleaf.switches.generate.marks import LineMark, MarkedLine, marked_lines
 from ringleaf.switches.generate.parser import ParserWriter
 from ringleaf.switches.generate.state import assertion_label
-from ringleaf.switches.source import PSA, V1MODEL, Boolean, LookAhead, Primitive
+from ringleaf.switches.generate.usage import Touched
+from ringleaf.switches.source import (
+    PSA,
+    V1MODEL,
+    VALID,
+    Boolean,
+    FieldSource,
+    LookAhead,
+    Primitive,
+)
 
 CODE: Any = SimpleNamespace(u=str)
 
@@ -307,6 +317,31 @@ def test_a_violated_assertion_is_counted_and_drops(stage: str) -> None:
         "if not (fine):", "  state[state_at + 30] += 1",
         *(nowhere if stage == "ingress" else []), "  return 0",
     ]  # fmt: skip
+
+
+def test_an_upright_crc_begins_and_ends_at_the_top_of_its_word() -> None:
+    """Of 16 bits, 0xFFFF first: 0xFFFF << 48 is 18446462598732840960."""
+    code: Any = SimpleNamespace(u=str, globals={})
+    assert calculations._crc_of(code, "crcCCITT", "data") == (
+        "((crc_upright(crcCCITT_steps, 18446462598732840960, data) >> 48) ^ 0)"
+    )
+    assert code.globals == {"crcCCITT_steps": "crc_steps('crcCCITT')"}
+
+
+def test_a_psa_handler_begins_without_any_header() -> None:
+    """Whether a header is there is set to no; structs are no headers."""
+    touched: set[FieldSource] = set()
+    module: Any = object.__new__(psa.PsaHandlers)
+    module._code = lambda *_: Lines()
+    module._start = lambda _, used: touched.update(used)
+    module._leftovers = SimpleNamespace(fill_lanes=lambda _: None)
+    headers = [SimpleNamespace(name="ip", metadata=False), SimpleNamespace(name="m", metadata=True)]
+    module._source = SimpleNamespace(headers={each.name: each for each in headers})
+    parts = {part: Touched() for part in ("parser", "ingress", "egress", "deparser")}
+    usage = SimpleNamespace(**parts, extracted=set(), lengths=set())
+    side: Any = SimpleNamespace(usage=usage, paths=SimpleNamespace(moving=tuple))
+    module._begin("ingress", side)
+    assert {each for each in touched if each.name == VALID} == {FieldSource("ip", VALID)}
 
 
 @given(st.lists(st.integers(1, 16), min_size=1, max_size=4), st.data())

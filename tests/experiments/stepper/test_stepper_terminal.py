@@ -11,9 +11,9 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from ringleaf.experiments.stepper.request import step_request
-from ringleaf.experiments.stepper.story import Story
+from ringleaf.experiments.stepper.story import Story, TensorCell
 from ringleaf.experiments.stepper.story_maker import tell
-from ringleaf.experiments.stepper.terminal import Stepper
+from ringleaf.experiments.stepper.terminal import Detail, Stepper, cell_text
 
 SMALL = (80, 24)
 
@@ -21,6 +21,21 @@ SMALL = (80, 24)
 @pytest.fixture(scope="module")
 def ring() -> Story:
     return tell(step_request("ring", ranks=4, elements=8))
+
+
+@pytest.mark.parametrize(
+    ("detail", "text"),
+    [
+        (Detail.COUNT, " 3✓"),
+        (Detail.STRIPE, "■■·■✓"),
+        (Detail.NAMES, "■■·■ Σ{0,1,3}✓"),
+        (Detail.NUMBERS, "■■·■ Σ{0,1,3}✓\n3 5"),
+    ],
+)
+def test_a_cell_that_is_done_has_a_tick(ring: Story, detail: Detail, text: str) -> None:
+    cell = TensorCell((0, 1, 3), (3, 5))
+    assert cell_text(ring, cell, detail, done=True).plain == text
+    assert cell_text(ring, cell, detail).plain == text.replace("✓", "")
 
 
 def drive(
