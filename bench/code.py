@@ -144,8 +144,14 @@ def rooms(files: Mapping[PurePosixPath, str]) -> dict[str, tuple[int, int]]:
 
 
 def _depth(node: ast.AST) -> int:
+    """Return how deep blocks are nested inside a node; an `elif` is no deeper than its `if`."""
     inner = [each for each in ast.iter_child_nodes(node) if not isinstance(each, _Function)]
-    return max((isinstance(each, _BLOCKS) + _depth(each) for each in inner), default=0)
+    return max((_is_deeper(node, each) + _depth(each) for each in inner), default=0)
+
+
+def _is_deeper(node: ast.AST, inner: ast.AST) -> bool:
+    is_elif = isinstance(node, ast.If) and isinstance(inner, ast.If) and node.orelse == [inner]
+    return isinstance(inner, _BLOCKS) and not is_elif
 
 
 def _spread(values: Sequence[int]) -> str:
