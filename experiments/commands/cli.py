@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gc
 import io
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -42,6 +43,9 @@ COMMANDS = {
 }
 """Name -> the module below `ringleaf.experiments` whose `register` adds it, in help order."""
 
+COMPLETION = "_RINGLEAF_COMPLETE"
+"""The variable by which a shell asks for completions, as typer has it."""
+
 GARBAGE_AFTER = 200_000
 """New objects before Python looks for garbage; by default 700, which took a third of loading."""
 
@@ -64,10 +68,19 @@ def make_app(names: Sequence[str] = tuple(COMMANDS)) -> typer.Typer:
 
 
 def _app_for(first: str) -> typer.Typer:
-    """Return the command line for a first word: with that command, or all of them for the help."""
-    if first.startswith("-"):
+    """Return the command line for a first word: with that command, or with a list of all."""
+    if COMPLETION in os.environ:  # a shell asks for words of any command
         return make_app()
-    return make_app([choose("command line", "command", first, COMMANDS)])
+    if not first.startswith("-"):
+        return make_app([choose("command line", "command", first, COMMANDS)])
+    app = make_app(())
+    for name, summary in usage.SUMMARIES.items():
+        app.command(name, help=summary)(_listed)
+    return app
+
+
+def _listed() -> None:
+    """Stand for a command in the list of all: a first word that names one loads it alone."""
 
 
 def _print_version(is_set: bool) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleaf.experiments.estimates.needs import plain
 from ringleaf.experiments.records.folder import SUMMARY
 from ringleaf.experiments.runs.console import FAILURE, say
 from ringleaf.experiments.runs.perform import perform_one, requests_of
@@ -86,6 +85,8 @@ def do(
 
 def _plan(request: RunRequest) -> dict[str, Any]:
     """Return the plan of a run, with an estimate of its needs."""
+    from ringleaf.experiments.estimates.needs import plain  # with it, all algorithms' costs
+
     plan, need = request.kind.plan(request.spec)
     return plan | ({"estimate": plain(need)} if need else {})
 

@@ -83,6 +83,29 @@ EXAMPLES = {
 }
 """Examples of each command, and of `ringleaf` itself."""
 
+SUMMARIES = {
+    "run": "Run collectives, training jobs or a workload",
+    "train": "Run a training script on an emulated network",
+    "nic": "Run work that NICs compute",
+    "plot": "Draw figures and report of a run or a sweep again",
+    "compare": "Compare two runs row by row",
+    "step": "Step through a collective, message by message",
+    "verify": "Prove that a schedule gives the sums that it should",
+    "synth": "Search for a schedule for a topology",
+    "grade": "Run a student's file through the cases of an assignment",
+    "rows": "List systems, algorithms, schedulers and the like, with sources",
+    "topo": "List topologies, draw one, or write one to a file",
+    "workload": "List, show, make, run or write models and traces",
+    "replay": "Replay traces of switches, and compare what they send",
+    "trace": "Follow one packet through a P4 program",
+    "dissector": "Print a Lua dissector of our protocols for Wireshark",
+    "stf": "Run a test in p4c's STF format, or a folder of them",
+    "fuzz": "Send random packets through the engine and through BMv2",
+    "net": "Start a live network and open Mininet's command line on it",
+    "switch": "Serve P4Runtime until Ctrl-C",
+}
+"""What `ringleaf --help` says of each command, in its order; no command is loaded for that."""
+
 
 class _Command(TyperCommand):
     """A command that shows all of its options if it is asked for all, or if they fit a screen."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,3 +108,29 @@ def test_a_scripts_own_words_are_left_alone(
 def test_long_texts_end_at_a_clause_or_where_room_ends(text: str, room: int, shown: str) -> None:
     assert in_a_line(text, room) == shown
     assert len(shown) <= room
+
+
+def test_all_commands_are_listed_whole_and_none_is_loaded_for_it() -> None:
+    assert list(usage.SUMMARIES) == list(cli.COMMANDS)
+    code = (
+        "import sys; from ringleaf.experiments.commands import cli; cli.perform(['--help']);"
+        "sys.exit(any(each in sys.modules for each in ('pydantic', 'numpy', 'yaml')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    listed = done.stdout.partition("Commands:\n")[2].splitlines()
+    assert [line.split(maxsplit=1) for line in listed] == [
+        list(each) for each in usage.SUMMARIES.items()
+    ]
+    assert done.returncode == 0
+
+
+def test_a_shell_completes_the_options_of_a_command() -> None:
+    words = {"COMP_WORDS": "ringleaf topo show --ou", "COMP_CWORD": "3"}
+    code = "from ringleaf.experiments.commands import cli; cli.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **words, cli.COMPLETION: "complete_bash"},
+        capture_output=True,
+        text=True,
+    )
+    assert "--out" in done.stdout
