@@ -16,8 +16,6 @@ from ringleaf.experiments.spec.options import options_of
 from ringleaf.experiments.spec.typed import with_options
 from ringleaf.topologies.files.format import choose_format, find_format
 
-topo_app = typer.Typer(help="List topologies, draw one, or write one to a file.")
-
 
 class TopoSpec(NetworkSpec):
     """The options of a topology that carries nothing."""
@@ -31,13 +29,13 @@ OPTIONS = options_of(TopoSpec)
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     shown = {"hosts": OPTIONS["hosts"]}
-    topo_app.command("show")(guard(with_options(topo_show_command, shown)))
-    topo_app.command("export")(guard(with_options(topo_export_command, OPTIONS)))
-    app.add_typer(topo_app, name="topo")
+    below = typer.Typer(help="List topologies, draw one, or write one to a file.")
+    below.command("list")(guard(topo_list_command))
+    below.command("show")(guard(with_options(topo_show_command, shown)))
+    below.command("export")(guard(with_options(topo_export_command, OPTIONS)))
+    app.add_typer(below, name="topo")
 
 
-@topo_app.command("list")
-@guard
 def topo_list_command(debug: Debug = False) -> None:
     """List topologies and their parameters."""
     from ringleaf.topologies.machine import MACHINES
