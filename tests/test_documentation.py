@@ -9,6 +9,7 @@ import re
 import runpy
 import subprocess
 from collections.abc import Iterator
+from dataclasses import fields
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import yaml
 import ringleaf
 from ringleaf.experiments.commands.cli import COMMANDS
 from ringleaf.experiments.runs.request import typed
+from ringleaf.experiments.workloads.collective.rows import CollectiveRow
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -184,6 +186,14 @@ def test_the_page_of_commands_has_them_all() -> None:
     listed = re.findall(r"^\| `ringleaf ([\w-]+)`", page, re.MULTILINE)
 
     assert sorted(listed) == sorted(COMMANDS)
+
+
+def test_the_page_of_results_has_the_columns_that_scripts_read() -> None:
+    section = (DOCS / "reference" / "results.md").read_text().partition("## results.csv\n")[2]
+    rows = re.findall(r"^\| (`[^|]*`) \|", section.partition("## The files")[0], re.MULTILINE)
+
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(listed) == sorted(each.name for each in fields(CollectiveRow))
 
 
 def test_the_citation_is_of_this_version() -> None:

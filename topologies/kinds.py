@@ -69,7 +69,7 @@ def describe(kinds: Iterable[LinkKind]) -> str:
         rates = _range(format_rate, [each.rate_bps for each in kinds])
         delays = _range(format_time, [each.delay_ps for each in kinds])
         return f"links of {len(kinds)} kinds, {rates} and {delays}"
-    return "; ".join(f"{_terms(each)} per {_named(each.joins)} link" for each in kinds)
+    return "; ".join(f"{_terms(each)} per {_named(each)} link" for each in kinds)
 
 
 def reference(kinds: Sequence[LinkKind]) -> LinkKind:
@@ -78,10 +78,10 @@ def reference(kinds: Sequence[LinkKind]) -> LinkKind:
     return max(own or kinds, key=lambda each: each.count)
 
 
-def _named(joins: Sequence[str]) -> str:
-    shown = joins[:MOST_KINDS]
-    more = [f"{len(joins) - len(shown)} other"] if len(joins) > len(shown) else []
-    return " and ".join([*shown, *more])
+def _named(each: LinkKind) -> str:
+    if len(each.joins) > MOST_KINDS:
+        return "host's" if each.is_of_hosts else "other"
+    return " and ".join(each.joins)
 
 
 def _range(show: Callable[[int], str], values: Sequence[int]) -> str:

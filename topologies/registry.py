@@ -89,6 +89,22 @@ def notes(text: str) -> tuple[str, ...]:
     return read_description(spec.family, spec.reading).notes if is_file(spec.family) else ()
 
 
+def _check_name(name: str) -> None:
+    """Check that a text that names no file names a family.
+
+    Raises:
+        ConfigError: If it does not; a text like a file's name is taken for one.
+    """
+    stem, dot, suffix = name.rpartition(".")
+    if stem and dot and suffix.isalnum() and not suffix.isdecimal() and name not in TOPOLOGIES:
+        kinds = ", ".join(f"*{each}" for each in ENDINGS)
+        raise ConfigError(
+            f"topology: no such file, and no name of a topology, got {name!r}; files that are "
+            f"read: {kinds}; names: {', '.join(TOPOLOGIES)}"
+        )
+    choose("topology", "name", name, TOPOLOGIES)
+
+
 def parse(text: str) -> ParsedName:
     """Parse a text like `fattree,k=4` or `leafspine,leaves=8,node=8xh100,host_rate=25G,delay=2us`.
 
@@ -101,7 +117,7 @@ def parse(text: str) -> ParsedName:
     """
     name, *options = (part.strip() for part in text.split(","))
     if not is_file(name):
-        choose("topology", "name", name, TOPOLOGIES)
+        _check_name(name)
     sizes: dict[str, int] = {}
     reading: dict[str, str] = {}
     names = READING if is_file(name) else TOPOLOGIES[name].defaults

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from ringleaf.core.units import PS_PER_MS, PS_PER_US
+from ringleaf.core.units import PS_PER_MS, PS_PER_US, format_rate, format_time
 from ringleaf.experiments.figures import sheet as paper
 from ringleaf.experiments.figures import sorting
 from ringleaf.experiments.figures.looks import looks_of
@@ -85,7 +85,7 @@ class _Sheet:
                 for label in labels
                 for algo in (label.partition(",")[0],)
             }
-        field, self._unit_ps, unit = "time_ps", PS_PER_US, "us"
+        field, self._unit_ps, unit = "time_ps", PS_PER_US, "µs"
         if of_jobs(lines):
             field, self._unit_ps, unit = "jct_ps", PS_PER_MS, "ms"
         self._field = field
@@ -101,10 +101,15 @@ class _Sheet:
         return times
 
     def heading(self) -> str:
-        """Return the algorithm and the scheduler that all jobs have in common."""
-        if not of_jobs(self.lines):
-            return ""
+        """Return what all runs have in common: of jobs, the algorithm and the scheduler."""
         first = self.lines[0]
+        if not of_jobs(self.lines):
+            common = {name for name in first if len({line[name] for line in self.lines}) == 1}
+            ranks = [f"{first['ranks']} ranks"] if "ranks" in common else []
+            rate = {"rate_bps", "delay_ps"} <= common
+            link = [int(str(first[name])) for name in ("rate_bps", "delay_ps")] if rate else []
+            terms = [f"{format_rate(link[0])} and {format_time(link[1])} per link"] if link else []
+            return ", ".join([*ranks, *terms])
         names = [
             str(first[name])
             for name in ("algo", "scheduler")

@@ -69,9 +69,27 @@ class ValueReader:
             if self.empty:
                 return None
             value = ""
-        if isinstance(value, list) and self.listed:
+        if isinstance(value, list):
             value = ",".join(map(str, value))
-        return self.parse(str(value), where)
+        try:
+            return self.parse(str(value), where)
+        except ConfigError:
+            if not self.listed and self._are_several(str(value), where):
+                raise ConfigError(
+                    f"{where}: one run has one value, got {str(value)!r}; a spec file with a list "
+                    "makes a run of each, and so does ringleaf.sweep in Python"
+                ) from None
+            raise
+
+    def _are_several(self, text: str, where: str) -> bool:
+        """Return whether a text is several values with commas between them."""
+        parts = text.split(",")
+        try:
+            for part in parts:
+                self.parse(part.strip(), where)
+        except ConfigError:
+            return False
+        return len(parts) > 1
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from itertools import count
 
 from ringleaf.experiments.stepper.observed import Instant, Observed, RegisterEntry
 from ringleaf.experiments.stepper.story import (
@@ -60,6 +61,7 @@ class _Teller:
     def _in_order(self) -> Iterator[Frame]:
         """Yield a frame for each arrival, and for each loss when the packet was due."""
         due: list[tuple[int, int, Frame]] = []  # losses: time, order, frame
+        order = count()  # of losses at the same time, whose frames have no order of their own
         for number, event in enumerate(self._observed.events):
             for place, sight in enumerate(event.sights):
                 while due and due[0][0] < sight.time_ps and not sight.lost:
@@ -68,7 +70,7 @@ class _Teller:
                     yield self._arrival(number, place, event)
                 elif sight.lost:
                     frame = self._loss(number, place, sight)
-                    heappush(due, (sight.time_ps, len(due), frame))
+                    heappush(due, (sight.time_ps, next(order), frame))
         while due:
             yield heappop(due)[2]
 
@@ -94,7 +96,9 @@ class _Teller:
         entries = tuple(self._entry_changes(number, event))
         buffers = tuple(self._buffer_changes(number, event))
         at_switch = far in event.held
-        text = self._at_switch(far, event, entries) if at_switch else self._at_host(event, buffers)
+        text = self._at_host(event, buffers)
+        if at_switch:
+            text = self._at_switch(far, number, event, entries)
         return Frame(
             0,
             FrameAction.UP if at_switch else FrameAction.DOWN,
@@ -161,14 +165,17 @@ class _Teller:
         who = self._observed.who([readable.read_values(twin)[0] for twin in twins])
         return TensorCell(who, tuple(numbers))
 
-    def _at_switch(self, switch: str, event: Instant, entries: tuple[EntryChange, ...]) -> str:
+    def _at_switch(
+        self, switch: str, number: int, event: Instant, entries: tuple[EntryChange, ...]
+    ) -> str:
         sent = [sight for sight in event.sights if sight.sent]
         suffix = "".join(f", counted as {name!r}" for name in self._newly_counted(switch, event))
         if sent:
             to = ", ".join(sight.place.peer for sight in sent)
             return f"{switch} sends to {to}: {self._describe(sent[0].data)}{suffix}."
         if not entries:
-            return f"{switch} changes nothing, and sends nothing at once{suffix}."
+            busy = ": its port is busy" if self._is_queued(switch, number) else ""
+            return f"{switch} changes nothing, and sends nothing at once{busy}{suffix}."
         missing = [
             name
             for change in entries
@@ -180,6 +187,17 @@ class _Teller:
         waits = f", and waits for {', '.join(missing)}" if missing else ""
         verb = "adds it" if any(_grows(change) for change in entries) else "keeps it"
         return f"{switch} {verb}{waits}{suffix}."
+
+    def _is_queued(self, switch: str, number: int) -> bool:
+        """Return whether what a switch sends next has been in it since an event, or longer.
+
+        It has if no packet comes to the switch when it leaves.
+        """
+        for event in self._observed.events[number + 1 :]:
+            here = [sight.sent for sight in event.sights if sight.place.node == switch]
+            if any(here):
+                return all(here)
+        return False
 
     def _newly_counted(self, switch: str, event: Instant) -> list[str]:
         before = self._counted.get(switch, {})

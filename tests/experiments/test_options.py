@@ -10,6 +10,7 @@ from ringleaf.experiments.runs.registry import WORKLOADS
 from ringleaf.experiments.runs.request import resolve as request_of
 from ringleaf.experiments.runs.spec_file import read_cases
 from ringleaf.experiments.setup.ranks import count_nodes
+from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.experiments.workloads.collective import spec as collective
 from ringleaf.experiments.workloads.collective.kind import OPTIONS, make_command, resolve, run_name
 
@@ -226,3 +227,20 @@ def test_no_text_is_too_long_to_be_refused_in_words_of_ours(key: str, name: str)
             request = request_of(options)
             if name == "script":
                 request.kind.check(request.spec, count_nodes(request.spec))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("loss", "0.1%,1%"), ("rate", "10G, 25G"), ("topo", "fattree,torus2d"), ("mtu", "256,512")],
+)
+def test_several_values_of_one_run_are_told_the_way_to_several_runs(name: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{name}: one run has one value, got '{text}'; a spec"):
+        NetworkSpec.read({name: text})
+    with pytest.raises(ConfigError, match="one run has one value"):
+        NetworkSpec.read({name: text.split(",")})
+
+
+@pytest.mark.parametrize(("name", "text"), [("loss", "0.1%,x"), ("mtu", "256,"), ("rate", ",")])
+def test_a_wrong_value_among_several_is_just_wrong(name: str, text: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{name}: (?!one run)"):
+        NetworkSpec.read({name: text})

@@ -115,7 +115,7 @@ def test_collectives_keep_their_looks_in_a_sweep() -> None:
     figure = drawn(lines, ["loss"])
 
     assert legend(figure) == ["ring", "tree"]
-    assert figure.axes[0].get_ylabel() == "simulated time (us)"
+    assert figure.axes[0].get_ylabel() == "simulated time (µs)"
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["0.1%", "1%"]
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from topology_specs import ANY_SPEC
 
 from ringleaf.topologies.graph import hosts
-from ringleaf.topologies.kinds import describe, link_kinds, reference
+from ringleaf.topologies.kinds import LinkKind, describe, link_kinds, reference
 from ringleaf.topologies.registry import build
 
 
@@ -70,3 +70,10 @@ def test_a_name_has_the_rates_and_delays_that_were_given(topo: str) -> None:
 
     assert graph.name == topo
     assert link_kinds(build(graph.name, rate_bps=1e9)) == link_kinds(graph) or "delay" in topo
+
+
+def test_many_kinds_of_nodes_are_told_as_hosts_links_and_others() -> None:
+    hosts = [LinkKind(tuple(f"host-{each}" for each in "abcdef"), 10**10, 10**6, 6)]
+    others = [LinkKind(("a-b", "b-c", "c-d", "d-e", "e-f"), 4 * 10**10, 10**6, 5)]
+    words = "10 Gbit/s and 1 us per host's link; 40 Gbit/s and 1 us per other link"
+    assert describe([*hosts, *others]) == words

@@ -125,3 +125,10 @@ def test_boxes_are_tight_and_not_lopsided(volume: int, axes: int) -> None:
 def test_fill_keeps_what_is_given() -> None:
     assert fill(10, {"y": 3, "other": 7}, "x", "y") == {"x": 4, "y": 3}
     assert fill(10, {"x": 1, "y": 1}, "x", "y") == {"x": 1, "y": 1}
+
+
+def test_a_name_like_a_files_is_taken_for_one_that_is_not_there() -> None:
+    with pytest.raises(ConfigError, match=r"no such file, and no name .* got 'mine\.edgez'; files"):
+        parse("mine.edgez")
+    with pytest.raises(ConfigError, match=r"unknown name, got 'fattree\.k=4'"):
+        parse("fattree.k=4")

@@ -279,3 +279,19 @@ def test_transfers_have_no_use_for_options_of_packets(name: str, typed: str, wha
         ConfigError, match=f"step: only packets {what}, got {name} '{typed}' for the transfers of"
     ):
         step_request("ring", **{name: typed})
+
+
+def test_losses_that_are_due_at_one_time_are_told_one_after_another() -> None:
+    """Seed 2 loses packets that would have arrived together."""
+    story = tell(step_request("atp", ranks=3, servers=1, loss="30%", seed=2))
+    lost = [frame.time_ps for frame in story.frames if frame.action is FrameAction.LOST]
+    assert len(lost) > len(set(lost))
+
+
+def test_an_answer_that_waits_for_a_busy_port_is_not_told_as_none() -> None:
+    story = tell(step_request("switchml", ranks=3, loss="30%", seed=3))
+    quiet = [frame.text for frame in story.frames if "sends nothing at once" in frame.text]
+    assert {text.partition("counted as ")[2]: "its port is busy" in text for text in quiet} == {
+        "'answered'.": True,
+        "'waiting'.": False,
+    }
