@@ -7,7 +7,7 @@ in something else than one option.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -104,18 +104,24 @@ class _Sheet:
         """Return what all runs have in common: of jobs, the algorithm and the scheduler."""
         first = self.lines[0]
         if not of_jobs(self.lines):
-            common = {name for name in first if len({line[name] for line in self.lines}) == 1}
-            ranks = [f"{first['ranks']} ranks"] if "ranks" in common else []
-            rate = {"rate_bps", "delay_ps"} <= common
-            link = [int(str(first[name])) for name in ("rate_bps", "delay_ps")] if rate else []
-            terms = [f"{format_rate(link[0])} and {format_time(link[1])} per link"] if link else []
-            return ", ".join([*ranks, *terms])
+            return ", ".join(self._shared_terms())
         names = [
             str(first[name])
             for name in ("algo", "scheduler")
             if len({line[name] for line in self.lines}) == 1 and len(self.looks) > 1
         ]
         return "Training jobs" + (", " + ", ".join(names) if names else "")
+
+    def _shared_terms(self) -> Iterator[str]:
+        """Yield the ranks and the terms of hosts' links, if all rows of collectives have them."""
+        first, *others = self.lines
+        shared = {name: v for name, v in first.items() if all(v == row[name] for row in others)}
+        if "ranks" in shared:
+            yield f"{shared['ranks']} ranks"
+        if shared.keys() >= {"rate_bps", "delay_ps"}:
+            rate, delay = int(str(shared["rate_bps"])), int(str(shared["delay_ps"]))
+            terms = f"{format_rate(rate)} and {format_time(delay)}".replace(" us", " µs")
+            yield f"{terms} per link of hosts"
 
 
 def _clock(lines: Sequence[Line]) -> str:

@@ -113,9 +113,15 @@ def test_collectives_keep_their_looks_in_a_sweep() -> None:
     ]
 
     figure = drawn(lines, ["loss"])
+    about = {"ranks": 8, "rate_bps": 10**10, "delay_ps": 10**6}
+    [title] = drawn([about | line for line in lines], ["loss"]).texts
+    [shorter] = drawn([about | line | {"delay_ps": k} for k, line in enumerate(lines)], []).texts
 
+    assert title.get_text() == "8 ranks, 10 Gbit/s and 1 µs per link of hosts"
+    assert shorter.get_text() == "8 ranks"
     assert legend(figure) == ["ring", "tree"]
     assert figure.axes[0].get_ylabel() == "simulated time (µs)"
+    assert not figure.texts
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["0.1%", "1%"]
 
 
