@@ -208,7 +208,7 @@ def test_the_list_of_families_is_whole() -> None:
     assert named == set(FAMILIES)
 
 
-@pytest.mark.parametrize("words", [["--help"], ["run", "--dry-run"], ["nic", "--help"]])
+@pytest.mark.parametrize("words", [["run", "--help"], ["run", "--dry-run"], ["nic", "--help"]])
 @pytest.mark.parametrize("are_taken", [True, False])
 def test_members_that_fail_disable_no_command(
     words: list[str], are_taken: bool, tmp_path: Path

@@ -15,6 +15,7 @@ from ringleaf.switches.fuzz.values import (
     Value,
     depends,
     evaluated,
+    shift,
 )
 from ringleaf.switches.source import Constant
 
@@ -100,13 +101,14 @@ def _left(
     packet: ChangeablePacket, side: Value, other: int, flipped: bool, target: int, mask: int
 ) -> None:
     if not flipped:
-        _push(packet, side, target >> min(other, _LONGEST), mask >> min(other, _LONGEST))
+        by = shift(other, _LONGEST)
+        _push(packet, side, target >> by, mask >> by)
 
 
 def _right(
     packet: ChangeablePacket, side: Value, other: int, flipped: bool, target: int, mask: int
 ) -> None:
-    if not flipped and other < _LONGEST:
+    if not flipped and 0 <= other < _LONGEST:
         _push(packet, side, target << other, mask << other)
 
 

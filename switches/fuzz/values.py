@@ -106,13 +106,19 @@ def places_in(value: Value, mask: int = -1) -> Iterator[Place]:
 
 # Evaluation.
 
+
+def shift(by: int, most: int) -> int:
+    """Return the bits to shift by, at most so many; a negative number is as large as any."""
+    return by if 0 <= by < most else most
+
+
 OPERATIONS: dict[str, Callable[[int, int], int]] = {
     **{"+": operator.add, "-": operator.sub, "*": operator.mul, "&": operator.and_},
     **{"|": operator.or_, "^": operator.xor, "==": operator.eq, "!=": operator.ne},
     **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
     **{"and": lambda a, b: bool(a) and bool(b), "or": lambda a, b: bool(a) or bool(b)},
-    "<<": lambda a, b: a << min(b, 2048) if a < WIDEST else 0,
-    ">>": lambda a, b: a >> min(b, 4096),
+    "<<": lambda a, b: a << shift(b, 2048) if a < WIDEST else 0,
+    ">>": lambda a, b: a >> shift(b, 4096),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ringleaf.switches.fuzz.driving import drive
@@ -47,6 +47,9 @@ def computed(op: str, left: Value, right: Value) -> Value:
     return Computed(op, left, right)
 
 
+BELOW_ZERO = computed("-", PacketBits(0, WIDTH), Constant(1))
+"""Less than no bits to shift by, in a packet of zeros; p4c masks differences, others may not."""
+
 values: st.SearchStrategy[Value] = st.recursive(
     words | constants,
     lambda inner: (
@@ -66,6 +69,10 @@ values: st.SearchStrategy[Value] = st.recursive(
 
 
 @given(values, rows, st.integers(0, 0xFFFF), st.integers(0, 0xFFFF))
+@example(computed("<<", Constant(3), BELOW_ZERO), 0, 0, 0xFFFF)
+@example(computed("<<", PacketBits(0, WIDTH), BELOW_ZERO), 0, 0, 0)
+@example(computed(">>", PacketBits(0, WIDTH), BELOW_ZERO), 0, 0, 0)
+@example(computed(">>", Constant(3), BELOW_ZERO), 0, 1, 0xFFFF)
 def test_what_is_said_to_be_reached_is(value: Value, row: int, wanted: int, mask: int) -> None:
     packet = Row(row)
     if drive(packet, value, wanted, mask):
