@@ -107,7 +107,7 @@ trace: $(STAMP)  ## Follow a packet: make trace PROGRAM=forward [PACKET=HEX|FILE
 	  $(if $(PORT),--port $(call q,$(PORT))) $(if $(ENTRIES),--entries $(call q,$(ENTRIES))) $(if $(HTML),--html $(call q,$(HTML)))
 
 TAKES_bench := ONLY OUT
-bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=engine|startup|network|peers|jobs|pps|refusals|compressors)
+bench: $(STAMP)  ## Measure Ringleaf's own speed (ONLY=commands|engine|startup|network|peers|jobs|pps|refusals|compressors)
 	@$(BIN)/python -m bench $(foreach t,$(ONLY),$(call q,$(t))) $(if $(OUT),--out $(call q,$(OUT)))
 
 TAKES_net := TOPO SWITCH HOSTS RATE DELAY LOSS OUT INJECT SWITCH_DELAY HOST_DELAY MESSAGE_OVERHEAD PROGRAM CONTROL ARGS

@@ -15,8 +15,8 @@ def bench_command(
     sections: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Sections: engine, startup, network, peers, jobs, pps, refusals, compressors; "
-            "default: all."
+            help="Sections: commands, engine, startup, network, peers, jobs, pps, refusals, "
+            "compressors; default: all."
         ),
     ] = None,
     out: Annotated[

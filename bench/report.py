@@ -158,6 +158,12 @@ def _startup(emit: Emit) -> Figures:
     return figures
 
 
+def _commands(emit: Emit) -> Figures:
+    from bench import commands
+
+    return commands.run(emit)
+
+
 def _network(emit: Emit) -> Figures:
     emit("#\n# virtual network: packets over links per second, one core")
     emit(
@@ -213,6 +219,7 @@ def _compressors(emit: Emit) -> Figures:
 
 
 SECTIONS: dict[str, Callable[[Emit], Figures]] = {
+    "commands": _commands,
     "engine": _engine,
     "startup": _startup,
     "network": _network,
