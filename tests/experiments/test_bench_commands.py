@@ -63,5 +63,5 @@ def test_a_commit_that_is_not_there_is_named() -> None:
 
 def test_a_command_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "COMMANDS", {"wrong": "topo show nosuch"})
-    with pytest.raises(BackendError, match="^wrong: must end with exit code 0, got 2: "):
+    with pytest.raises(BackendError, match=r"^wrong: must end with exit code 0, got 2: "):
         commands.run(print, only="wrong")
