@@ -35,13 +35,8 @@ def test_only_what_compiled_code_is_made_of_counts(tmp_path: Path) -> None:
 
 
 def test_a_flow_scheduler_may_change_and_a_handler_may_not() -> None:
-    texts = {
-        path: path.read_text()
-        for folder in ("", "hosts", "networks")
-        for path in (PACKAGE / folder).rglob("*.py")
-    }
+    texts = sources.read_sources(PACKAGE, ("", "hosts", "networks"))
+    reached = sources.reach(PACKAGE.name, texts)
 
-    found = {str(path.relative_to(PACKAGE)) for path in sources.reach(PACKAGE, texts)}
-
-    assert {"hosts/rc/sender.py", "networks/virtual/lines.py", "core/units.py"} <= found
-    assert not {"hosts/schedulers/fifo.py", "networks/endpoints/director.py"} & found
+    assert {"hosts/rc/sender.py", "networks/virtual/lines.py", "core/units.py"} <= reached
+    assert not {"hosts/schedulers/fifo.py", "networks/endpoints/director.py"} & reached
