@@ -47,6 +47,7 @@ LEAST = 1000  # over the least rate
 
 
 def begin(block: Words) -> None:
+    """Start at the line's rate, with the network's round trip or 20 us as the least one."""
     block[CURRENT_BPS] = block[LINE_BPS]
     block[LEAST_TRIP_PS] = max(LEAST_PS, block[RTT_PS])
 
@@ -80,6 +81,7 @@ def update(words: Words, at: int, delay_ps: int) -> None:
 
 @handler
 def on_ack(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
+    """Once per window of data, average the change of the round trip and set the rate by it."""
     words = arena.words
     words[at + LEFT] -= packets
     delay_ps = words[at + DELAY_PS]

@@ -42,6 +42,7 @@ class Cache(NamedTuple):
 
 @inline
 def open_cache(arena: Arena, at: int, rows: int, capacity: int) -> Cache:
+    """Return the cache at byte `at` of `arena.memory`, for `capacity` of so many rows."""
     first = at + 8 * CACHE_HEADER
     slots = first + 16 * rows
     return Cache(

@@ -175,6 +175,7 @@ def note_ack(
 
 @inline
 def note_loss(arena: Arena, at: int, qp: Qp, timeout: int, now_ps: int) -> None:
+    """Tell the controller, if there is one, of a loss by a NAK (`timeout` 0) or a timeout (1)."""
     if qp.state[CONTROL_AT]:
         tell_controller(arena, at, qp, ON_LOSS, timeout, now_ps)
 

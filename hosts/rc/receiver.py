@@ -200,6 +200,11 @@ def receive_probe(arena: Arena, at: int, number: int, qp: Qp, head: Bytes) -> No
 
 @inline
 def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps: int) -> None:
+    """Take a packet of data: place it if it is the expected one, and note the answer to be sent.
+
+    A duplicate is acknowledged again, a gap is reported once by a NAK (go-back-N), and a message
+    without a posted receive is refused by an RNR NAK.
+    """
     state = qp.state
     view = open_packet(arena, packet)
     opcode = int(view.head[OPCODE_AT])  # a byte would not take the mask

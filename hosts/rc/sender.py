@@ -103,6 +103,7 @@ from ringleaf.hosts.rc.wire import (
 
 @inline
 def packets_of(size_bytes: int, mtu: int) -> int:
+    """Return the packets of a message of so many bytes; an empty message has one, too."""
     return max(1, (size_bytes + mtu - 1) // mtu)
 
 
@@ -271,6 +272,11 @@ def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now
 
 @inline
 def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_ps: int) -> None:
+    """Take an acknowledgement or a NAK, with the credits it brings.
+
+    A sequence NAK makes the sender go back to the packet it names; an RNR NAK does that, and holds
+    the queue pair until RNR_WAIT_PS is over or new credits come.
+    """
     state = qp.state
     syndrome = int(head[SYNDROME_AT])
     is_ack = syndrome & ~CREDIT_MASK == ACK

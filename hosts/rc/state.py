@@ -337,6 +337,7 @@ def set_rate(arena: Arena, at: int, numbers: Sequence[int], rate_bps: int) -> No
 
 @inline
 def open_qp(arena: Arena, at: int, qp: int) -> Qp:
+    """Return queue pair `qp` of the agent, from 0: its words, and its two rings of requests."""
     words = arena.words
     start = words[at + QPS_AT] + qp * QP_WORDS
     sends, receives = words[start + SENDS_AT], words[start + RECEIVES_AT]
