@@ -54,6 +54,7 @@ class Commands:
             self._server.add(device)
 
     def remove(self, name: str) -> None:
+        """End a switch: its interfaces, and the device that the server offers."""
         self._server.remove(self._fleet.remove(name))
 
     def record(self, folder: str) -> None:
@@ -65,6 +66,7 @@ class Commands:
         return self._fleet.save()
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
+        """Return each switch's counters, a mapping per port, by the switch's name."""
         return self._fleet.counters()
 
     def status(self) -> dict[str, Any]:
@@ -77,6 +79,7 @@ class Commands:
         }
 
     def stop(self) -> None:
+        """End the loop that moves packets, and with it the daemon."""
         self._fleet.stop()
 
     def answer(self, line: bytes) -> dict[str, Any]:

@@ -53,6 +53,7 @@ def get_u32(ring: Bytes, at: int) -> int:
 
 @inline
 def set_vector(words: Words, at: int, address: int, length: int) -> None:
+    """Write an entry of a message's I/O vector (`struct iovec`, sendmmsg(2)): address, bytes."""
     words[at] = address
     words[at + 1] = length
 

@@ -163,6 +163,7 @@ class Child:
 
     @property
     def pid(self) -> int:
+        """Return the process id, which belongs to the child until it has been waited for."""
         return self._process.pid
 
     def check(self) -> None:

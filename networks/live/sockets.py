@@ -88,6 +88,7 @@ class Sockets:
 
     @property
     def descriptors(self) -> list[int]:
+        """Return the sockets' file descriptors, in the order of the interfaces."""
         return [each.fileno() for each in self.sockets]
 
     @property
@@ -112,6 +113,7 @@ class Sockets:
             os.eventfd_read(self.wake_descriptor)
 
     def close(self) -> None:
+        """Close all sockets, and the descriptor by which other threads wake the loop."""
         for each in self.sockets:
             each.close()
         os.close(self.wake_descriptor)

@@ -58,6 +58,7 @@ class Runtime:
 
     @property
     def name(self) -> str:
+        """Return the network's name, with which the interfaces of its switches begin."""
         return self.record.name
 
     def interface(self, node: str, port: int) -> str:

@@ -70,6 +70,8 @@ _COMPARE_KEYS = ("mask", "window", "ignore_order")
 
 @dataclass(frozen=True, slots=True)
 class Port:
+    """A port of the trace's switch: its line's rate, its queue, and how its classes take turns."""
+
     rate_bps: int
     queue_bytes: int
     discipline: str = DEFAULT_DISCIPLINE
@@ -85,6 +87,8 @@ class TimedEntries:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
+    """The contents of a trace's `trace.yaml`; paths are complete, and ports have numbers from 1."""
+
     folder: Path
     switch: str
     program: Path
@@ -102,9 +106,11 @@ class Manifest:
     delay_ps: int = 0  # of each pass through the ingress pipeline
 
     def input(self, port: int) -> Path:
+        """Return the path of the capture with the packets that a port, from 1, receives."""
         return _capture(self.folder / "in", port)
 
     def expected(self, port: int) -> Path:
+        """Return the path of the capture with the packets that a port, from 1, should send."""
         return _capture(self.folder / "out", port)
 
 

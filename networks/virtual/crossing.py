@@ -140,6 +140,10 @@ def is_trimmed(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> bo
 
 @inline
 def enqueue(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
+    """Send a packet by an idle port, or else put it in its class's queue, or trim or drop it.
+
+    ENQUEUED_PS and MARK, the depth that it finds, are noted for `leave_switch`.
+    """
     words = arena.words
     here = port_row(words, at, port)
     queues = words[here + s.QUEUES_AT]
@@ -194,6 +198,7 @@ def forward(arena: Arena, at: int, node: int, count: int, now_ps: int) -> None:
 
 @inline
 def cross_switch(arena: Arena, at: int, node: int, port: int, packet: int, now_ps: int) -> None:
+    """Run a switch's ingress on a packet that came by a port, and forward what comes of it."""
     words = arena.words
     block = words[node + s.BLOCK_AT]
     words[row_of(words, packet) + IN_PORT] = words[port_row(words, at, port) + s.LOCAL_PORT]

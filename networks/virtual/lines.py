@@ -59,6 +59,7 @@ def draw(random: Fields) -> int:
 
 @inline
 def happens(random: Fields, probability: int) -> bool:
+    """Return whether an event of probability `probability` * 2^-53 happens; 0 draws no number."""
     return probability > 0 and draw(random) < probability
 
 

@@ -142,6 +142,7 @@ def reach_agent(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> N
 
 @inline
 def reach_host(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None:
+    """Give a packet to the agent that it is for, and let the host send if its port is idle."""
     reach_agent(arena, at, node, packet, now_ps)
     serve_agents(arena, at, node, now_ps)
 
@@ -163,6 +164,7 @@ def ring_agent(arena: Arena, at: int, number: int, now_ps: int) -> int:
 
 @inline
 def ring_timer(arena: Arena, at: int, number: int, now_ps: int) -> None:
+    """Fire an agent's timer, and let its host send if its port is idle."""
     node = ring_agent(arena, at, number, now_ps)
     if node >= 0:
         serve_agents(arena, at, node, now_ps)

@@ -52,6 +52,7 @@ def team_words(regions: int) -> int:
 
 @inline
 def block_of(words: Words, team: int, region: int) -> int:
+    """Return the network block of a region, which its thread alone works on."""
     return words[words[team + BLOCKS_AT] + region]
 
 
