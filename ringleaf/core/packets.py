@@ -71,6 +71,10 @@ class Packet(NamedTuple):
 
 @inline
 def open_packet(arena: Arena, packet: int) -> Packet:
+    """Return a packet of the pool as views: its row, its head, and its vector's fields and lanes.
+
+    The fields and lanes are valid only while the packet has a header vector.
+    """
     words = arena.words
     row = words[ROWS_AT] + packet * ROW_WORDS
     head = words[HEADS_AT] + packet * words[HEAD_BYTES]
@@ -103,6 +107,7 @@ def allocate_packet(arena: Arena) -> int:
 
 @inline
 def free_packet(arena: Arena, packet: int) -> None:
+    """Give a packet, and its header vector if it has one, back to the pool."""
     own = arena.own
     release_phv(arena, packet)
     free = own[POOL_FREE]

@@ -82,6 +82,13 @@ def _byte(data: Input, i: int) -> np.uint64:
 
 @inline
 def crc_reflected(steps: Fields, remainder: np.uint64, data: Input) -> np.uint64:
+    """Return the remainder after `data`, for CRCs that take the lowest bit of each byte first.
+
+    Args:
+        steps: (256,) the remainder of each byte.
+        remainder: The initial value, or that of the bytes before.
+        data: The bytes.
+    """
     for i in range(data.size):
         remainder = (remainder >> _U8) ^ steps[(remainder ^ _byte(data, i)) & _BYTE]
     return remainder

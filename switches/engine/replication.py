@@ -67,6 +67,7 @@ _REPLICATION = np.uint64(REPLICATION)
 
 @inline
 def put_out(arena: Arena, count: int, packet: int, port: int) -> int:
+    """Put a packet and its port into the outbox, after `count` others; return their new count."""
     row = arena.own[OUTBOX_AT] + 2 * count
     arena.words[row] = packet
     arena.words[row + 1] = port

@@ -20,6 +20,8 @@ from ringleaf.switches.source import FieldSource, HeaderField, HeaderSource
 
 
 class DeparserWriter:
+    """Writes the deparser into a handler: headers go in order, and changed fields go back."""
+
     def __init__(self, code: FunctionCode, usage: FieldUsage, paths: Paths) -> None:
         self._code = code
         self._usage = usage
@@ -28,6 +30,7 @@ class DeparserWriter:
         self._headers = list(enumerate(code.source.headers[name] for name in code.source.emitted))
 
     def write(self) -> None:
+        """Write the code of the whole deparser."""
         code = self._code
         write_body(code, deparser_body(code.source))
         if not self._stays:
