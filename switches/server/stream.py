@@ -52,6 +52,7 @@ class Channel:
 
     @property
     def is_primary(self) -> bool:
+        """Return whether the controller may write to its device."""
         device = self._device
         return device is not None and device.controllers.is_primary(self)
 

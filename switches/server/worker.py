@@ -34,6 +34,7 @@ class Effort:
         return self._used_s * math.exp((self._then_s - self._clock()) / MEMORY_S)
 
     def spend(self, seconds: float) -> None:
+        """Add seconds that have just been used."""
         self._used_s = self.used_s + seconds
         self._then_s = self._clock()
 
