@@ -73,6 +73,8 @@ class Calculation:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
+    """A field that a calculation verifies after the parser, or updates before the deparser."""
+
     target: FieldSource
     calculation: str
     condition: Expression | None

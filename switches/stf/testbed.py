@@ -77,6 +77,7 @@ class EngineTestbed:
         return [output for statement in statements for output in self._carry_out(statement)]
 
     def printed(self) -> list[str]:
+        """Return the lines that commands have printed so far."""
         return self._printed
 
     def _carry_out(self, statement: Statement) -> list[Output]:

@@ -20,17 +20,20 @@ _MANAGERS = (replicate.__code__, send_twin.__code__)
 class Follower(Protocol):
     """An observer of the program's handlers; the frames are theirs."""
 
-    def enter(self, frame: FrameType) -> None: ...
+    def enter(self, frame: FrameType) -> None:
+        """Note that a handler begins."""
 
     def line(self, frame: FrameType) -> None:
         """Note that the frame's current line is about to run."""
 
-    def leave(self, frame: FrameType, result: int) -> None: ...
+    def leave(self, frame: FrameType, result: int) -> None:
+        """Note that a handler ends; an egress handler's result is its flags."""
 
     def managing(self, frame: FrameType) -> None:
         """Note that the traffic manager is about to see a packet."""
 
-    def managed(self, frame: FrameType, count: int) -> None: ...
+    def managed(self, frame: FrameType, count: int) -> None:
+        """Note that the traffic manager has put `count` packets into the outbox."""
 
 
 @contextmanager
