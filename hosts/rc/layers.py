@@ -127,6 +127,7 @@ class Telemetry(Packet):
 
 class _AllButIcrc(StrField):
     def getfield(self, pkt: Packet, s: bytes) -> tuple[bytes, bytes]:
+        """Return the ICRC as the rest, and all before it as the field's value."""
         end = max(len(s) - ICRC_BYTES, 0)
         return s[end:], s[:end]
 

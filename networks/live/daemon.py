@@ -95,6 +95,7 @@ class Commands:
 
 class _Connection(socketserver.StreamRequestHandler):
     def handle(self) -> None:
+        """Answer each line of a connection, one after the other."""
         for line in self.rfile:
             answer = self.server.commands.answer(line)  # type: ignore[attr-defined]
             self.wfile.write(json.dumps(answer).encode() + b"\n")

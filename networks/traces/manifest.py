@@ -215,6 +215,11 @@ class _Reader:
         self._data = data
 
     def manifest(self) -> Manifest:
+        """Return the manifest, with the defaults of all that it leaves out.
+
+        Raises:
+            ConfigError: If a key is unknown, or a value is wrong.
+        """
         self._check_format()
         compare = _mapping(f"{self._path}: compare", self._data.get("compare", {}))
         for key in compare:

@@ -140,6 +140,7 @@ class EngineSide:
         return False
 
     def state(self, cells: Sequence[StateCell]) -> State:
+        """Return the values of cells, by label."""
         return {cell.label: self._read(cell) for cell in cells}
 
     def memory(self) -> bytes:
@@ -256,6 +257,7 @@ class Bmv2Side:
         return [(port, data) for port, data in out if port <= LAST_PORT]
 
     def state(self, cells: Sequence[StateCell]) -> State:
+        """Return the values of cells, by label, which BMv2's command line tells."""
         answers = self._ask([cell.command for cell in cells])
         return {cell.label: _value(cell, text) for cell, text in zip(cells, answers, strict=True)}
 

@@ -87,6 +87,7 @@ class ServerThread:
         self._thread.join(timeout_s)
 
     def is_alive(self) -> bool:
+        """Return whether the thread still runs; it may be at a long job after `stop`."""
         return self._thread.is_alive()
 
     def _put(self, key: float, job: Callable[[], None] | None) -> None:

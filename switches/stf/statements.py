@@ -70,7 +70,7 @@ class ExpectNothing:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """`wait`: let the switch finish the packets that it has."""
+    """`wait`: nothing to do, as each packet has left before the next statement."""
 
     line: int
 

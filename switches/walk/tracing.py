@@ -62,6 +62,7 @@ class _Tracer:
         self._handlers = {_code_of(program.ingress), _code_of(program.egress)}
 
     def call(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """Begin to follow a function, if it is a handler or the traffic manager's."""
         if frame.f_code in self._handlers:
             self._follower.enter(frame)
             return self._in_handler
