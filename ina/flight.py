@@ -129,6 +129,7 @@ def make_flight(
     rows = store.arena.words[rows_at:][: (slots + RINGS) * SLOT_WORDS].reshape(-1, SLOT_WORDS)
     rows[:, LEVEL] = PRIORITIES  # no round before the first is less urgent
     rows[:, NEXT] = NOT_IN_FLIGHT
+    # The ends of an empty ring point to themselves, so linking needs no case for it.
     for ends in range(slots, slots + RINGS):
         rows[ends, [NEXT, PREVIOUS]] = ends
 

@@ -160,6 +160,8 @@ def on_ack(arena: Arena, at: int, _packets: int, now_ps: int) -> int:
         update_alpha(words, at, now_ps)
         words[at + NOTED] = 1
     if words[at + CUT_DUE_PS] == FOREVER_PS:
+        # A cut is due at the end of a gap, counted from the last cut, so there is one per gap at
+        # most.
         gaps = (now_ps - words[at + CUT_PS]) // CUT_GAP_PS + 1
         words[at + CUT_DUE_PS] = words[at + CUT_PS] + gaps * CUT_GAP_PS
     set_timer(words, at)

@@ -83,6 +83,7 @@ def on_ack(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
     if cwnd < words[at + THRESHOLD]:
         set_window(words, at, cwnd + packets * ONE_PACKET)
     elif marked == 0:
+        # Each packet adds 1 / cwnd, so a window of them adds one packet (RFC 5681, section 3.1).
         growth = packets * ONE_PACKET * ONE_PACKET * words[at + GAIN]
         set_window(words, at, cwnd + growth // (ONE_GAIN * cwnd))
     if words[at + LEFT] <= 0:

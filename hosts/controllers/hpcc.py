@@ -138,6 +138,7 @@ def on_ack(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
         rate_bps, stage = int(rate_bps / over), 0
     rate_bps = min(max(rate_bps + line_bps // ADDITIVE, line_bps // LEAST), line_bps)
     if words[at + LEFT] <= 0:
+        # The next lasting change comes when all that is in flight now is acknowledged.
         words[at + LEFT] = max(words[at + IN_FLIGHT], 1)
         words[at + CURRENT_BPS], words[at + STAGE] = rate_bps, stage
     set_rate(words, at, rate_bps)

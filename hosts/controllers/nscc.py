@@ -86,6 +86,8 @@ def begin(block: Words) -> None:
     block[MOST] = min(max(most, ONE_PACKET), int(block[MOST_WINDOW]) * ONE_PACKET)
     block[CWND] = block[MOST]
     block[WINDOW] = block[CWND] // ONE_PACKET
+    # As if the last cut were a round trip ago at time 0, so that the first one may come at any
+    # time.
     block[CUT_PS] = -block[RTT_PS]
 
 

@@ -54,6 +54,8 @@ def begin(block: Words) -> None:
     block[CWND] = block[WINDOW] * ONE_PACKET
     block[BASE_PS] = max(LEAST_BASE_PS, int(block[RTT_PS]) * 5 // 4)
     block[TRIP_PS] = block[RTT_PS]
+    # As if the last cut were a round trip ago at time 0, so that the first one may come at any
+    # time.
     block[CUT_PS] = -block[RTT_PS]
 
 

@@ -87,6 +87,7 @@ def on_ack(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
     delay_ps = words[at + DELAY_PS]
     if delay_ps <= 0 or words[at + LEFT] > 0:
         return 0
+    # The next update comes when all that is in flight now is acknowledged: once per window of data.
     words[at + LEFT] = max(words[at + IN_FLIGHT], 1)
     if words[at + LAST_PS] > 0:
         change = delay_ps - words[at + LAST_PS]

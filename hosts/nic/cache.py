@@ -99,6 +99,7 @@ def _key(cache: Cache, row: int) -> int:
     clock = cache.header[CLOCK]
     if cache.header[POLICY] == LRU:
         return clock
+    # The clock decides between rows with as many look-ups: the older one leaves first.
     return cache.uses_of[row] << CLOCK_BITS | clock
 
 

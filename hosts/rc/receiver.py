@@ -117,11 +117,14 @@ def make_answer(arena: Arena, at: int) -> int:
     control = state[CONTROL_AT]
     if state[CUTS] > 0:
         packet = make_cut_notice(arena, qp)
+        # The queue pair has left the queue of answers with this one, and may owe others.
         if is_owing(arena, qp):
             fifo_push(answers, number)
         return packet
     if control and arena.words[control + CNP_DUE]:
         arena.words[control + CNP_DUE] = 0
+        # The queue pair has left the queue of answers with this one, and still owes an
+        # acknowledgement.
         if state[SYNDROME] >= 0:
             fifo_push(answers, number)
         return make_notice(arena, qp)

@@ -309,8 +309,10 @@ def make_parameter(
     head = view.head
     copy_items(head, 0, arena.bytes, state[TEMPLATES_AT] + VALUES_AT * target, VALUES_AT)
     head[IP_TOS_AT] |= rows[row + DSCP]
+    # An IPv4 header without options has 20 bytes, and a UDP header 8.
     put16(head, IP_LENGTH_AT, 28 + HEADER_BYTES + 4 * lanes)
     put16(head, UDP_LENGTH_AT, 8 + HEADER_BYTES + 4 * lanes)
+    # The checksum covers DSCP and length, so it is written after both.
     write_ip_checksum(head)
     if kind == AGAIN:
         head[MESSAGE_AT] = REQUEST << 4

@@ -120,11 +120,13 @@ def serve(control: Path, address: str, *, seed: int, cpu_port: int) -> None:
     fleet = Fleet(seed=seed, cpu_port=cpu_port)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: fleet.stop())
+    # A daemon that was killed has left its sockets, at whose paths no other can listen.
     control.unlink(missing_ok=True)
     socket_file = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
     if socket_file is not None:
         socket_file.unlink(missing_ok=True)
     with (
+        # The control socket is opened last: once it answers, all else is ready.
         ended_within(LONGEST_END_S),
         P4RuntimeServer([], address, poll_s=None, limits=FLEET_LIMITS) as server,
         _ControlServer(control, Commands(fleet, server)) as commands,

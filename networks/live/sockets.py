@@ -21,6 +21,7 @@ import ringleaf.networks.live.state as v
 from ringleaf.core.arena import Bytes
 from ringleaf.errors import BackendError
 
+# Python's `socket` has no names for these numbers of `linux/if_packet.h`.
 SOL_PACKET = 263
 PACKET_RX_RING = 5
 PACKET_STATISTICS = 6

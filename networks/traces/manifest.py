@@ -52,6 +52,7 @@ DEFAULT_RATE = "100G"
 DEFAULT_QUEUE = "4MiB"
 DEFAULT_DISCIPLINE = "strict"
 OLDER = "scheduler"  # the discipline's name in traces that were recorded before 0.2.0
+# Ports have 9 bits in v1model, and 511 is the drop port.
 MAX_PORTS = 510
 MAX_RATE_BPS = 10**15
 MAX_QUEUE_BYTES = 1 << 40

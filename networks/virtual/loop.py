@@ -251,6 +251,7 @@ def run(arena: Arena, at: int, until_ps: int) -> int:
     now_ps = -1
     while True:
         time_ps = next_time_ps(words, heap)
+        # Executors go on between instants only, so that events of one time are all handled before.
         if time_ps > now_ps:
             reason = go_on(arena, at, time_ps, until_ps)
             if reason > 0:

@@ -41,6 +41,7 @@ def take_packet(arena: Arena, at: int, node: int, now_ps: int) -> int:
     first, count = words[node + s.FIRST_AGENT], words[node + s.AGENT_COUNT]
     for _ in range(count):
         number = first + words[node + s.TURN]
+        # Agents take turns, so that none keeps the port from the others.
         words[node + s.TURN] = (words[node + s.TURN] + 1) % count
         agent = agent_row(words, at, number)
         block = words[agent + s.AGENT_AT]
@@ -70,6 +71,7 @@ def serve_agents(arena: Arena, at: int, node: int, now_ps: int) -> None:
     here = port_row(words, at, port)
     if words[here + s.BUSY_UNTIL_PS] <= now_ps:
         offer_port(arena, at, node, now_ps)
+    # Nobody had a packet, so the port stays idle and needs no event.
     if words[here + s.BUSY_UNTIL_PS] <= now_ps:
         return
     first = words[node + s.FIRST_AGENT]

@@ -51,6 +51,7 @@ class InstalledTable:
         image = self.entries.image(self._records_at)
         store, at = self._store, int(self._store.arena.words[self._word])
         if image.size > self._room:
+            # The store never takes ranges back; doubling bounds what a growing table leaves behind.
             self._room = max(image.size, 2 * self._room)
             at = store.allocate("fields", self._room)
             store.arena.words[self._word] = at

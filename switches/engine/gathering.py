@@ -42,6 +42,7 @@ def put_bits(gathered: Bytes, at: int, value: np.uint64, width: int) -> int:
         room = 8 - at % 8
         count = min(room, end - at)
         bits = np.int64((value >> np.uint64(end - at - count)) & _BYTE) & ((1 << count) - 1)
+        # The first bits of a byte overwrite it: the memory has an earlier packet's input.
         kept = 0 if room == 8 else np.int64(gathered[at // 8])
         gathered[at // 8] = kept | (bits << (room - count))
         at += count

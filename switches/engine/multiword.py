@@ -162,6 +162,8 @@ def _shift_left(shifted: Fields, a: Fields, amount: np.uint64) -> None:
     for i in range(count):
         high = a[i - whole] if i >= whole else _U0
         low = a[i - whole - 1] if i > whole else _U0
+        # LLVM leaves the result of a shift by 64 bits undefined, so zero bits are a case of their
+        # own.
         shifted[i] = (high << bits) | (low >> (_U64 - bits)) if bits != _U0 else high
 
 

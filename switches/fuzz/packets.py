@@ -50,7 +50,7 @@ class Aims(Protocol):
 
     @property
     def seeds(self) -> Sequence[Packet]:
-        """Return packets that have reached something new, from which others can be made."""
+        """Return the packets that were the first to reach something."""
 
     def conditions(self) -> list[tuple[Expression, bool]]:
         """Return conditions, each with the outcome that it has never had."""

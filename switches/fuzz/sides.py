@@ -26,6 +26,7 @@ from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.views import joined
 
+# Ports have 9 bits in v1model, and 511 is the drop port.
 LAST_PORT = 510
 LATEST_US = 1 << 42  # so that picoseconds fit 64 bits, packets' waits included
 PATIENCE_S = 5.0

@@ -69,6 +69,8 @@ class DeparserWriter:
 
     def _move(self) -> None:
         code = self._code
+        # Headers may move onto each other's old places, so they are put together outside of the
+        # head.
         code.add("scratch = window(arena.bytes, block[SCRATCH_AT], words[HEAD_BYTES])")
         code.add("out = 0")
         for number, header in self._headers:
@@ -77,6 +79,7 @@ class DeparserWriter:
                 code.add(f"copy_bytes(scratch, out, head, {place}, {size})")
                 code.add(f"{place} = out")
                 code.add(f"out += {size}")
+        # The rest moves before the headers come back, which may now reach over its old place.
         code.add("row[HEAD_LEN] = move_rest(head, row[HEAD_LEN], parsed, out)")
         code.add("copy_bytes(head, 0, scratch, 0, out)")
 

@@ -38,6 +38,7 @@ def clone(code: FunctionCode, primitive: Primitive) -> None:
     """Write code that keeps a clone's session, plus 1, as 0 is none, and the fields to preserve."""
     session, fields = primitive.parameters
     number = f"({code.expressions.unsigned(session)} & {code.u(LONGEST_SESSION)})"
+    # Session 0 is a session, so 0 stands for no clone only with 1 added.
     code.set(CLONE_SESSION, [f"({number} + {code.u(1)})"])
     code.assign(CLONE_FIELDS, fields)
 

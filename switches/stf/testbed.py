@@ -24,6 +24,7 @@ from ringleaf.switches.stf.statements import (
 )
 from ringleaf.switches.switch import Switch
 
+# Ports have 9 bits in v1model, and 511 is the drop port.
 LAST_PORT = 510
 START_PS = 1_000_000 * PS_PER_US
 AFTER_CONTROL_PS = 1_000_000 * PS_PER_US  # p4c's testbed sleeps a second after a command
