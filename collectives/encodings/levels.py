@@ -56,7 +56,7 @@ class Levels(ArrayCodec):
     name: ClassVar[str] = "levels"
 
     def pack(self, values: Array) -> Bytes:
-        """Return the shortest of the forms that hold the values exactly."""
+        """Return levels packed or in Elias codes, the shorter one, or the values as they are."""
         pair = find_levels(values)
         if pair is None:
             return np.concatenate([_word(_PLAIN), values.view(np.uint8)])

@@ -47,7 +47,7 @@ LEAST = 1000  # over the least rate
 
 
 def begin(block: Words) -> None:
-    """Start at the line's rate, with the network's round trip or 20 us as the least one."""
+    """Start at the line's rate; the least round trip is the network's, but at least 20 us."""
     block[CURRENT_BPS] = block[LINE_BPS]
     block[LEAST_TRIP_PS] = max(LEAST_PS, block[RTT_PS])
 

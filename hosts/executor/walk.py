@@ -518,7 +518,7 @@ def take_waits(words: Words, frame: int, chunk: int) -> None:
 
 @inline
 def try_again(arena: Arena, at: int, wait: int) -> None:
-    """Retry a wait's work, by its kind, now that a chunk it waited for has been counted."""
+    """Go on with work, by its kind, that has waited for a chunk or has been put off."""
     kind = arena.words[wait + x.KIND]
     if kind == SEND:
         post_sends(arena, at, wait)

@@ -298,7 +298,7 @@ def make_parameter(
         arena: The arena.
         server: The server.
         entry: The block's entry.
-        kind: RESULT, ASK (no lanes: workers shall send raw values) or AGAIN.
+        kind: RESULT, ASK (without lanes, for raw values) or AGAIN (without lanes, for a loss).
         target: The template of the packet's addresses: 0 for the group, 1 + w for worker w.
     """
     row = entry * ENTRY_WORDS

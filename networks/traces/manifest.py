@@ -88,7 +88,7 @@ class TimedEntries:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The contents of a trace's `trace.yaml`; paths are complete, and ports have numbers from 1."""
+    """The contents of a trace's `trace.yaml`, with the defaults of what it leaves out."""
 
     folder: Path
     switch: str

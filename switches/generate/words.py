@@ -111,7 +111,7 @@ class Words(Ranges):
     def ring(
         self, expression: OperationSource, left: Expression, right: Expression, count: int
     ) -> list[str]:
-        """Return words of `+`, `-` or `*`, which need no more words of their operands."""
+        """Return words of `+`, `-` or `*`, which need only as many of the operands."""
         a, b = self.words(left, count), self.words(right, count)
         if count == 1:
             return [f"({a[0]} {expression.op} {b[0]})"]
