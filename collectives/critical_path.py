@@ -201,6 +201,7 @@ class _Walk:
         self._events: list[tuple[int, int, int]] = []
 
     def run(self) -> CriticalPath:
+        """Walk the schedule to its end; return when each rank is done."""
         for number, node in enumerate(self._nodes):
             if node.before_send == 0:
                 heappush(self._events, (0, _Kind.READY, number))

@@ -201,6 +201,7 @@ class _Moves:
 
     @classmethod
     def of(cls, schedule: Schedule) -> _Moves:
+        """Return a schedule's rows, ordered by chunk."""
         rows = schedule.columns.by_chunk()
         step, src, dst, chunk, _, op, _ = rows.arrays
         if rows.groups:

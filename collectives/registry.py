@@ -25,7 +25,8 @@ class Aggregating(Protocol):
     """An aggregation system, as far as collectives need to know it (`ringleaf.ina.systems`)."""
 
     @property
-    def algorithm(self) -> Algorithm: ...
+    def algorithm(self) -> Algorithm:
+        """Return the algorithm by whose name collectives choose the system."""
 
 
 SYSTEMS: Registry[Aggregating] = Registry(

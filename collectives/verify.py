@@ -260,6 +260,7 @@ class _Contents:
         self.writer[rank] = self.numbers[place]
 
     def check_results(self) -> None:
+        """Check the chunk's final contents on all ranks that the collective promises something."""
         for rank, value in enumerate(self.values):
             demand = demanded(self.schedule, rank, self.chunk)
             if demand is None:

@@ -77,6 +77,10 @@ class Completion(NamedTuple):
 
 
 def make_ring(store: Store, capacity: int) -> int:
+    """Return the offset in `arena.words` of an empty completion ring for `capacity` rows.
+
+    An agent puts the offset in its COMPLETIONS_AT.
+    """
     at = store.allocate("words", RING_HEADER + capacity * COMPLETION_WORDS)
     store.arena.words[at + 1] = capacity
     return at

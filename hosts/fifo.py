@@ -17,12 +17,20 @@ FIFO_WORDS = 5
 
 
 class Fifo(NamedTuple):
+    """A queue's state and its ring of numbers.
+
+    Attributes:
+        state: (FIFO_WORDS,)
+        rows: (room,), a ring that begins at FIFO_FIRST.
+    """
+
     state: Words
     rows: Words
 
 
 @inline
 def open_fifo(arena: Arena, at: int) -> Fifo:
+    """Return the queue whose state is at word `at`."""
     words = arena.words
     rows = words[at + FIFO_ROWS]
     return Fifo(window(words, at, FIFO_WORDS), window(words, rows, words[at + FIFO_ROOM]))
@@ -30,6 +38,7 @@ def open_fifo(arena: Arena, at: int) -> Fifo:
 
 @inline
 def fifo_push(fifo: Fifo, value: int) -> None:
+    """Append a number; the caller sees to it that there is room."""
     state = fifo.state
     slot = state[FIFO_FIRST] + state[FIFO_COUNT]
     if slot >= state[FIFO_ROOM]:
@@ -46,6 +55,7 @@ def fifo_first(fifo: Fifo) -> int:
 
 @inline
 def fifo_pop(fifo: Fifo) -> int:
+    """Remove and return the oldest number; the caller sees to it that there is one."""
     state = fifo.state
     value = fifo.rows[state[FIFO_FIRST]]
     state[FIFO_FIRST] += 1

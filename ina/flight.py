@@ -96,6 +96,8 @@ MAX_BACKOFF = 64  # times the least timeout
 
 
 class Flight(NamedTuple):
+    """A worker's flight: its numbers, its slots, the latest answers, and the slots that wait."""
+
     state: Words  # (FLIGHT_WORDS,)
     slots: Words  # (slots + RINGS, SLOT_WORDS), flat
     latest: Words  # (ways, LATEST), flat
@@ -127,12 +129,14 @@ def make_flight(
     rows = store.arena.words[rows_at:][: (slots + RINGS) * SLOT_WORDS].reshape(-1, SLOT_WORDS)
     rows[:, LEVEL] = PRIORITIES  # no round before the first is less urgent
     rows[:, NEXT] = NOT_IN_FLIGHT
+    # The ends of an empty ring point to themselves, so linking needs no case for it.
     for ends in range(slots, slots + RINGS):
         rows[ends, [NEXT, PREVIOUS]] = ends
 
 
 @inline
 def open_flight(arena: Arena, at: int) -> Flight:
+    """Return the flight whose state is at word `at`."""
     words = arena.words
     slots, rows_at = words[at + SLOTS], words[at + ROWS_AT]
     return Flight(
@@ -145,6 +149,7 @@ def open_flight(arena: Arena, at: int) -> Flight:
 
 @inline
 def has_waiting(flight: Flight) -> bool:
+    """Return whether a slot waits to be sent."""
     return bool(flight.state[FIFO_COUNT] > 0)
 
 
@@ -168,6 +173,7 @@ def push_slot(flight: Flight, slot: int) -> None:
 
 @inline
 def unlink_slot(flight: Flight, slot: int) -> None:
+    """Take a slot out of its ring of slots in flight; it may be in none."""
     slots = flight.slots
     row = slot * SLOT_WORDS
     after, before = slots[row + NEXT], slots[row + PREVIOUS]
@@ -195,6 +201,7 @@ def is_probe(flight: Flight, slot: int) -> bool:
 
 @inline
 def pop_slot(flight: Flight) -> int:
+    """Remove and return the slot that has waited longest to be sent."""
     slot = fifo_pop(flight.fifo)
     flight.slots[slot * SLOT_WORDS + WAITS] = 0
     return slot

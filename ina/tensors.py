@@ -47,6 +47,8 @@ MOST_TENSORS = 64
 
 
 class TensorQueue(NamedTuple):
+    """A worker's tensors: the numbers of the stream, and the ring of their rows."""
+
     state: Words  # (TENSORS_WORDS,)
     rows: Words  # (MOST_TENSORS, TENSOR_WORDS), flat
 
@@ -59,6 +61,7 @@ def make_tensors(store: Store, at: int) -> None:
 
 @inline
 def open_tensors(arena: Arena, at: int) -> TensorQueue:
+    """Return the queue whose state is at word `at`."""
     words = arena.words
     return TensorQueue(
         window(words, at, TENSORS_WORDS),

@@ -149,6 +149,7 @@ class _Places:
 
     @classmethod
     def of(cls, graph: nx.Graph[str], arrays: SwitchArrays) -> _Places:
+        """Return the places of all hosts of a topology."""
         order = np.argsort(arrays.leaf, kind="stable")
         counts = np.bincount(arrays.leaf, minlength=len(arrays.leaves))
         return cls(

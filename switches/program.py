@@ -108,18 +108,22 @@ class Program:
 
     @property
     def name(self) -> str:
+        """Return the file's name without its extension."""
         return self.source.path.stem
 
     @property
     def field_count(self) -> int:
+        """Return the words of `arena.fields` that a packet's header vector takes."""
         return self.module.field_count
 
     @property
     def lane_count(self) -> int:
+        """Return the lanes that a packet's header vector takes."""
         return self.module.lane_count
 
     @property
     def head_bytes(self) -> int:
+        """Return the bytes of a packet's head that the program needs in the pool."""
         return self.module.head_bytes
 
     @property
@@ -161,14 +165,17 @@ class Program:
 
     @cached_property
     def schema(self) -> Schema:
+        """Return the program's objects by P4Info's ids."""
         return Schema(self.p4info, self.source, self.module.shapes, self._p4info_name)
 
     @cached_property
     def encoder(self) -> Encoder:
+        """Return the encoder of entities, which are made of finsy's objects."""
         return Encoder(self.p4info, self._p4info_name)
 
     @cached_property
     def row_reader(self) -> RowReader:
+        """Return the reader of table entries in bulk."""
         return RowReader(self.schema, self.encoder)
 
     @cached_property

@@ -16,6 +16,7 @@ PREFIX_BITS = 24
 """Length of the prefix that the hosts of one switch share."""
 
 _NETWORK = 10 << 24
+# Bit 1 of the first byte says that the address is locally administered (IEEE 802).
 _LOCAL_MAC = 0x02 << 40
 
 
@@ -27,6 +28,7 @@ def ipv4(graph: nx.Graph[str], host: str) -> int:
     """
     switch = attachment(graph, host)
     number = port(graph, switch, host)
+    # In a /24, 255 is the broadcast address; 0 cannot occur, as ports begin at 1.
     if number > 254:
         raise TopologyError(f"ipv4: hosts must be on ports 1 to 254, got {number} on {switch}")
     return subnet(switch) | number

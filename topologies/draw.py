@@ -448,6 +448,7 @@ class _Head:
         return max(1, int((width - 0.5) / _SAMPLE_WIDTH))
 
     def write(self, axes: Axes, sheet: Sheet) -> None:
+        """Write the text on a sheet, from its top down, and a sample of each width of line."""
         title, notes = self._lines(sheet.width)
         y = sheet.height - 0.2
         axes.text(0.3, y, "\n".join(title), fontsize=11, weight="bold", color=INK, va="top")

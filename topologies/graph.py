@@ -45,6 +45,8 @@ Point = tuple[float, float]
 
 
 class Role(Enum):
+    """The role of a node: a host has a rank and sends, a switch only forwards."""
+
     HOST = "host"
     SWITCH = "switch"
 

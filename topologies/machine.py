@@ -100,18 +100,22 @@ class Inside:
 
     @property
     def machine(self) -> MachineKind:
+        """Return the machine's own figures."""
         return MACHINES[self.name]
 
     @property
     def has_nvlink(self) -> bool:
+        """Return whether NVLinks join the machine's GPUs."""
         return self.machine.nvlink is not None
 
     @property
     def has_nvswitch(self) -> bool:
+        """Return whether its NVLinks lead to an NVSwitch, and not from GPU to GPU."""
         return self.has_nvlink and not self.machine.mesh
 
     @property
     def pcie_switches(self) -> int:
+        """Return the number of PCIe switches: the machine's, but at most one for each GPU."""
         return min(self.machine.pcie_switches or self.gpus, self.gpus)
 
     @property

@@ -65,6 +65,7 @@ class _Builder:
         self._count = inside.gpus * len(hosts(old)) if inside.has_nvlink else 0  # switches
 
     def build(self) -> nx.Graph[str]:
+        """Return the new network: GPUs are added first, then other parts, then links."""
         for number, host in enumerate(hosts(self._old)):
             for gpu in range(self._inside.gpus):
                 self._add_gpu(number, host, gpu)

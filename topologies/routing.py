@@ -150,6 +150,8 @@ def _next_in_order(number: int, there: Sequence[int], shape: Sequence[int]) -> s
     here = _coordinates(number, shape)
     axis = next(i for i in range(len(shape)) if here[i] != there[i])
     ahead = (there[axis] - here[axis]) % shape[axis]
+    # Half-way round a ring both ways are as short; one of them is taken always, so that there is
+    # one route.
     way = 1 if 2 * ahead <= shape[axis] else -1
     step = (here[axis] + way) % shape[axis] - here[axis]
     return f"s{number + step * prod(shape[:axis])}"

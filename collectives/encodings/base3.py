@@ -37,6 +37,7 @@ class Base3(ArrayCodec):
     name: ClassVar[str] = "base3"
 
     def pack(self, values: Array) -> Bytes:
+        """Return ternary values packed; values of another kind go as they are, behind a mark."""
         words = values.view(np.uint32)
         size = words & np.uint32(0x7FFFFFFF)
         unit = size.max(initial=0)
@@ -56,6 +57,11 @@ class Base3(ArrayCodec):
         return np.concatenate([np.array([unit]).view(np.uint8), short[:count]])
 
     def unpack(self, data: Bytes, elements: int) -> Array:
+        """Return the float32 values of a message.
+
+        Raises:
+            ProtocolError: If the message has no header, or holds another number of elements.
+        """
         if data.size < 4:
             raise ProtocolError(f"base3: needs a header, got {data.size} bytes")
         unit = data[:4].copy().view(np.uint32)[0]

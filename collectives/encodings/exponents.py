@@ -34,6 +34,7 @@ class Exponents(ArrayCodec):
     name: ClassVar[str] = "exponents"
 
     def pack(self, values: Array) -> Bytes:
+        """Return a byte per element, or all elements as they are if one does not fit."""
         words = values.view(np.uint32)
         exponent = words >> np.uint32(23) & np.uint32(0xFF)
         is_zero = words == 0
@@ -45,6 +46,7 @@ class Exponents(ArrayCodec):
         return code.astype(np.uint8)
 
     def unpack(self, data: Bytes, elements: int) -> Array:
+        """Return the float32 values of a message, whose length tells its form."""
         if data.size != elements:
             return plain(data, elements, "exponents").view(np.float32)
         return _VALUES[data]

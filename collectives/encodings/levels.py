@@ -56,6 +56,7 @@ class Levels(ArrayCodec):
     name: ClassVar[str] = "levels"
 
     def pack(self, values: Array) -> Bytes:
+        """Return levels packed or in Elias codes, the shorter one, or the values as they are."""
         pair = find_levels(values)
         if pair is None:
             return np.concatenate([_word(_PLAIN), values.view(np.uint8)])
@@ -78,6 +79,11 @@ class Levels(ArrayCodec):
         return np.concatenate([_word(head | np.uint32(width)), pack_bits(numbers, width)])
 
     def unpack(self, data: Bytes, elements: int) -> Array:
+        """Return the float32 values of a message: levels times the unit in its header.
+
+        Raises:
+            ProtocolError: If the message has no header.
+        """
         if data.size < HEADER_BYTES:
             raise ProtocolError(f"levels: needs a header, got {data.size} bytes")
         head, body = data[:HEADER_BYTES].copy().view(np.uint32)[0], data[HEADER_BYTES:]

@@ -40,6 +40,7 @@ class Signs(ArrayCodec):
     name: ClassVar[str] = "signs"
 
     def pack(self, values: Array) -> Bytes:
+        """Return a bit per element if there are two values only, or else the form of `levels`."""
         words = values.view(np.uint32)
         two = _two(words)
         if two is None:
@@ -52,6 +53,7 @@ class Signs(ArrayCodec):
         return np.concatenate([_header(*two), bits])
 
     def unpack(self, data: Bytes, elements: int) -> Array:
+        """Return the float32 values of a message, whose length tells its form."""
         form = data.size - bit_bytes(elements, 1)
         if form not in _FORMS or not elements:
             return LEVELS.unpack(data, elements)

@@ -19,11 +19,17 @@ class Trimmed(ArrayCodec):
     name: ClassVar[str] = "trimmed"
 
     def pack(self, values: Array) -> Bytes:
+        """Return the elements up to the last one with a bit set, so -0.0 is kept."""
         used = np.flatnonzero(values.view(np.uint32))
         count = int(used[-1]) + 1 if used.size else 0
         return values[:count].copy().view(np.uint8)
 
     def unpack(self, data: Bytes, elements: int) -> Array:
+        """Return the elements of a message, with zeros after its end.
+
+        Raises:
+            ProtocolError: If the message has a part of an element, or too many elements.
+        """
         if data.size % 4 or data.size > 4 * elements:
             raise ProtocolError(
                 f"trimmed: must be at most {elements} whole elements, got {data.size} bytes"

@@ -74,12 +74,15 @@ class Given:
         return Flat(self.arrays)
 
     def read(self, start: int, out: Array) -> None:
+        """Write all ranks' elements from `start` on to `out`, of shape (ranks, elements)."""
         self._flat.read(start, out)
 
     def fill(self, rank: int, start: int, out: Array) -> None:
+        """Write a rank's elements from `start` on to `out`, of shape (elements,)."""
         out[:] = self.part(rank, start, start + out.size)
 
     def part(self, rank: int, start: int, stop: int) -> Array:
+        """Return a view of a rank's elements from `start` to `stop`, exclusive."""
         return self.arrays[rank][start:stop]
 
 
@@ -102,12 +105,15 @@ class Noise:
         self._keys = noise.make_keys(seed, ranks, elements)
 
     def read(self, start: int, out: Array) -> None:
+        """Make all ranks' elements from `start` on, in `out`, of shape (ranks, elements)."""
         noise.fill(self._keys, start, out)
 
     def fill(self, rank: int, start: int, out: Array) -> None:
+        """Make a rank's elements from `start` on, in `out`, of shape (elements,)."""
         noise.fill(self._keys[:, rank : rank + 1], start, out.reshape(1, -1))
 
     def part(self, rank: int, start: int, stop: int) -> Array:
+        """Return a rank's elements from `start` to `stop`, exclusive, made anew."""
         values = np.empty(stop - start, self.dtype)
         self.fill(rank, start, values)
         return values

@@ -26,6 +26,18 @@ Emit = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class FuzzOptions:
+    """The options of `ringleaf fuzz`.
+
+    Attributes:
+        program: The program's path.
+        seed: Seed of packets and entries.
+        packets: Packets per round.
+        rounds: Rounds, each with entries of its own.
+        tries: The most attempts to make a difference smaller; 0: none.
+        keep: File for a difference, as an STF test; None: it is only shown.
+        compiled: Whether the engine runs compiled.
+    """
+
     program: str
     seed: int = 1
     packets: int = 300

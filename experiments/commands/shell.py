@@ -26,6 +26,7 @@ NAME = re.compile(r"(\w+/)?[A-Za-z]\w*")  # s1, or with its network, r1a2b/s1
 
 
 def main() -> int:
+    """Start p4runtime-shell in place of this process; without a switch, return an exit status."""
     text = next(iter(sys.argv[1:]), "") or "1"
     if text.isdecimal():
         text = f"{find_default()}/{text}"

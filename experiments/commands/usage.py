@@ -111,12 +111,14 @@ class _Command(TyperCommand):
     """A command that shows all of its options if it is asked for all, or if they fit a screen."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Note whether all options are asked for, before a `--` that ends them."""
         own = args.index("--") if "--" in args else len(args)  # what follows is a script's
         ctx.meta[ALL] = ALL in args[:own]
         words = ["--help" if each == ALL else each for each in args[:own]]
         return super().parse_args(ctx, words + args[own:])
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help: all options, or the common ones if all do not fit a screen."""
         self.help = _kept_lines(self.help)
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)
@@ -146,11 +148,13 @@ class _Group(TyperGroup):
     """A command of commands, one of which must be named."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse a group without a command."""
         if not args and not ctx.resilient_parsing:  # completion parses nothing, too
             ctx.fail("no command below it was given")
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with a line for each command."""
         self.help = _kept_lines(self.help)
         self.format_usage(ctx, formatter)
         self.format_help_text(ctx, formatter)

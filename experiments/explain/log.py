@@ -97,6 +97,7 @@ class PacketLogger(Consumer):
         self._most, self._count = most, 0
 
     def take(self, rows: Rows, data: Bytes) -> None:
+        """Append rows to the log, with their events' times; drop all if there are too many."""
         self._count += len(rows)
         if self._count > self._most:
             self._parts.clear()

@@ -38,6 +38,7 @@ class LastWrites:
         self._members: dict[str, list[int]] = {}  # of value sets
 
     def commands(self) -> dict[str, Callable[[str, Sequence[str]], None]]:
+        """Return the handlers of commands by name; each takes the line's place and its words."""
         return {
             "register_write": self._write_register,
             "register_reset": self._reset_register,
@@ -130,6 +131,7 @@ class LastWrites:
         return by_name[full_name(where, what, name, by_name)]
 
     def entities(self) -> list[Any]:
+        """Return finsy's entities that write the last value of each cell and set."""
         sets = [
             P4ValueSetEntry(name, members=[P4ValueSetMember(value) for value in members])
             for name, members in self._members.items()

@@ -48,6 +48,7 @@ class _Same:
         self._entities = entities
 
     def entities(self, graph: nx.Graph[str], switch: str) -> Entities:
+        """Return the entities, whatever the switch."""
         return self._entities
 
 
@@ -71,6 +72,11 @@ class _Python:
         self._path = path
 
     def entities(self, graph: nx.Graph[str], switch: str) -> Entities:
+        """Return what the user's function returns for a switch.
+
+        Raises:
+            ConfigError: If the function fails.
+        """
         try:
             return list(self._function(graph, switch))
         except RingleafError:
@@ -88,6 +94,11 @@ class _Folder:
         self._folder, self._program = folder, program
 
     def entities(self, graph: nx.Graph[str], switch: str) -> Entities:
+        """Return the entities of the file whose name begins with the switch's.
+
+        Raises:
+            ConfigError: If there are several such files.
+        """
         named = re.compile(rf"{re.escape(switch)}(?!\d)")
         files = [each for each in sorted(self._folder.iterdir()) if named.match(each.name)]
         if len(files) > 1:

@@ -48,6 +48,7 @@ class Entries:
         self._order: list[tuple[str, int]] = []  # tables and numbers of entries
 
     def commands(self) -> dict[str, Callable[[str, Sequence[str]], None]]:
+        """Return the handlers of commands by name; each takes the line's place and its words."""
         profile = {
             "create_member": self._create_member,
             "modify_member": self._modify_member,
@@ -260,6 +261,7 @@ class Entries:
         return group, _there(where, "member", words[1], self._members.get(profile, []))
 
     def entities(self) -> list[Any]:
+        """Return finsy's entities, in an order in which each finds what it refers to."""
         members = [
             P4ActionProfileMember(profile, member_id=number, action=action)
             for profile, actions in self._members.items()

@@ -16,12 +16,15 @@ from ringleaf.experiments.programs.words import numbers
 
 
 class ReplicaSources:
+    """The multicast nodes, groups and clone sessions of the lines so far."""
+
     def __init__(self) -> None:
         self._nodes: list[tuple[int, tuple[int, ...]] | None] = []  # rid, ports; None: destroyed
         self._groups: dict[int, list[int]] = {}  # group -> nodes
         self._sessions: dict[int, tuple[int | None, int | None]] = {}  # session -> port, group
 
     def commands(self) -> dict[str, Callable[[str, Sequence[str]], None]]:
+        """Return the handlers of commands by name; each takes the line's place and its words."""
         return {
             "mc_mgrp_create": self._create_group,
             "mc_mgrp_destroy": self._destroy_group,
@@ -98,6 +101,7 @@ class ReplicaSources:
         return entry
 
     def entities(self) -> list[Any]:
+        """Return finsy's entities of the groups, then of the sessions."""
         groups = [
             P4MulticastGroupEntry(group, replicas=self._members(group)) for group in self._groups
         ]

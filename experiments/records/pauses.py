@@ -17,13 +17,16 @@ class Counted(Protocol):
     """
 
     @property
-    def pauses(self) -> int: ...
+    def pauses(self) -> int:
+        """Return the times that a port asked the other end to pause a class."""
 
     @property
-    def trims(self) -> int: ...
+    def trims(self) -> int:
+        """Return the packets that found a queue full, and went on without their payload."""
 
     @property
-    def drops(self) -> int: ...
+    def drops(self) -> int:
+        """Return the packets that found a queue full."""
 
 
 def tell(where: str, counted: Counted) -> Iterator[str]:

@@ -165,6 +165,7 @@ def _check_files(folder: Path, request: ReplayRequest) -> list[str]:
 
 
 def make_checks(trace: PacketTrace, rules: ComparisonRules) -> list[Check]:
+    """Return a check for each port of a trace, from port 1 on."""
     pairs = zip(trace.inputs, trace.expected, strict=True)
     return [
         make_check(number, 0 if sent is None else len(sent), expected, rules)

@@ -22,6 +22,7 @@ class FieldView(NamedTuple):
 
     @property
     def full_name(self) -> str:
+        """Return the name by which masks take the field, such as `IP.ttl`."""
         return f"{self.layer}.{self.name}"
 
 

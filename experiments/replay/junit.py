@@ -22,6 +22,7 @@ class TraceResult:
 
     @property
     def equal(self) -> bool:
+        """Return whether the trace could be replayed, and no port differs."""
         return self.error is None and all(port.equal for port in self.ports)
 
 

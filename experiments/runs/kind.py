@@ -79,7 +79,8 @@ class Experiment(ABC, Generic[SpecT]):
     if TYPE_CHECKING:
 
         @property
-        def results(self) -> Results: ...
+        def results(self) -> Results:
+            """Return what it has measured so far."""
 
     def __init__(self) -> None:
         self.log: list[str] = []

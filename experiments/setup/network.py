@@ -45,20 +45,24 @@ class Network(Protocol):
     """
 
     @property
-    def slots(self) -> int | None: ...
+    def slots(self) -> int | None:
+        """Return the packets in flight of each worker of the system; None: there is no system."""
 
     def arrays(
         self, elements: int, dtype: ElementType = ..., schedule: Schedule | None = None
-    ) -> list[Array]: ...
+    ) -> list[Array]:
+        """Return one array per rank, of shape (elements,), in registered memory."""
 
     def run(
         self,
         schedule: Schedule,
         arrays: Sequence[Array],
         tell: Callable[[int], None] | None = None,
-    ) -> RunResult: ...
+    ) -> RunResult:
+        """Run a schedule on arrays that `arrays` has returned; `tell` is called with progress."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End the network, and all processes that it has."""
 
 
 class MakeNetwork(Protocol):

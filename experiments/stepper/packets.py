@@ -51,6 +51,7 @@ class _Teller:
         self._counted: dict[str, dict[str, int]] = {}
 
     def frames(self) -> Iterator[Frame]:
+        """Yield the frames in order of time; those of one time are one step."""
         step, time_ps = -1, -1
         for frame in self._in_order():
             assert frame.time_ps is not None

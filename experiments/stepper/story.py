@@ -142,6 +142,7 @@ class Story:
 
     @cached_property
     def steps(self) -> int:
+        """Return the number of steps, which frames have in common where they happen together."""
         return self.frames[-1].step + 1 if self.frames else 0
 
     @cached_property
@@ -198,6 +199,7 @@ class Cursor:
 
     @property
     def at_end(self) -> bool:
+        """Return whether all frames have happened."""
         return self.position == len(self.story.frames)
 
     def go(self, position: int) -> None:

@@ -80,6 +80,7 @@ class Stepper(App[None]):
         self._player: Timer | None = None
 
     def compose(self) -> ComposeResult:
+        """Yield the parts of the screen, as Textual asks for them."""
         yield Static(id="card")
         yield ScrollableContainer(Static(id="table"), id="buffers")
         with Horizontal(id="rest"):
@@ -88,21 +89,26 @@ class Stepper(App[None]):
         yield Footer(compact=True, show_command_palette=False)
 
     def on_mount(self) -> None:
+        """Show the first state, once the screen is there."""
         self._show()
 
     def on_resize(self) -> None:
+        """Draw again in the new size."""
         if self.query("#card"):  # the first time it may not exist yet
             self._show()
 
     @property
     def playing(self) -> bool:
+        """Return whether frames go on by themselves."""
         return self._player is not None
 
     def action_move(self, by: int) -> None:
+        """Go on by some frames, or back."""
         self._stop()
         self._go(self.cursor.position + by)
 
     def action_step(self, by: int) -> None:
+        """Go on by some steps, or back."""
         self._stop()
         self.cursor.go_step(by)
         starts = self.story.starts
@@ -111,10 +117,12 @@ class Stepper(App[None]):
         self._show()
 
     def action_edge(self, last: int) -> None:
+        """Go to the start (0) or the end (1)."""
         self._stop()
         self._go(last * len(self.story.frames))
 
     def action_play(self) -> None:
+        """Let frames go on by themselves, or stop them; from the end, start anew."""
         if self.playing:
             self._stop()
             self._show()
@@ -125,6 +133,7 @@ class Stepper(App[None]):
         self.play_on()
 
     def action_pace(self, factor: float) -> None:
+        """Multiply the seconds per frame, within the limits, and restart the timer."""
         self.pace_s = min(max(self.pace_s * factor, FASTEST), SLOWEST)
         if self._player is not None:
             self._player.stop()

@@ -20,6 +20,8 @@ PORTS = 510  # v1model's ports, without the one that drops
 
 @dataclass(frozen=True, slots=True)
 class TraceOptions:
+    """The options of `ringleaf trace`; None: the option was not given."""
+
     program: str
     packet: str | None
     port: int | None

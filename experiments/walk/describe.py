@@ -47,6 +47,7 @@ class Said:
 
 
 def say(walk: PacketWalk, step: Step) -> Said:
+    """Return a step in words: its kind, title, operands, writes, and its source line."""
     kind, title, *more = _WORDS[type(step)](step)
     looked_at = more[0] if more else ()
     tone = more[1] if len(more) > 1 else ""

@@ -29,6 +29,7 @@ class WalkText:
         self._colours = colours
 
     def lines(self, walk: PacketWalk) -> Iterator[str]:
+        """Return the lines of a walk: those of each step, then the packets that left."""
         for step in walk.steps:
             opening = _OPENINGS.get(type(step))
             if opening is not None:

@@ -107,6 +107,7 @@ def update_alpha(words: Words, at: int, now_ps: int) -> None:
 
 @inline
 def set_timer(words: Words, at: int) -> None:
+    """Set TIMER_AT_PS to the earlier of the next cut and raise; FOREVER_PS if neither is due."""
     words[at + TIMER_AT_PS] = min(words[at + CUT_DUE_PS], words[at + RAISE_PS])
 
 
@@ -145,6 +146,10 @@ def raise_rate(words: Words, at: int, now_ps: int) -> None:
 
 @handler
 def on_ack(arena: Arena, at: int, _packets: int, now_ps: int) -> int:
+    """Take an acknowledgement with marks as a notice, and schedule a cut unless one is due already.
+
+    The first notice starts alpha's timer; before it, a sender keeps no time at all.
+    """
     words = arena.words
     if words[at + MARKED] == 0:
         return 0
@@ -155,6 +160,8 @@ def on_ack(arena: Arena, at: int, _packets: int, now_ps: int) -> int:
         update_alpha(words, at, now_ps)
         words[at + NOTED] = 1
     if words[at + CUT_DUE_PS] == FOREVER_PS:
+        # A cut is due at the end of a gap, counted from the last cut, so there is one per gap at
+        # most.
         gaps = (now_ps - words[at + CUT_PS]) // CUT_GAP_PS + 1
         words[at + CUT_DUE_PS] = words[at + CUT_PS] + gaps * CUT_GAP_PS
     set_timer(words, at)
@@ -163,6 +170,7 @@ def on_ack(arena: Arena, at: int, _packets: int, now_ps: int) -> int:
 
 @handler
 def on_timer(arena: Arena, at: int, _argument: int, now_ps: int) -> int:
+    """Cut the rate if a cut is due, else raise it; a cut restarts the timer of raises."""
     words = arena.words
     if words[at + CUT_DUE_PS] <= now_ps:
         update_alpha(words, at, now_ps)

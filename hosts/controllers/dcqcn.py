@@ -56,12 +56,14 @@ LEAST = 1000  # over the least rate
 
 
 def begin(block: Words) -> None:
+    """Start at the line's rate with alpha = 1, so that the first CNP halves the rate."""
     block[CURRENT_BPS] = block[TARGET_BPS] = block[LINE_BPS]
     block[ALPHA] = ONE
 
 
 @inline
 def step_ps(words: Words, at: int) -> int:
+    """Return the period of the rate timer, and of alpha's decay: 55 us, or a longer round trip."""
     return max(STEP_PS, words[at + RTT_PS])
 
 
@@ -106,6 +108,7 @@ def raise_rate(words: Words, at: int, now_ps: int) -> None:
 
 @handler
 def on_cnp(arena: Arena, at: int, _argument: int, now_ps: int) -> int:
+    """Cut the rate by alpha / 2, let alpha grow, and restart the timer and the byte counter."""
     words = arena.words
     decay(words, at, now_ps)
     current = words[at + CURRENT_BPS]
@@ -120,6 +123,7 @@ def on_cnp(arena: Arena, at: int, _argument: int, now_ps: int) -> int:
 
 @handler
 def on_timer(arena: Arena, at: int, _argument: int, now_ps: int) -> int:
+    """Count a step of the timer, and raise the rate."""
     words = arena.words
     words[at + TIMER_STEPS] += 1
     raise_rate(words, at, now_ps)
@@ -128,6 +132,7 @@ def on_timer(arena: Arena, at: int, _argument: int, now_ps: int) -> int:
 
 @handler
 def on_ack(arena: Arena, at: int, packets: int, now_ps: int) -> int:
+    """Count packets, and raise the rate once per 10 MB, unless it is the line's already."""
     words = arena.words
     if words[at + RATE_BPS] == 0:
         return 0

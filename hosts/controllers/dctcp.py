@@ -41,6 +41,7 @@ GAIN_SHIFT = 4  # g = 1/16
 
 
 def begin(block: Words) -> None:
+    """Start with the whole window, and with alpha = 1 (RFC 8257, section 3.3)."""
     block[CWND] = block[WINDOW] * ONE_PACKET
     block[ALPHA] = ONE
 
@@ -69,6 +70,10 @@ def end_window(words: Words, at: int) -> None:
 
 @handler
 def on_ack(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
+    """Let the window grow, by slow start or a packet per round trip, and count marked packets.
+
+    When a window of data is acknowledged, its marked fraction goes into alpha.
+    """
     words = arena.words
     marked = min(words[at + MARKED], packets)
     words[at + ACKED] += packets
@@ -78,6 +83,7 @@ def on_ack(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
     if cwnd < words[at + THRESHOLD]:
         set_window(words, at, cwnd + packets * ONE_PACKET)
     elif marked == 0:
+        # Each packet adds 1 / cwnd, so a window of them adds one packet (RFC 5681, section 3.1).
         growth = packets * ONE_PACKET * ONE_PACKET * words[at + GAIN]
         set_window(words, at, cwnd + growth // (ONE_GAIN * cwnd))
     if words[at + LEFT] <= 0:
@@ -87,6 +93,7 @@ def on_ack(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
 
 @handler
 def on_loss(arena: Arena, at: int, timeout: int, _now_ps: int) -> int:
+    """Halve the window after a NAK; after a timeout, begin a slow start from one packet."""
     words = arena.words
     half = words[at + CWND] // 2
     words[at + THRESHOLD] = half if timeout else 0

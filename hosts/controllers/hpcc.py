@@ -61,6 +61,7 @@ LEAST_US = 2  # between two measurements
 
 
 def begin(block: Words) -> None:
+    """Start at the line's rate, and take links as fully used until telemetry says otherwise."""
     block[CURRENT_BPS] = block[LINE_BPS]
     block[UTILISATION] = ONE
     set_rate(block, 0, int(block[LINE_BPS]))
@@ -120,6 +121,11 @@ def measure(arena: Arena, at: int, hops: int) -> bool:
 
 @handler
 def on_ack(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
+    """Set the rate by the utilisation that the newest packet's telemetry gives.
+
+    The reference rate and the stage of raises change once per window of data only; in between, each
+    acknowledgement computes the rate from the same reference.
+    """
     words = arena.words
     words[at + LEFT] -= packets
     hops = min(int(arena.bytes[words[at + HEARD_AT]]), MOST_HOPS)
@@ -132,6 +138,7 @@ def on_ack(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
         rate_bps, stage = int(rate_bps / over), 0
     rate_bps = min(max(rate_bps + line_bps // ADDITIVE, line_bps // LEAST), line_bps)
     if words[at + LEFT] <= 0:
+        # The next lasting change comes when all that is in flight now is acknowledged.
         words[at + LEFT] = max(words[at + IN_FLIGHT], 1)
         words[at + CURRENT_BPS], words[at + STAGE] = rate_bps, stage
     set_rate(words, at, rate_bps)

@@ -77,6 +77,7 @@ MARKING = Marking(8, 29, 1.0)
 
 
 def begin(block: Words) -> None:
+    """Set the target delay and the largest window, 1.5 BDP, and start with that window."""
     bits = int(block[LINE_BPS]) * int(block[RTT_PS]) // PS_PER_S
     block[BASE_PS] = block[RTT_PS]
     block[TARGET_PS] = int((TRIMMED if block[TRIMS] else 1) * int(block[RTT_PS]))
@@ -85,11 +86,14 @@ def begin(block: Words) -> None:
     block[MOST] = min(max(most, ONE_PACKET), int(block[MOST_WINDOW]) * ONE_PACKET)
     block[CWND] = block[MOST]
     block[WINDOW] = block[CWND] // ONE_PACKET
+    # As if the last cut were a round trip ago at time 0, so that the first one may come at any
+    # time.
     block[CUT_PS] = -block[RTT_PS]
 
 
 @inline
 def change(words: Words, at: int, cwnd: int) -> None:
+    """Set the window, in units of 2**-20 packets: from one packet to the largest window."""
     set_window(words, at, CWND, min(cwnd, words[at + MOST]), ONE_PACKET)
 
 
@@ -167,6 +171,10 @@ def adjust(words: Words, at: int, now_ps: int) -> None:
 
 @handler
 def on_ack(arena: Arena, at: int, packets: int, now_ps: int) -> int:
+    """Take an acknowledgement: quick adapt first, then the case that its mark and delay select.
+
+    Increases are collected, and applied after a round trip or eight packets.
+    """
     words = arena.words
     marked = words[at + MARKED] > 0
     for place in (ACHIEVED, RECEIVED, IGNORED):

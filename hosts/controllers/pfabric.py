@@ -38,6 +38,7 @@ MOST_TIMEOUTS = 5
 
 
 def begin(block: Words) -> None:
+    """Set the window to one BDP, at most MOST_WINDOW, and start in the highest class."""
     bits = int(block[LINE_BPS]) * int(block[RTT_PS]) // PS_PER_S
     bdp = -(-bits // (8 * int(block[PACKET_BYTES])))
     block[BDP] = block[WINDOW] = min(max(bdp, 1), int(block[MOST_WINDOW]))
@@ -56,6 +57,7 @@ def class_of(packets: int, bdp: int) -> int:
 
 @handler
 def on_post(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
+    """Choose the class by the packets that are posted and not acknowledged."""
     words = arena.words
     words[at + PRIORITY] = class_of(packets, words[at + BDP])
     return 0
@@ -63,6 +65,7 @@ def on_post(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
 
 @handler
 def on_ack(arena: Arena, at: int, _packets: int, _now_ps: int) -> int:
+    """Return to the window of one BDP, as a packet got through."""
     words = arena.words
     words[at + TIMEOUTS] = 0
     words[at + WINDOW] = words[at + BDP]
@@ -71,6 +74,7 @@ def on_ack(arena: Arena, at: int, _packets: int, _now_ps: int) -> int:
 
 @handler
 def on_loss(arena: Arena, at: int, timeout: int, _now_ps: int) -> int:
+    """Count timeouts in a row; after several, the window is one packet (section 4.2)."""
     words = arena.words
     words[at + TIMEOUTS] += timeout
     if words[at + TIMEOUTS] >= MOST_TIMEOUTS:

@@ -50,9 +50,12 @@ MOST_TIMEOUTS = 5
 
 
 def begin(block: Words) -> None:
+    """Start with the whole window, and set the base target delay in ps."""
     block[CWND] = block[WINDOW] * ONE_PACKET
     block[BASE_PS] = max(LEAST_BASE_PS, int(block[RTT_PS]) * 5 // 4)
     block[TRIP_PS] = block[RTT_PS]
+    # As if the last cut were a round trip ago at time 0, so that the first one may come at any
+    # time.
     block[CUT_PS] = -block[RTT_PS]
 
 
@@ -89,6 +92,10 @@ def cut(words: Words, at: int, factor: float, now_ps: int) -> None:
 
 @handler
 def on_ack(arena: Arena, at: int, packets: int, now_ps: int) -> int:
+    """Let the window grow if the delay is below the target, and cut it otherwise.
+
+    A window below one packet grows by a whole packet for each one that is acknowledged.
+    """
     words = arena.words
     words[at + TIMEOUTS] = 0
     delay_ps = words[at + DELAY_PS]
@@ -108,6 +115,7 @@ def on_ack(arena: Arena, at: int, packets: int, now_ps: int) -> int:
 
 @handler
 def on_loss(arena: Arena, at: int, timeout: int, now_ps: int) -> int:
+    """Cut the window by the largest share, or to the least one after several timeouts in a row."""
     words = arena.words
     words[at + TIMEOUTS] += timeout
     if words[at + TIMEOUTS] >= MOST_TIMEOUTS:

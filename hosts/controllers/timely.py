@@ -47,6 +47,7 @@ LEAST = 1000  # over the least rate
 
 
 def begin(block: Words) -> None:
+    """Start at the line's rate; the least round trip is the network's, but at least 20 us."""
     block[CURRENT_BPS] = block[LINE_BPS]
     block[LEAST_TRIP_PS] = max(LEAST_PS, block[RTT_PS])
 
@@ -80,11 +81,13 @@ def update(words: Words, at: int, delay_ps: int) -> None:
 
 @handler
 def on_ack(arena: Arena, at: int, packets: int, _now_ps: int) -> int:
+    """Once per window of data, average the change of the round trip and set the rate by it."""
     words = arena.words
     words[at + LEFT] -= packets
     delay_ps = words[at + DELAY_PS]
     if delay_ps <= 0 or words[at + LEFT] > 0:
         return 0
+    # The next update comes when all that is in flight now is acknowledged: once per window of data.
     words[at + LEFT] = max(words[at + IN_FLIGHT], 1)
     if words[at + LAST_PS] > 0:
         change = delay_ps - words[at + LAST_PS]

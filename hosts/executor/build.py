@@ -177,6 +177,8 @@ class Executors:
         table[:, x.SUMS_UNDER_WAY] = 0
         table[:, x.FIRST_REQUEST :] = 0
         table[:, x.ADDRESS] = addresses
+        # Chunks in scratch memory are counted behind the tensor's own, so their offsets begin at
+        # its size.
         table[:, x.SCRATCH] = buffers + self._staging.scratch - self._tensor_bytes
         table[:, x.LEFT] = plans.counts()
         table[:, x.SUMS] = plans.counts(slice(plans.first_sum, None))
@@ -237,6 +239,7 @@ class Executors:
         streams = self.at + places.streams + places.stream_of_part * x.STREAM_WORDS
         table[:first_sum, x.STREAM] = streams
         table[:first_sum, x.LATER] = addresses[:first_sum] + x.PART_WORDS
+        # Each stream has a list of its own free parts, which ends at its last one.
         table[places.first_part[1:] - 1, x.LATER] = 0
         table[first_sum - 1 : first_sum, x.LATER] = 0
         sums, planned = table[first_sum:], self._planned()[plans.first_sum :]

@@ -173,6 +173,7 @@ def take_request(words: Words, at: int) -> int:
 
 @inline
 def request(words: Words, at: int, part: int) -> None:
+    """Append a part to the executor's list of requests; `take_request` takes the first."""
     words[part + x.LATER] = 0
     if words[at + x.FIRST_REQUEST]:
         words[words[at + x.LAST_REQUEST] + x.LATER] = part
@@ -384,6 +385,7 @@ def call_python(words: Words, at: int, word: int, number: int) -> int:
 
 @inline
 def end_write(words: Words, at: int, part: int) -> None:
+    """Count a received part as applied to its chunks, and post the stream's next receives."""
     stream = words[part + x.STREAM]
     words[at + x.LEFT] -= 1
     words[stream + x.UNDER_WAY] -= 1
@@ -516,6 +518,7 @@ def take_waits(words: Words, frame: int, chunk: int) -> None:
 
 @inline
 def try_again(arena: Arena, at: int, wait: int) -> None:
+    """Go on with work, by its kind, that has waited for a chunk or has been put off."""
     kind = arena.words[wait + x.KIND]
     if kind == SEND:
         post_sends(arena, at, wait)

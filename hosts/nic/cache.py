@@ -42,6 +42,7 @@ class Cache(NamedTuple):
 
 @inline
 def open_cache(arena: Arena, at: int, rows: int, capacity: int) -> Cache:
+    """Return the cache at byte `at` of `arena.memory`, for `capacity` of so many rows."""
     first = at + 8 * CACHE_HEADER
     slots = first + 16 * rows
     return Cache(
@@ -98,6 +99,7 @@ def _key(cache: Cache, row: int) -> int:
     clock = cache.header[CLOCK]
     if cache.header[POLICY] == LRU:
         return clock
+    # The clock decides between rows with as many look-ups: the older one leaves first.
     return cache.uses_of[row] << CLOCK_BITS | clock
 
 

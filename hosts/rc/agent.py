@@ -57,6 +57,10 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 
 @handler
 def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
+    """Take a packet of RoCEv2, for the queue pair of its destination; ignore one for no queue pair.
+
+    Queue pair number n of the agent is n + 1 on the wire.
+    """
     view = open_packet(arena, packet)
     head = view.head
     number = get24(head, DEST_QP_AT) - 1

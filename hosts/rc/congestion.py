@@ -160,6 +160,8 @@ def note_ack(
     block = qp.state[CONTROL_AT]
     count = int(head[NOTICES_AT]) & MARKS_MASK
     if packets > 0:  # an older one's count would be taken for a lap
+        # The count has six bits, so the difference is right while fewer than 64 marks come in one
+        # acknowledgement.
         words[block + MARKED] = (count - words[block + SEEN_MARKS]) & MARKS_MASK
         words[block + SEEN_MARKS] = count
         if words[block + TIMES_AT] > 0:
@@ -175,6 +177,7 @@ def note_ack(
 
 @inline
 def note_loss(arena: Arena, at: int, qp: Qp, timeout: int, now_ps: int) -> None:
+    """Tell the controller, if there is one, of a loss by a NAK (`timeout` 0) or a timeout (1)."""
     if qp.state[CONTROL_AT]:
         tell_controller(arena, at, qp, ON_LOSS, timeout, now_ps)
 

@@ -70,6 +70,7 @@ class BTH(Packet):
     ]
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
+        """Return the layer that follows by opcode, and by whether more than an ICRC is left."""
         if self.opcode == ACKNOWLEDGE:
             return AETH
         if telemetry_bytes(self.opcode):
@@ -89,6 +90,7 @@ class AETH(Packet):
     ]
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
+        """Return telemetry if more than an ICRC is left: acknowledgements carry no data."""
         return Telemetry if len(payload) > ICRC_BYTES else ICRC
 
 
@@ -104,6 +106,7 @@ class HopTelemetry(Packet):
     ]
 
     def extract_padding(self, s: bytes) -> tuple[bytes, bytes]:
+        """Return all bytes after the hop as the next one's, as scapy wants it of list items."""
         return b"", s
 
 
@@ -118,11 +121,13 @@ class Telemetry(Packet):
     ]
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
+        """Return the data layer, or the ICRC where only that is left, as in acknowledgements."""
         return RoceData if len(payload) > ICRC_BYTES else ICRC
 
 
 class _AllButIcrc(StrField):
     def getfield(self, pkt: Packet, s: bytes) -> tuple[bytes, bytes]:
+        """Return the ICRC as the rest, and all before it as the field's value."""
         end = max(len(s) - ICRC_BYTES, 0)
         return s[end:], s[:end]
 
@@ -134,6 +139,7 @@ class RoceData(Packet):
     fields_desc = [_AllButIcrc("load", b"")]  # noqa: RUF012
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
+        """Return the ICRC, which always ends the packet."""
         return ICRC
 
 

@@ -37,6 +37,7 @@ from ringleaf.hosts.rc.state import (
 
 @inline
 def has_credit(qp: Qp) -> bool:
+    """Return whether the peer has given credit for the message that is to be sent."""
     return bool(qp.state[SENDS_CURRENT] < qp.state[LIMIT])
 
 
@@ -122,5 +123,6 @@ def await_answer(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
 
 @inline
 def set_deadline(arena: Arena, at: int, qp: Qp, deadline_ps: int) -> None:
+    """Set a queue pair's deadline, and the agent's timer to it if that is earlier."""
     qp.state[DEADLINE_PS] = deadline_ps
     arena.words[at + TIMER_AT_PS] = min(arena.words[at + TIMER_AT_PS], deadline_ps)

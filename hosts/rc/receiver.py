@@ -117,11 +117,14 @@ def make_answer(arena: Arena, at: int) -> int:
     control = state[CONTROL_AT]
     if state[CUTS] > 0:
         packet = make_cut_notice(arena, qp)
+        # The queue pair has left the queue of answers with this one, and may owe others.
         if is_owing(arena, qp):
             fifo_push(answers, number)
         return packet
     if control and arena.words[control + CNP_DUE]:
         arena.words[control + CNP_DUE] = 0
+        # The queue pair has left the queue of answers with this one, and still owes an
+        # acknowledgement.
         if state[SYNDROME] >= 0:
             fifo_push(answers, number)
         return make_notice(arena, qp)
@@ -200,6 +203,11 @@ def receive_probe(arena: Arena, at: int, number: int, qp: Qp, head: Bytes) -> No
 
 @inline
 def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps: int) -> None:
+    """Take a packet of data: place it if it is the expected one, and note the answer to be sent.
+
+    A duplicate is acknowledged again, a gap is reported once by a NAK (go-back-N), and a message
+    without a posted receive is refused by an RNR NAK.
+    """
     state = qp.state
     view = open_packet(arena, packet)
     opcode = int(view.head[OPCODE_AT])  # a byte would not take the mask

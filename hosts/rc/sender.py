@@ -103,6 +103,7 @@ from ringleaf.hosts.rc.wire import (
 
 @inline
 def packets_of(size_bytes: int, mtu: int) -> int:
+    """Return the packets of a message of so many bytes; an empty message has one, too."""
     return max(1, (size_bytes + mtu - 1) // mtu)
 
 
@@ -139,6 +140,8 @@ def write_head(arena: Arena, qp: Qp, packet: int, opcode: int, psn: int, extra: 
     template = qp.state[TEMPLATE_AT]
     copy_items(head, 0, arena.bytes, template, HEAD_BYTES)
     udp_bytes = HEAD_BYTES - UDP_PAYLOAD_AT + extra + ICRC_BYTES
+    # An IPv4 header without options has 20 bytes, and a UDP header 8; `udp_bytes` are those after
+    # both.
     put16(head, IP_LENGTH_AT, 28 + udp_bytes)
     put16(head, UDP_LENGTH_AT, 8 + udp_bytes)
     head[OPCODE_AT] = opcode
@@ -183,6 +186,7 @@ def make_data(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> int:
     if is_last or (psn + 1) % every == 0:
         head[ACK_REQUEST_AT] = 0x80
     state[PROBING] = 0  # the receiver learns as much from this packet
+    # The checksum comes last, as it covers the length, which varies by packet.
     write_ip_checksum(head)
     view.row[PAYLOAD_AT] = qp.sends[row] + offset
     view.row[PAYLOAD_LEN] = length
@@ -271,6 +275,11 @@ def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now
 
 @inline
 def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_ps: int) -> None:
+    """Take an acknowledgement or a NAK, with the credits it brings.
+
+    A sequence NAK makes the sender go back to the packet it names; an RNR NAK does that, and holds
+    the queue pair until RNR_WAIT_PS is over or new credits come.
+    """
     state = qp.state
     syndrome = int(head[SYNDROME_AT])
     is_ack = syndrome & ~CREDIT_MASK == ACK
@@ -281,6 +290,7 @@ def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_
     if is_ack:
         done = full_number(get24(head, SYNDROME_AT + 1), state[SENDS_FIRST])
         limit = done + CREDITS[min(syndrome & CREDIT_MASK, len(CREDITS) - 1)]
+        # An acknowledgement that comes late must not take back credit that a newer one gave.
         if limit > state[LIMIT]:
             state[LIMIT] = limit
             state[HOLD_UNTIL_PS] = 0

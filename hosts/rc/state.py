@@ -103,7 +103,10 @@ QP_WORDS = 41
 
 RING = 256  # work requests per QP and direction
 REQUEST_WORDS = 4  # address, length, tag; of a send the first PSN, of a receive how it lands
+# Each packet copies its template, so a template begins at a cache line.
 TEMPLATE_BYTES = -(-HEAD_BYTES // 64) * 64
+# PSNs have 24 bits, and `full_number` finds the right 64-bit number only while fewer than half of
+# them are in flight.
 MOST_WINDOW = (1 << 23) - 1
 MAX_BACKOFF = 256  # times the least timeout
 NO_LIMIT = 1 << 62
@@ -337,6 +340,7 @@ def set_rate(arena: Arena, at: int, numbers: Sequence[int], rate_bps: int) -> No
 
 @inline
 def open_qp(arena: Arena, at: int, qp: int) -> Qp:
+    """Return queue pair `qp` of the agent, from 0: its words, and its two rings of requests."""
     words = arena.words
     start = words[at + QPS_AT] + qp * QP_WORDS
     sends, receives = words[start + SENDS_AT], words[start + RECEIVES_AT]

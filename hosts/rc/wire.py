@@ -54,6 +54,7 @@ MARKS_MASK = 0x3F  # BTH's reserved bits beside it
 
 @inline
 def opcode_of(is_first: bool, is_last: bool) -> int:
+    """Return the BTH opcode of a SEND packet by its place in the message (section 9.2)."""
     if is_first:
         return SEND_ONLY if is_last else SEND_FIRST
     return SEND_LAST if is_last else SEND_MIDDLE

@@ -59,6 +59,7 @@ class Model:
 
     @property
     def elements(self) -> int:
+        """Return the number of elements of the whole gradient."""
         return sum(layer.elements for layer in self.layers)
 
     @property

@@ -23,6 +23,7 @@ class GradientPiece:
 
     @property
     def elements(self) -> int:
+        """Return the number of elements of the piece."""
         return self.stop - self.start
 
     @property

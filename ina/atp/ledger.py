@@ -204,6 +204,7 @@ def make_server(
 
 @inline
 def open_server(arena: Arena, at: int) -> ParameterServer:
+    """Return the parameter server of the agent at word `at`, as views of the arena."""
     words = arena.words
     own = at + AGENT_WORDS
     entries, lanes, answers = words[own + ENTRIES], words[own + LANES], own + ANSWERS

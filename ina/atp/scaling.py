@@ -87,12 +87,14 @@ def has_overflowed(lanes: Integers) -> bool:
 
 @inline
 def add_integers(sums: Words, lanes: Integers) -> None:
+    """Add lanes to a block's sums; these have 64 bits, so that no addition overflows."""
     for i in range(lanes.size):
         sums[i] += np.int64(lanes[i])
 
 
 @inline
 def add_floats(sums: npt.NDArray[np.float64], lanes: Floats) -> None:
+    """Add a block's raw values to its sums, in float64."""
     for i in range(lanes.size):
         sums[i] += np.float64(lanes[i])
 

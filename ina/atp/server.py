@@ -141,6 +141,7 @@ def is_ours(server: ParameterServer, head: Bytes, size: int) -> bool:
 
 @inline
 def begin_block(server: ParameterServer, entry: int, head: Bytes) -> None:
+    """Clear an entry, and give it to the block that a gradient's header names."""
     row = entry * ENTRY_WORDS
     rows = server.rows
     for i in range(ENTRY_WORDS):
@@ -291,6 +292,15 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 def make_parameter(
     arena: Arena, server: ParameterServer, entry: int, kind: int, target: int
 ) -> int:
+    """Return a new packet with a block's result (RESULT), or one that asks for its gradient again.
+
+    Args:
+        arena: The arena.
+        server: The server.
+        entry: The block's entry.
+        kind: RESULT, ASK (without lanes, for raw values) or AGAIN (without lanes, for a loss).
+        target: The template of the packet's addresses: 0 for the group, 1 + w for worker w.
+    """
     row = entry * ENTRY_WORDS
     state, rows = server.state, server.rows
     lanes = state[LANES] if kind == RESULT else 0
@@ -299,8 +309,10 @@ def make_parameter(
     head = view.head
     copy_items(head, 0, arena.bytes, state[TEMPLATES_AT] + VALUES_AT * target, VALUES_AT)
     head[IP_TOS_AT] |= rows[row + DSCP]
+    # An IPv4 header without options has 20 bytes, and a UDP header 8.
     put16(head, IP_LENGTH_AT, 28 + HEADER_BYTES + 4 * lanes)
     put16(head, UDP_LENGTH_AT, 8 + HEADER_BYTES + 4 * lanes)
+    # The checksum covers DSCP and length, so it is written after both.
     write_ip_checksum(head)
     if kind == AGAIN:
         head[MESSAGE_AT] = REQUEST << 4

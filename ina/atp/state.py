@@ -190,6 +190,7 @@ def make_worker(
 
 @inline
 def open_worker(arena: Arena, at: int) -> AtpWorker:
+    """Return the worker of the agent at word `at`, as views of the arena."""
     words = arena.words
     own = at + AGENT_WORDS
     return AtpWorker(

@@ -114,16 +114,19 @@ def worker_set(bits: int) -> int:
 
 @inline
 def get_sequence(head: Bytes) -> int:
+    """Return the number of a packet's block among the job's, modulo 2^32."""
     return signed(get32(head, SEQUENCE_AT))
 
 
 @inline
 def get_sender(head: Bytes) -> int:
+    """Return the number of the worker that sent a packet, from its two fields."""
     return signed(head[SIZE_AT]) >> SENDER_SHIFT << 8 | signed(head[SENDER_AT])
 
 
 @inline
 def get_rack(head: Bytes) -> int:
+    """Return the rack whose bits `workers` has, from 1; 0 if the bits are of the job."""
     return signed(head[RACK_AT]) & RACK_MASK
 
 
@@ -135,5 +138,6 @@ def get_workers(head: Bytes) -> int:
 
 @inline
 def put_workers(head: Bytes, workers: int) -> None:
+    """Write the bitmap of workers, 64 bits, of which int64 has the highest as its sign."""
     put32(head, WORKERS_AT, (workers >> 32) & 0xFFFFFFFF)
     put32(head, WORKERS_AT + 4, workers & 0xFFFFFFFF)

@@ -44,6 +44,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
             f"{request.share.of} jobs, got {request.share.entries}"
         )
     slots = request.slots or max(2 * request.rtt_ps // packet_ps, 8)
+    # A power of two lets switches take a packet's slot from the low bits of its PSN.
     window = 1 << (min(slots, most, MOST_WINDOW).bit_length() - 1)
     job = SwitchmlJob(request.number, window, first_slot=first, lanes=request.lanes)
     agents = [

@@ -45,6 +45,8 @@ MESSAGE_WORDS = 3
 
 
 class NetReduceWorker(NamedTuple):
+    """A NetReduce worker: its numbers, its messages in flight, and its tensors."""
+
     state: Words  # (OWN_WORDS,)
     messages: Words  # (CREDITS, MESSAGE_WORDS), flat
     tensors: TensorQueue
@@ -118,6 +120,7 @@ def join_ring(store: Store, job: int, ends: list[rc.QpEnd]) -> None:
 
 @inline
 def open_worker(arena: Arena, at: int) -> NetReduceWorker:
+    """Return the worker of the agent at word `at`, as views of the arena."""
     own = at + AGENT_WORDS
     return NetReduceWorker(
         window(arena.words, own, OWN_WORDS),

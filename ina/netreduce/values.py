@@ -36,12 +36,14 @@ def check_range(values: Array, workers: int, system: str = "netreduce") -> None:
 
 @inline
 def write_floats(values: npt.NDArray[np.float32], lanes: Bytes) -> None:
+    """Write float32 values as fixed-point lanes, int32 in units of 2^-20, big-endian."""
     for i in range(values.size):
         put32(lanes, 4 * i, int(np.int32(np.rint(np.float64(values[i]) * SCALE))))
 
 
 @inline
 def read_floats(lanes: Bytes, values: npt.NDArray[np.float32]) -> None:
+    """Read float32 values from fixed-point lanes, int32 in units of 2^-20, big-endian."""
     for i in range(values.size):
         lane = np.uint32(get32(lanes, 4 * i)).view(np.int32)
         values[i] = np.float32(np.float64(lane) / SCALE)

@@ -84,6 +84,7 @@ def has_next(worker: NetReduceWorker) -> bool:
 
 @inline
 def buffer_bytes(worker: NetReduceWorker) -> int:
+    """Return the bytes of the largest message, which each buffer has room for."""
     return int(4 * worker.state[PACKETS] * worker.state[LANES])
 
 

@@ -138,6 +138,7 @@ def make_aggregator(
 
 @inline
 def open_aggregator(arena: Arena, at: int) -> OmniReduceAggregator:
+    """Return the aggregator of the agent at word `at`, as views of the arena."""
     words = arena.words
     own = at + AGENT_WORDS
     slots, workers = words[own + SLOTS], words[own + WORKERS]

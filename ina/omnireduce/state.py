@@ -147,6 +147,7 @@ def make_worker(
 
 @inline
 def open_worker(arena: Arena, at: int) -> OmniReduceWorker:
+    """Return the worker of the agent at word `at`, as views of the arena."""
     words = arena.words
     own = at + AGENT_WORDS
     return OmniReduceWorker(

@@ -45,6 +45,7 @@ def bytes_from(view: Packet, at: int) -> int:
 
 @inline
 def clear(memory: Bytes, start: int, end: int) -> None:
+    """Set the bytes from `start` to `end`, exclusive, to zero."""
     for i in range(start, end):
         memory[i] = 0
 

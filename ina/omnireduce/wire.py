@@ -49,6 +49,7 @@ BLOCK = 32
 
 BLOCK_BYTES = 4 * BLOCK
 MAX_COLUMNS = 8
+# Slots and workers are numbers of 16 bits on the wire.
 MAX_SLOTS = 1 << 16
 MAX_WORKERS = 1 << 16
 

@@ -86,6 +86,7 @@ def make_paces(store: Store, at: int, chosen: Window) -> None:
 
 @inline
 def open_paces(arena: Arena, worker: SwitchMLWorker) -> WorkerWindows:
+    """Return the windows of a worker's trees, whose words begin at the worker's EXTRAS_AT."""
     state = worker.state
     at, size = state[EXTRAS_AT], state[TREES] * TREE_WORDS
     return WorkerWindows(

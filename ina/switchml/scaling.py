@@ -109,18 +109,21 @@ def dequantise(lanes: Bytes, values: Floats, shift: int) -> None:
 
 @inline
 def fill_nan(values: Floats) -> None:
+    """Set all values of a block to NaN, as its largest exponent is that of infinities and NaNs."""
     for i in range(values.size):
         values[i] = np.nan
 
 
 @inline
 def pack(values: Integers, lanes: Bytes) -> None:
+    """Write integers as big-endian lanes of 32 bits."""
     for i in range(values.size):
         put32(lanes, 4 * i, values[i])
 
 
 @inline
 def unpack(lanes: Bytes, values: Integers) -> None:
+    """Read integers from big-endian lanes of 32 bits."""
     for i in range(values.size):
         values[i] = np.uint32(get32(lanes, 4 * i)).view(np.int32)
 

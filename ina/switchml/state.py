@@ -161,6 +161,7 @@ def _write_template(
 
 @inline
 def open_worker(arena: Arena, at: int) -> SwitchMLWorker:
+    """Return the worker of the agent at word `at`, as views of the arena."""
     words = arena.words
     own = at + AGENT_WORDS
     return SwitchMLWorker(

@@ -47,6 +47,7 @@ elements (`ina/tern`)."""
 
 FIRST_UDP_PORT = 0xBEE0
 UDP_PORTS = 16
+# The slot shares its 16 bits with the version.
 MAX_SLOTS = 1 << 15
 VERSION_SHIFT = 15
 BLOCK_MASK = 0xFFFFFFFF

@@ -14,6 +14,7 @@ WORDS = SIGNS // 32
 """Words of 4 bytes in a worker's packet."""
 
 PLANES = 6
+# A count of votes has a bit in each plane.
 MOST_WORKERS = (1 << PLANES) - 1
 
 SIGNS_SIZE = 0

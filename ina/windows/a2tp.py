@@ -57,6 +57,7 @@ def beginning(gain: float, threshold: float, divisor: float, step: int) -> Calla
 
 @handler
 def on_round(arena: Arena, at: int, results: int, _now_ps: int) -> int:
+    """Update both windows at the end of a round trip, in which so many results came."""
     words = arena.words
     window, share, gain = words[at + WINDOW], words[at + SHARE], words[at + GAIN]
     timely = words[at + TIMELY] * ONE // max(results, 1)

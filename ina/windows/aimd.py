@@ -14,6 +14,7 @@ from ringleaf.ina.congestion import GROWTH, MARKED, MOST_WINDOW, WINDOW, Window
 
 @handler
 def on_round(arena: Arena, at: int, _results: int, _now_ps: int) -> int:
+    """Halve the window if a result of the round trip was marked, or else add GROWTH packets."""
     words = arena.words
     if words[at + MARKED]:
         words[at + WINDOW] = max(1, words[at + WINDOW] // 2)

@@ -24,6 +24,7 @@ GAIN_SHIFT = 4
 
 
 def begin(block: Words) -> None:
+    """Start with the largest window, and with alpha = 1."""
     block[WINDOW] = block[MOST_WINDOW]
     block[CWND] = block[WINDOW] * ONE_PACKET
     block[ALPHA] = ONE
@@ -31,6 +32,7 @@ def begin(block: Words) -> None:
 
 @handler
 def on_round(arena: Arena, at: int, results: int, _now_ps: int) -> int:
+    """Take the marked share of a round trip's results into alpha, then cut or raise the window."""
     words = arena.words
     share = words[at + MARKED] * ONE // max(results, 1)
     words[at + ALPHA] += (share >> GAIN_SHIFT) - (words[at + ALPHA] >> GAIN_SHIFT)

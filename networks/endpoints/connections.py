@@ -150,6 +150,7 @@ class Connections:
         return self._qps[host][flow]
 
     def flow(self, host: int, qp: int) -> ChannelFlow:
+        """Return the flow that a queue pair of a host carries, the inverse of `qp`."""
         return self._flows[host][qp]
 
     def prioritise(

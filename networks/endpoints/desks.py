@@ -128,6 +128,7 @@ class _Needs:
     pieces: list[tuple[Key, int]] = field(default_factory=list)
 
     def bytes_of(self, key: Key, dtype: ElementType) -> int:
+        """Return the bytes of a tensor of a meeting."""
         return self.courses[key].elements * dtype.itemsize
 
 

@@ -151,17 +151,21 @@ class TrainingDirector:
                 assignments[number].job.hold(start_ps)
 
     def build(self) -> list[tuple[Executors, Combine]]:
+        """Build the executors of all jobs, as hosts' processes need them before they are forked."""
         return [built for each in self._ready for built in each.kit.build()]
 
     def start(self, now_ps: int) -> None:
+        """Begin all jobs' first iterations that are due."""
         self.reach(now_ps)
 
     def next_ps(self) -> int:
+        """Return the earliest time at which a job's computation goes on; `FOREVER_PS`: never."""
         if self._over:
             return FOREVER_PS
         return min(job.next_ps() for job in self._jobs)
 
     def reach(self, now_ps: int) -> None:
+        """Let the jobs go on up to a time, and collect the gradient pieces that became ready."""
         self._now_ps = now_ps
         self._changed = True
         # By time: jobs that share an accelerator get it from one another.
@@ -170,6 +174,7 @@ class TrainingDirector:
         self._collect()
 
     def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
+        """Check a piece's sum and tell its job; a split piece has its gathering still to come."""
         self._now_ps = now_ps
         self._changed = True
         started = self._started.pop((operation.group, operation.channel))
@@ -204,6 +209,7 @@ class TrainingDirector:
             self._say_how_far()
 
     def take_operations(self) -> list[CollectiveOperation]:
+        """Ask the scheduler which pieces to release, and return those for which there is room."""
         if not self._changed or self._over:
             return []
         situation = Situation(

@@ -96,22 +96,27 @@ class WorkDirector:
         self.events = 2 * channels + len(streams)
 
     def build(self) -> list[tuple[Executors, Combine]]:
+        """Build the executors of all teams, which hosts' processes need before they are forked."""
         return [built for desk in self._desks for built in desk.kit.build()]
 
     def start(self, now_ps: int) -> None:
+        """Let the ranks do the graph's first nodes."""
         self._now_ps = now_ps
         self.replay.start(now_ps)
         self._collect()
 
     def next_ps(self) -> int:
+        """Return the time at which the next computation of a rank ends; `FOREVER_PS`: never."""
         return self.replay.next_ps()
 
     def reach(self, now_ps: int) -> None:
+        """Let the ranks go on up to a time."""
         self._now_ps = now_ps
         self.replay.reach(now_ps)
         self._collect()
 
     def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
+        """Check a meeting's results, give its memory back, and let its ranks go on."""
         self._now_ps = now_ps
         desk = self._desks[operation.group]
         number, tensors = desk.under_way.pop(operation.channel)
@@ -129,6 +134,7 @@ class WorkDirector:
         self._tell(self._done_elements / self._total, self._done, len(self._meetings))
 
     def take_operations(self) -> list[CollectiveOperation]:
+        """Return the messages begun at once, by time, and the meetings that have room now."""
         self._collect()
         changed, self._changed = self._changed, {}
         launched = [operation for _, _, operation in sorted(self._begun, key=itemgetter(0, 1))]
@@ -187,6 +193,7 @@ class WorkDirector:
     # What happens at once, on one host.
 
     def join(self, stage: DirectorStage) -> None:
+        """Keep the stage for messages begun at once, and build their executors now."""
         if not self._reacts:
             return
         for team, place in self._place.items():
@@ -207,6 +214,7 @@ class WorkDirector:
         )
 
     def ring(self, host: int, now_ps: int) -> bool:
+        """Let the host's rank go on at its alarm's time; threads do so one after the other."""
         with self._lock:
             return self._go_on(self._rank_of[host], now_ps)
 

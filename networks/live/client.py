@@ -88,6 +88,7 @@ class Daemon:
         )
 
     def remove(self, name: str) -> None:
+        """End a switch, and its P4Runtime device."""
         self._ask("remove", name=name)
 
     def record(self, folder: Path) -> None:

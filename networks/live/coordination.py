@@ -93,12 +93,15 @@ class _Remote:
         self._control = control
 
     def start(self) -> None:
+        """Say so on the control socket."""
         say(self._control, {"started": True})
 
     def stop(self) -> None:
+        """Say so on the control socket."""
         say(self._control, {"stopping": True})
 
     def mourn(self, host: int) -> NoReturn:
+        """Say so on the control socket, and wait to be ended."""
         say(self._control, {"gone": host})
         await_the_end()
 

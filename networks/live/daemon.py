@@ -54,6 +54,7 @@ class Commands:
             self._server.add(device)
 
     def remove(self, name: str) -> None:
+        """End a switch: its interfaces, and the device that the server offers."""
         self._server.remove(self._fleet.remove(name))
 
     def record(self, folder: str) -> None:
@@ -65,6 +66,7 @@ class Commands:
         return self._fleet.save()
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
+        """Return each switch's counters, a mapping per port, by the switch's name."""
         return self._fleet.counters()
 
     def status(self) -> dict[str, Any]:
@@ -77,6 +79,7 @@ class Commands:
         }
 
     def stop(self) -> None:
+        """End the loop that moves packets, and with it the daemon."""
         self._fleet.stop()
 
     def answer(self, line: bytes) -> dict[str, Any]:
@@ -92,6 +95,7 @@ class Commands:
 
 class _Connection(socketserver.StreamRequestHandler):
     def handle(self) -> None:
+        """Answer each line of a connection, one after the other."""
         for line in self.rfile:
             answer = self.server.commands.answer(line)  # type: ignore[attr-defined]
             self.wfile.write(json.dumps(answer).encode() + b"\n")
@@ -116,11 +120,13 @@ def serve(control: Path, address: str, *, seed: int, cpu_port: int) -> None:
     fleet = Fleet(seed=seed, cpu_port=cpu_port)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: fleet.stop())
+    # A daemon that was killed has left its sockets, at whose paths no other can listen.
     control.unlink(missing_ok=True)
     socket_file = Path(address.removeprefix("unix:")) if address.startswith("unix:") else None
     if socket_file is not None:
         socket_file.unlink(missing_ok=True)
     with (
+        # The control socket is opened last: once it answers, all else is ready.
         ended_within(LONGEST_END_S),
         P4RuntimeServer([], address, poll_s=None, limits=FLEET_LIMITS) as server,
         _ControlServer(control, Commands(fleet, server)) as commands,

@@ -66,6 +66,7 @@ class LiveNode:
 
     @property
     def is_host(self) -> bool:
+        """Return whether the node is a host, which is one that has agents."""
         return bool(self.agents)
 
 
@@ -204,6 +205,7 @@ class Engine:
             self._sockets.wake()
 
     def close(self) -> None:
+        """Close the sockets; a second call does nothing."""
         if self._sockets is not None:
             self._sockets.close()
             self._sockets = None

@@ -58,6 +58,7 @@ class Fleet:
 
     @property
     def devices(self) -> list[SharedDevice]:
+        """Return the P4Runtime devices of all switches, in the order in which they were added."""
         return [member.device for member in self._members.values()]
 
     def add(self, name: str, number: int, lines: Sequence[LinkEnd]) -> SharedDevice:
@@ -166,6 +167,7 @@ class Fleet:
         return recorder.save()
 
     def close(self) -> None:
+        """Close the sockets of all interfaces."""
         self._engine.close()
 
     def counters(self) -> dict[str, list[dict[str, int]]]:

@@ -69,7 +69,8 @@ class HostTask:
 class Runs(Protocol):
     """A host that is to be run."""
 
-    def run(self) -> None: ...
+    def run(self) -> None:
+        """Run the host in this process until it has been told to stop."""
 
 
 def enter_namespace(path: Path) -> None:

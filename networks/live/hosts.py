@@ -105,6 +105,7 @@ class LiveHosts(GivesTensors):
     def arrays(
         self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
     ) -> list[Array]:
+        """Return one uninitialised array per rank, of shape (elements,), in registered memory."""
         return self.endpoints.arrays(elements, dtype, schedule)
 
     def run(

@@ -139,4 +139,5 @@ class _Overseer:
         self.look = look
 
     def mourn(self, host: int) -> NoReturn:
+        """Fail with the error that the host's process has left."""
         raise death(self._hosts[host])

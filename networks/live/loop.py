@@ -53,6 +53,7 @@ def get_u32(ring: Bytes, at: int) -> int:
 
 @inline
 def set_vector(words: Words, at: int, address: int, length: int) -> None:
+    """Write an entry of a message's I/O vector (`struct iovec`, sendmmsg(2)): address, bytes."""
     words[at] = address
     words[at + 1] = length
 
@@ -141,6 +142,7 @@ def take_frame(arena: Arena, socket: int, rings: Bytes, frame: int) -> int:
         words[socket + v.CUT] += 1
         return -1
     packet = allocate_packet(arena)
+    # `tp_mac` has 16 bits, and `tp_net` is in the upper half of the same word.
     start = frame + (get_u32(rings, frame + v.START_AT) & 0xFFFF)
     head = words[HEADS_AT] + packet * words[HEAD_BYTES]
     copy_items(arena.bytes, head, rings, start, length)
@@ -162,6 +164,7 @@ def receive(arena: Arena, at: int, socket: int, rings: Bytes, now_ps: int) -> in
         if reason:
             return reason
         packet = take_frame(arena, socket, rings, frame)
+        # The frame has been copied, so the kernel can fill it again while the packet is handled.
         give_back(rings, frame)
         words[socket + v.FRAME] = (words[socket + v.FRAME] + 1) % words[socket + v.FRAMES]
         words[socket + v.RECEIVED] += 1
@@ -201,6 +204,7 @@ def wait(arena: Arena, at: int, live: int, now_ps: int, until_ps: int) -> None:
     words[scratch] = left_ps // PS_PER_S
     words[scratch + 1] = left_ps % PS_PER_S // PS_PER_NS
     poll = address_in(words, words[live + v.POLL_AT])
+    # Behind the sockets are the descriptor that wakes the loop and that of the caller.
     await_input(poll, words[live + v.SOCKETS] + 2, address_in(words, scratch))
 
 
@@ -219,9 +223,11 @@ def turn(arena: Arena, at: int, live: int, rings: Bytes, now_ps: int) -> int:
     for number in range(words[live + v.SOCKETS]):
         if reason == 0:
             reason = receive(arena, at, socket_row(words, live, number), rings, now_ps)
+    # The frames that came have made events, some of which are due at once.
     if reason == 0:
         reason = run_due(arena, at, now_ps)
     for number in range(words[live + v.SOCKETS]):
+        # All packets of a turn leave by one call of the kernel per socket.
         flush(arena, socket_row(words, live, number))
     return reason
 
@@ -262,6 +268,7 @@ def serve(arena: Arena, at: int, live: int, rings: Bytes, until_ps: int) -> int:
         if words[live + v.ASKED]:
             return ASKED
         total = received(words, live)
+        # It sleeps only after a turn without frames, as more often come soon after others.
         if total == before:
             wait(arena, at, live, now_ps, until_ps)
             if is_called(words, live):

@@ -163,6 +163,7 @@ class Child:
 
     @property
     def pid(self) -> int:
+        """Return the process id, which belongs to the child until it has been waited for."""
         return self._process.pid
 
     def check(self) -> None:
@@ -179,6 +180,8 @@ class Child:
     def cpu_s(self) -> float:
         """Return the processor time used so far in seconds; 0.0 once it has ended."""
         with contextlib.suppress(OSError):
+            # Fields 14 and 15 of proc(5), utime and stime, in clock ticks; the list begins at field
+            # 3.
             user, system = _status(self.pid)[11:13]
             return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
         return 0.0

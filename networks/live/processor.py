@@ -33,9 +33,11 @@ class Stopwatch:
         self._before = self._used = np.zeros(4)
 
     def start(self) -> None:
+        """Note the processors' times so far."""
         self._before = self._read()
 
     def stop(self) -> None:
+        """Note the processors' times since the start."""
         self._used = self._read() - self._before
 
     def usage(self, *, hosts_s: float, is_one_thread: bool) -> ProcessorSeconds:

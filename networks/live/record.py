@@ -53,6 +53,7 @@ class _Take:
 
     @property
     def ports(self) -> slice:
+        """Return the range of the switch's ports among those of all switches."""
         return slice(self.first_port, self.first_port + len(self.lines))
 
 
@@ -66,6 +67,7 @@ class _Tape:
         self._size = 0
 
     def append(self, rows: Rows, packets: Bytes) -> None:
+        """Write rows and packets; offsets of rows count from the start of the file."""
         rows[:, _AT] += self._size - rows[0, _AT]
         parts: tuple[Rows | Bytes, ...] = (rows, packets)
         for file, part in zip(self._files, parts, strict=True):
@@ -74,12 +76,14 @@ class _Tape:
         self._size += len(packets)
 
     def read(self) -> tuple[Rows, Bytes]:
+        """Close the files, and return all that they hold."""
         for file in self._files:
             file.close()
         rows = np.fromfile(self._paths[0], np.int64).reshape(-1, s.CAPTURE_ROW_WORDS)
         return rows, np.fromfile(self._paths[1], np.uint8)
 
     def remove(self) -> None:
+        """Remove the files."""
         for file, path in zip(self._files, self._paths, strict=True):
             with contextlib.suppress(OSError):  # of data that a full disk did not take
                 file.close()

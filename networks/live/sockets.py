@@ -21,6 +21,7 @@ import ringleaf.networks.live.state as v
 from ringleaf.core.arena import Bytes
 from ringleaf.errors import BackendError
 
+# Python's `socket` has no names for these numbers of `linux/if_packet.h`.
 SOL_PACKET = 263
 PACKET_RX_RING = 5
 PACKET_STATISTICS = 6
@@ -88,6 +89,7 @@ class Sockets:
 
     @property
     def descriptors(self) -> list[int]:
+        """Return the sockets' file descriptors, in the order of the interfaces."""
         return [each.fileno() for each in self.sockets]
 
     @property
@@ -112,6 +114,7 @@ class Sockets:
             os.eventfd_read(self.wake_descriptor)
 
     def close(self) -> None:
+        """Close all sockets, and the descriptor by which other threads wake the loop."""
         for each in self.sockets:
             each.close()
         os.close(self.wake_descriptor)
@@ -122,6 +125,7 @@ class Sockets:
         blocks, frames = self._ring_bytes // BLOCK_BYTES, self._ring_bytes // v.FRAME_BYTES
         ring = struct.pack("4I", BLOCK_BYTES, blocks, v.FRAME_BYTES, frames)
         one.setsockopt(SOL_PACKET, PACKET_RX_RING, ring)
+        # Otherwise the frames that the process sends itself would fill the ring, too.
         one.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
         if bypass:
             one.setsockopt(SOL_PACKET, PACKET_QDISC_BYPASS, 1)
@@ -133,6 +137,8 @@ class Sockets:
     def _map(self, one: socket.socket, at: int) -> None:
         """Map the socket's ring onto its part of `rings`."""
         address = self.rings.ctypes.data + at
+        # The ring replaces a part of the stretch that was reserved for all rings, so that compiled
+        # code finds any frame by one offset.
         protection, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED | MAP_FIXED
         got = _C.mmap(address, self._ring_bytes, protection, flags, one.fileno(), 0)
         if got != address:

@@ -94,4 +94,5 @@ def make_live(store: Store, sockets: int) -> int:
 
 @inline
 def socket_row(words: Words, live: int, number: int) -> int:
+    """Return the offset in `arena.words` of a socket's row; `live` is the process's block."""
     return words[live + SOCKETS_AT] + number * SOCKET_WORDS

@@ -106,6 +106,7 @@ def _setup(name: str, mtu_bytes: int, ip: str | None) -> list[str]:
     ipv6 = f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6"
     offloads = " ".join(f"{each} off" for each in OFFLOADS)
     commands = [
+        # A kernel without IPv6 has no such file.
         f"{{ ! test -e {ipv6} || echo 1 > {ipv6}; }}",
         f"ethtool -K {name} {offloads} > /dev/null",
         f"ip link set dev {name} mtu {mtu_bytes} up",

@@ -162,6 +162,7 @@ class MininetNetwork(GivesTensors):
     def arrays(
         self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
     ) -> list[Array]:
+        """Return one uninitialised array per rank, of shape (elements,), in registered memory."""
         return self._hosts.arrays(elements, dtype, schedule)
 
     def run(

@@ -54,10 +54,12 @@ class Runtime:
         self._daemon: Daemon | None = None
         self._address = ""
         self._switches: dict[str, Child] = {}
+        # The switches must also end with a script that never closes its network.
         atexit.register(self.close)
 
     @property
     def name(self) -> str:
+        """Return the network's name, with which the interfaces of its switches begin."""
         return self.record.name
 
     def interface(self, node: str, port: int) -> str:
@@ -85,6 +87,8 @@ class Runtime:
         """The process of all embedded switches, started at its first use."""
         if self._daemon is None:
             control = runtime_dir() / f"{self.name}.sock"
+            # They are on record before they exist, so that `ringleaf clean` finds them after a
+            # crash.
             self.record.files += [str(control), str(control.with_suffix(".grpc"))]
             self.record.save()
             self._daemon = Daemon(
@@ -112,6 +116,7 @@ class Runtime:
             self.record.processes[name] = self._switches[name].identity
             self.record.switches[name] = f"unix:{places[name]}/{device}"
         self.record.save()
+        # All processes start at the same time, and only then is each awaited.
         for name, place in places.items():
             _await_socket(self._switches[name], place)
             self._give_room(self._switches[name])
@@ -163,6 +168,7 @@ class Runtime:
             return  # a fork of the owner
         self.stop_switches()
         if keep_logs:
+            # `remove` takes only the folder that is on record.
             self.record.folder = ""
         remove(self.record)
         if self.captures is not None:
@@ -189,6 +195,7 @@ class Runtime:
 
 def _free_ports(count: int) -> list[int]:
     """Return different TCP ports that are free at the moment."""
+    # The sockets stay open until all ports are known, so that none is given twice.
     probes = []
     try:
         for _ in range(count):

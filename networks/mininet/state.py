@@ -53,6 +53,7 @@ class Record:
 
     @property
     def path(self) -> Path:
+        """Return the path of the network's file, in the user's runtime folder."""
         return runtime_dir() / f"{self.name}.json"
 
     def make_folder(self) -> Path:

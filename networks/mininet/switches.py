@@ -119,6 +119,7 @@ class P4Switch(Switch):
     def start_all(
         cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[LinkEnd]]]
     ) -> None:
+        """Start switches: by name, the device id, and the lines of the ports in their order."""
         raise NotImplementedError
 
     @classmethod
@@ -168,6 +169,7 @@ class EmbeddedSwitch(P4Switch):
     def start_all(
         cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[LinkEnd]]]
     ) -> None:
+        """Start switches in the runtime's daemon, which is started with the first of them."""
         runtime.add_embedded(switches)
 
     @classmethod
@@ -196,6 +198,7 @@ class Bmv2Switch(P4Switch):
     def start_all(
         cls, runtime: Runtime, switches: dict[str, tuple[int, Sequence[LinkEnd]]]
     ) -> None:
+        """Set the links' rates and delays in the kernel, and start a process per switch."""
         lines = [line for _, ports in switches.values() for line in ports]
         asked = next(filter(None, map(netem_options, lines)), None)
         check_machine(bmv2=True, netem_for=asked)

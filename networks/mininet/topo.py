@@ -91,6 +91,7 @@ class GraphTopo(Topo):
         name_of: Namer = lambda node, port: None,
         switch_options: Mapping[str, Any] | None = None,
     ) -> None:
+        """Add the graph's nodes and links, when Mininet asks; the class describes the arguments."""
         self._graph = graph
         self._add_hosts()
         for switch in switches(graph):

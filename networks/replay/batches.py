@@ -36,6 +36,7 @@ class Batches:
 
     @property
     def taken(self) -> int:
+        """Return the number of packets that have been put into the feed so far."""
         return self._taken
 
     def fill(self) -> None:

@@ -25,6 +25,8 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Deviation(Enum):
+    """The way in which a packet differs from the expected one; values are its words in reports."""
+
     CHANGED = "is different"
     LATE = "has another time"
     MISSING = "is missing"
@@ -33,6 +35,8 @@ class Deviation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ComparedPacket:
+    """A packet of one port, sent or expected."""
+
     number: int  # among those of its port, from 0
     time_ns: int | None  # None where there is no such thing (BMv2)
     data: bytes
@@ -49,6 +53,8 @@ class PacketDifference:
 
 @dataclass(slots=True)
 class PortResult:
+    """The outcome of the comparison of one port: counts of packets, and the first difference."""
+
     port: int  # from 1
     received: int  # by the switch
     expected: int
@@ -57,6 +63,7 @@ class PortResult:
 
     @property
     def equal(self) -> bool:
+        """Return whether no difference was found."""
         return self.first is None
 
 
@@ -70,11 +77,14 @@ class ReorderWindow:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
+    """The rules by which packets count as the expected ones."""
+
     mask: Mask | None = None  # sets to zero the bytes that are not compared
     window: ReorderWindow | None = None  # None: packets must be in order
     times: bool = False  # compare times, too, in ns
 
     def masked(self, data: bytes) -> bytes:
+        """Return the bytes of a packet that are compared, with all others set to zero."""
         return self.mask(data) if self.mask else data
 
 
@@ -120,9 +130,11 @@ class Check(Protocol):
 
     result: PortResult
 
-    def take(self, sent: SentBatch) -> None: ...
+    def take(self, sent: SentBatch) -> None:
+        """Compare the next packets that the port has sent."""
 
-    def finish(self) -> None: ...
+    def finish(self) -> None:
+        """Note expected packets that are missing, as the port sends no more."""
 
 
 def make_check(port: int, received: int, file: PacketFile | None, rules: ComparisonRules) -> Check:
@@ -145,6 +157,7 @@ class InOrder:
         self._after: list[bytes] = []  # the packets that followed the first difference
 
     def take(self, sent: SentBatch) -> None:
+        """Compare packets with the expected ones at their places; note the first difference."""
         result, count = self.result, sent.starts.size
         done, result.got = result.got, result.got + count
         known = max(0, min(count, result.expected - done))
@@ -228,6 +241,7 @@ class InWindow:
         self._missing: int | None = None  # the earliest expected packet without a match
 
     def take(self, sent: SentBatch) -> None:
+        """Match each packet with the earliest expected one of the same bytes within the window."""
         for index in range(sent.starts.size):
             self._take_one(sent.packet(index, self.result.got))
             self.result.got += 1

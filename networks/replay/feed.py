@@ -35,6 +35,13 @@ ROW_WORDS = 5
 
 
 def make_feed(store: Store, *, rows: int, size_bytes: int) -> int:
+    """Return the offset in `arena.words` of an empty feed, with MORE set.
+
+    Args:
+        store: The store that holds it.
+        rows: Packets that there is room for at a time.
+        size_bytes: Room for their bytes.
+    """
     at = store.allocate("words", FEED_WORDS)
     rows_at = store.allocate("words", rows * ROW_WORDS)
     bytes_at = store.allocate("bytes", size_bytes)

@@ -31,7 +31,8 @@ BIN_PS = 1 << 40  # of a series that is not used
 class Sink(Protocol):
     """Takes packets that ports have sent: columns time_ps, port (from 0), offset, length, order."""
 
-    def take(self, rows: Words, data: Bytes) -> None: ...
+    def take(self, rows: Words, data: Bytes) -> None:
+        """Take rows, of shape (packets, 5), and the bytes to which their offsets refer."""
 
 
 def load_program(manifest: Manifest) -> Program:

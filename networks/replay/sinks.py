@@ -39,6 +39,7 @@ class Outputs:
         self._files: dict[int, PcapWriter] = {}
 
     def take(self, rows: Words, data: Bytes) -> None:
+        """Append packets to the files of their ports, with stamps in ns from the origin on."""
         for time_ps, port, start, size, _ in rows.tolist():
             if port not in self._files:
                 self._files[port] = PcapWriter(self._folder / f"port{port + 1}.pcap")
@@ -46,5 +47,6 @@ class Outputs:
             self._files[port].append(stamp_ns, data[start : start + size].tobytes())
 
     def close(self) -> None:
+        """Write what is still held in memory."""
         for file in self._files.values():
             file.flush()

@@ -52,6 +52,7 @@ DEFAULT_RATE = "100G"
 DEFAULT_QUEUE = "4MiB"
 DEFAULT_DISCIPLINE = "strict"
 OLDER = "scheduler"  # the discipline's name in traces that were recorded before 0.2.0
+# Ports have 9 bits in v1model, and 511 is the drop port.
 MAX_PORTS = 510
 MAX_RATE_BPS = 10**15
 MAX_QUEUE_BYTES = 1 << 40
@@ -70,6 +71,8 @@ _COMPARE_KEYS = ("mask", "window", "ignore_order")
 
 @dataclass(frozen=True, slots=True)
 class Port:
+    """A port of the trace's switch: its line's rate, its queue, and how its classes take turns."""
+
     rate_bps: int
     queue_bytes: int
     discipline: str = DEFAULT_DISCIPLINE
@@ -85,6 +88,8 @@ class TimedEntries:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
+    """The contents of a trace's `trace.yaml`, with the defaults of what it leaves out."""
+
     folder: Path
     switch: str
     program: Path
@@ -102,9 +107,11 @@ class Manifest:
     delay_ps: int = 0  # of each pass through the ingress pipeline
 
     def input(self, port: int) -> Path:
+        """Return the path of the capture with the packets that a port, from 1, receives."""
         return _capture(self.folder / "in", port)
 
     def expected(self, port: int) -> Path:
+        """Return the path of the capture with the packets that a port, from 1, should send."""
         return _capture(self.folder / "out", port)
 
 
@@ -209,6 +216,11 @@ class _Reader:
         self._data = data
 
     def manifest(self) -> Manifest:
+        """Return the manifest, with the defaults of all that it leaves out.
+
+        Raises:
+            ConfigError: If a key is unknown, or a value is wrong.
+        """
         self._check_format()
         compare = _mapping(f"{self._path}: compare", self._data.get("compare", {}))
         for key in compare:

@@ -57,6 +57,7 @@ class PacketFile:
         return self.offsets.size
 
     def packet(self, number: int) -> bytes:
+        """Return the bytes of a packet, from 0, as far as the capture kept them."""
         start = self.offsets[number]
         return self.data[start : start + self.lengths[number]].tobytes()
 

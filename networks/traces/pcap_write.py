@@ -36,11 +36,13 @@ class PcapWriter:
         self._buffer = bytearray()
 
     def append(self, time_ns: int, data: bytes) -> None:
+        """Add a packet with its time in ns; it is written once HELD_BYTES have come together."""
         self._buffer += record(time_ns, data)
         if len(self._buffer) >= HELD_BYTES:
             self.flush()
 
     def flush(self) -> None:
+        """Write the packets that are held, and close the file again."""
         if self._buffer:
             with naming(self._path), self._path.open("ab") as file:
                 file.write(self._buffer)

@@ -29,6 +29,16 @@ MAX_SPAN_NS = FOREVER_PS // PS_PER_NS
 
 @dataclass(frozen=True, slots=True)
 class PacketTrace:
+    """A trace whose files are open.
+
+    Attributes:
+        manifest: Its manifest.
+        inputs: By port, the packets received; None: the port has no file.
+        expected: By port, the packets that it should send; likewise.
+        arrivals: (packets, 3), in order: time_ps, port, own events before it in its instant.
+        origin_ns: The stamp in the captures that stands for time 0.
+    """
+
     manifest: Manifest
     inputs: tuple[PacketFile | None, ...]  # port 1 first
     expected: tuple[PacketFile | None, ...]
@@ -37,6 +47,7 @@ class PacketTrace:
 
     @property
     def name(self) -> str:
+        """Return the path of the trace's folder, by which messages and tables name it."""
         return str(self.manifest.folder)
 
 

@@ -25,7 +25,8 @@ class Consumer(Protocol):
         The bytes are valid during the call. `state.CAPTURE_ROW_WORDS` says more of `order`.
         """
 
-    def close(self, now_ps: int) -> None: ...
+    def close(self, now_ps: int) -> None:
+        """Complete the work, as the network ends at `now_ps`; no packet follows."""
 
 
 class CaptureBuffer:
@@ -80,12 +81,14 @@ class Capture:
         self._consumers = consumers
 
     def flush(self) -> None:
+        """Empty the loop's buffer, and hand its packets to each consumer."""
         rows = self._buffer.take()
         captured = self._store.arena.bytes
         for consumer in self._consumers:
             consumer.take(rows, captured)
 
     def close(self, now_ps: int) -> None:
+        """Hand over the last packets, then close each consumer."""
         self.flush()
         for consumer in self._consumers:
             consumer.close(now_ps)

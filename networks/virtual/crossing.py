@@ -114,12 +114,14 @@ def leave_switch(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> 
     enqueued_ps = words[row + ENQUEUED_PS]
     fields = window(arena.fields, fields_of(arena.words, packet), STANDARD_FIELDS)
     fields[EGRESS_PORT] = np.uint64(words[here + s.LOCAL_PORT])
+    # BMv2's time stamps count microseconds.
     fields[ENQ_TIMESTAMP] = np.uint64(enqueued_ps // PS_PER_US)
     fields[ENQ_QDEPTH] = np.uint64(words[row + MARK])
     fields[DEQ_TIMEDELTA] = np.uint64((now_ps - enqueued_ps) // PS_PER_US)
     level = signed(fields[PRIORITY]) & 7
     fields[DEQ_QDEPTH] = np.uint64(words[words[here + s.QUEUES_AT] + LENGTHS + level])
     flags = handler_at(words[node + s.EGRESS])(arena, words[node + s.BLOCK_AT], packet, now_ps)
+    # Most packets are only sent or dropped; the rare flags are looked at in one comparison.
     if flags > SEND:
         return split_off(arena, at, port, packet, flags, now_ps)
     if flags:
@@ -140,6 +142,10 @@ def is_trimmed(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> bo
 
 @inline
 def enqueue(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
+    """Send a packet by an idle port, or else put it in its class's queue, or trim or drop it.
+
+    ENQUEUED_PS and MARK, the depth that it finds, are noted for `leave_switch`.
+    """
     words = arena.words
     here = port_row(words, at, port)
     queues = words[here + s.QUEUES_AT]
@@ -147,6 +153,7 @@ def enqueue(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     row = row_of(words, packet)
     words[row + ENQUEUED_PS] = now_ps
     words[row + MARK] = words[queues + LENGTHS + level]
+    # An idle port with empty queues needs no event of its own: egress runs within this one.
     if words[queues + PACKETS] == 0 and words[here + s.BUSY_UNTIL_PS] <= now_ps:
         leave_switch(arena, at, port, packet, now_ps)
     elif push(words, queues, packet, level):
@@ -194,6 +201,7 @@ def forward(arena: Arena, at: int, node: int, count: int, now_ps: int) -> None:
 
 @inline
 def cross_switch(arena: Arena, at: int, node: int, port: int, packet: int, now_ps: int) -> None:
+    """Run a switch's ingress on a packet that came by a port, and forward what comes of it."""
     words = arena.words
     block = words[node + s.BLOCK_AT]
     words[row_of(words, packet) + IN_PORT] = words[port_row(words, at, port) + s.LOCAL_PORT]

@@ -54,11 +54,13 @@ def line_bytes(size_bytes: int) -> int:
 @inline
 def draw(random: Fields) -> int:
     """Return 53 random bits."""
+    # Probabilities have 53 bits (`PROBABILITY_ONE`).
     return signed(draw64(random, 0) >> np.uint64(11))
 
 
 @inline
 def happens(random: Fields, probability: int) -> bool:
+    """Return whether an event of probability `probability` * 2^-53 happens; 0 draws no number."""
     return probability > 0 and draw(random) < probability
 
 
@@ -168,9 +170,11 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     words = arena.words
     here = port_row(words, at, port)
     row = row_of(words, packet)
+    # A packet on a line has no fields, and header vectors are few.
     release_phv(arena, packet)
     line = line_bytes(row_bytes(words, row))
     rate = words[here + s.RATE_BPS]
+    # Rounding up keeps a line from carrying more than its rate, however many packets there are.
     done_ps = now_ps + (line * (8 * PS_PER_S) + rate - 1) // rate
     words[here + s.BUSY_UNTIL_PS] = done_ps
     words[here + s.TX_BYTES] += line
@@ -182,6 +186,8 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
             capture(arena, at, port, packet, on_line_ps, s.SENT)
         if words[here + s.CAPTURE] & s.PIN:
             pin_payload(arena, packet)
+    # Each port has a state of its own, so that its losses do not depend on the order of events at
+    # others.
     random = window(arena.fields, words[at + s.RANDOM_AT] + port, 1)
     if happens(random, words[here + s.LOSS]):
         words[here + s.LOST] += 1

@@ -80,12 +80,14 @@ def busied(words: Words, node: int, now_ps: int) -> int:
 
 @inline
 def note_busied(words: Words, node: int, now_ps: int) -> None:
+    """Count an event of a switch's own in this instant, for `busied`."""
     words[node + s.BUSIED] = busied(words, node, now_ps) + 1
     words[node + s.BUSIED_PS] = now_ps
 
 
 @inline
 def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
+    """Handle one event: `event` is its kind in 3 bits, then a packet, port or timer above them."""
     words = arena.words
     if words[at + s.PFC_AT]:
         handler_at(words[words[at + s.PFC_AT] + s.PFC_HANDLE])(arena, at, event, now_ps)
@@ -179,6 +181,7 @@ def lacks_room_to_wake(arena: Arena, at: int) -> int:
 
 @inline
 def next_time_ps(words: Words, heap: int) -> int:
+    """Return the time of the heap's first event; FOREVER_PS if there is none."""
     return first_time_ps(words, heap) if words[heap + COUNT] > 0 else FOREVER_PS
 
 
@@ -248,6 +251,7 @@ def run(arena: Arena, at: int, until_ps: int) -> int:
     now_ps = -1
     while True:
         time_ps = next_time_ps(words, heap)
+        # Executors go on between instants only, so that events of one time are all handled before.
         if time_ps > now_ps:
             reason = go_on(arena, at, time_ps, until_ps)
             if reason > 0:

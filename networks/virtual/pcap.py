@@ -68,6 +68,7 @@ class PortCapture:
         self._pending = [each if each[1] is not data else _copy(*each) for each in late]
 
     def close(self, now_ps: int) -> None:
+        """Write the packets that are on the line later than the last event."""
         self._write(self._pending, FOREVER_PS)
 
     def _write(

@@ -55,6 +55,7 @@ class TraceRecorder:
         net.ports[~of_switch, s.CAPTURE] |= s.PIN
 
     def take(self, rows: Rows, data: Bytes) -> None:
+        """Add the packets of recorded switches to their traces, and leave out those of hosts."""
         for time_ps, port, start, size, order in rows.tolist():
             self._take(time_ps, port, data[start : start + size].tobytes(), order)
 

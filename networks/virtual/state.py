@@ -232,19 +232,23 @@ def box_of(words: Words, at: int, region: int, half: int) -> int:
 
 @inline
 def port_row(words: Words, at: int, number: int) -> int:
+    """Return the offset in `arena.words` of a port's row; `at` is the network's block."""
     return words[at + PORTS_AT] + number * PORT_WORDS
 
 
 @inline
 def line_row(words: Words, at: int, number: int) -> int:
+    """Return the offset in `arena.words` of the row of packets on their way to a port."""
     return words[at + LINES_AT] + number * LINE_WORDS
 
 
 @inline
 def node_row(words: Words, at: int, number: int) -> int:
+    """Return the offset in `arena.words` of a node's row."""
     return words[at + NODES_AT] + number * NODE_WORDS
 
 
 @inline
 def agent_row(words: Words, at: int, number: int) -> int:
+    """Return the offset in `arena.words` of an agent's row."""
     return words[at + AGENTS_AT] + number * AGENT_ROW_WORDS

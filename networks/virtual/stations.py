@@ -41,6 +41,7 @@ def take_packet(arena: Arena, at: int, node: int, now_ps: int) -> int:
     first, count = words[node + s.FIRST_AGENT], words[node + s.AGENT_COUNT]
     for _ in range(count):
         number = first + words[node + s.TURN]
+        # Agents take turns, so that none keeps the port from the others.
         words[node + s.TURN] = (words[node + s.TURN] + 1) % count
         agent = agent_row(words, at, number)
         block = words[agent + s.AGENT_AT]
@@ -70,6 +71,7 @@ def serve_agents(arena: Arena, at: int, node: int, now_ps: int) -> None:
     here = port_row(words, at, port)
     if words[here + s.BUSY_UNTIL_PS] <= now_ps:
         offer_port(arena, at, node, now_ps)
+    # Nobody had a packet, so the port stays idle and needs no event.
     if words[here + s.BUSY_UNTIL_PS] <= now_ps:
         return
     first = words[node + s.FIRST_AGENT]
@@ -142,6 +144,7 @@ def reach_agent(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> N
 
 @inline
 def reach_host(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None:
+    """Give a packet to the agent that it is for, and let the host send if its port is idle."""
     reach_agent(arena, at, node, packet, now_ps)
     serve_agents(arena, at, node, now_ps)
 
@@ -163,6 +166,7 @@ def ring_agent(arena: Arena, at: int, number: int, now_ps: int) -> int:
 
 @inline
 def ring_timer(arena: Arena, at: int, number: int, now_ps: int) -> None:
+    """Fire an agent's timer, and let its host send if its port is idle."""
     node = ring_agent(arena, at, number, now_ps)
     if node >= 0:
         serve_agents(arena, at, node, now_ps)

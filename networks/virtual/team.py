@@ -52,6 +52,7 @@ def team_words(regions: int) -> int:
 
 @inline
 def block_of(words: Words, team: int, region: int) -> int:
+    """Return the network block of a region, which its thread alone works on."""
     return words[words[team + BLOCKS_AT] + region]
 
 
@@ -71,6 +72,7 @@ def next_ps(words: Words, at: int) -> int:
 def announce(words: Words, at: int, reason: int) -> None:
     """Tell the others when this region goes on, and why it has stopped, if it has."""
     team, half = words[at + s.TEAM], words[at + s.HALF]
+    # Each half has slots of its own: others may still read those of the window before.
     slot = team + SLOTS_AT + (half * words[team + REGIONS] + words[at + s.REGION]) * SLOT_WORDS
     words[slot + NEXT_PS] = next_ps(words, at)
     words[slot + REASON] = reason
@@ -92,6 +94,7 @@ def meet(words: Words, at: int) -> bool:
         if load_atomically(words, team + IS_ABORTED):
             return False
         looks += 1
+        # Windows are short, so most waits are over before a call of the kernel would be.
         if looks > _PATIENCE:
             add_atomically(
                 words, team + SLEEPERS, 1
@@ -133,6 +136,7 @@ def agree(words: Words, at: int, half: int, until_ps: int) -> int:
     if first_ps > until_ps:
         return -UNTIL
     grid_ps = words[team + GRID_PS]
+    # A window ends before its end, and events at `until_ps` are still to be handled.
     return min((first_ps // grid_ps + 1) * grid_ps, until_ps + 1)
 
 
@@ -155,6 +159,8 @@ def start_window(words: Words, at: int, half: int, until_ps: int) -> int:
     """Take mail, and return what `agree` does; `half` is that of the window that is over."""
     end_ps = agree(words, at, half, until_ps)
     take_mail(words, at, half)
+    # The halves alternate: a region that is ahead already leaves mail of the next window, while
+    # this one takes that of the last.
     words[at + s.HALF] = 1 - half
     words[at + s.MAIL_PS] = FOREVER_PS
     return end_ps

@@ -43,6 +43,7 @@ class PacketWatch:
         self._lost = ports[:, s.LOST].copy()
 
     def flush(self) -> None:
+        """Show the packets of the event just handled; one sent is lost if its port's LOST grew."""
         rows = self._buffer.take().tolist()
         losses, self._lost = self._lost, self._ports()[:, s.LOST].copy()
         losing = self._lost > losses
@@ -61,6 +62,7 @@ class PacketWatch:
             self._see(sights)
 
     def close(self, now_ps: int) -> None:
+        """Show the packets of the last event."""
         self.flush()
 
     def _ports(self) -> Rows:

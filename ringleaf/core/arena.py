@@ -114,6 +114,7 @@ class Store:
         offset = -(-self._used[array] // per_line) * per_line
         self._used[array] = offset + count
         if self._used[array] > old.size:
+            # Doubling makes the copying of all allocations together linear in their size.
             new = _zeros(2 * self._used[array], old.dtype)
             new[: old.size] = old
             self._put(array, new)

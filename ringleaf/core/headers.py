@@ -33,39 +33,46 @@ ECN_MARKED = 0b11
 
 @inline
 def get16(data: Bytes, at: int) -> int:
+    """Return the big-endian number of 2 bytes at an offset."""
     return (int(data[at]) << 8) | int(data[at + 1])
 
 
 @inline
 def get32(data: Bytes, at: int) -> int:
+    """Return the big-endian number of 4 bytes at an offset."""
     return (get16(data, at) << 16) | get16(data, at + 2)
 
 
 @inline
 def get24(data: Bytes, at: int) -> int:
+    """Return the big-endian number of 3 bytes at an offset, such as a PSN."""
     return (int(data[at]) << 16) | get16(data, at + 1)
 
 
 @inline
 def put16(data: Bytes, at: int, value: int) -> None:
+    """Write the low 16 bits of a number at an offset, big-endian."""
     data[at] = (value >> 8) & 0xFF
     data[at + 1] = value & 0xFF
 
 
 @inline
 def put24(data: Bytes, at: int, value: int) -> None:
+    """Write the low 24 bits of a number at an offset, big-endian."""
     data[at] = (value >> 16) & 0xFF
     put16(data, at + 1, value & 0xFFFF)
 
 
 @inline
 def put32(data: Bytes, at: int, value: int) -> None:
+    """Write the low 32 bits of a number at an offset, big-endian."""
     put16(data, at, (value >> 16) & 0xFFFF)
     put16(data, at + 2, value & 0xFFFF)
 
 
 @inline
 def put48(data: Bytes, at: int, value: int) -> None:
+    """Write the low 48 bits of a number, as MAC addresses are, at an offset, big-endian."""
     put16(data, at, (value >> 32) & 0xFFFF)
     put32(data, at + 2, value & 0xFFFFFFFF)
 

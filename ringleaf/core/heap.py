@@ -50,6 +50,7 @@ def grow_heap(store: Store, at: int, capacity: int) -> None:
     words = store.arena.words
     used = int(words[at + COUNT]) * ROW
     old = int(words[at + ROWS_AT])
+    # Rows behind the last one never come first, so a line of four rows is compared as a whole.
     words[rows_at : rows_at + size - _FIRST] = _NEVER
     words[rows_at : rows_at + used] = words[old : old + used]
     words[at + ROWS_AT] = rows_at
@@ -157,6 +158,7 @@ def pop_event(words: Words, at: int) -> int:
     words[at + COUNT] = count
     last = rows + count * ROW
     time_ps, word = words[last], words[last + 1]
+    # The row becomes free, and `_first_child` must never choose it.
     words[last] = _NEVER
     if count == 0:
         return event

@@ -25,6 +25,8 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class JUnitCase:
+    """A test case; it passed if it has no trouble."""
+
     name: str
     trouble: Trouble | None = None
     seconds: float = 0.0

@@ -98,6 +98,7 @@ class _ArenaAttributes(AttributeTemplate):  # type: ignore[misc]
     key = ArenaType
 
     def generic_resolve(self, _arena: ArenaType, name: str) -> ArenaArray | None:
+        """Return the type of an arena's array; None: it has no such attribute."""
         return _ARRAYS.get(name)
 
 

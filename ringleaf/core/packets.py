@@ -71,6 +71,10 @@ class Packet(NamedTuple):
 
 @inline
 def open_packet(arena: Arena, packet: int) -> Packet:
+    """Return a packet of the pool as views: its row, its head, and its vector's fields and lanes.
+
+    The fields and lanes are valid only while the packet has a header vector.
+    """
     words = arena.words
     row = words[ROWS_AT] + packet * ROW_WORDS
     head = words[HEADS_AT] + packet * words[HEAD_BYTES]
@@ -103,6 +107,7 @@ def allocate_packet(arena: Arena) -> int:
 
 @inline
 def free_packet(arena: Arena, packet: int) -> None:
+    """Give a packet, and its header vector if it has one, back to the pool."""
     own = arena.own
     release_phv(arena, packet)
     free = own[POOL_FREE]
@@ -149,6 +154,7 @@ def copy_packet(arena: Arena, packet: int) -> int:
     twin = allocate_packet(arena)
     source, row = open_packet(arena, packet), open_packet(arena, twin).row
     copy_items(row, 0, source.row, 0, ROW_WORDS)
+    # The copied row names the source's header vector, which must not have two owners.
     row[PHV] = 0
     if source.row[PHV] != 0:
         take_phv(arena, twin)
@@ -200,6 +206,7 @@ def make_pool(
     assert at == 0, "the pool's geometry lies at the start of the arena"
     store.arena.own[OUTBOX_AT] = store.allocate("words", 2 * OUTBOX_ROWS)
     words = store.arena.words
+    # Rows take whole cache lines of 64 bytes, so that no two packets share one.
     words[HEAD_BYTES] = -(-head_bytes // 64) * 64
     words[FIELD_COUNT] = -(-field_count // 8) * 8
     words[LANE_COUNT] = -(-lane_count // 16) * 16
@@ -219,6 +226,8 @@ def grow_packets(store: Store, size: int) -> None:
     tables = (("words", ROWS_AT, ROW_WORDS), ("bytes", HEADS_AT, _width(store, HEAD_BYTES)))
     _grow(store, tables, old, size)
     store.arena.words[POOL_SIZE] = size
+    # The end of a stack is taken first, so the numbers descend: packets in use then lie close
+    # together at the pool's start.
     _restock(store, FREE_AT, POOL_FREE, np.arange(size - 1, old - 1, -1), size)
 
 
@@ -251,6 +260,8 @@ def _grow(store: Store, tables: tuple[tuple[str, int, int], ...], old: int, size
 
 def _restock(store: Store, at_word: int, count_word: int, new: Words, size: int) -> None:
     """Give each thread a stack for `size` numbers, and deal out the free ones and new ones."""
+    # The free numbers of all threads are read before the stacks move, as `_free` looks them up
+    # there.
     free = np.concatenate((_free(store, at_word, count_word), new))
     for arena in store.arenas:
         arena.own[at_word] = store.allocate("words", size)

@@ -115,6 +115,8 @@ class Bmv2:
             response_deserializer=_Packet.FromString,
         )
         with ExitStack() as stack:
+            # Python does not call `__exit__` when `__enter__` fails, and the process must end then,
+            # too.
             stack.push(self)
             try:
                 self._await_ready()
@@ -186,6 +188,7 @@ class Bmv2:
             ]
             for response in self._stream(iter(requests), timeout=timeout_s):
                 out[response.id - 1].append((response.port, response.packet))
+        # BMv2 works on copies for different ports in any order.
         return [sorted(outputs) for outputs in out]
 
     def read_registers(self, name: str) -> list[int]:
@@ -251,6 +254,7 @@ class Bmv2:
     def _probe(self) -> None:
         self._controller.await_ready(READY_TIMEOUT_S)
         if self._files is None:
+            # An empty stream fails until the server of packets listens, which opens by itself.
             list(self._stream(iter(())))
 
 

@@ -65,6 +65,11 @@ class Externs:
         return view
 
     def write_register(self, name: str, index: int, value: int) -> None:
+        """Set a cell of a register array.
+
+        Raises:
+            ConfigError: If there is no such cell, or it has too few bits for the value.
+        """
         words = self.register(name, index)
         self._check_value(name, value)
         for i in range(words.size):

@@ -119,7 +119,10 @@ class Image:
         action, arguments = self._action(entry)
         row[ACTION] = action
         if entry.match:
+            # Ranges are compared with their limits, in columns behind the masks.
             pairs = [(0, 0) if i in shape.ranges else pair for i, pair in enumerate(entry.match)]
+            # A look-up masks the packet's key and compares the rest, so an entry's key is masked,
+            # too.
             keys = self._pack([value & mask for value, mask in pairs])
             row[KEYS : KEYS + len(keys)] = keys
             if shape.ranges:

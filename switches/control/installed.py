@@ -51,6 +51,7 @@ class InstalledTable:
         image = self.entries.image(self._records_at)
         store, at = self._store, int(self._store.arena.words[self._word])
         if image.size > self._room:
+            # The store never takes ranges back; doubling bounds what a growing table leaves behind.
             self._room = max(image.size, 2 * self._room)
             at = store.allocate("fields", self._room)
             store.arena.words[self._word] = at
@@ -99,6 +100,7 @@ class InstalledTable:
         return idle
 
     def clear_counters(self) -> None:
+        """Set all direct counters of the table to zero."""
         if self.shape.table.counted:
             words = self.shape.record_words
             end = self._records_at + self._records_room * words
@@ -157,6 +159,11 @@ class InstalledTables:
         return self._tables[choose(self._name, "table", name, self._tables)]
 
     def profile(self, name: str) -> Profile:
+        """Return the action profile of a name.
+
+        Raises:
+            ConfigError: If there is none.
+        """
         return self._profiles[choose(self._name, "action profile", name, self._profiles)]
 
     def counted(self, name: str) -> InstalledTable:
@@ -181,6 +188,7 @@ class InstalledTables:
                 table.commit(now_ps)
 
     def update(self, update: TableUpdate, now_ps: int) -> None:
+        """Carry out an update of a table; packets meet it when the table's image is written."""
         table = self[update.table]
         if update.is_default:
             table.entries.set_default(update.entry)
@@ -196,6 +204,7 @@ class InstalledTables:
         table.is_stale = True
 
     def update_profile(self, update: MemberUpdate | MemberGroupUpdate) -> None:
+        """Carry out an update of a profile, and mark the tables that use it as stale."""
         profile = self.profile(update.profile)
         if isinstance(update, MemberUpdate):
             profile.update_member(update)

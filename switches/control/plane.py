@@ -83,6 +83,7 @@ class ControlPlane:
 
     @property
     def ports(self) -> Sequence[int]:
+        """Return the numbers of the switch's ports."""
         return self._ports
 
     def commit(self) -> None:
@@ -169,6 +170,11 @@ class ControlPlane:
                 raise self._unsupported(type(update).__name__)
 
     def write_register(self, name: str, index: int, value: int) -> None:
+        """Set a cell of a register array.
+
+        Raises:
+            ConfigError: If there is no such cell, or it has too few bits for the value.
+        """
         self._externs.write_register(name, index, value)
 
     def fill_register(self, name: str, value: int) -> None:
@@ -238,6 +244,7 @@ class ControlPlane:
 
     @property
     def digests_dropped(self) -> int:
+        """Return the number of digest messages for which there was no room."""
         return self._digests.dropped
 
     def take_idle(self, now_ps: int) -> list[IdleEntry]:
@@ -260,6 +267,11 @@ class ControlPlane:
         return self.now_ps - installed.last_hit_ps(entry, self.now_ps)
 
     def read_register(self, name: str, index: int) -> int:
+        """Return the value of a register's cell, unsigned.
+
+        Raises:
+            ConfigError: If there is no such cell.
+        """
         words = self._externs.register(name, index)
         return sum(int(word) << 64 * i for i, word in enumerate(words))
 

@@ -42,6 +42,11 @@ class Profile:
         self._handles: dict[int, int] = {}  # BMv2's numbers of members, the lowest that is free
 
     def update_member(self, update: MemberUpdate) -> None:
+        """Insert, modify or delete a member; one that is in use cannot be deleted.
+
+        Raises:
+            ConfigError: If it is not possible; RESOURCE_EXHAUSTED if the profile is full.
+        """
         where = f"{self._where}: member {update.member}"
         self._check_presence(where, update.verb, update.member in self.members)
         if update.verb == DELETE:
@@ -62,6 +67,11 @@ class Profile:
         self.members[update.member] = replace(update, verb=INSERT)
 
     def update_group(self, update: MemberGroupUpdate) -> None:
+        """Insert, modify or delete a group; one that is in use cannot be deleted.
+
+        Raises:
+            ConfigError: If it is not possible, as the profile has no selector.
+        """
         where = f"{self._where}: group {update.group}"
         if not self._profile.selector:
             raise ConfigError(f"{where}: profile has no selector, got a group")

@@ -44,6 +44,11 @@ class ReplicaGroups:
         self._rooms: dict[int, int] = {}  # words of the ranges that columns point to
 
     def update_group(self, update: GroupUpdate) -> None:
+        """Insert, modify or delete a multicast group.
+
+        Raises:
+            ConfigError: If it is there already, or not at all, or its members do not fit.
+        """
         where = f"{self._name}: multicast group {update.group}"
         _check_presence(where, update.verb, update.group in self._groups)
         self._check_replicas(where, update.members, LONGEST_GROUP)
@@ -54,6 +59,11 @@ class ReplicaGroups:
         self._write_groups()
 
     def update_clone(self, update: CloneUpdate) -> None:
+        """Insert, modify or delete a clone session, 0 to 32767.
+
+        Raises:
+            ConfigError: If a number is out of range, or the session is there already, or not.
+        """
         where = f"{self._name}: clone session {update.session}"
         if not 0 <= update.session < 1 << 15:  # BMv2's MAX_MIRROR_SESSION_ID
             raise ConfigError(f"{where}: must be in [0, 32767], got {update.session}")
@@ -70,9 +80,11 @@ class ReplicaGroups:
         self._write_clones()
 
     def groups(self) -> list[GroupUpdate]:
+        """Return the multicast groups, by number, as updates that insert them again."""
         return [GroupUpdate(INSERT, *item) for item in sorted(self._groups.items())]
 
     def sessions(self) -> list[CloneUpdate]:
+        """Return the clone sessions, by number, as updates that insert them again."""
         return [session for _, session in sorted(self._clones.items())]
 
     def _check_replicas(self, where: str, replicas: tuple[tuple[int, int], ...], most: int) -> None:

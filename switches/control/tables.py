@@ -141,6 +141,7 @@ class TableEntries:
         self._refer(old, 1)
 
     def delete(self, entry: InstalledEntry) -> None:
+        """Delete an entry, found by its match and precedence."""
         self._check_mutable()
         old = self.find(entry)
         self._refer(old, -1)
@@ -177,6 +178,7 @@ class TableEntries:
         self._refer(self.default, 1)
 
     def refers_to(self, reference: ProfileMember | MemberGroup) -> bool:
+        """Return whether an entry refers to a member or group of the action profile."""
         return self._references[reference] > 0
 
     def _check(self, entry: InstalledEntry) -> None:

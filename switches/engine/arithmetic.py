@@ -67,6 +67,7 @@ def modulo(left: np.uint64, right: np.uint64) -> np.uint64:
 
 @inline
 def clamp(value: np.int64, low: np.int64, high: np.int64) -> np.int64:
+    """Return the value cut to the range, for saturating additions of `int<n>`."""
     return low if value < low else (high if value > high else value)
 
 

@@ -80,6 +80,11 @@ class Digests:
             store.arena.words[at + DIGESTS_AT] = self._at
 
     def update(self, update: DigestUpdate) -> None:
+        """Enable or disable a digest.
+
+        Raises:
+            ConfigError: If there is no such digest, or one that is not enabled is to be deleted.
+        """
         name = choose(self._where, "digest", update.digest, self._names)
         bit = 1 << self._names.index(name)
         enabled = self._column(ENABLED)
@@ -92,11 +97,13 @@ class Digests:
 
     @property
     def enabled(self) -> list[str]:
+        """Return the names of the digests whose messages are kept, in the program's order."""
         mask = self._column(ENABLED) if self._names else 0
         return [name for i, name in enumerate(self._names) if mask >> i & 1]
 
     @property
     def dropped(self) -> int:
+        """Return the number of messages for which the queue had no room."""
         return self._column(DROPPED) if self._names else 0
 
     def take(self) -> list[DigestMessage]:

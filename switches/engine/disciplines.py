@@ -85,6 +85,7 @@ def next_turn(words: Words, at: int) -> int:
 
 @inline
 def choose_wrr(words: Words, at: int) -> int:
+    """Return the class whose turn it is; a turn is as many packets as the class's weight."""
     level = words[at + TURN]
     if words[at + LENGTHS + level] == 0 or words[at + CREDIT] == 0:
         level = next_turn(words, at)
@@ -95,6 +96,10 @@ def choose_wrr(words: Words, at: int) -> int:
 
 @inline
 def choose_drr(words: Words, at: int) -> int:
+    """Return the class whose deficit covers its first packet, and take the packet's bytes off it.
+
+    A turn adds the class's weight times QUANTUM_BYTES to its deficit.
+    """
     level = words[at + TURN]
     while words[at + LENGTHS + level] == 0 or (
         first_bytes(words, at, level) > words[at + DEFICITS + level]

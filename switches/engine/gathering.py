@@ -42,6 +42,7 @@ def put_bits(gathered: Bytes, at: int, value: np.uint64, width: int) -> int:
         room = 8 - at % 8
         count = min(room, end - at)
         bits = np.int64((value >> np.uint64(end - at - count)) & _BYTE) & ((1 << count) - 1)
+        # The first bits of a byte overwrite it: the memory has an earlier packet's input.
         kept = 0 if room == 8 else np.int64(gathered[at // 8])
         gathered[at // 8] = kept | (bits << (room - count))
         at += count
@@ -82,6 +83,13 @@ def _byte(data: Input, i: int) -> np.uint64:
 
 @inline
 def crc_reflected(steps: Fields, remainder: np.uint64, data: Input) -> np.uint64:
+    """Return the remainder after `data`, for CRCs that take the lowest bit of each byte first.
+
+    Args:
+        steps: (256,) the remainder of each byte.
+        remainder: The initial value, or that of the bytes before.
+        data: The bytes.
+    """
     for i in range(data.size):
         remainder = (remainder >> _U8) ^ steps[(remainder ^ _byte(data, i)) & _BYTE]
     return remainder

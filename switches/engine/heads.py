@@ -34,6 +34,7 @@ def pull(arena: Arena, row: Words, head: Bytes, size: int) -> int:
 
 @inline
 def copy_bytes(target: Bytes, to: int, source: Bytes, start: int, count: int) -> None:
+    """Copy `count` bytes between two buffers, such as the head and the switch's scratch memory."""
     for i in range(count):
         target[to + i] = source[start + i]
 
@@ -133,11 +134,13 @@ def write_lanes_16(lanes: Lanes, target: Bytes) -> None:
 
 @inline
 def read_lanes_8(lanes: Lanes, source: Bytes) -> None:
+    """Read lanes from bytes, one each."""
     for i in range(lanes.size):
         lanes[i] = source[i]
 
 
 @inline
 def write_lanes_8(lanes: Lanes, target: Bytes) -> None:
+    """Write the low 8 bits of lanes to bytes, one each."""
     for i in range(lanes.size):
         target[i] = lanes[i] & 0xFF

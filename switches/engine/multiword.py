@@ -26,6 +26,7 @@ _LOW_32 = np.uint64(0xFFFFFFFF)
 
 @inline
 def add_words(a: Words, b: Words) -> Words:
+    """Return a + b, modulo 2^(64 n)."""
     total = on_stack(a)
     _add(total, on_stack(b))
     return off_stack(total, a)
@@ -33,6 +34,7 @@ def add_words(a: Words, b: Words) -> Words:
 
 @inline
 def subtract_words(a: Words, b: Words) -> Words:
+    """Return a - b, modulo 2^(64 n)."""
     rest = on_stack(a)
     _subtract(rest, on_stack(b))
     return off_stack(rest, a)
@@ -40,6 +42,7 @@ def subtract_words(a: Words, b: Words) -> Words:
 
 @inline
 def multiply_words(a: Words, b: Words) -> Words:
+    """Return a * b, modulo 2^(64 n)."""
     product = on_stack(a)
     _multiply(product, on_stack(a), on_stack(b))
     return off_stack(product, a)
@@ -63,6 +66,7 @@ def modulo_words(a: Words, b: Words) -> Words:
 
 @inline
 def shift_words_left(a: Words, amount: np.uint64) -> Words:
+    """Return a << amount, modulo 2^(64 n); an amount of 64 n or more gives 0."""
     shifted = on_stack(a)
     _shift_left(shifted, on_stack(a), amount)
     return off_stack(shifted, a)
@@ -158,6 +162,8 @@ def _shift_left(shifted: Fields, a: Fields, amount: np.uint64) -> None:
     for i in range(count):
         high = a[i - whole] if i >= whole else _U0
         low = a[i - whole - 1] if i > whole else _U0
+        # LLVM leaves the result of a shift by 64 bits undefined, so zero bits are a case of their
+        # own.
         shifted[i] = (high << bits) | (low >> (_U64 - bits)) if bits != _U0 else high
 
 

@@ -67,6 +67,7 @@ _REPLICATION = np.uint64(REPLICATION)
 
 @inline
 def put_out(arena: Arena, count: int, packet: int, port: int) -> int:
+    """Put a packet and its port into the outbox, after `count` others; return their new count."""
     row = arena.own[OUTBOX_AT] + 2 * count
     arena.words[row] = packet
     arena.words[row + 1] = port
@@ -104,7 +105,9 @@ def send_clone(
     fields[INSTANCE_TYPE] = instance_type
     if fields[REQUESTS] & _TWINNED != _U0:
         fields[PRIORITY] = np.uint64(words[entry + 3])
+    # The clone has the session that asked for it in its fields, and must not be cloned by it again.
     fields[REQUESTS] = _U0
+    # The field holds the length plus 1, as 0 stands for a packet that is not cut.
     fields[TRUNCATE_LEN] = keep + _U1 if keep != _U0 else _U0
     return spread(arena, twin, words[entry], size, count)
 
@@ -174,6 +177,8 @@ def replicate(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     """
     fields = window(arena.fields, fields_of(arena.words, packet), STANDARD_FIELDS)
     count = 0
+    # The order is that of BMv2's `ingress_thread`: a clone first, then a resubmission, which is all
+    # that follows, then multicast, and last the port or a drop.
     requests = fields[REQUESTS]
     if requests != _U0:
         fields[REQUESTS] = _U0

@@ -57,6 +57,7 @@ class TableShape:
 
     @property
     def kind(self) -> str:
+        """Return the form of the table's image: `exact`, `masked` (prefixes, too) or `range`."""
         if self.ranges:
             return "range"
         exact = all(key.kind == "exact" for key in self.table.keys)

@@ -58,6 +58,8 @@ class InstalledEntry:
 
 @dataclass(frozen=True, slots=True)
 class TableUpdate:
+    """Insert, modify or delete an entry of a table, or set its default action."""
+
     verb: str
     table: str
     entry: InstalledEntry | None  # None: restore the program's default action
@@ -97,6 +99,8 @@ class GroupUpdate:
 
 @dataclass(frozen=True, slots=True)
 class CloneUpdate:
+    """A clone session."""
+
     verb: str
     session: int
     replicas: tuple[tuple[int, int], ...]  # (port, egress_rid)
@@ -127,6 +131,8 @@ class MeterUpdate:
 
 @dataclass(frozen=True, slots=True)
 class RegisterUpdate:
+    """Set one cell of a register array; a value has as many bits as the array's cells."""
+
     register: str
     index: int
     value: int
@@ -187,4 +193,5 @@ class IdleEntry:
 
 
 def prefix_mask(width: int, prefix: int) -> int:
+    """Return the mask of a key of `width` bits whose first `prefix` bits are matched."""
     return ((1 << prefix) - 1) << (width - prefix)

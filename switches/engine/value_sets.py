@@ -66,9 +66,15 @@ class ValueSets:
         self._members: dict[str, tuple[Match, ...]] = dict.fromkeys(sets, ())
 
     def members(self, name: str) -> tuple[Match, ...]:
+        """Return a value set's members: the value and mask of each part of their keys."""
         return self._members[choose(self._where, "value set", name, self._sets)]
 
     def replace(self, update: ValueSetUpdate) -> None:
+        """Replace all members of a value set.
+
+        Raises:
+            ConfigError: If there is no such set, or its members do not fit it.
+        """
         name = choose(self._where, "value set", update.value_set, self._sets)
         image_of(self._sets[name], update.members, self._where)
         self._members[name] = update.members

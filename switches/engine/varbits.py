@@ -34,6 +34,7 @@ def write_varbits(lanes: Lanes, start: int, head: Bytes, at: int, shift: int, co
 
 @inline
 def copy_varbits(lanes: Lanes, to: int, start: int, count: int) -> None:
+    """Copy `count` lanes of varbit fields, one byte each."""
     for i in range(count):
         lanes[to + i] = lanes[start + i]
 

@@ -56,9 +56,11 @@ class Clocks:
         return tuple(map(bytes, hidden))
 
     def snapshot(self) -> list[Snapshot]:
+        """Return the state of each copy."""
         return [side.snapshot() for side in self._sides]
 
     def restore(self, states: Sequence[Snapshot]) -> None:
+        """Put each copy back into a state that `snapshot` has returned."""
         for side, state in zip(self._sides, states, strict=True):
             side.restore(state)
 

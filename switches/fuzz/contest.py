@@ -50,6 +50,7 @@ class FuzzRound:
     examples: dict[str, Packet] = field(default_factory=dict)  # by reason
 
     def leave_out(self, reason: str, packet: Packet) -> None:
+        """Count a packet that is not compared; the first one of each reason is an example."""
         self.left_out[reason] += 1
         self.examples.setdefault(reason, packet)
 

@@ -70,6 +70,7 @@ class PacketDraft:
         self._depth = 0  # of definitions that are being resolved
 
     def get(self, place: Place) -> int:
+        """Return the bits of a place (offset, width) of the packet, as a number."""
         at, width = place
         return self._bits >> (MOST_BITS - at - width) & (1 << width) - 1
 
@@ -81,6 +82,7 @@ class PacketDraft:
         self._bits = self._bits & ~(mask << shift) | (value & mask) << shift
 
     def data(self, size_bytes: int) -> bytes:
+        """Return the first bytes of the packet."""
         return self._bits.to_bytes(MOST_BITS // 8, "big")[:size_bytes]
 
     def extract(self, header: str, varbit_bits: int = 0) -> None:

@@ -49,9 +49,11 @@ class Aims(Protocol):
     """The points that packets have reached so far (`course.py`)."""
 
     @property
-    def seeds(self) -> Sequence[Packet]: ...
+    def seeds(self) -> Sequence[Packet]:
+        """Return the packets that were the first to reach something."""
 
-    def conditions(self) -> list[tuple[Expression, bool]]: ...
+    def conditions(self) -> list[tuple[Expression, bool]]:
+        """Return conditions, each with the outcome that it has never had."""
 
 
 class PacketMaker:

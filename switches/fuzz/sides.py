@@ -26,6 +26,7 @@ from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.switches.walk.views import joined
 
+# Ports have 9 bits in v1model, and 511 is the drop port.
 LAST_PORT = 510
 LATEST_US = 1 << 42  # so that picoseconds fit 64 bits, packets' waits included
 PATIENCE_S = 5.0
@@ -140,6 +141,7 @@ class EngineSide:
         return False
 
     def state(self, cells: Sequence[StateCell]) -> State:
+        """Return the values of cells, by label."""
         return {cell.label: self._read(cell) for cell in cells}
 
     def memory(self) -> bytes:
@@ -256,6 +258,7 @@ class Bmv2Side:
         return [(port, data) for port, data in out if port <= LAST_PORT]
 
     def state(self, cells: Sequence[StateCell]) -> State:
+        """Return the values of cells, by label, which BMv2's command line tells."""
         answers = self._ask([cell.command for cell in cells])
         return {cell.label: _value(cell, text) for cell, text in zip(cells, answers, strict=True)}
 

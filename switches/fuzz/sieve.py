@@ -51,6 +51,7 @@ class Shadows:
 
     @classmethod
     def of(cls, program: Program) -> Self:
+        """Load the program's file once more for each form."""
         path = program.source.path
         observed = Program.load(path, variant=Variant(observed=True))
         twins = (Program.load(path, variant=Variant(True, leftovers=kind)) for kind in (1, 2))

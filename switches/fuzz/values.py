@@ -54,13 +54,15 @@ class UnknownError(Exception):
 class ReadablePacket(Protocol):
     """A packet whose bits can be read."""
 
-    def get(self, place: Place) -> int: ...
+    def get(self, place: Place) -> int:
+        """Return the bits of a place (offset, width) of the packet, as a number."""
 
 
 class ChangeablePacket(ReadablePacket, Protocol):
     """A packet whose bits can be changed, too."""
 
-    def put(self, place: Place, value: int, mask: int | None = None) -> None: ...
+    def put(self, place: Place, value: int, mask: int | None = None) -> None:
+        """Write a value to a place; only to the bits of `mask`, if there is one."""
 
 
 def resolve(item: Expression, leaf: Callable[[Expression], Value]) -> Value:

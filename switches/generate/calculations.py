@@ -66,6 +66,7 @@ def _crc_of(code: FunctionCode, algorithm: str, data: str) -> str:
 
 
 def update_checksum(code: FunctionCode, checksum: Checksum) -> None:
+    """Write code that sets a field to its calculation's result, if its condition holds."""
     code.lines.comment(f"update {code.field_label(checksum.target)}")
     mark = LineMark(UPDATE, checksum, checksum.where, whole=True)
     with code.marked(mark), code.guarded(_condition(code, checksum)):

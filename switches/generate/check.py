@@ -82,6 +82,7 @@ class _Checker:
         self._skip = len(prelude)
 
     def module(self, tree: ast.Module) -> None:
+        """Check that a module is our prelude, constants and the two handlers, and nothing else."""
         if not self._text.startswith(HEADER):
             raise self._refuse("a module that does not begin as ours do", tree)
         functions = []

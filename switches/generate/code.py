@@ -47,6 +47,7 @@ class FunctionCode:
         self.cells: dict[tuple[str, Expression], str] = {}
 
     def add(self, line: str, mark: LineMark | None = None) -> None:
+        """Append a line at the present depth."""
         self.lines.add(line, mark)
 
     def note(self, kind: str, name: str, where: str = "") -> None:
@@ -56,6 +57,7 @@ class FunctionCode:
             self.add(f"state[state_at + {self.u(word)}] += {self.u(1)}")
 
     def block(self, header: str, mark: LineMark | None = None) -> AbstractContextManager[None]:
+        """Open a block: lines that are added in this context are inside it."""
         return self.lines.block(header, mark)
 
     def marked(self, mark: LineMark) -> AbstractContextManager[None]:
@@ -73,6 +75,7 @@ class FunctionCode:
         return self.storage.names(field)[0]
 
     def u(self, value: int) -> str:
+        """Return the name of a `uint64` constant of the module; it is made if there is none yet."""
         return self.constants.name(value)
 
     def set_word(self, field: FieldSource, word: str, bits: int = 64) -> None:
@@ -100,6 +103,7 @@ class FunctionCode:
         self.add(f"{target} = {words[0]}" if target else self.storage.assign(field, words))
 
     def assign(self, field: FieldSource, expression: Expression) -> None:
+        """Write code that sets a field to an expression's value, cut to the field's width."""
         shape = self.storage.shape(field)
         self.set(field, self.expressions.fitted(expression, shape.width, shape.signed))
 
@@ -117,6 +121,7 @@ class FunctionCode:
         return words
 
     def is_set(self, field: FieldSource) -> str:
+        """Return code of the test that a field is not 0."""
         return f"{self.read(field)} != {self.u(0)}"
 
     def size_of(self, header: HeaderSource) -> str:

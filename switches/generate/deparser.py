@@ -20,6 +20,8 @@ from ringleaf.switches.source import FieldSource, HeaderField, HeaderSource
 
 
 class DeparserWriter:
+    """Writes the deparser into a handler: headers go in order, and changed fields go back."""
+
     def __init__(self, code: FunctionCode, usage: FieldUsage, paths: Paths) -> None:
         self._code = code
         self._usage = usage
@@ -28,6 +30,7 @@ class DeparserWriter:
         self._headers = list(enumerate(code.source.headers[name] for name in code.source.emitted))
 
     def write(self) -> None:
+        """Write the code of the whole deparser."""
         code = self._code
         write_body(code, deparser_body(code.source))
         if not self._stays:
@@ -66,6 +69,8 @@ class DeparserWriter:
 
     def _move(self) -> None:
         code = self._code
+        # Headers may move onto each other's old places, so they are put together outside of the
+        # head.
         code.add("scratch = window(arena.bytes, block[SCRATCH_AT], words[HEAD_BYTES])")
         code.add("out = 0")
         for number, header in self._headers:
@@ -74,6 +79,7 @@ class DeparserWriter:
                 code.add(f"copy_bytes(scratch, out, head, {place}, {size})")
                 code.add(f"{place} = out")
                 code.add(f"out += {size}")
+        # The rest moves before the headers come back, which may now reach over its old place.
         code.add("row[HEAD_LEN] = move_rest(head, row[HEAD_LEN], parsed, out)")
         code.add("copy_bytes(head, 0, scratch, 0, out)")
 

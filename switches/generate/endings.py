@@ -158,6 +158,7 @@ def load(code: FunctionCode, field: FieldSource) -> None:
 
 
 def store(code: FunctionCode, field: FieldSource) -> None:
+    """Write code that stores a field in its slot of the packet's row; one without is not kept."""
     slot = code.storage.slots.get(field)
     if code.storage.lane(field) is None and slot is not None:
         for i, name in enumerate(code.storage.names(field)):
@@ -165,6 +166,7 @@ def store(code: FunctionCode, field: FieldSource) -> None:
 
 
 def clear(code: FunctionCode, field: FieldSource) -> None:
+    """Write code that sets a field's slot to zero; a packet's length is never cleared."""
     slot = code.storage.slots.get(field)
     if code.storage.lane(field) is None and slot is not None and slot != PACKET_LENGTH:
         for i in range(len(code.storage.names(field))):

@@ -74,6 +74,7 @@ def _access(
 
 
 def register_read(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code of `register.read`; a read outside of the array leaves the target as it is."""
     target, register, index = primitive.parameters
     assert isinstance(target, FieldSource)
     array = code.source.registers[named_by(register)]
@@ -86,6 +87,7 @@ def register_read(code: FunctionCode, primitive: Primitive) -> None:
 
 
 def register_write(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code of `register.write`; a write outside of the array has no effect."""
     register, index, value = primitive.parameters
     array = code.source.registers[named_by(register)]
     cell, inside = _access(code, array, index)
@@ -99,6 +101,7 @@ def register_write(code: FunctionCode, primitive: Primitive) -> None:
 
 
 def count(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code that adds 1, and the packet's length as it came in, to an indirect counter."""
     counter, index = primitive.parameters
     array = code.source.counters[named_by(counter)]
     at, inside = _index(code, index, array.size)
@@ -113,6 +116,7 @@ def count(code: FunctionCode, primitive: Primitive) -> None:
 
 
 def execute_meter(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code that meters a packet, and sets the target to its colour."""
     meter, index, target = primitive.parameters
     assert isinstance(target, FieldSource)
     array = code.source.meters[named_by(meter)]
@@ -124,6 +128,7 @@ def execute_meter(code: FunctionCode, primitive: Primitive) -> None:
 
 
 def hash_fields(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code of v1model's `hash`: base + result % size, where a size of 0 counts as 1."""
     target, base, calculation, size = primitive.parameters
     assert isinstance(target, FieldSource)
     value, width = calculate(code, named_by(calculation), primitive.where)
@@ -139,6 +144,7 @@ def hash_fields(code: FunctionCode, primitive: Primitive) -> None:
 
 
 def get_hash(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code of PSA's `Hash.get_hash` without a base and a maximum."""
     target, calculation = primitive.parameters
     assert isinstance(target, FieldSource)
     value, width = calculate(code, named_by(calculation), primitive.where)
@@ -146,6 +152,7 @@ def get_hash(code: FunctionCode, primitive: Primitive) -> None:
 
 
 def add_to_sum(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code of PSA's `InternetChecksum.add`, which sums 16-bit words in ones' complement."""
     _change_sum(code, primitive, inverted=False)
 
 
@@ -162,6 +169,7 @@ def _change_sum(code: FunctionCode, primitive: Primitive, *, inverted: bool) -> 
 
 
 def draw_random(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code of `random`: a number from `low` to `high`, both included."""
     target, low, high = primitive.parameters
     assert isinstance(target, FieldSource)
     first, last = code.expressions.unsigned(low), code.expressions.unsigned(high)

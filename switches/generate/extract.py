@@ -25,6 +25,8 @@ def fail(code: FunctionCode, error: str, mark: LineMark | None = None) -> None:
 
 
 class ExtractWriter:
+    """Writes code of extractions into a handler's parser, for the fields that the program uses."""
+
     def __init__(self, code: FunctionCode, usage: FieldUsage, paths: Paths) -> None:
         self._code = code
         self._usage = usage
@@ -116,6 +118,7 @@ class ExtractWriter:
                 yield
 
     def mark(self, extraction: Extraction, where: str) -> LineMark:
+        """Return the mark of an extraction's lines: its first header, and its source line."""
         return LineMark(EXTRACT, self._code.source.headers[extraction.headers[0]], where)
 
 

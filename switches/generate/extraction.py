@@ -24,11 +24,13 @@ class Extraction:
 
     @property
     def count(self) -> FieldSource:
+        """Return the hidden field with the number of elements of the stack that are in use."""
         assert self.stack is not None
         return FieldSource(STACKS, self.stack)
 
 
 def extraction_of(source: ProgramSource, op: Primitive) -> Extraction:
+    """Return the extraction that a parser's primitive makes; its target may be a stack."""
     into, member, *bits = op.parameters
     assert isinstance(into, Named)
     assert isinstance(member, Named)

@@ -17,6 +17,8 @@ from ringleaf.switches.source import (
 
 @dataclass(frozen=True, slots=True)
 class If:
+    """A conditional, with the bodies of both its ways."""
+
     condition: Expression
     then: Body
     otherwise: Body
@@ -34,6 +36,8 @@ class ActionChoice:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
+    """A table's look-up: the chosen action's code runs first, then the body of hit or miss."""
+
     table: TableSource
     choices: tuple[ActionChoice, ...]
     hit: Body
@@ -142,6 +146,7 @@ def walk(body: Body) -> Iterator[Statement]:
 
 
 def may_exit(statement: Statement) -> bool:
+    """Return whether a statement contains an `exit`, at any depth."""
     return any(isinstance(inner, Primitive) and inner.op == "exit" for inner in walk((statement,)))
 
 

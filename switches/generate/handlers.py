@@ -93,6 +93,7 @@ class Handlers(ABC):
         """Whether packets may come round, with the headers that they have been given."""
 
     def module(self) -> Module:
+        """Return the module: its text, and the places of all that the switch must find."""
         bodies = [self._ingress_lines(), self._egress_lines()]
         if self._observer is not None:
             self._state.words += self._observer.words

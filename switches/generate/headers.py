@@ -22,6 +22,7 @@ from ringleaf.switches.source import (
 
 
 def fields_of(source: ProgramSource, header: Named) -> tuple[FieldSource, ...]:
+    """Return references to all fields of a header, in its order."""
     return tuple(FieldSource(header.name, item.name) for item in source.headers[header.name].fields)
 
 
@@ -31,11 +32,13 @@ def others_in_union(source: ProgramSource, header: str) -> list[str]:
 
 
 def invalidate_others(code: FunctionCode, header: str) -> None:
+    """Write code that makes the other headers of a header's union invalid."""
     for name in others_in_union(code.source, header):
         code.set(valid(name), [code.u(0)])
 
 
 def add_header(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code of `setValid`, which sets all fields to zero if the header was invalid."""
     header = primitive.parameters[0]
     assert isinstance(header, Named)
     flag = valid(header.name)
@@ -58,6 +61,7 @@ def add_header(code: FunctionCode, primitive: Primitive) -> None:
 
 
 def remove_header(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code of `setInvalid`."""
     header = _named(primitive.parameters[0])
     with code.block(f"if {code.is_set(valid(header))}:"):
         code.set(valid(header), [code.u(0)])
@@ -71,6 +75,7 @@ def _change_length(code: FunctionCode, header: str, op: str) -> None:
 
 
 def assign_header(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code that copies a header's fields and validity; an invalid one copies no fields."""
     target, origin = primitive.parameters
     assert isinstance(target, Named)
     assert isinstance(origin, Named)
@@ -100,6 +105,7 @@ def _copy_fields(code: FunctionCode, target: Named, origin: Named) -> None:
 
 
 def assign_varbit(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code that copies a varbit field, with its length."""
     target, origin = primitive.parameters
     assert isinstance(target, FieldSource)
     assert isinstance(origin, FieldSource)
@@ -119,6 +125,7 @@ def _copy_varbit(code: FunctionCode, target: FieldSource, origin: FieldSource) -
 
 
 def push(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code of `push_front`: elements move up, and the first ones become invalid."""
     stack, count = _stack_and_count(primitive)
     size = len(code.source.instances.elements(stack))
     order = _swapped(size, [(i, i - count) for i in range(size - 1, count - 1, -1)])
@@ -129,6 +136,7 @@ def push(code: FunctionCode, primitive: Primitive) -> None:
 
 
 def pop(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code of `pop_front`: elements move down, and the last ones become invalid."""
     stack, count = _stack_and_count(primitive)
     size = len(code.source.instances.elements(stack))
     order = _swapped(size, [(i, i + count) for i in range(size - count)])

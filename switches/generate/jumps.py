@@ -75,6 +75,7 @@ class _Stretch:
             self._joins[at] = self._meet(self._next(at))
 
     def body(self) -> Body:
+        """Return the nested statements of the whole stretch."""
         return self._nest(self._start, self._last)
 
     def _nest(self, at: int, stop: int) -> Body:

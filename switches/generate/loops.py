@@ -25,12 +25,15 @@ class Access:
 
 
 class LoopWriter:
+    """Writes loops over lanes; `write` writes the statements inside and before them."""
+
     def __init__(self, code: FunctionCode, write: Callable[[Body], None]) -> None:
         self._code = code
         self._write_body = write
         self._views: dict[tuple[str, str, int], str] = {}
 
     def write(self, loop: Loop, pattern: Pattern) -> None:
+        """Write a loop, after the statements that its pattern has moved in front of it."""
         code = self._code
         code.lines.comment(f"{loop.count} lanes")
         self._write_body(pattern.prefix)

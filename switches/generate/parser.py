@@ -51,6 +51,7 @@ class ParserWriter:
         self._part: tuple[int, Callable[[], None]] | None = None  # that is to be written
 
     def write(self) -> None:
+        """Write the code of the whole parser."""
         code = self._code
         first = code.source.first_state
         code.add("have = row[HEAD_LEN]")

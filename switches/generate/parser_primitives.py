@@ -15,6 +15,7 @@ from ringleaf.switches.source import Primitive
 
 
 def write_straight(code: FunctionCode, primitives: Iterable[Primitive]) -> None:
+    """Write primitives one after the other, each made into statements that have no jumps."""
     for primitive in primitives:
         write_body(code, lower(code.source, primitive))
 

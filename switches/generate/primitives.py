@@ -86,6 +86,8 @@ REGISTER_PARAMETERS = {"register_read": (1, 2), "register_write": (0, 1)}
 
 @dataclass(frozen=True, slots=True)
 class Effects:
+    """The fields that a primitive reads and those that it writes."""
+
     reads: frozenset[FieldSource]
     writes: frozenset[FieldSource]
 
@@ -152,12 +154,18 @@ def headers_made(source: ProgramSource, primitive: Primitive) -> set[str]:
 
 
 def write_primitive(code: FunctionCode, primitive: Primitive) -> None:
+    """Write the code of one primitive, marked with its source line.
+
+    Raises:
+        ConfigError: If the primitive is not supported, or has another number of operands.
+    """
     code.expressions.where = primitive.where
     with code.marked(LineMark(PRIMITIVE, primitive, primitive.where)):
         _kind(code.source, primitive).write(code, primitive)
 
 
 def fields_in(expression: Expression) -> set[FieldSource]:
+    """Return the fields that an expression reads; a header in it stands for its validity."""
     fields = set()
     for leaf in leaves(expression):
         if isinstance(leaf, FieldSource):

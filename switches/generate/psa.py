@@ -64,6 +64,8 @@ _INGRESS_OUT, _EGRESS_OUT = "psa_ingress_output_metadata", "psa_egress_output_me
 
 
 class PsaHandlers(Handlers):
+    """Writes a PSA program's two handlers."""
+
     def __init__(self, source: ProgramSource, variant: Variant) -> None:
         bodies = [
             pipeline_body(source, line, calls=variant.observed)

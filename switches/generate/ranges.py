@@ -102,6 +102,7 @@ class Ranges:
         return expression.value
 
     def refuse(self, what: str, got: object) -> Exception:
+        """Return an error about an expression; it names the source line at hand."""
         shown = got.op if isinstance(got, OperationSource) else got
         return self._source.refuse(what, shown, self.where)
 

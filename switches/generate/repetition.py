@@ -92,6 +92,7 @@ def atoms(body: Body) -> list[Atom]:
 
 
 def fields(body: Body) -> list[FieldSource]:
+    """Return the fields that a body names, in a fixed order, as often as it names them."""
     return [atom for atom in atoms(body) if isinstance(atom, FieldSource)]
 
 

@@ -37,6 +37,8 @@ from ringleaf.switches.source import NO_ACTION, ActionSource, Primitive, TableSo
 
 
 class StatementWriter:
+    """Writes a control's statements into a handler."""
+
     def __init__(
         self,
         code: FunctionCode,
@@ -50,6 +52,7 @@ class StatementWriter:
         self._numbers = numbers  # of tables, in the order of the switch's words
 
     def write(self, body: Body) -> None:
+        """Write the statements of a body."""
         for statement in body:
             self._one(statement)
 

@@ -115,6 +115,7 @@ class Storage:
                 self._find_runs(header.name)
 
     def shape(self, field: FieldSource) -> HeaderField:
+        """Return a field's width and sign; the engine's own fields have 64 bits."""
         if field not in self._shapes:
             if field.header == ENGINE or field.name in (POSITION, VARBITS):
                 self._shapes[field] = HeaderField(field.name, 64, False, 0)
@@ -127,12 +128,15 @@ class Storage:
         return list(dict.fromkeys([*self._names, *self._lanes]))
 
     def lane(self, field: FieldSource) -> Lane | None:
+        """Return a field's lane; None: the field is a scalar."""
         return self._lanes.get(field)
 
     def varbit(self, field: FieldSource) -> Varbit | None:
+        """Return the lanes and length of a varbit field; None: the field is none."""
         return self._varbits.get(field)
 
     def runs_of(self, header: str) -> list[LaneRun]:
+        """Return the runs of lanes that a header has, in the order of its fields."""
         return [run for run in self.runs if run.header == header]
 
     def make_lanes(self, fields: Iterable[FieldSource]) -> None:
@@ -214,12 +218,15 @@ def word_count(shape: HeaderField) -> int:
 
 
 def position(header: str) -> FieldSource:
+    """Return the hidden field with the offset, in bytes, at which a header was parsed."""
     return FieldSource(header, POSITION)
 
 
 def varbits(header: str) -> FieldSource:
+    """Return the hidden field with the length, in bits, of a header's varbit field."""
     return FieldSource(header, VARBITS)
 
 
 def valid(header: str) -> FieldSource:
+    """Return the hidden field that is 1 while a header is valid."""
     return FieldSource(header, VALID)

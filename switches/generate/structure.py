@@ -57,6 +57,7 @@ class _Shaper:
         self._built = 0  # nodes, each as often as it is written
 
     def body(self) -> Body:
+        """Return the nested statements of the pipeline; nodes after others are looked at first."""
         for name in self._successors_first():
             self._joins[name] = self._common(self._successors(self._pipeline.nodes[name]))
         return self._build(self._pipeline.first, None)

@@ -29,10 +29,12 @@ class ModuleConstants:
         self._names: dict[int, str] = {}
 
     def name(self, value: int) -> str:
+        """Return the name of a constant, 0 to 2^64 - 1; equal values share one."""
         assert 0 <= value < 1 << 64, f"constant {value} needs 64 bits"
         return self._names.setdefault(value, f"u_{value:x}")
 
     def lines(self) -> list[str]:
+        """Return the definitions of all constants, in the order of their values."""
         return [f"{name} = np.uint64({value:#x})" for value, name in sorted(self._names.items())]
 
 
@@ -62,6 +64,7 @@ class Lines:
         return self._mark if mark is None or (self._mark and self._mark.whole) else mark
 
     def comment(self, text: str) -> None:
+        """Append a comment at the present depth."""
         self.add(f"# {text}")
 
     @contextmanager

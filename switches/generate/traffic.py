@@ -29,18 +29,22 @@ LONGEST_LIST = (1 << 16) - 1
 
 
 def drop(code: FunctionCode, _: Primitive) -> None:
+    """Write code of `mark_to_drop`; a later assignment to `egress_spec` revives the packet."""
     code.set(EGRESS_SPEC, [code.u(DROP_PORT)])
     code.set(MCAST_GRP, [code.u(0)])
 
 
 def clone(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code that keeps a clone's session, plus 1, as 0 is none, and the fields to preserve."""
     session, fields = primitive.parameters
     number = f"({code.expressions.unsigned(session)} & {code.u(LONGEST_SESSION)})"
+    # Session 0 is a session, so 0 stands for no clone only with 1 added.
     code.set(CLONE_SESSION, [f"({number} + {code.u(1)})"])
     code.assign(CLONE_FIELDS, fields)
 
 
 def truncate(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code that keeps the length to which the packet is cut when it leaves."""
     # Kept as length + 1, so that 0 is a packet that is not cut; the shortest wins.
     length = code.expressions.fitted(primitive.parameters[0], 32, False)[0]  # v1model's bit<32>
     asked = f"{length} + {code.u(1)}"
@@ -50,10 +54,12 @@ def truncate(code: FunctionCode, primitive: Primitive) -> None:
 
 
 def resubmit(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code that asks for a resubmission with a field list; the last request counts."""
     _ask(code, RESUBMIT, primitive)
 
 
 def recirculate(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code that asks for a recirculation with a field list; the last request counts."""
     _ask(code, RECIRCULATE, primitive)
 
 
@@ -64,6 +70,7 @@ def _ask(code: FunctionCode, flag: FieldSource, primitive: Primitive) -> None:
 
 
 def tell(code: FunctionCode, primitive: Primitive) -> None:
+    """Write code that keeps the number of a digest, which is sent when ingress ends."""
     _, digest = primitive.parameters
     assert isinstance(digest, Constant)
     code.set(LEARN, [code.u(digest.value)])

@@ -49,15 +49,18 @@ class Touched:
 
     @property
     def all(self) -> set[FieldSource]:
+        """Return the fields that are read or written."""
         return self.reads | self.writes
 
     def add(self, source: ProgramSource, primitive: Primitive) -> None:
+        """Add the fields that a primitive reads and writes."""
         uses = effects(source, primitive)
         self.reads |= uses.reads
         self.writes |= uses.writes
 
 
 def body_usage(source: ProgramSource, body: Body) -> Touched:
+    """Return the fields that a body reads and writes, and those of its tables' keys and externs."""
     touched = Touched()
     for statement in walk(body):
         match statement:
@@ -82,6 +85,7 @@ def _add_externs(touched: Touched, source: ProgramSource, table: TableSource) ->
 
 
 def checksum_usage(source: ProgramSource, checksums: Iterable[Checksum]) -> Touched:
+    """Return the fields that checksums read and write; a failed check writes `checksum_error`."""
     touched = Touched()
     for checksum in checksums:
         touched.reads |= inputs_of(source.calculations[checksum.calculation])

@@ -39,6 +39,7 @@ class Words(Ranges):
         self._count = 0  # of names given
 
     def condition(self, expression: Expression) -> str:
+        """Return code of a condition, as a Python truth value; the subclass has the operators."""
         raise NotImplementedError
 
     def words(self, expression: Expression, count: int) -> list[str]:
@@ -89,6 +90,7 @@ class Words(Ranges):
     def bitwise(
         self, expression: OperationSource, left: Expression, right: Expression, count: int
     ) -> list[str]:
+        """Return words of `&`, `|` or `^`, each from the operands' words at its place."""
         if expression.op == "&":
             for mask, other in ((right, left), (left, right)):
                 if isinstance(mask, Constant):
@@ -109,6 +111,7 @@ class Words(Ranges):
     def ring(
         self, expression: OperationSource, left: Expression, right: Expression, count: int
     ) -> list[str]:
+        """Return words of `+`, `-` or `*`, which need only as many of the operands."""
         a, b = self.words(left, count), self.words(right, count)
         if count == 1:
             return [f"({a[0]} {expression.op} {b[0]})"]
@@ -118,6 +121,7 @@ class Words(Ranges):
     def quotient(
         self, expression: OperationSource, left: Expression, right: Expression, count: int
     ) -> list[str]:
+        """Return words of `/` or `%`, which need the operands' whole values."""
         name = "divide" if expression.op == "/" else "modulo"
         size = max(self.size(left), self.size(right))
         a, b = self.words(left, size), self.words(right, size)
@@ -128,6 +132,7 @@ class Words(Ranges):
     def shift_left(
         self, _: OperationSource, left: Expression, right: Expression, count: int
     ) -> list[str]:
+        """Return words of `<<`; a constant amount is settled here, another one by a call."""
         if not isinstance(right, Constant):
             if count > 1:
                 a = tuple_of(self.words(left, count))
@@ -153,6 +158,7 @@ class Words(Ranges):
     def shift_right(
         self, _: OperationSource, left: Expression, right: Expression, count: int
     ) -> list[str]:
+        """Return words of `>>`, which shifts the sign in where the value may be negative."""
         kind, size = self.kind(left), self.size(left)
         source = self.words(left, size)
         if kind == SIGNED:
@@ -186,6 +192,7 @@ class Words(Ranges):
     def two_complement(
         self, expression: OperationSource, left: Expression, right: Expression, count: int
     ) -> list[str]:
+        """Return words of the value cut to the bits of `right`, whose highest one is the sign."""
         width = self.constant(right)
         own = -(-width // WORD)
         if count < own or self.bounds(expression) == self.bounds(left):
@@ -202,6 +209,7 @@ class Words(Ranges):
     def saturate(
         self, expression: OperationSource, left: Expression, _: Expression, count: int
     ) -> list[str]:
+        """Return words of the value cut to the range of the operation's type."""
         low, high = self.bounds(expression)
         kind = self.kind(left)
         if kind == UNSIGNED:
@@ -228,6 +236,7 @@ class Words(Ranges):
         return [*words[:-1], f"({words[-1]} ^ {self._u(MODULUS // 2)})"]
 
     def choose(self, test: str, a: list[str], b: list[str]) -> list[str]:
+        """Return words of `a` where the test holds, and else of `b`."""
         if len(a) == 1:
             return [f"({a[0]} if {test} else {b[0]})"]
         return self._assigned(len(a), f"({tuple_of(a)}) if {test} else ({tuple_of(b)})")
@@ -253,6 +262,7 @@ class Words(Ranges):
         return names
 
     def masked(self, code: str, mask: int) -> str:
+        """Return code of one word under a mask, without an operation where it has no effect."""
         if mask == MODULUS - 1:
             return code
         return f"({code} & {self._u(mask)})" if mask else self._u(0)
@@ -274,6 +284,7 @@ class Words(Ranges):
         return f"U(I({words[-1]}) >> 63)"
 
     def pad(self, words: list[str], count: int) -> list[str]:
+        """Return the first `count` words of an unsigned value, with zeros above its own."""
         return words[:count] + [self._u(0)] * (count - len(words))
 
     def _constants(self, value: int, count: int) -> list[str]:

@@ -93,6 +93,7 @@ class _Completion:
         self._path = path
 
     def run(self) -> Json:
+        """Complete the document in place, and return it."""
         data = self._data
         check_distinct(data, self._refuse)
         self._errors()

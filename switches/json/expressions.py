@@ -36,6 +36,7 @@ def number_of(text: str) -> int:
 
 
 def where_of(item: Json | None) -> str:
+    """Return the P4 source line of a JSON object; "" if p4c gave none."""
     info = (item or {}).get("source_info")
     if not info:
         return ""
@@ -59,6 +60,7 @@ class ExpressionSizes:
         self._known: dict[int, tuple[Expression, int]] = {}  # by identity; holds on to it
 
     def of(self, expression: Expression) -> int:
+        """Return the number of parts of an expression, as if it were written out."""
         known = self._known.get(id(expression))
         if known is None:
             known = expression, 1 + sum(self.of(part) for part in _parts(expression))
@@ -94,9 +96,11 @@ class ExpressionReader:
             raise self.refuse("extern instances are not supported", item["name"], item)
 
     def refuse(self, what: str, got: object, item: Json | None = None) -> ConfigError:
+        """Return the error that something is unsupported, with the P4 source line of `item`."""
         return refusal(self._path, what, got, where_of(item))
 
     def where(self, item: Json) -> str:
+        """Return the P4 source line of a JSON object; "" if p4c gave none."""
         return where_of(item)
 
     def expression(self, item: Json) -> Expression:
@@ -159,6 +163,7 @@ class ExpressionReader:
         )
 
     def primitive(self, item: Json) -> Primitive:
+        """Read a primitive; a vector of parameters (of `log_msg`) becomes one operand."""
         parameters = [
             Listed(tuple(self.expression(value) for value in parameter["value"]))
             if parameter["type"] == "parameters_vector"

@@ -69,6 +69,11 @@ class _Form:
         self._path = path
 
     def check(self, data: dict[str, Any]) -> None:
+        """Check each value of a document, and its size and depth.
+
+        Raises:
+            ConfigError: If it is too large, or a value is not of its kind.
+        """
         count = 0
         waiting: list[tuple[Any, str, int]] = [(data, "the program", 0)]
         while waiting:

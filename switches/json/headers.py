@@ -11,11 +11,18 @@ COUNT_BITS = 32  # of a stack's count, which BMv2 calls `next`
 
 
 class HeaderReader:
+    """Reads a program's header types and instances."""
+
     def __init__(self, path: Path, data: Json) -> None:
         self._path = path
         self._data = data
 
     def read(self) -> Instances:
+        """Read all headers, stacks and unions.
+
+        Raises:
+            ConfigError: If a header is not whole bytes.
+        """
         data = self._data
         types = {item["name"]: self._fields(item) for item in data["header_types"]}
         headers = {item["id"]: self._header(item, types) for item in data["headers"]}

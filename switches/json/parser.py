@@ -23,12 +23,15 @@ _SELECT_KEYS = ("field", "stack_field", "union_stack_field", "lookahead")
 
 
 class ParserReader:
+    """Reads parsers, and the value sets that their states match with."""
+
     def __init__(self, expressions: ExpressionReader, instances: Instances) -> None:
         self._expressions = expressions
         self._instances = instances
         self._set_widths: dict[str, tuple[int, ...]] = {}
 
     def states(self, item: Json) -> dict[str, ParserState]:
+        """Read the states of one parser, by name."""
         return {state["name"]: self._state(state) for state in item["parse_states"]}
 
     def value_sets(self, items: list[Json]) -> dict[str, ValueSet]:

@@ -93,6 +93,11 @@ class _Reader:
             self._expressions = PsaExpressions(path, self._instances, data)
 
     def read(self) -> ProgramSource:
+        """Return the whole program.
+
+        Raises:
+            ConfigError: If something in it is not supported.
+        """
         self._check_version()
         data = self._data
         self._expressions.check_externs(data["extern_instances"])

@@ -116,6 +116,7 @@ class PsaExpressions(ExpressionReader):
                 raise self.refuse("extern is not supported", item["type"], item)
 
     def primitive(self, item: Json) -> Primitive:
+        """Read a primitive; methods of PSA's externs become v1model's primitives where it can."""
         read = _METHODS.get(item["op"])
         if read is not None:
             return read(self, item)
@@ -125,6 +126,7 @@ class PsaExpressions(ExpressionReader):
         return primitive
 
     def count(self, item: Json) -> Primitive:
+        """Read `Counter.count`."""
         counter, index = item["parameters"]
         array = Named("counter_array", counter["value"])
         return Primitive("count", (array, self.operand(index)), where_of(item))
@@ -139,11 +141,13 @@ class PsaExpressions(ExpressionReader):
         return Primitive("execute_meter", (array, *operands), where_of(item))
 
     def get_hash(self, item: Json) -> Primitive:
+        """Read `Hash.get_hash` of data alone, whose result is as wide as the algorithm's."""
         instance, target, fields = item["parameters"]
         operands = self.operand(target), self._hash_of(instance["value"], fields, item)
         return Primitive("get_hash", operands, where_of(item))
 
     def get_hash_mod(self, item: Json) -> Primitive:
+        """Read `Hash.get_hash` with a base and a maximum, as v1model's `hash`."""
         instance, target, base, fields, most = item["parameters"]
         return Primitive(
             "modify_field_with_hash_based_offset",

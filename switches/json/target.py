@@ -107,9 +107,11 @@ class _Fields:
         return widths.get(field)
 
     def add(self, name: Name, width: int) -> None:
+        """Add an unsigned field to a header."""
         self._fields[name[0]].append([name[1], width, False])
 
     def rename(self, name: Name, to: str) -> None:
+        """Give a field another name; its place stays."""
         for item in self._fields[name[0]]:
             if item[0] == name[1]:
                 item[0] = to

@@ -68,6 +68,7 @@ def split_validity(data: Json, refuse: Callable[..., Exception]) -> None:
 
 
 def bodies(data: Json) -> Iterator[list[Json]]:
+    """Return all lists of primitives in a document: those of actions and of parser states."""
     for action in data["actions"]:
         yield action["primitives"]
     for parser in data["parsers"]:

@@ -25,6 +25,7 @@ class ArrayEntries:
         self._plane = plane
 
     def write_counter(self, verb: str, message: Any) -> None:
+        """Set a counter cell, or all cells; without data nothing changes."""
         self._plane.check_modify(verb, "counter")
         info = self._plane.schema.counter(message.counter_id)
         name, cell = info.preamble.name, self._cell(info, message)
@@ -37,6 +38,7 @@ class ArrayEntries:
             self._plane.apply(CounterUpdate(name, cell, *count))
 
     def write_meter(self, verb: str, message: Any) -> None:
+        """Configure a meter cell, or all cells; without a config they are reset to the default."""
         self._plane.check_modify(verb, "meter")
         info = self._plane.schema.meter(message.meter_id)
         name = info.preamble.name
@@ -51,6 +53,7 @@ class ArrayEntries:
             self._plane.apply(MeterUpdate(name, cell, rates))
 
     def write_register(self, verb: str, message: Any) -> None:
+        """Set a register cell, or all cells, to P4Data of the array's type."""
         self._plane.check_modify(verb, "register")
         info = self._plane.schema.register(message.register_id)
         name, cell = info.preamble.name, self._cell(info, message)
@@ -62,6 +65,7 @@ class ArrayEntries:
             self._plane.apply(RegisterUpdate(name, cell, value))
 
     def read_counters(self, message: Any) -> Iterator[Any]:
+        """Return the selected counter cells, as p4.v1.Entity."""
         schema, switch = self._plane.schema, self._plane.switch
         for number, info in _selected(message.counter_id, schema.counters, schema.counter):
             for cell in self._cells(info, message):
@@ -73,6 +77,7 @@ class ArrayEntries:
                 yield p4r.Entity(counter_entry=entry)
 
     def read_meters(self, message: Any) -> Iterator[Any]:
+        """Return the selected meter cells, as p4.v1.Entity; one without rates has no config."""
         schema, switch = self._plane.schema, self._plane.switch
         self._check_colors(message)
         for number, info in _selected(message.meter_id, schema.meters, schema.meter):
@@ -86,6 +91,7 @@ class ArrayEntries:
                 yield p4r.Entity(meter_entry=entry)
 
     def read_registers(self, message: Any) -> Iterator[Any]:
+        """Return the selected register cells, as p4.v1.Entity."""
         schema = self._plane.schema
         for number, info in _selected(message.register_id, schema.registers, schema.register):
             for cell in self._cells(info, message):

@@ -87,6 +87,7 @@ class _Deriver:
                 self._preambles[kind, name] = preamble
 
     def derive(self) -> Any:
+        """Return the p4.config.v1.P4Info."""
         digests = self._source.digests.values()
         return p4i.P4Info(
             pkg_info=p4i.PkgInfo(arch="v1model"),

@@ -19,6 +19,12 @@ class DigestEntries:
         self._plane = plane
 
     def write(self, verb: str, message: Any) -> None:
+        """Enable, reconfigure or disable a digest.
+
+        Raises:
+            ConfigError: If an insert finds it enabled, another verb finds it disabled, or a
+                number is negative.
+        """
         plane, notes = self._plane, self._plane.notes.digests
         info = plane.schema.digest(message.digest_id)
         name, config = info.preamble.name, message.config
@@ -39,6 +45,11 @@ class DigestEntries:
         notes[message.digest_id] = message
 
     def read(self, message: Any) -> Iterator[Any]:
+        """Return the entries of the enabled digests; id 0 selects all.
+
+        Raises:
+            ConfigError: If a given id is of no enabled digest.
+        """
         notes, number = self._plane.notes.digests, message.digest_id
         if number:
             self._plane.schema.digest(number)

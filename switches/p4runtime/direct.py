@@ -62,6 +62,7 @@ class DirectResources:
                 )
 
     def apply(self, table: TableInfo, entry: InstalledEntry, resources: Resources) -> None:
+        """Set the counter and meter of an entry, as far as a TableEntry has named them."""
         if resources.count is not None:
             packets, size = resources.count
             self._plane.apply(CounterUpdate(table.counter, None, packets, size, entry))
@@ -98,6 +99,7 @@ class DirectResources:
         self.apply(table, entry, Resources(None, True, rates))
 
     def read_counter(self, table: TableInfo, entry: InstalledEntry, key: Any) -> Any:
+        """Return an entry's counter, as p4.v1.Entity; `key` is its p4.v1.TableEntry."""
         self._check_has(table, table.counter, "direct counter")
         count = self._plane.switch.read_direct_counter(table.name, entry)
         return p4r.Entity(
@@ -105,6 +107,7 @@ class DirectResources:
         )
 
     def read_meter(self, table: TableInfo, entry: InstalledEntry, key: Any) -> Any:
+        """Return an entry's meter, as p4.v1.Entity; `key` is its p4.v1.TableEntry."""
         self._check_has(table, table.meter, "direct meter")
         rates = self._plane.switch.read_direct_meter(table.name, entry)
         config = encode_rates(rates) if rates else None

@@ -13,6 +13,8 @@ Key = tuple[str, Match, int] | tuple[str]
 
 @dataclass(frozen=True, slots=True)
 class EntryNote:
+    """The fields of a TableEntry that only controllers use (section 9.1)."""
+
     metadata: bytes = b""
     controller_metadata: int = 0
 
@@ -43,6 +45,7 @@ class Notes:
 
     @property
     def digest_configs(self) -> dict[int, Any]:
+        """Return the p4.v1.DigestEntry.Config of each enabled digest, by id."""
         return {number: entry.config for number, entry in self.digests.items()}
 
     def keep(self, key: Key, message: Any) -> None:
@@ -54,4 +57,5 @@ class Notes:
             self.entries[key] = note
 
     def of(self, key: Key) -> EntryNote:
+        """Return the note of a table entry; an empty one if there is none."""
         return self.entries.get(key, NOTHING)

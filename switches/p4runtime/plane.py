@@ -40,6 +40,7 @@ class Plane:
 
     @property
     def where(self) -> str:
+        """Return the switch's name, with which errors begin."""
         return self.switch.name
 
     def apply(self, *updates: Update) -> None:
@@ -47,6 +48,7 @@ class Plane:
         self.switch.apply(updates, commit=False)
 
     def refuse(self, what: str, code: Code = Code.INVALID_ARGUMENT) -> ConfigError:
+        """Return the error to raise for a message that is refused, with P4Runtime's code."""
         return ConfigError(f"{self.where}: {what}", code)
 
     def check_modify(self, verb: str, what: str) -> None:

@@ -28,6 +28,11 @@ class Profiles:
         self._one_shots = OneShots(plane)
 
     def write_member(self, verb: str, message: Any) -> None:
+        """Insert, modify or delete a member.
+
+        Raises:
+            ConfigError: If it has no action, or the profile refuses it.
+        """
         profile, table = self._profile(message.action_profile_id)
         name, number = profile.preamble.name, self._number(message.member_id, "member")
         if verb == DELETE:
@@ -40,6 +45,11 @@ class Profiles:
         self._plane.apply(MemberUpdate(verb, name, number, *call))
 
     def write_group(self, verb: str, message: Any) -> None:
+        """Insert, modify or delete a group, whose `max_size` stays as it was inserted.
+
+        Raises:
+            ConfigError: If the profile has no selector, or `max_size` changes.
+        """
         plane = self._plane
         profile, _ = self._profile(message.action_profile_id)
         name, number = profile.preamble.name, self._number(message.group_id, "group")
@@ -62,6 +72,7 @@ class Profiles:
         plane.notes.profile_groups[key] = message
 
     def read_members(self, message: Any) -> Iterator[Any]:
+        """Return the selected members, as p4.v1.Entity; id 0 selects all of a profile's."""
         exists = False
         for profile in self._selected(message.action_profile_id):
             hidden = self._hidden(profile.preamble.name)[0]
@@ -80,6 +91,7 @@ class Profiles:
         self._check_exists("member", message.member_id, exists)
 
     def read_groups(self, message: Any) -> Iterator[Any]:
+        """Return the selected groups, as p4.v1.Entity; id 0 selects all of a profile's."""
         exists = False
         for profile in self._selected(message.action_profile_id):
             if not profile.with_selector:

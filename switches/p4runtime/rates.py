@@ -40,6 +40,7 @@ def decode_rates(config: Any, spec: Any, where: str) -> MeterRates:
 
 
 def encode_rates(rates: MeterRates) -> Any:
+    """Return the p4.v1.MeterConfig of rates, which it has in whole units per second."""
     return p4r.MeterConfig(
         cir=round(rates.committed),
         cburst=rates.committed_burst,

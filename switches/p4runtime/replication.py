@@ -22,6 +22,11 @@ class Replication:
         self._plane = plane
 
     def write(self, verb: str, message: Any) -> None:
+        """Insert, modify or delete a multicast group or a clone session.
+
+        Raises:
+            ConfigError: If the entry has neither.
+        """
         match message.WhichOneof("type"):
             case "multicast_group_entry":
                 self._write_group(verb, message.multicast_group_entry)
@@ -31,6 +36,11 @@ class Replication:
                 raise self._plane.refuse("neither group nor session, got an empty entry")
 
     def read(self, message: Any) -> Iterator[Any]:
+        """Return the groups or sessions of an id, as p4.v1.Entity; id 0 selects all.
+
+        Raises:
+            ConfigError: If the entry has neither.
+        """
         match message.WhichOneof("type"):
             case "multicast_group_entry":
                 yield from self._read_groups(message.multicast_group_entry.multicast_group_id)

@@ -28,10 +28,12 @@ class TableInfo:
 
     @property
     def id(self) -> int:
+        """Return the table's P4Info id."""
         return int(self.message.preamble.id)
 
     @property
     def name(self) -> str:
+        """Return the table's full name in P4Info."""
         return str(self.message.preamble.name)
 
     @property
@@ -41,6 +43,7 @@ class TableInfo:
 
     @property
     def expires(self) -> bool:
+        """Return whether controllers are told of idle entries (`idle_timeout_behavior`)."""
         return bool(self.message.idle_timeout_behavior)
 
     @property
@@ -96,6 +99,7 @@ class Schema:
 
     @cached_property
     def tables_by_name(self) -> dict[str, TableInfo]:
+        """Return the tables by their full names."""
         return {info.name: info for info in self.tables.values()}
 
     def check(self) -> None:
@@ -115,6 +119,11 @@ class Schema:
             raise ConfigError(f"{self._where}: P4Info lacks an id it refers to, got {exc}") from exc
 
     def table(self, number: int) -> TableInfo:
+        """Return the table of an id.
+
+        Raises:
+            ConfigError: If there is none, or the program never applies it.
+        """
         if number not in self.tables:
             for table in self.p4info.tables:
                 if table.preamble.id == number:
@@ -124,21 +133,27 @@ class Schema:
         return self._find("table", self.tables, number)
 
     def profile(self, number: int) -> Any:
+        """Return the p4.config.v1.ActionProfile of an id."""
         return self._find("action profile", self.profiles, number)
 
     def counter(self, number: int) -> Any:
+        """Return the p4.config.v1.Counter of an id."""
         return self._find("counter", self.counters, number)
 
     def meter(self, number: int) -> Any:
+        """Return the p4.config.v1.Meter of an id."""
         return self._find("meter", self.meters, number)
 
     def register(self, number: int) -> Any:
+        """Return the p4.config.v1.Register of an id."""
         return self._find("register", self.registers, number)
 
     def value_set(self, number: int) -> Any:
+        """Return the p4.config.v1.ValueSet of an id."""
         return self._find("value set", self.value_sets, number)
 
     def digest(self, number: int) -> Any:
+        """Return the p4.config.v1.Digest of an id."""
         return self._find("digest", self.digests, number)
 
     def resource(self, name: str) -> Any:
@@ -146,6 +161,7 @@ class Schema:
         return next(r for r in self._resources.values() if r.preamble.name == name)
 
     def tables_of(self, profile: Any) -> list[TableInfo]:
+        """Return the tables that use an action profile and that the program applies."""
         return [self.tables[number] for number in profile.table_ids if number in self.tables]
 
     def controller_header(self, name: str) -> Any:

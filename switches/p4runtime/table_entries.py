@@ -57,6 +57,11 @@ class TableEntryEntity:
         return table, InstalledEntry(match, table.shape.table.actions[0], (), precedence, prefix)
 
     def write(self, verb: str, message: Any) -> None:
+        """Insert, modify or delete an entry, or change the default one.
+
+        Raises:
+            ConfigError: If it sets `is_const`, which only programs can.
+        """
         if message.is_const and verb != DELETE:
             raise self._plane.refuse("is_const is not for controllers to set, got it set")
         if message.is_default_action:

@@ -20,6 +20,11 @@ class ValueSetEntity:
         self._plane = plane
 
     def write(self, verb: str, message: Any) -> None:
+        """Replace all members of a value set.
+
+        Raises:
+            ConfigError: If there are too many members, or one is there twice.
+        """
         plane = self._plane
         plane.check_modify(verb, "value set")
         info = plane.schema.value_set(message.value_set_id)
@@ -40,6 +45,7 @@ class ValueSetEntity:
         plane.apply(ValueSetUpdate(name, members))
 
     def read(self, message: Any) -> Iterator[Any]:
+        """Return the value set of an id, as p4.v1.Entity; id 0 selects all."""
         schema, number = self._plane.schema, message.value_set_id
         for info in [schema.value_set(number)] if number else schema.value_sets.values():
             members = [

@@ -21,6 +21,7 @@ class Election(Generic[Client]):
 
     @property
     def primary(self) -> Client | None:
+        """Return the client that has the highest election id so far; None if it has left."""
         if self.highest is None:
             return None
         return next((client for client, i in self._ids.items() if i == self.highest), None)
@@ -45,6 +46,7 @@ class Election(Generic[Client]):
         return [client]
 
     def leave(self, client: Client) -> list[Client]:
+        """Forget a client; return the clients to tell: all others if it was the primary one."""
         was_primary = self.primary is client
         self._ids.pop(client, None)
         return self._all() if was_primary else []

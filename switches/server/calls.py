@@ -105,6 +105,7 @@ class ServerRpcs:
         self._open[call] = None
 
     def leave(self, call: RunningRpc) -> None:
+        """Forget a call that is over."""
         self._open.pop(call, None)
         self._settled.pop(call, None)
 

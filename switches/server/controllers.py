@@ -21,7 +21,8 @@ LONGEST_ROLE = 256  # letters
 class ControllerStream(Protocol):
     """The way to one controller; sending never waits."""
 
-    def send(self, message: Any) -> None: ...
+    def send(self, message: Any) -> None:
+        """Queue a p4.v1.StreamMessageResponse."""
 
 
 class Controllers:
@@ -80,6 +81,7 @@ class Controllers:
             self._notify(role, self._elections[role].leave(stream))
 
     def is_primary(self, stream: ControllerStream) -> bool:
+        """Return whether a stream is the primary controller of its role."""
         role = self._roles.get(stream)
         return role is not None and self._elections[role].primary is stream
 
@@ -105,9 +107,11 @@ class Controllers:
             )
 
     def send_packet(self, message: Any) -> None:
+        """Send a p4.v1.PacketIn to the primary controller of each role."""
         self._tell_primaries(p4r.StreamMessageResponse(packet=message))
 
     def send_digest(self, switch: Switch, digest: DigestList) -> None:
+        """Send a list of digests to each role's primary controller, stamped with wall-clock ns."""
         schema = switch.entities.schema
         spec = schema.digest(digest.digest_id).type_spec
         data = [schema.types.encode(spec, iter(values), "digest") for values in digest.messages]
@@ -120,6 +124,7 @@ class Controllers:
         self._tell_primaries(p4r.StreamMessageResponse(digest=message))
 
     def send_idle(self, switch: Switch, idle: Iterable[IdleEntry]) -> None:
+        """Send the keys of entries that became idle, if any, to each role's primary controller."""
         entities = switch.entities
         entries = [
             entities.table_entries.encode_key(

@@ -15,6 +15,8 @@ MOST_LISTS = 256  # that wait to be acknowledged
 
 @dataclass(frozen=True, slots=True)
 class DigestList:
+    """Messages that one p4.v1.DigestList carries to a controller: a value per field of each."""
+
     digest_id: int
     list_id: int
     messages: tuple[tuple[int, ...], ...]
@@ -61,6 +63,7 @@ class DigestLists:
         return [self._take(digest_id, now_ps) for digest_id in due]
 
     def acknowledge(self, digest_id: int, list_id: int) -> None:
+        """Forget a list that the controller has, so that its values may be sent again."""
         self._sent.pop((digest_id, list_id), None)
 
     def forget(self) -> None:

@@ -63,10 +63,16 @@ class Pipelines:
 
     @property
     def is_committed(self) -> bool:
+        """Return whether a pipeline is running."""
         return self._committed is not None
 
     @property
     def committed(self) -> InstalledProgram:
+        """Return the running pipeline.
+
+        Raises:
+            ConfigError: If there is none yet.
+        """
         if self._committed is None:
             raise self._missing()
         return self._committed

@@ -115,9 +115,11 @@ class P4RuntimeServer:
         return self
 
     def add(self, device: SharedDevice) -> None:
+        """Serve another device from now on."""
         self._service.add(device)
 
     def remove(self, number: int) -> None:
+        """Serve the device with this number no more."""
         self._service.remove(number)
 
     def __exit__(

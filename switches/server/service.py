@@ -41,9 +41,11 @@ class Service:
 
     @property
     def devices(self) -> list[SharedDevice]:
+        """Return the devices that are served now."""
         return list(self._devices.values())
 
     def add(self, device: SharedDevice) -> None:
+        """Serve a device, in place of the former one with its number."""
         self._devices[device.number] = device
 
     def remove(self, number: int) -> None:
@@ -166,6 +168,7 @@ class Service:
         return None
 
     def capabilities(self, request: Any) -> Any:
+        """Answer the Capabilities RPC with the version of P4Runtime that is served."""
         if request.device_id:
             self.find(request.device_id)
         return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)

@@ -67,6 +67,7 @@ class BatchError(Exception):
 
     @property
     def errors(self) -> list[ConfigError | None]:
+        """Return an error or None for each of the first items of the batch."""
         return self.outcome.errors
 
 
@@ -80,6 +81,7 @@ class Status(grpc.Status):  # type: ignore[misc]
 
 
 def status_of(code: int) -> grpc.StatusCode:
+    """Return gRPC's status code with the number of a google.rpc.Code."""
     return _BY_NUMBER[code]
 
 

@@ -52,6 +52,7 @@ class Channel:
 
     @property
     def is_primary(self) -> bool:
+        """Return whether the controller may write to its device."""
         device = self._device
         return device is not None and device.controllers.is_primary(self)
 
@@ -73,6 +74,7 @@ class Channel:
         outcome of elections loses its stream.
         """
         is_vital = message.WhichOneof("update") == "arbitration"
+        # Packets and digests never take the room that outcomes of elections may need.
         most = self._limits.waiting_bytes * (2 if is_vital else 1)
         data = message.SerializeToString()
         with self._lock:
@@ -136,6 +138,8 @@ class Channel:
         if device:
             with device.lock:
                 if device.controllers.is_primary(self):
+                    # The next primary controller has acknowledged none of the lists that this one
+                    # was sent.
                     device.digests.forget()
                 device.controllers.leave(self)
         self.is_over = True

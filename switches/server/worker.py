@@ -34,6 +34,7 @@ class Effort:
         return self._used_s * math.exp((self._then_s - self._clock()) / MEMORY_S)
 
     def spend(self, seconds: float) -> None:
+        """Add seconds that have just been used."""
         self._used_s = self.used_s + seconds
         self._then_s = self._clock()
 
@@ -86,6 +87,7 @@ class ServerThread:
         self._thread.join(timeout_s)
 
     def is_alive(self) -> bool:
+        """Return whether the thread still runs; it may be at a long job after `stop`."""
         return self._thread.is_alive()
 
     def _put(self, key: float, job: Callable[[], None] | None) -> None:

@@ -30,11 +30,15 @@ class FieldSource:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
+    """A number, which may be negative."""
+
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
+    """`true` or `false`, where BMv2 JSON has a boolean and not a bit."""
+
     value: bool
 
 
@@ -70,6 +74,8 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class OperationSource:
+    """An operator and its operands; `left` is None for one with a single operand."""
+
     op: str
     left: Expression | None
     right: Expression

@@ -9,6 +9,8 @@ from ringleaf.switches.source.expressions import Expression, FieldSource
 
 @dataclass(frozen=True, slots=True)
 class RegisterArray:
+    """A register array; cells have the numbers 0 to `size` - 1."""
+
     name: str
     size: int
     width: int  # bits
@@ -16,6 +18,8 @@ class RegisterArray:
 
 @dataclass(frozen=True, slots=True)
 class CounterArray:
+    """An indirect counter; packets and bytes are both counted."""
+
     name: str
     size: int
 
@@ -33,6 +37,8 @@ class MeterArray:
 
 @dataclass(frozen=True, slots=True)
 class ActionProfile:
+    """An action profile, with a selector if it may have groups."""
+
     name: str
     max_size: int  # members
     selector: str = ""  # the calculation that picks a member of a group
@@ -57,6 +63,8 @@ class ConstantInput:
 
 @dataclass(frozen=True, slots=True)
 class Calculation:
+    """A hash or checksum over fields, by BMv2's name of the algorithm."""
+
     name: str
     algorithm: str
     inputs: tuple[FieldSource | ConstantInput, ...]
@@ -65,6 +73,8 @@ class Calculation:
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
+    """A field that a calculation verifies after the parser, or updates before the deparser."""
+
     target: FieldSource
     calculation: str
     condition: Expression | None

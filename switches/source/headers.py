@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class HeaderField:
+    """A field of a header, with its width, sign and place."""
+
     name: str
     width: int  # bits, of a varbit field at most
     signed: bool
@@ -16,6 +18,8 @@ class HeaderField:
 
 @dataclass(frozen=True, slots=True)
 class HeaderSource:
+    """A header instance, or a struct of metadata, which is never on the wire."""
+
     name: str
     fields: tuple[HeaderField, ...]
     metadata: bool

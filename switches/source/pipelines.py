@@ -22,11 +22,14 @@ class Transition:
 
     @property
     def is_default(self) -> bool:
+        """Return whether it is taken in any case; transitions are tried in their order."""
         return not self.values and self.value_set is None
 
 
 @dataclass(frozen=True, slots=True)
 class ParserState:
+    """A state of a parser: what it does, and the keys by which it chooses the next one."""
+
     name: str
     ops: tuple[Primitive, ...]
     keys: tuple[Expression, ...]
@@ -45,6 +48,8 @@ class ValueSet:
 
 @dataclass(frozen=True, slots=True)
 class ActionSource:
+    """An action; `number` is its id in the JSON, where each table has its own copy."""
+
     number: int
     name: str
     widths: tuple[int, ...]  # bits of each parameter
@@ -55,6 +60,8 @@ class ActionSource:
 
 @dataclass(frozen=True, slots=True)
 class MatchKey:
+    """One key of a table."""
+
     kind: str  # exact, lpm, ternary, range or optional
     target: FieldSource
     name: str
@@ -63,6 +70,8 @@ class MatchKey:
 
 @dataclass(frozen=True, slots=True)
 class ConstEntry:
+    """An entry that the program declares (`const entries`)."""
+
     keys: tuple[tuple[int, ...], ...]  # per key: (value,) (value, prefix) (value, mask) (low, high)
     action: int
     arguments: tuple[int, ...]
@@ -99,6 +108,8 @@ class TableSource:
 
 @dataclass(frozen=True, slots=True)
 class Conditional:
+    """A node that tests a condition; a next node of None ends the pipeline."""
+
     name: str
     condition: Expression
     if_true: str | None
@@ -108,6 +119,8 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True)
 class ActionCall:
+    """A node that runs an action, by number, without a table."""
+
     name: str
     action: int
     next: str | None
@@ -118,10 +131,13 @@ Node = TableSource | Conditional | ActionCall
 
 @dataclass(frozen=True, slots=True)
 class PipelineSource:
+    """Ingress or egress: nodes by name, and the first one; None: it is empty."""
+
     name: str
     first: str | None
     nodes: dict[str, Node]
 
     @property
     def tables(self) -> Iterator[TableSource]:
+        """Return the tables, in the order of the nodes in the JSON."""
         return (node for node in self.nodes.values() if isinstance(node, TableSource))

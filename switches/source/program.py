@@ -67,9 +67,11 @@ class ProgramSource:
 
     @property
     def headers(self) -> dict[str, HeaderSource]:
+        """Return all header instances and structs, by name."""
         return self.instances.headers
 
     def field_of(self, ref: FieldSource) -> HeaderField:
+        """Return a field's declaration; a header's hidden `$valid$` has one bit."""
         for item in self.headers[ref.header].fields:
             if item.name == ref.name:
                 return item
@@ -101,6 +103,7 @@ class ProgramSource:
             yield from side.deparser
 
     def refuse(self, what: str, got: object, where: str = "") -> ConfigError:
+        """Return the error that the program has something unsupported; it names file and line."""
         return refusal(self.path, what, got, where)
 
 

@@ -63,6 +63,7 @@ class Bmv2Testbed:
         return outputs
 
     def printed(self) -> list[str]:
+        """Return the lines that commands have printed so far."""
         return self._printed
 
     def _carry_out(self, switch: Bmv2, statement: Statement) -> None:

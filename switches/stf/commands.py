@@ -38,6 +38,7 @@ class MulticastNode:
 
     @property
     def members(self) -> tuple[tuple[int, int], ...]:
+        """Return the node's copies as (port, egress_rid), by port."""
         return tuple((port, self.rid) for port in sorted(self.ports))
 
 
@@ -152,6 +153,11 @@ class CommandLine:
         return self._apply(where, *updates)
 
     def counter(self, where: str, name: str) -> str:
+        """Return the full name of an indirect counter, of which the end may be given.
+
+        Raises:
+            ConfigError: If no counter, or more than one, has that name.
+        """
         return find_name(where, "counter", name, self._switch.program.source.counters)
 
     def _counter_read(self, where: str, name: str, index: int) -> list[str]:
@@ -201,6 +207,11 @@ def read_rates(where: str, texts: Sequence[str]) -> MeterRates:
 
 
 def whole(where: str, text: str) -> int:
+    """Return a whole number, decimal or with the prefix 0x, 0o or 0b.
+
+    Raises:
+        ConfigError: If it is none.
+    """
     try:
         return int(text, 0) if not text.isdecimal() else int(text)
     except ValueError:

@@ -41,6 +41,7 @@ class EntryTranslator:
         return TableUpdate(INSERT, shape.table.name, entry, is_default=False)
 
     def set_default(self, where: str, statement: SetDefault) -> TableUpdate:
+        """Return the update that `setdefault` asks for."""
         shape = self._shape(where, statement.table)
         number, arguments = self._call(where, shape, statement.action, statement.arguments)
         return TableUpdate(

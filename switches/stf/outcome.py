@@ -9,6 +9,8 @@ from ringleaf.switches.stf.expectations import Output
 
 
 class StfVerdict(Enum):
+    """The verdict on a test."""
+
     PASSED = "passed"
     FAILED = "failed"
     REFUSED = "refused"  # the program can't be executed, and was refused when it was loaded

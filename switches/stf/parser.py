@@ -91,6 +91,7 @@ class _Line:
         self._tokens: list[tuple[str, str]] = []
 
     def statement(self) -> Statement:
+        """Return the line's statement, which must take all of its tokens."""
         keyword = self._keyword.lower()
         readers: dict[str, Callable[[], Statement]] = {
             "add": self._add,

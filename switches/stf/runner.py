@@ -29,6 +29,7 @@ class StfTest:
 
     @property
     def name(self) -> str:
+        """Return the name of the STF file without its extension."""
         return self.stf.stem
 
 

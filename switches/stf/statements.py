@@ -14,6 +14,8 @@ Arguments = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class AddEntry:
+    """`add`: insert an entry; `keys` are pairs of a key's name and its value."""
+
     line: int
     table: str
     priority: int | None  # the greatest number wins
@@ -25,6 +27,8 @@ class AddEntry:
 
 @dataclass(frozen=True, slots=True)
 class SetDefault:
+    """`setdefault`: set a table's default action."""
+
     line: int
     table: str
     action: str
@@ -40,6 +44,8 @@ class RemoveAll:
 
 @dataclass(frozen=True, slots=True)
 class SendPacket:
+    """`packet`: send a packet to a port of the switch."""
+
     line: int
     port: int
     data: bytes
@@ -64,11 +70,15 @@ class ExpectNothing:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
+    """`wait`: nothing to do, as each packet has left before the next statement."""
+
     line: int
 
 
 @dataclass(frozen=True, slots=True)
 class CheckCounter:
+    """`check_counter`: compare a counter's packets or bytes with a number."""
+
     line: int
     counter: str
     index: str  # a number, or the handle of an entry that has the direct counter

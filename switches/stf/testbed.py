@@ -24,6 +24,7 @@ from ringleaf.switches.stf.statements import (
 )
 from ringleaf.switches.switch import Switch
 
+# Ports have 9 bits in v1model, and 511 is the drop port.
 LAST_PORT = 510
 START_PS = 1_000_000 * PS_PER_US
 AFTER_CONTROL_PS = 1_000_000 * PS_PER_US  # p4c's testbed sleeps a second after a command
@@ -77,6 +78,7 @@ class EngineTestbed:
         return [output for statement in statements for output in self._carry_out(statement)]
 
     def printed(self) -> list[str]:
+        """Return the lines that commands have printed so far."""
         return self._printed
 
     def _carry_out(self, statement: Statement) -> list[Output]:

@@ -52,6 +52,7 @@ class ControlReports:
         self._blocks = ModuleBlocks(switch.program.module.text)
 
     def looked_up(self, ended: EndedRun) -> Step:
+        """Return the look-up of a table, with the entry and action that the handler has chosen."""
         table = ended.what
         assert isinstance(table, TableSource)
         shape = self._shapes[table.name]
@@ -87,6 +88,7 @@ class ControlReports:
         return None
 
     def tested(self, ended: EndedRun) -> Step:
+        """Return the test of a condition; its outcome is whether the next line is in its block."""
         mark = ended.run.mark
         inside = ended.frame.f_lineno in self._blocks.inside(next(iter(ended.run.lines)))
         fields = [f for f in self._statements.fields(ended.what) if f in ended.values]
@@ -100,6 +102,7 @@ class ControlReports:
         )
 
     def executed(self, ended: EndedRun) -> Step:
+        """Return a primitive, as P4, at the place of the assignment that it comes from."""
         primitive = ended.what
         assert isinstance(primitive, Primitive)
         ended.writes = (*self._unchanged(primitive, ended), *ended.writes)
@@ -126,11 +129,13 @@ class ControlReports:
         ]
 
     def looped(self, ended: EndedRun) -> Step:
+        """Return a loop over lanes as one step."""
         assert isinstance(ended.what, Lanes)
         statements = tuple(self._statements.primitive(item) for item in ended.what.primitives)
         return Looped(count=ended.what.count, statements=statements)
 
     def logged(self, ended: EndedRun) -> Step:
+        """Return the message of a `log_msg`, with its values in place of each `{}`."""
         assert isinstance(ended.what, Primitive)
         text = ended.what.parameters[0]
         message = text.name if isinstance(text, Named) else ""
@@ -141,6 +146,7 @@ class ControlReports:
     # Checksums.
 
     def verified(self, ended: EndedRun) -> Step | None:
+        """Return the check of a checksum that was skipped or right; None if `wrong` follows."""
         if ended.following is not None and ended.following.kind == marks.WRONG:
             return None  # `wrong` reports it
         checksum = ended.what
@@ -150,10 +156,12 @@ class ControlReports:
         return ChecksumVerified(target=self._names.field(checksum.target), outcome=outcome)
 
     def wrong(self, ended: EndedRun) -> Step:
+        """Return the check of a checksum that was wrong."""
         assert isinstance(ended.what, Checksum)
         return ChecksumVerified(target=self._names.field(ended.what.target), outcome="wrong")
 
     def updated(self, ended: EndedRun) -> Step:
+        """Return the update of a checksum, or that its condition did not hold."""
         checksum = ended.what
         assert isinstance(checksum, Checksum)
         skipped = checksum.condition is not None and len(ended.run.lines) == 1
@@ -168,6 +176,7 @@ class ModuleBlocks:
         self._lines = text.splitlines()
 
     def inside(self, header: int) -> range:
+        """Return the lines of the block that line `header` opens; lines are counted from 1."""
         depth = self._depth(header)
         end = header + 1
         while end <= len(self._lines) and self._depth(end) > depth:

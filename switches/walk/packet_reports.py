@@ -67,6 +67,7 @@ class PacketReports:
         self._extracted.clear()
 
     def entered(self, ended: EndedRun) -> Step:
+        """Return that the parser is in a state."""
         assert isinstance(ended.what, ParserState)
         return self.enter(ended.what.name)
 
@@ -76,6 +77,7 @@ class PacketReports:
         return StateEntered(state=state, place=self._sources.state(state))
 
     def extracted(self, ended: EndedRun) -> Step | None:
+        """Return the extraction of a header; None until the last run of its lines."""
         start, end = (int(v["parsed"]) for v in (ended.run.variables, ended.variables))
         if ended.following is not None and ended.following.kind == marks.EXTRACT:
             self._element, self._made = ended.what, ended.writes
@@ -102,11 +104,13 @@ class PacketReports:
         )
 
     def failed(self, ended: EndedRun) -> Step:
+        """Return the parser's error, which is PacketTooShort if its line names none."""
         return ParserFailed(
             error=ended.run.mark.where or "PacketTooShort", place=self._sources.state(self._state)
         )
 
     def selected(self, ended: EndedRun) -> Step:
+        """Return the transition that the parser took, and the keys by which it chose."""
         transition = ended.what
         assert isinstance(transition, Transition)
         keys = tuple(
@@ -122,6 +126,7 @@ class PacketReports:
         return self._names.field(key) if isinstance(key, FieldSource) else name
 
     def deparsed(self, ended: EndedRun) -> Step | None:
+        """Return the headers that were emitted, in order; None after the first report."""
         if self._emitted is not None:
             return None  # the handler's last line, after a deparser that wrote something
         headers = [self._source.headers[name] for name in self._source.emitted]
@@ -132,6 +137,7 @@ class PacketReports:
         return Deparsed(headers=shown)
 
     def truncated(self, ended: EndedRun) -> Step:
+        """Return the size, in bytes, to which the packet was cut."""
         return Truncated(size_bytes=int(ended.variables["row"][HEAD_LEN]))
 
     def changed(self, data: bytes) -> tuple[int, ...]:

@@ -81,6 +81,7 @@ class StepRecorder:
     # A handler.
 
     def enter(self, frame: FrameType) -> None:
+        """Begin a handler: note that ingress has received a packet, or that egress has."""
         self._cells = StateView(self._switch)
         self._run = None
         self._idle = 0
@@ -100,6 +101,7 @@ class StepRecorder:
         self.steps.append(Received(port=port, data=data, why=why))
 
     def line(self, frame: FrameType) -> None:
+        """Take the line that is about to run; a line of another mark ends the run before it."""
         mark = self._marks.get(frame.f_lineno)
         if self._skip_to and self._skips(frame, mark):
             return
@@ -148,6 +150,7 @@ class StepRecorder:
         return max(n for n, mark in self._marks.items() if n in lines and mark.kind in _PARSER)
 
     def leave(self, frame: FrameType, result: int) -> None:
+        """End a handler: a packet leaves egress, is dropped there, or goes round."""
         self._end(frame, None)
         if frame.f_code.co_name != "egress":
             return
@@ -180,6 +183,7 @@ class StepRecorder:
     # The traffic manager.
 
     def managing(self, frame: FrameType) -> None:
+        """Keep the reason for the traffic manager's decision, from fields that it may change."""
         if "twin" in frame.f_locals:
             self._reason = "egress made a clone"
             return
@@ -195,6 +199,7 @@ class StepRecorder:
         self._reason = f"mcast_grp is {group}" if group else f"egress_spec is {spec}{dropped}"
 
     def managed(self, frame: FrameType, count: int) -> None:
+        """Note the `count` copies that the traffic manager has put into the outbox."""
         arena = frame.f_locals["arena"]
         outbox = int(arena.own[OUTBOX_AT])
         rows = arena.words[outbox : outbox + 2 * count].reshape(count, 2).tolist()

@@ -26,22 +26,27 @@ class Sources:
 
     @property
     def text(self) -> str:
+        """Return all lines of all files, one after the other."""
         return "\n".join(line for lines in self.lines.values() for line in lines)
 
     def place(self, where: str) -> SourceLine | None:
+        """Return the place that the JSON gives; None if it gives none."""
         if not isinstance(where, Where):
             return None
         return SourceLine(where.file, where.line, where.column, where.fragment)
 
     def state(self, name: str) -> SourceLine | None:
+        """Return the place of a parser state's definition; None if it is not found."""
         return self._find(rf"\bstate\s+{re.escape(name)}\b")
 
     def extract(self, state: str, header: str) -> SourceLine | None:
+        """Return the place in a state where a header is extracted; None if it is not found."""
         return self._find_in_state(
             state, rf"\bextract\s*\([^)]*\b{re.escape(header.split('[')[0])}\b"
         )
 
     def select(self, state: str) -> SourceLine | None:
+        """Return the place of a state's transition; None if it is not found."""
         return self._find_in_state(state, r"\btransition\b")
 
     def is_definition(self, place: SourceLine) -> bool:

@@ -27,6 +27,8 @@ _ASSIGNMENTS = ("assign", "set", "assign_header")
 
 
 class Statements:
+    """Writes a program's primitives and conditions as P4, with names of the source."""
+
     def __init__(self, source: ProgramSource, names: Names) -> None:
         self._names = names
         self._parameters = {
@@ -36,6 +38,7 @@ class Statements:
         }
 
     def primitive(self, primitive: Primitive) -> str:
+        """Return a primitive as P4: the source if it is quoted whole, or else from its operands."""
         quoted = quote(primitive.where)
         assigns = primitive.op in _ASSIGNMENTS
         if assigns and _ASSIGNMENT.match(quoted) and _is_whole(quoted):
@@ -49,11 +52,13 @@ class Statements:
         return f"{primitive.op}({', '.join(part for part in parts if part)})"
 
     def condition(self, condition: Expression, where: str) -> str:
+        """Return a condition as P4: the source if it is quoted whole, or else from its operands."""
         whole = isinstance(where, Where) and not where.fragment.endswith("...")
         text = quote(where) if whole else ""
         return text or self._expression(condition, ()).removeprefix("(").removesuffix(")")
 
     def fields(self, expression: Expression) -> list[FieldSource]:
+        """Return the fields of an expression, each once, in the order in which it names them."""
         fields = (leaf for leaf in leaves(expression) if isinstance(leaf, FieldSource))
         return list(dict.fromkeys(fields))
 

@@ -17,6 +17,8 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class WalkValue:
+    """A key, operand or argument, with its value."""
+
     name: str
     value: int
     width: int  # bits
@@ -51,6 +53,8 @@ class Received(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateEntered(Step):
+    """The parser entered a state."""
+
     state: str
 
 
@@ -74,6 +78,8 @@ class StateSelected(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParserFailed(Step):
+    """The parser ended with an error, by P4's name of it."""
+
     error: str
 
 
@@ -87,12 +93,16 @@ class StatesSkipped(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChecksumVerified(Step):
+    """A checksum was verified; `target` is the field that has it."""
+
     target: str
     outcome: str  # right, wrong or skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChecksumUpdated(Step):
+    """A checksum was updated; `target` is the field that has it."""
+
     target: str
     outcome: str  # updated or skipped
 
@@ -145,6 +155,8 @@ class Looped(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logged(Step):
+    """The program logged a message."""
+
     message: str
 
 
@@ -168,11 +180,15 @@ class Managed(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EgressStarted(Step):
+    """Egress begins for one of the traffic manager's copies."""
+
     copy: Copy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EgressDropped(Step):
+    """Egress dropped the packet that was to leave by a port."""
+
     port: int
 
 
@@ -185,6 +201,8 @@ class Deparsed(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truncated(Step):
+    """The packet was cut to a size as it left."""
+
     size_bytes: int
 
 

@@ -20,17 +20,20 @@ _MANAGERS = (replicate.__code__, send_twin.__code__)
 class Follower(Protocol):
     """An observer of the program's handlers; the frames are theirs."""
 
-    def enter(self, frame: FrameType) -> None: ...
+    def enter(self, frame: FrameType) -> None:
+        """Note that a handler begins."""
 
     def line(self, frame: FrameType) -> None:
         """Note that the frame's current line is about to run."""
 
-    def leave(self, frame: FrameType, result: int) -> None: ...
+    def leave(self, frame: FrameType, result: int) -> None:
+        """Note that a handler ends; an egress handler's result is its flags."""
 
     def managing(self, frame: FrameType) -> None:
         """Note that the traffic manager is about to see a packet."""
 
-    def managed(self, frame: FrameType, count: int) -> None: ...
+    def managed(self, frame: FrameType, count: int) -> None:
+        """Note that the traffic manager has put `count` packets into the outbox."""
 
 
 @contextmanager
@@ -59,6 +62,7 @@ class _Tracer:
         self._handlers = {_code_of(program.ingress), _code_of(program.egress)}
 
     def call(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """Begin to follow a function, if it is a handler or the traffic manager's."""
         if frame.f_code in self._handlers:
             self._follower.enter(frame)
             return self._in_handler

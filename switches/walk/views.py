@@ -28,6 +28,7 @@ class Views:
         self._fields = [field for field in self._storage.known() if _is_shown(field)]
 
     def width(self, field: FieldSource) -> int:
+        """Return the bits of a field; a header's validity has one."""
         return 1 if field.name == VALID else self._storage.shape(field).width
 
     def size(self, header: HeaderSource, variables: Locals) -> int:
@@ -52,9 +53,11 @@ class Views:
         return values
 
     def changes(self, before: Values, after: Values) -> Iterator[FieldSource]:
+        """Return the fields whose value differs; a field that was not there before was 0."""
         return (field for field, value in after.items() if before.get(field, 0) != value)
 
     def write(self, field: FieldSource, before: Values, after: Values) -> StepWrite:
+        """Return a field's change as a write."""
         name = self._names.field(field)
         return StepWrite(name, before.get(field, 0), after[field], self.width(field))
 

@@ -123,6 +123,7 @@ class _Words:
 
     @property
     def file(self) -> str:
+        """Return the file's name."""
         return self.where.removeprefix("topology ")
 
     def check(self) -> None:
@@ -138,6 +139,7 @@ class _Words:
                 )
 
     def node(self, row: FileRow, role: str) -> FileRow:
+        """Return a node's attributes in our words; attribute `role` of the file says its role."""
         values = _filled(row.values)
         attributes = {name: value for name, value in values.items() if _is_ours(name, OF_NODE)}
         if role in values:
@@ -156,6 +158,7 @@ class _Words:
         return FileRow(row.line, attributes)
 
     def link(self, row: FileRow, name: str) -> FileRow:
+        """Return a link's attributes in our words: rate and delay, by whatever names."""
         values = _filled(row.values)
         place = f"{self.where} line {row.line}: {name}"
         attributes = {name: value for name, value in values.items() if _is_ours(name, OF_LINK)}

@@ -141,6 +141,11 @@ class _Inside:
     edges: list[ReducedLink]
 
     def add(self, instance: Located, device: str, *, is_single: bool) -> None:
+        """Add the components of an instance of a device, with all devices inside it.
+
+        Raises:
+            TopologyError: If the network then has too many.
+        """
         for prefix, kind in self._components(device, self.unit, 0):
             note = instance.get("description")
             part = Component(prefix, kind, self.unit, is_single, instance.line, note)

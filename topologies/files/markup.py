@@ -52,6 +52,7 @@ class _Builder:
         self._parser.StartDoctypeDeclHandler = self._refuse
 
     def read(self, text: str) -> Element:
+        """Return the root of the tree."""
         self._parser.Parse(text.encode(), True)
         return self._open[0].children[0]
 

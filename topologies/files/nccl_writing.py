@@ -52,6 +52,7 @@ class _Writer:
         self._tops = list(self._grow())
 
     def lines(self) -> Iterator[str]:
+        """Yield the lines of the file."""
         yield '<system version="1" ' + _noted(NOTE, self._rows.about.values) + ">"
         yield '  <cpu numaid="0" arch="x86_64" vendor="AuthenticAMD" familyid="143" ' + (
             f'modelid="49" affinity="ffff" {_noted(NOTE, {"role": "none"})}>'

@@ -83,6 +83,7 @@ class _Reader:
                 self.program.unused.setdefault(attribute, self.parser.CurrentLineNumber)
 
     def algo(self, attributes: _Attributes) -> None:
+        """Begin a program at its <algo>."""
         self.ngpus = attributes.number("ngpus", 1, MOST_RANKS)
         self.program = MscclProgram(
             self.where,
@@ -98,12 +99,14 @@ class _Reader:
             )
 
     def copy(self, attributes: _Attributes) -> None:
+        """Keep a copy within a rank, from input to output, which comes before all steps."""
         assert self.program is not None
         source, target = (attributes.number(key, 0, MOST_CELLS) for key in ("i_off", "o_off"))
         line = self.parser.CurrentLineNumber
         self.program.gpus[-1].copies.append((source, target, line))
 
     def gpu(self, attributes: _Attributes) -> None:
+        """Begin a rank; ranks must come in their order."""
         assert self.program is not None
         rank = attributes.number("id", 0, MOST_RANKS)
         if rank != len(self.program.gpus):
@@ -115,6 +118,7 @@ class _Reader:
         self.program.gpus.append(Gpu(line, rank, sizes))
 
     def tb(self, attributes: _Attributes) -> None:
+        """Begin a thread block of the latest rank."""
         assert self.program is not None
         gpu = self.program.gpus[-1]
         block = Block(
@@ -130,6 +134,7 @@ class _Reader:
         self._blocks += 1
 
     def step(self, attributes: _Attributes) -> None:
+        """Add a step to the latest thread block; steps must come in their order."""
         assert self.program is not None
         block = list(self.program.gpus[-1].blocks.values())[-1]
         number = attributes.number("step" if attributes.name == "op" else "s", 0, MOST_STEPS)
@@ -217,12 +222,14 @@ class _Attributes:
         self._values, self._error, self.name = values, error, name
 
     def text(self, key: str, default: str | None = None) -> str:
+        """Return an attribute; without a default it must be there."""
         text = self._values.get(key, default)
         if text is None:
             raise self._error(f"<{self.name}> needs {key}=, got none")
         return text
 
     def number(self, key: str, least: int, most: int, default: int | None = None) -> int:
+        """Return a whole number from `least` to `most`."""
         text = self.text(key, None if default is None else str(default))
         digits = text.removeprefix("-")
         if not (digits.isascii() and digits.isdigit() and len(digits) < 12):
@@ -232,6 +239,7 @@ class _Attributes:
         return int(text)
 
     def range(self, buffer: str, offset: str, count: int) -> Range:
+        """Return `count` chunks of a buffer, named by two attributes."""
         name = self.text(buffer)
         if name not in BUFFERS:
             valid = ", ".join(BUFFERS)

@@ -108,6 +108,7 @@ class _Maker:
         self._dead = _overwritten(events, {(r, place) for r, place, _ in goals(buffers, root)})
 
     def run(self) -> Made:
+        """Make the rows of all events, sorted by step; steps are numbered anew without gaps."""
         for number, event in enumerate(self._events):
             cells = self._do(number, event)
             if event.sent is not None:

@@ -76,6 +76,7 @@ class Thread:
 
     @property
     def is_done(self) -> bool:
+        """Return whether the thread block has done all of its steps."""
         return self.next == len(self.block.steps)
 
 

@@ -114,6 +114,7 @@ class _Writer:
         self._own = "o" if schedule.collective is Collective.ALL_GATHER else "i"
 
     def write(self) -> str:
+        """Return the whole file."""
         for _, group in groupby(messages(self._schedule), lambda each: each.step):
             self._add_step([each for each in group if isinstance(each, Message)])
         if self._keeps:

@@ -37,6 +37,7 @@ class OwnModule:
 
     @property
     def elements(self) -> int:
+        """Return the number of elements of the module's own parameters, and so of its gradient."""
         return sum(parameter.numel() for parameter in self.parameters)
 
 

@@ -184,12 +184,14 @@ class _Line:
         self.look = look
 
     def plot(self, axes: Axes, values: list[float]) -> None:
+        """Draw values, one for each size."""
         axes.plot(
             self.sizes, values, color=self.look.color, marker=self.look.marker, markersize=5.5,
             linewidth=1.6, label=self.algo,
         )  # fmt: skip
 
     def plot_bound(self, axes: Axes, values: list[float]) -> None:
+        """Draw the algorithm's bound as a dashed line."""
         dash = "_" if len(values) == 1 else ""  # no line goes through one point
         axes.plot(
             self.sizes, values, "--", color=self.look.color, linewidth=1, alpha=0.8,

@@ -86,5 +86,6 @@ class _Links:
         self._far = {start: distances(peers, start) for start in dict.fromkeys(self._below)}
 
     def between(self, ranks: Sequence[int]) -> Traffic:
+        """Return the number of links on the way between ranks, of shape (ranks, ranks)."""
         at = [self._below[rank] for rank in ranks]
         return np.array([[self._far[a][b] + 2 for b in at] for a in at], np.int64)

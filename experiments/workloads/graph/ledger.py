@@ -26,9 +26,11 @@ class NoData:
     reason = ""
 
     def fill(self, number: int, tensors: Sequence[Array]) -> None:
+        """Leave the tensors as they are."""
         pass
 
     def check(self, number: int, schedule: Schedule, tensors: Sequence[Array]) -> None:
+        """Accept any results."""
         pass
 
 
@@ -56,9 +58,11 @@ class RandomData:
         return Noise(seed, len(tensors), tensors[0].size, FLOAT32)
 
     def fill(self, number: int, tensors: Sequence[Array]) -> None:
+        """Write each rank's contribution to a meeting, the same ones for the same number."""
         fill_all(self._inputs(number, tensors), tensors)
 
     def check(self, number: int, schedule: Schedule, tensors: Sequence[Array]) -> None:
+        """Count the elements of a meeting's results that are wrong, and keep the first reason."""
         meeting, inputs = self._meetings[number], self._inputs(number, tensors)
         if meeting.call in (CalledCollective.GATHER, CalledCollective.SCATTER):
             wrong, reason = _count_moved(meeting, inputs, tensors), "a part is not its sender's"
@@ -90,6 +94,7 @@ class LateData:
         self.later = Later(ledger.check)
 
     def check(self, number: int, schedule: Schedule, tensors: Sequence[Array]) -> None:
+        """Keep a copy of the results, which are checked later."""
         self.later.keep(number, schedule, tensors=tensors)
 
 

@@ -78,6 +78,7 @@ class GradientLedger:
         return carry_all(self._compress[job], inputs, piece.start)
 
     def fill(self, job: int, piece: GradientPiece, tensors: Sequence[Array]) -> None:
+        """Write each rank's gradient of a piece of a job."""
         pairs = list(zip(tensors, self._inputs(job, piece, len(tensors)), strict=True))
         if piece.elements * len(tensors) < FEW:  # threads would take longer to start
             for pair in pairs:
@@ -95,6 +96,7 @@ class GradientLedger:
     def check(
         self, job: int, piece: GradientPiece, schedule: Schedule, tensors: Sequence[Array]
     ) -> None:
+        """Compare the sums of a piece with the inputs, if this one is to be compared."""
         if self.wants(job, piece):
             self.judge(job, piece, schedule, tensors)
 
@@ -127,5 +129,6 @@ class LateLedger:
     def check(
         self, job: int, piece: GradientPiece, schedule: Schedule, tensors: Sequence[Array]
     ) -> None:
+        """Keep a copy of a piece's sums, if they are to be compared later."""
         if self._ledger.wants(job, piece):
             self.later.keep(job, piece, schedule, tensors=tensors)

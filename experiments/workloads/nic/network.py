@@ -51,6 +51,7 @@ class NicNetwork:
 
     @property
     def ranks(self) -> int:
+        """Return the number of NICs that take part."""
         return len(self.states)
 
     def run(

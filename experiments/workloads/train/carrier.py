@@ -157,6 +157,7 @@ class CollectiveCarrier:
         """Begin."""
 
     def next_ps(self) -> int:
+        """Return when ranks want to go on, in the present network's time; `FOREVER_PS`: never."""
         if self._has_outgrown or self._fabric.has_ended:
             return FOREVER_PS
         wanted_ps = self._fabric.next_ps()
@@ -165,10 +166,12 @@ class CollectiveCarrier:
         return max(wanted_ps - self._epoch_ps, self._network.now_ps)
 
     def reach(self, now_ps: int) -> None:
+        """Let the ranks go on up to a time of the present network."""
         self._now_ps = self._epoch_ps + now_ps
         self._fabric.reach(self._now_ps)
 
     def take_operations(self) -> list[CollectiveOperation]:
+        """Begin all collectives that are ready, and hear ranks until none has more to say."""
         self._now_ps = self._epoch_ps + self._network.now_ps
         self._pass_on_arrived()
         operations: list[CollectiveOperation] = []
@@ -182,6 +185,7 @@ class CollectiveCarrier:
                 return operations
 
     def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
+        """Give a collective's results to its ranks, and its room back."""
         self._now_ps = self._epoch_ps + now_ps
         self._pass_on_arrived()
         at = self._active.pop(operation.at)

@@ -91,13 +91,16 @@ class LiveCarrier(AheadCarrier):
         self._live: LiveNetwork | None = None  # the last
 
     def start(self, now_ps: int) -> None:
+        """Set the network's clock as time begins."""
         self._tell_time(now_ps)
 
     def reach(self, now_ps: int) -> None:
+        """Set the network's clock, and let the ranks go on up to a time."""
         self._tell_time(now_ps)
         super().reach(now_ps)
 
     def finish(self, operation: CollectiveOperation, now_ps: int) -> None:
+        """Set the network's clock, and give a collective's results to its ranks."""
         self._tell_time(now_ps)
         super().finish(operation, now_ps)
 

@@ -187,6 +187,7 @@ class Lodgings:
         self._executors = ExecutorRooms(endpoints, store)
 
     def take(self, need: NetworkNeed) -> Room:
+        """Return a room for an operation: executors, tensors, and memory for staging."""
         executors = self._executors.take(
             need.key,
             need.parts,
@@ -206,6 +207,7 @@ class Lodgings:
         )
 
     def give(self, need: NetworkNeed, room: Room) -> None:
+        """Give a room back, whose memory other operations may then get."""
         self._executors.give(need.key)
         self._memory.give(room.pieces)
 
@@ -259,6 +261,7 @@ class FixedLodgings:
         return sizes
 
     def take(self, need: NetworkNeed) -> Room:
+        """Return the room that was made for this need."""
         return self._rooms[need.key]
 
     def give(self, need: NetworkNeed, room: Room) -> None:

@@ -76,6 +76,7 @@ class ExchangeSizes:
 
     @property
     def vector_bytes(self) -> int:
+        """Return the bytes of one row of the table: `dim` float32."""
         return 4 * self.dim
 
     @property

@@ -84,6 +84,7 @@ def open_exchange(arena: Arena, at: int) -> ExchangeState:
 
 @inline
 def peers_of(arena: Arena, n: Words) -> Peers:
+    """Return the numbers by rank, which begin at ARRAYS_AT in registered memory."""
     at, ranks = n[ARRAYS_AT], n[RANKS]
     return Peers(
         int64_at(arena.memory, at, ranks),
@@ -95,6 +96,7 @@ def peers_of(arena: Arena, n: Words) -> Peers:
 
 @inline
 def lists_of(arena: Arena, n: Words) -> Lists:
+    """Return the lists by look-up and by own row, which follow the four of `Peers` in memory."""
     count = n[BAGS] * n[PER_BAG]
     own = (n[ROWS] + n[RANKS] - 1) // n[RANKS]
     at = n[ARRAYS_AT] + 32 * n[RANKS]
@@ -112,11 +114,13 @@ def lists_of(arena: Arena, n: Words) -> Lists:
 
 @inline
 def cache_of(arena: Arena, n: Words) -> Cache:
+    """Return the NIC's cache of other ranks' rows."""
     return open_cache(arena, n[CACHE_AT], n[ROWS], n[CAPACITY])
 
 
 @inline
 def local_cache_of(arena: Arena, n: Words) -> Cache:
+    """Return the NIC's cache of the rank's own rows, every RANKS-th of the table."""
     own = (n[ROWS] + n[RANKS] - 1) // n[RANKS]
     return open_cache(arena, n[LOCAL_AT], own, n[LOCAL_CAPACITY])
 

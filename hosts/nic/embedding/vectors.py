@@ -26,11 +26,13 @@ def own_row_at(n: Words, row: int) -> int:
 
 @inline
 def copy_vector(arena: Arena, n: Words, target: int, source: int) -> None:
+    """Copy a vector of DIM float32 between two byte addresses in registered memory."""
     copy_items(arena.memory, target, arena.memory, source, 4 * n[DIM])
 
 
 @inline
 def clear_vector(arena: Arena, n: Words, target: int) -> None:
+    """Set the vector of DIM float32 at byte `target` to zeros."""
     vector = float32_at(arena.memory, target, n[DIM])
     for i in range(n[DIM]):
         vector[i] = 0
@@ -38,6 +40,7 @@ def clear_vector(arena: Arena, n: Words, target: int) -> None:
 
 @inline
 def add_vector(arena: Arena, n: Words, target: int, source: int) -> None:
+    """Add the vector at byte `source` to that at `target`, element by element in float32."""
     into, other = float32_at(arena.memory, target, n[DIM]), float32_at(arena.memory, source, n[DIM])
     for i in range(n[DIM]):
         into[i] += other[i]
@@ -45,6 +48,7 @@ def add_vector(arena: Arena, n: Words, target: int, source: int) -> None:
 
 @inline
 def subtract_vector(arena: Arena, n: Words, target: int, source: int) -> None:
+    """Subtract the vector at byte `source` from that at `target`, element by element in float32."""
     into, other = float32_at(arena.memory, target, n[DIM]), float32_at(arena.memory, source, n[DIM])
     for i in range(n[DIM]):
         into[i] -= other[i]

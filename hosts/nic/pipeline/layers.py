@@ -37,10 +37,12 @@ class DenseLayer:
 
     @property
     def inputs(self) -> int:
+        """Return the number of elements of the vector that the layer takes."""
         return self.weights.shape[1]
 
     @property
     def outputs(self) -> int:
+        """Return the number of elements of the vector that the layer gives."""
         return self.weights.shape[0]
 
     @property

@@ -51,10 +51,12 @@ class PipelineStage:
 
     @property
     def messages(self) -> int:
+        """Return the number of messages that carry all samples, `tile` of them each."""
         return -(-self.samples // self.tile)
 
     @property
     def widest(self) -> int:
+        """Return the largest number of outputs of the stage's layers."""
         return max(layer.outputs for layer in self.layers)
 
 

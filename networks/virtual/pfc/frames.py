@@ -42,6 +42,7 @@ LONGEST = 0xFFFF  # quanta
 
 @inline
 def is_pause(head: Bytes, head_bytes: int) -> bool:
+    """Return whether a head is that of a pause frame per class: MAC control with opcode 0x0101."""
     return (
         head_bytes >= FRAME_BYTES
         and get16(head, ETHERTYPE_AT) == ETHERTYPE_MAC_CONTROL

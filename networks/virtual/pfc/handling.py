@@ -39,6 +39,7 @@ def take_pause(arena: Arena, at: int, node: int, port: int, packet: int, now_ps:
 
 @inline
 def arrive(arena: Arena, at: int, node: int, port: int, packet: int, now_ps: int) -> None:
+    """Let a packet arrive at a node; pause frames go no further than the port that they come to."""
     words = arena.words
     words[at + s.HOPS] += 1
     here = port_row(words, at, port)
@@ -59,6 +60,7 @@ def arrive(arena: Arena, at: int, node: int, port: int, packet: int, now_ps: int
 
 @handler
 def handle(arena: Arena, at: int, event: int, now_ps: int) -> int:
+    """Handle one event of a network with PFC; `event` is as in the loop's `handle`."""
     words = arena.words
     kind, index = event & 7, event >> 3
     if kind == TIMER:

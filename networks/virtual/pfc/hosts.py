@@ -27,6 +27,7 @@ MOST_TURNS = 64  # packets that one event takes from agents
 
 @inline
 def is_any_ready(words: Words, at: int, node: int) -> bool:
+    """Return whether an agent of a host may have a packet to send."""
     first = words[node + s.FIRST_AGENT]
     for number in range(first, first + words[node + s.AGENT_COUNT]):
         if words[words[agent_row(words, at, number) + s.AGENT_AT] + READY]:

@@ -34,4 +34,5 @@ ROW_WORDS = 40
 
 @inline
 def pause_row(words: Words, at: int, port: int) -> int:
+    """Return the offset in `arena.words` of a port's words of flow control."""
     return words[words[at + s.PFC_AT] + ROWS_AT] + port * ROW_WORDS

@@ -43,6 +43,7 @@ from ringleaf.switches.engine.replication import replicate
 
 @inline
 def level_of(arena: Arena, packet: int) -> int:
+    """Return the class of a packet's queue, 0 to 7: the program's `standard_metadata.priority`."""
     return signed(open_packet(arena, packet).fields[PRIORITY]) & 7
 
 
@@ -107,6 +108,7 @@ def forward(arena: Arena, at: int, node: int, count: int, now_ps: int) -> None:
 
 @inline
 def cross_switch(arena: Arena, at: int, node: int, port: int, packet: int, now_ps: int) -> None:
+    """Run a switch's ingress on a packet that came by a port, and forward what comes of it."""
     words = arena.words
     block = words[node + s.BLOCK_AT]
     words[row_of(words, packet) + IN_PORT] = words[port_row(words, at, port) + s.LOCAL_PORT]
