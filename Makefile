@@ -7,7 +7,8 @@ PIP_FLAGS ?=
 HASHES ?=
 
 BIN := $(VENV)/bin
-PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Python compiles what it imports, and keeps that: pip would compile all, for a third of the time.
+PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 SHELL_VENV ?= .venv-shell
 SHELL_STAMP := $(SHELL_VENV)/.ready
 STAMP := $(VENV)/.ready
