@@ -74,6 +74,7 @@ from ringleaf.collectives.rows import (
     Transfer,
 )
 from ringleaf.collectives.scratch import check_scratch, is_local
+from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
 __all__ = [
@@ -174,8 +175,9 @@ class Schedule:
     def __str__(self) -> str:
         """Return a summary in one line."""
         return (
-            f"{self.algorithm} {self.collective.value}: {self.ranks} ranks, "
-            f"{self.chunks} chunks, {len(self.rows)} rows in {self.steps} steps"
+            f"{self.algorithm} {self.collective.value}: {format_count(self.ranks, 'rank')}, "
+            f"{format_count(self.chunks, 'chunk')}, {format_count(len(self.rows), 'row')} in "
+            f"{format_count(self.steps, 'step')}"
         )
 
 

@@ -55,3 +55,13 @@ def test_each_stop_has_a_command_a_question_and_what_to_read_next() -> None:
         assert BLOCK.search(stop)
         assert "](../course/" in stop
         assert "**Ask yourself:**" in stop or "**Where to go from here**" in stop
+        assert stop.count("**Ask yourself:**") == stop.count("<summary>Answer</summary>")
+
+
+def test_what_one_is_to_predict_is_folded() -> None:
+    """A command after "write down" or "guess" may be typed, but its output is not in sight."""
+    asking = re.split(r"\bwrite down\b|\bguess\b", PAGE)[1:]
+
+    assert len(asking) == 2
+    for text in asking:
+        assert 0 < text.index("<details") < text.index("\n```text\n$ ringleaf ")

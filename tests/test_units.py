@@ -11,6 +11,7 @@ from ringleaf.core.marking import parse_marking
 from ringleaf.core.units import (
     exact_rate,
     exact_time,
+    format_count,
     is_whole,
     parse_rate,
     parse_size,
@@ -33,6 +34,13 @@ from ringleaf.errors import ConfigError
 )
 def test_sizes(text: str, size_bytes: int) -> None:
     assert parse_size(text) == size_bytes
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 slots"), (1, "1 slot"), (2, "2 slots"), (11, "11 slots")]
+)
+def test_counts_have_plurals(count: int, text: str) -> None:
+    assert format_count(count, "slot") == text
 
 
 @pytest.mark.parametrize(

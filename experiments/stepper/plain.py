@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ringleaf.core.units import format_time
+from ringleaf.core.units import format_count, format_time
 from ringleaf.experiments.stepper.story import (
     Cursor,
     Frame,
@@ -61,8 +61,8 @@ def link_lines(story: Story, step: int, most: int = 3) -> list[str]:
     same = [way for way, load in loads if load == top]
     shown = ", ".join(f"{a}→{b}" for a, b in same[:most])
     more = f" and {len(same) - most} more" if len(same) > most else ""
-    links = f"{len(loads)} links" if len(loads) > 1 else "1 link"
-    messages = f"{top.messages} messages" if top.messages > 1 else "1 message"
+    links = format_count(len(loads), "link")
+    messages = format_count(top.messages, "message")
     return [f"busiest of {links}: {shown}{more} with {messages}, {top.size_bytes} bytes"]
 
 
@@ -78,7 +78,8 @@ def outcome(cursor: Cursor) -> str:
     """Return a sentence on how many cells hold the right values."""
     right, asked = cursor.right()
     verdict = "all right" if right == asked else f"{asked - right} not yet"
-    return f"{right} of {asked} cells hold what they must: {verdict}"
+    hold = "cell holds what it must" if asked == 1 else "cells hold what they must"
+    return f"{right} of {asked} {hold}: {verdict}"
 
 
 def _buffers(cursor: Cursor) -> Iterator[str]:

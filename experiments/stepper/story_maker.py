@@ -14,7 +14,7 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.verify import demanded
 from ringleaf.core.mersenne import Mersenne
 from ringleaf.core.tensors import Array
-from ringleaf.core.units import format_time
+from ringleaf.core.units import format_count, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.setup.cabling import Cabling
 from ringleaf.experiments.setup.network import (
@@ -101,12 +101,12 @@ def _tell_transfers(request: StepRequest, graph: nx.Graph[str], ranks: int) -> S
         )
     inputs = _inputs(request.spec, ranks, elements)
     frames = transfer_frames(schedule, inputs, graph)
-    steps = frames[-1].step + 1 if frames else 0
+    steps = format_count(frames[-1].step + 1 if frames else 0, "step")
     return Story(
         title=_title(algorithm),
         summary=(
-            f"{ranks} ranks with {elements} numbers each, in {schedule.chunks} "
-            f"chunk{'s' * (schedule.chunks > 1)}; {len(frames)} transfers in {steps} steps"
+            f"{_held(ranks, elements)}, in {format_count(schedule.chunks, 'chunk')}; "
+            f"{format_count(len(frames), 'transfer')} in {steps}"
         ),
         command=_command(request, ranks, elements),
         graph=graph,
@@ -151,8 +151,9 @@ def _tell_packets(request: StepRequest, graph: nx.Graph[str], ranks: int) -> Sto
     return Story(
         title=_title(algorithm),
         summary=(
-            f"{ranks} ranks with {elements} numbers each, {lanes} to a packet, in {spec.slots} "
-            f"slots of the switches; {len(story.frames)} packets and hops, {lost} lost, in "
+            f"{_held(ranks, elements)}, {lanes} to a packet, in "
+            f"{format_count(spec.slots or 0, 'slot')} of the switches; "
+            f"{len(story.frames)} packets and hops, {lost} lost, in "
             f"{format_time(time_ps)} of virtual time"
         ),
         command=_command(request, ranks, elements),
@@ -164,6 +165,11 @@ def _tell_packets(request: StepRequest, graph: nx.Graph[str], ranks: int) -> Sto
         frames=story.frames,
         exact=blocks is None or blocks.is_exact,
     )
+
+
+def _held(ranks: int, elements: int) -> str:
+    """Return what there is at the start: `4 ranks with 8 numbers each`."""
+    return f"{format_count(ranks, 'rank')} with {format_count(elements, 'number')} each"
 
 
 def _goals(schedule: Schedule, chunks: list[int]) -> Goals:

@@ -168,6 +168,11 @@ def format_time(time_ps: float) -> str:
     return f"{time_ps:.4g} ps"
 
 
+def format_count(count: int, noun: str) -> str:
+    """Return a number of things whose plural ends with an s: `1 slot`, `2 slots`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def exact_rate(rate_bps: int) -> str:
     """`2.5G`: what `parse_rate` gives the same rate for."""
     unit = next((unit for unit in "TGMK" if rate_bps >= _DECIMAL[unit]), "")

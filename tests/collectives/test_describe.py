@@ -32,5 +32,5 @@ def test_in_network() -> None:
         "step 0: the network adds up chunk 0 of 4 ranks"
     ]
     assert describe(in_network_allreduce(1)) == (
-        "switchml allreduce: 1 ranks, 1 chunks, 0 rows in 0 steps"
+        "switchml allreduce: 1 rank, 1 chunk, 0 rows in 0 steps"
     )

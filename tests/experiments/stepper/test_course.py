@@ -21,6 +21,11 @@ PREDICTION = re.compile(
     r"(?P<explanation>(?!</details>).+?)\n\n</details>$",
     re.MULTILINE | re.DOTALL,
 )
+ANSWERED = re.compile(
+    r"^\*\*\d\.\*\* (?:(?!\n\n).)+\?(?:(?!\n\n).)*\n\n"
+    r'<details markdown="1">\n<summary>[^\n]+</summary>\n\n(?:(?!</details>).)+\n\n</details>$',
+    re.MULTILINE | re.DOTALL,
+)
 LEFT_OUT = "..."
 ERROR = "ringleaf: "
 GRADE = re.compile(r"# (\d+) of (\d+) points$")
@@ -105,13 +110,24 @@ def test_there_are_all_lessons_and_all_their_commands_are_tested() -> None:
 @pytest.mark.parametrize("page", sorted(COURSE.glob("[0-9]*.md")), ids=lambda page: page.stem)
 def test_a_lesson_asks_for_predictions_and_explains_what_is_printed(page: Path) -> None:
     text = page.read_text()
+    lesson = text.partition("\n## Try\n")[0].replace("<summary>Answer<", "<Answer<")
     predictions = list(PREDICTION.finditer(text))
+    folded = lesson.count("<summary>")
 
-    assert len(predictions) == text.count("<details") == text.count("**Predict, then run.**") >= 2
+    assert len(predictions) == folded == text.count("**Predict, then run.**") >= 2
     assert "md_in_html" in (ROOT / "mkdocs.yml").read_text()
     for prediction in predictions:
         assert prediction[0].count("<details") == prediction[0].count("**Predict") == 1
         assert len(prediction["explanation"]) > 80
+
+
+@pytest.mark.parametrize("page", sorted(COURSE.glob("[1-3]-*.md")), ids=lambda page: page.stem)
+def test_what_the_first_lessons_have_one_try_is_answered(page: Path) -> None:
+    tried = page.read_text().partition("\n## Try\n")[2]
+    questions = re.findall(r"^\*\*(\d)\.\*\* ", tried, re.MULTILINE)
+
+    assert questions == [str(n) for n in range(1, len(questions) + 1)] != []
+    assert len(ANSWERED.findall(tried)) == len(questions) == tried.count("<details")
 
 
 def test_what_is_not_printed_is_noticed() -> None:

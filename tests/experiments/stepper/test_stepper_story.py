@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 import numpy as np
@@ -20,6 +21,10 @@ from ringleaf.experiments.stepper.story_maker import tell
 from ringleaf.topologies.routing import dealt, path, routes
 
 BETWEEN_RANKS = sorted(name for name, each in ALGORITHMS.items() if not each.in_network)
+
+PLURAL_OF_ONE = re.compile(
+    r"\b1 (slot|rank|number|chunk|transfer|step|packet|link|message|cell)s\b"
+)
 
 stories = st.builds(
     lambda algo, ranks, segments: tell(step_request(algo, ranks=ranks, segments=segments)),
@@ -161,6 +166,30 @@ def test_the_text_tells_everything() -> None:
     assert "rank 2 sends chunk 1 to rank 3, which adds it" in told
     assert "rank 3, chunk 1: {3} = 8 9 -> Σ{1,2,3} = 14 21" in told
     assert told.endswith("16 of 16 cells hold what they must: all right")
+
+
+@pytest.mark.parametrize(
+    ("algo", "options", "parts"),
+    [
+        ("switchml", {"ranks": 3, "slots": 1}, ["in 1 slot of the switches; 24 packets"]),
+        ("switchml", {"ranks": 2, "elements": 1}, ["2 ranks with 1 number each, 64 to a packet"]),
+        (
+            "broadcast",
+            {"ranks": 2, "elements": 1},
+            [
+                "2 ranks with 1 number each, in 1 chunk; 1 transfer in 1 step\n",
+                "\n2 of 2 cells hold",
+            ],
+        ),
+        ("reduce", {"ranks": 2, "elements": 1}, ["\n1 of 1 cell holds what it must: all right"]),
+    ],
+)
+def test_one_of_a_thing_is_no_plural(algo: str, options: dict[str, int], parts: list[str]) -> None:
+    told = "\n".join(lines(tell(step_request(algo, **options))))
+
+    for part in parts:
+        assert part in told
+    assert PLURAL_OF_ONE.search(told) is None
 
 
 def test_reduces_and_copies_are_told_apart() -> None:
