@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,10 +20,12 @@ import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core import packets
 from ringleaf.core.heap import push_event
 from ringleaf.core.packets import write_packet
 from ringleaf.core.tensors import INT32
 from ringleaf.core.units import FOREVER_PS
+from ringleaf.errors import BackendError
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
@@ -55,6 +58,12 @@ def send(network: VirtualNetwork, elements: int = MESSAGE, **more: Any) -> RunRe
     return network.run(schedule, network.arrays(elements, INT32, schedule), **more)
 
 
+def reduction(network: VirtualNetwork) -> tuple[Schedule, Any]:
+    """Return an allreduce of both hosts by the switch, and its tensors."""
+    schedule = find_algorithm("switchml").build(2, size_bytes=4 * 64)
+    return schedule, network.arrays(64, INT32, schedule)
+
+
 # Tables.
 
 
@@ -74,6 +83,33 @@ def test_delays_in_nodes_belong_to_what_they_send_or_receive() -> None:
     assert net.nodes[:, s.KIND].tolist() == [s.SWITCH, s.HOST, s.HOST]
     assert net.nodes[:, s.FIRST_PORT].tolist() == [0, 2, 3]
     assert net.nodes[1:, s.FIRST_AGENT].tolist() == [0, int(net.nodes[1, s.AGENT_COUNT])]
+
+
+def test_hosts_whose_agents_fetch_ahead_are_marked() -> None:
+    """SwitchML's workers do, and the transport's agents beside them do not."""
+    alone, aggregating = star(), star(system=find_system("switchml"), lanes=64)
+    aggregating.run(*reduction(aggregating))
+    assert alone._net().nodes[:, s.FETCHES_AHEAD].tolist() == [0, 0, 0]
+    assert aggregating._net().nodes[:, s.FETCHES_AHEAD].tolist() == [0, 1, 1]
+
+
+def test_recorded_packets_have_room_for_their_payload(tmp_path: Path) -> None:
+    """256 lanes are 1,024 bytes, also where the transport's packets have 256."""
+    system = find_system("switchml")
+    plain = star(system=system, lanes=256)
+    recorded = star(system=system, lanes=256, record=tmp_path / "trace")
+    rooms = [int(each.store.arena.words[packets.HEAD_BYTES]) for each in (plain, recorded)]
+    assert rooms[1] - rooms[0] == 4 * 256
+
+
+def test_events_that_go_on_after_a_collective_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = star()
+    reasons = iter([loop.REPORTED, loop.EMPTY, loop.REPORTED, loop.UNTIL])
+    monkeypatch.setattr(VirtualNetwork, "_run", lambda self, until_ps: next(reasons))
+    monkeypatch.setattr(VirtualNetwork, "_go_on", lambda self, reason: None)
+    assert network.drain() == 0
+    with pytest.raises(BackendError, match="drain: nothing may happen any more"):
+        network.drain()
 
 
 def test_probabilities_and_jitter_are_those_of_the_options() -> None:
