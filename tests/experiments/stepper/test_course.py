@@ -122,7 +122,7 @@ def test_a_lesson_asks_for_predictions_and_explains_what_is_printed(page: Path) 
 
 
 @pytest.mark.parametrize("page", sorted(COURSE.glob("[1-3]-*.md")), ids=lambda page: page.stem)
-def test_what_the_first_lessons_have_one_try_is_answered(page: Path) -> None:
+def test_questions_of_the_first_lessons_are_answered(page: Path) -> None:
     tried = page.read_text().partition("\n## Try\n")[2]
     questions = re.findall(r"^\*\*(\d)\.\*\* ", tried, re.MULTILINE)
 
