@@ -19,6 +19,7 @@ from program_cases import PROGRAMS
 from ringleaf.errors import ConfigError
 from ringleaf.switches.generate import calculations, doubts, generate, jumps, parser_primitives
 from ringleaf.switches.generate.code import FunctionCode
+from ringleaf.switches.generate.endings import SET_BETWEEN
 from ringleaf.switches.generate.flow import Apply, If, Loop, UnlessExited
 from ringleaf.switches.generate.inputs import InputPiece, longest_input
 from ringleaf.switches.generate.lanes import Pattern, Roller
@@ -65,6 +66,14 @@ def test_what_turns_have_in_common_is_written_once_before_them() -> None:
     turn = (Primitive("assign", (FieldSource("scalars", "index_0"), Constant(2))),)
     writer.write(Loop(16, turn, 0), Pattern(prefix=before))
     assert written == [before, turn]
+
+
+def test_fields_set_between_ingress_and_egress_have_v1models_bits() -> None:
+    """As `standard_metadata_t` of p4c's v1model.p4 has them."""
+    assert {field.name: bits for field, bits in SET_BETWEEN.items()} == {
+        "egress_port": 9, "instance_type": 32, "enq_timestamp": 32, "enq_qdepth": 19,
+        "deq_timedelta": 32, "deq_qdepth": 19, "egress_rid": 16,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("widths", "size"), [((), 0), ((8,), 1), ((13, 3), 2), ((13, 4), 3)])

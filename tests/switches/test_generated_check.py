@@ -10,7 +10,7 @@ from program_cases import BUILT, PROGRAMS, PSA
 from ringleaf.errors import ConfigError
 from ringleaf.networks.virtual.switch_set import load_program
 from ringleaf.switches.generate import generate
-from ringleaf.switches.generate.check import MOST_LETTERS, compile_checked
+from ringleaf.switches.generate.check import HANDLERS, MOST_LETTERS, compile_checked
 from ringleaf.switches.json.program import load_source
 
 PATHS = sorted([*PROGRAMS.glob("*.json"), *PSA.glob("*.json"), *BUILT.glob("*.json")])
@@ -48,6 +48,8 @@ def test_what_the_generator_makes_is_let_through(path: Path) -> None:
         ("arena.words = have", "an attribute"),
         ("have = row.base", "an attribute"),
         ("pull = have", "a variable of that name"),
+        *((f"{name} = have", "a variable of that name") for name in ("min", "range", "np")),
+        *((f"{name} = have", "a variable of that name") for name in HANDLERS),
         ("u_0 = have", "a variable of that name"),
         ("arena = have", "a variable of that name"),
         ("__class__ = have", "a variable of that name"),
