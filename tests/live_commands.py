@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from interrupting import heed_interrupts
 
 from ringleaf.networks.live.processes import Identity, identify, is_running
 from ringleaf.networks.mininet.state import FOLDER, INTERFACES, inside, records, runtime_dir
@@ -54,11 +54,6 @@ def start(*command: str) -> subprocess.Popen[str]:
         start_new_session=True,
         preexec_fn=heed_interrupts,
     )
-
-
-def heed_interrupts() -> None:
-    """A process started in the background, as a CI job may be, has its interrupts ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def end(process: subprocess.Popen[str]) -> None:

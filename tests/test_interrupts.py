@@ -181,18 +181,3 @@ def test_any_encoding_prints_any_sign(encoding: str, printed: bytes) -> None:
         check=True,
     )
     assert done.stdout == printed
-
-
-def test_a_child_that_the_same_signal_ended_is_no_failure() -> None:
-    """Our own signal may come a moment after a child's end is known."""
-    code = (
-        "import os, signal, threading; from ringleaf.core import interrupts as i\n"
-        "i.raise_instead();"
-        "threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start();\n"
-        "try: i.await_same({ended}); print('a failure')\n"
-        "except i.EndedBySignal as error: print(error.number)"
-    )
-    for ended, said in ((130, "2"), (-2, "2"), (143, "2"), (1, "a failure"), (-9, "a failure")):
-        command = [sys.executable, "-c", code.format(ended=ended)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.stdout.split("\n")[0] == said, (ended, done.stderr)

@@ -89,7 +89,7 @@ class ValueReader:
                 self.parse(part.strip(), where)
         except ConfigError:
             return False
-        return len(parts) > 1
+        return len(parts) > 1 and "=" not in text  # a list of settings is one value
 
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler

@@ -109,8 +109,12 @@ def read_packet(data: bytes) -> str:
     kind = KINDS.get(flags >> 4, "parameters")
     block = int.from_bytes(data[SEQUENCE_AT : SEQUENCE_AT + 4])
     aggregator = int.from_bytes(data[AGGREGATOR_AT : AGGREGATOR_AT + 2])
-    notes = ", sent again" * bool(flags & RESEND) + ", collided" * bool(flags & COLLISION)
-    return f"{kind} of block {block}, aggregator {aggregator}{notes}"
+    notes = [f"{kind} of block {block}", f"aggregator {aggregator}"]
+    if flags & RESEND:
+        notes.append("sent again")
+    if flags & COLLISION:
+        notes.append("collided")
+    return ", ".join(notes)
 
 
 def read_values(data: bytes) -> tuple[int, ...]:

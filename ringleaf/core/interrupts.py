@@ -11,7 +11,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -20,7 +19,6 @@ from typing import Any
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NOTHING = "nothing is kept, and the same command starts over"
 AGAIN_S = 0.02
-SAME_S = 0.2
 _EXTENSIONS = "<frozen importlib._bootstrap_external>", "ExtensionFileLoader"
 
 
@@ -47,22 +45,6 @@ def asked() -> int | None:
 def status(number: int) -> int:
     """Return the exit status of a command that a signal has ended, as shells have it."""
     return 128 + number
-
-
-def await_same(ended: int) -> None:
-    """Wait a moment for a signal that has ended a child process, as the terminal sends it to all.
-
-    The kernel signals a group's processes one after another, the youngest first: a child may be
-    gone, and known to be, before our own signal has come.
-
-    Args:
-        ended: The child's exit status, negative for a signal.
-
-    Raises:
-        EndedBySignal: If it comes.
-    """
-    if ended in {each for number in SIGNALS for each in (-number, status(number))}:
-        time.sleep(SAME_S)
 
 
 def told(number: int, error: BaseException | None = None) -> str:

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from interrupting import heed_interrupts
 from typed import ROOT, typed
 
 from ringleaf.collectives.registry import ALGORITHMS
@@ -301,11 +302,6 @@ def test_topologies_are_listed_and_shown(
     drawing = tmp_path / "bcube.svg"
     assert call("topo", "show", "bcube", "--out", drawing) == 0
     assert drawing.read_text().startswith("<?xml")
-
-
-def heed_interrupts() -> None:
-    """A process started in the background, as a CI job may be, has its interrupts ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_interrupt_keeps_what_was_measured_and_exits_130(tmp_path: Path) -> None:

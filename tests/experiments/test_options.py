@@ -240,7 +240,9 @@ def test_several_values_of_one_run_are_told_the_way_to_several_runs(name: str, t
         NetworkSpec.read({name: text.split(",")})
 
 
-@pytest.mark.parametrize(("name", "text"), [("loss", "0.1%,x"), ("mtu", "256,"), ("rate", ",")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("loss", "0.1%,x"), ("mtu", "256,"), ("program", "s0=a.p4,s0=a.p4")]
+)
 def test_a_wrong_value_among_several_is_just_wrong(name: str, text: str) -> None:
     with pytest.raises(ConfigError, match=f"^{name}: (?!one run)"):
         NetworkSpec.read({name: text})

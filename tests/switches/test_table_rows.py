@@ -55,7 +55,7 @@ def column(draw: Draw, field: Any, count: int) -> tuple[Any, ...]:
     if field.match_type is P4MatchType.LPM:
         most = bits + (draw(st.integers(0, 9)) == 0)
         lengths = [draw(st.integers(0, most)) for _ in range(count)]
-        masks = [full << field.bitwidth - length & full for length in lengths]
+        masks = [full << max(field.bitwidth - length, 0) & full for length in lengths]
         values = [draw(whole) & mask for mask in masks]
         return words(values), words(lengths)
     values = [draw(whole) for _ in range(count)]

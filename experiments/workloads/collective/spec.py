@@ -161,8 +161,12 @@ class CollectiveSpec(NetworkSpec):
         needing = [
             f"algo={name}" for name in self.algos if KNOWN[name].in_network or KNOWN[name].method
         ]
-        needing += ["density"] * (self.density < 1) + ["compress"] * bool(self.compress)
-        needing += [f"net={self.net}"] * (self.net != VIRTUAL)
+        if self.density < 1:
+            needing.append("density")
+        if self.compress:
+            needing.append("compress")
+        if self.net != VIRTUAL:
+            needing.append(f"net={self.net}")
         if needing:
             raise ConfigError(
                 f"data: can't be none with {needing[0]}, got {self.data!r}; take data={RANDOM}"

@@ -59,12 +59,15 @@ class CollectiveCall:
             return "barrier()"
         size = f"{self.count}" if self.kind != ALL_TO_ALL else f"{list(self.sends)}"
         parts = [f"{self.dtype}[{size}]"]
-        parts += [self.op] * bool(self.op)
-        parts += [f"root={self.root}"] * (self.kind in (REDUCE, BROADCAST, GATHER, SCATTER))
+        if self.op:
+            parts.append(self.op)
+        if self.kind in (REDUCE, BROADCAST, GATHER, SCATTER):
+            parts.append(f"root={self.root}")
         if self.kind in PAIRED:
             peer = "any" if self.root == ANY else str(self.root)
-            parts += [f"{'to' if self.kind == SEND else 'from'}={peer}"]
-            parts += [f"tag={self.tag}"] * bool(self.tag)
+            parts.append(f"{'to' if self.kind == SEND else 'from'}={peer}")
+            if self.tag:
+                parts.append(f"tag={self.tag}")
         return f"{self.kind}({', '.join(parts)})"
 
     def agrees(self, other: CollectiveCall) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from commanding import ROOT, SCRIPTS, train
+from interrupting import heed_interrupts
 
 from ringleaf.experiments.workloads.train.launch import version_hint
 from ringleaf.experiments.workloads.train.on_cpu import hint
@@ -125,7 +126,7 @@ def test_an_interrupt_leaves_no_traceback_no_rank_and_no_memory(tmp_path: Path) 
     command += [str(script), "--ranks", "2", "--compute", "0", "--out", str(tmp_path / "out")]
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True,
+        start_new_session=True, preexec_fn=heed_interrupts,
     )  # fmt: skip
     assert process.stdout is not None
     left: list[Path] = []
