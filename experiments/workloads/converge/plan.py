@@ -26,6 +26,7 @@ from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.workloads.converge.curve import TrainingCase
 from ringleaf.experiments.workloads.converge.models import MODELS
 from ringleaf.experiments.workloads.converge.scheme import SCHEMES
+from ringleaf.ina.registry import SYSTEMS
 
 SPEC = Path(__file__).parent / "convergence.yaml"
 """The plan that comes along."""
@@ -114,7 +115,7 @@ def chosen(plan: ConvergencePlan, parts: Sequence[str], steps: int | None) -> Co
 def _expand(plan: _PlanFile, part: _Part, where: str) -> Iterator[TrainingCase]:
     methods = [each for name in part.method for each in _methods(name)]
     workloads = [each for name in part.workload for each in _all(name, list(SCHEMES))]
-    algos = [each for name in part.algo for each in _all(name, allreduces())]
+    algos = [each for name in part.algo for each in _all(name, for_any_elements())]
     for model, algo, workload, method in product(part.model, algos, workloads, methods):
         choose(where, "model", model, list(MODELS))
         choose(where, "algorithm", algo, allreduces())
@@ -131,6 +132,11 @@ def _expand(plan: _PlanFile, part: _Part, where: str) -> Iterator[TrainingCase]:
 def allreduces() -> list[str]:
     """Return the names of all algorithms of allreduces, systems included."""
     return [name for name in ALGORITHMS if ALGORITHMS[name].collective is Collective.ALLREDUCE]
+
+
+def for_any_elements() -> list[str]:
+    """Return those allreduces that add up any elements: not the systems made for a compressor's."""
+    return [name for name in allreduces() if name not in SYSTEMS or not SYSTEMS[name].compress]
 
 
 def _all(name: str, known: list[str]) -> list[str]:

@@ -278,3 +278,10 @@ def test_unknown_methods_are_refused(method: str, complaint: str) -> None:
 def test_only_allreduces_can_be_chosen() -> None:
     with pytest.raises(ConfigError, match="algo: must be an allreduce, got 'alltoall'"):
         ExchangeCarrier("alltoall", TOPO)
+
+
+def test_all_algorithms_are_those_that_add_up_any_elements() -> None:
+    """`tern` and `vote` are given those of one compressor, and a plan has several methods."""
+    algos = {case.algo for case in read_plan().cases if case.part == "collectives"}
+    assert {"ring", "switchml", "atp", "omnireduce"} <= algos
+    assert not {"tern", "vote"} & algos
