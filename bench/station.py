@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import types
 
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Words
 from ringleaf.core.compiled import compiled
 from ringleaf.core.units import PS_PER_NS, PS_PER_S, PS_PER_US

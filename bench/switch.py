@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import types
 
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Arena, Store
-from ringleaf.core.compiled import address_of, compiled, copy_items, handler_at
+from ringleaf.core.compiled import address_of, call_handler, compiled, copy_items
 from ringleaf.core.headers import get32, put32
-from ringleaf.core.native import ARENA
+from ringleaf.core.native_types import ARENA
 from ringleaf.core.packets import (
     HEAD_BYTES,
     HEAD_LEN,
@@ -102,7 +102,7 @@ def _run(arena: Arena, at: int, rounds: int) -> int:
             if number_at >= 0:
                 head = window(arena.bytes, head_at, words[HEAD_BYTES])
                 put32(head, number_at, get32(head, number_at) + added)
-            handler_at(block[INGRESS])(arena, block[SWITCH_AT], packet, now_ps)
+            call_handler(block[INGRESS], arena, block[SWITCH_AT], packet, now_ps)
             for out in range(replicate(arena, block[SWITCH_AT], packet, now_ps)):
                 copy = words[outbox + 2 * out]
                 fields = window(arena.fields, fields_of(arena.words, copy), STANDARD_FIELDS)
@@ -111,7 +111,7 @@ def _run(arena: Arena, at: int, rounds: int) -> int:
                 fields[ENQ_QDEPTH] = _U0
                 fields[DEQ_TIMEDELTA] = _U0
                 fields[DEQ_QDEPTH] = _U0
-                sent += handler_at(block[EGRESS])(arena, block[SWITCH_AT], copy, now_ps)
+                sent += call_handler(block[EGRESS], arena, block[SWITCH_AT], copy, now_ps)
                 free_packet(arena, copy)
     return sent
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from ringleaf.collectives.rows import REDUCE, Column
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
+from ringleaf.core import native_types as types
 from ringleaf.core.compiled import compiled, compiled_as, copy_items, inline
 from ringleaf.core.tensors import FLOAT32, INT32, ElementType
 from ringleaf.core.views import window
@@ -145,7 +145,7 @@ def _replay(
         chunk += 1
 
 
-def _signature(item: types.Type) -> types.Signature:
+def _signature(item: types.Number) -> types.Signature:
     column, number = types.int64[::1], types.int64
     rows = (column, column, column, column, types.boolean[::1], column)
     return types.void(*rows, number, number, number, item[::1], item[::1])

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from ringleaf.collectives.codec import Codec
 from ringleaf.collectives.rows import AGGREGATE, REDUCE, Column, Columns
 from ringleaf.collectives.schedule import Op, Schedule, chunk_ranges
+from ringleaf.core import native_types as types
 from ringleaf.core.compiled import compiled
 
 MAX_POSTED = 128

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ringleaf.core.arena import Arena, Words
-from ringleaf.core.compiled import address_of, handler_at, inline
+from ringleaf.core.compiled import address_of, call_handler, inline
 from ringleaf.hosts.congestion.control import Handler, begin_idle, ignore
 
 # The decisions.
@@ -86,5 +86,5 @@ def tell_window(arena: Arena, at: int, event: int, argument: int, now_ps: int) -
         now_ps: The time.
     """
     words = arena.words
-    handler_at(words[at + event])(arena, at, argument, now_ps)
+    call_handler(words[at + event], arena, at, argument, now_ps)
     words[at + WINDOW] = min(max(words[at + WINDOW], 1), words[at + MOST_WINDOW])

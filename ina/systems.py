@@ -310,7 +310,7 @@ class System(ABC):
         return least_demand(ways, what)
 
     def prepare(self) -> None:  # noqa: B027 - there may be nothing to do
-        """Load its agents' compiled code, or compile it; otherwise `join` does."""
+        """Import its agents, so that their code is compiled with all others'."""
 
     def reader(self) -> object:
         """Return the object that explains its registers and packets to people.
@@ -374,8 +374,8 @@ class FolderSystem(System):
         return demand
 
     def prepare(self) -> None:
-        """Load its agents' compiled code, or compile it."""
-        self._module("job")  # it is compiled when it is imported
+        """Import its agents, so that their code is compiled with all others'."""
+        self._module("job")
 
     def reader(self) -> object:
         """Return the object that explains its registers and packets to people."""

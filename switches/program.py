@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 
-from ringleaf.core import compiling
+from ringleaf.core import compiled
 from ringleaf.core.arena import Arena
 from ringleaf.core.private import cache_folder, keep_text
 from ringleaf.core.shipped import P4INFO_SUFFIX
@@ -39,7 +36,6 @@ PIPELINE = "pipeline"
 """The title of code that P4Runtime has brought: equal code is compiled once for all devices."""
 
 LONGEST_NAME = 40  # letters in the name of a module's file
-_LOCK = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 _COMPILING = threading.Lock()
 
@@ -55,6 +51,7 @@ class Program:
         self._p4info = p4info
         self._message = message
         self._title = source.path.stem
+        self._is_prepared = False
 
     @classmethod
     def load(
@@ -129,12 +126,18 @@ class Program:
     @property
     def is_compiled(self) -> bool:
         """Whether its handlers need not be compiled, or loaded, any more."""
-        return "_handlers" in self.__dict__
+        return self._is_prepared
+
+    def declare(self) -> None:
+        """Have the handlers compiled together with all else that is to be (`compiled.prepare`)."""
+        with _COMPILING:
+            assert self._handlers
 
     def prepare(self) -> None:
         """Compile the handlers, if they are not; several threads may call this at once."""
-        with _COMPILING:
-            assert self._handlers
+        self.declare()
+        compiled.prepare()
+        self._is_prepared = True
 
     @property
     def ingress(self) -> Handler:
@@ -182,11 +185,10 @@ class Program:
     def _handlers(self) -> tuple[Handler, Handler]:
         text = self.module.text
         path = _store(text, self._title)
-        if numba.config.DISABLE_JIT:
+        if compiled.UNCOMPILED:
             module = _import(path, text, str(self.source.path))
             return _quiet(module.ingress), _quiet(module.egress)
-        with _one_at_a_time(path):
-            module = _import(path, text, str(self.source.path))
+        module = _import(path, text, str(self.source.path))
         return module.ingress, module.egress
 
 
@@ -200,25 +202,6 @@ def _store(text: str, name: str) -> Path:
     with suppress(OSError):
         keep_text(path, text)
     return path
-
-
-@contextmanager
-def _one_at_a_time(path: Path) -> Iterator[None]:
-    """Let one process at a time compile this file; the others then find its machine code.
-
-    Whoever holds the lock and ends, in whatever way, gives it back.
-    """
-    with ExitStack() as stack:
-        with suppress(OSError):  # a cache that is only read has it all
-            lock = os.open(path.with_suffix(".lock"), _LOCK, 0o600)
-            stack.callback(os.close, lock)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                compiling.begin(__name__)
-                stack.callback(compiling.end)
-                fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _file_of(text: str, name: str) -> Path:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from numba import types
 
+from ringleaf.core import native_types as types
 from ringleaf.core.callbacks import Callback
 from ringleaf.core.compiled import call_back, compiled
 

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.soak import damage
-from ringleaf.core.machine_code import Files
 from ringleaf.core.private import cache_folder, keep_text
 from ringleaf.core.sealed import read_sealed, write_sealed
 from ringleaf.errors import ConfigError
@@ -25,16 +24,23 @@ from ringleaf.switches.stf.compiling import compile_program
 ROOT = Path(__file__).parents[1]
 
 SCRIPT = """
-import numba
-from numba import types
+import sys
 from ringleaf.core.compiled import compiled
+from ringleaf.core.native_types import int64
 
-@compiled(types.int64(types.int64))
+@compiled(int64(int64))
 def triple(x):
     return 3 * x
 
-print(triple(14), sum(triple.stats.cache_hits.values()))
+def adder(n):
+    @compiled(int64(int64))
+    def add(x):
+        return x + n
+    return add
+
+print(triple(14), adder(1)(14), adder(2)(14), "numba" in sys.modules)
 """
+COLD, WARM = "42 15 16 True", "42 15 16 False"
 
 
 @pytest.fixture
@@ -45,8 +51,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def call(script: Path, **variables: str) -> tuple[str, str]:
     """Return what a process that compiles one function prints, and stderr."""
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "0", "PYTHONPATH": str(ROOT)} | variables
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "0", "PYTHONPATH": str(ROOT)}
     environment.pop("NUMBA_CACHE_DIR", None)
+    environment |= variables
     done = subprocess.run(
         [sys.executable, script], env=environment, capture_output=True, text=True, check=False
     )
@@ -58,40 +65,92 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a script, whose function is compiled in the cache beside it."""
     folder = tmp_path_factory.mktemp("warm")
     (folder / "script.py").write_text(SCRIPT)
-    assert call(folder / "script.py", XDG_CACHE_HOME=str(folder)) == ("42 0", "")
+    assert call(folder / "script.py", XDG_CACHE_HOME=str(folder)) == (COLD, "")
     return folder
+
+
+def copy(warm: Path, home: Path) -> list[Path]:
+    """Return the files of machine code in a copy of the cache, by their names."""
+    shutil.copytree(warm / "ringleaf", home / "ringleaf")
+    return sorted(home.rglob("*.o"))
 
 
 def test_kept_code_is_loaded_and_damaged_code_is_compiled_again(warm: Path, tmp_path: Path) -> None:
     script = warm / "script.py"
-    assert call(script, XDG_CACHE_HOME=str(warm)) == ("42 1", "")
-    for number, suffix in enumerate((".nbi", ".nbc")):
+    assert call(script, XDG_CACHE_HOME=str(warm)) == (WARM, "")
+    for number in range(3):
         home = tmp_path / str(number)
-        shutil.copytree(warm / "ringleaf", home / "ringleaf")
-        [file] = home.rglob(f"script*{suffix}")
-        damage.flip(random.Random(number), file)
-        assert call(script, XDG_CACHE_HOME=str(home)) == ("42 0", "")
-        assert call(script, XDG_CACHE_HOME=str(home)) == ("42 1", "")
+        damage.flip(random.Random(number), copy(warm, home)[number])
+        assert call(script, XDG_CACHE_HOME=str(home)) == (COLD, "")
+        assert call(script, XDG_CACHE_HOME=str(home)) == (WARM, "")
 
 
-def test_code_of_another_function_is_not_loaded(tmp_path: Path) -> None:
-    one, other = Files(tmp_path, "one-1", "stamp"), Files(tmp_path, "other-1", "stamp")
-    one.save("key", "of one")
-    other.save("key", "of other")
-    (tmp_path / "one-1.nbi").write_bytes((tmp_path / "other-1.nbi").read_bytes())
-    assert one.load("key") is None
-    assert other.load("key") == "of other"
-    [of_other] = tmp_path.glob("other-1.*.nbc")
-    one.save("key", "of one")
-    [of_one] = tmp_path.glob("one-1.*.nbc")
-    of_one.write_bytes(of_other.read_bytes())
-    assert one.load("key") is None
-    assert not of_one.exists()
+def test_code_of_another_function_is_not_loaded(warm: Path, tmp_path: Path) -> None:
+    """The two that add differ in nothing but a number that they have from where they were made."""
+    one, other, _ = copy(warm, tmp_path)
+    assert one.name.startswith("__main__-add-")
+    assert other.name.startswith("__main__-add-")
+    damage.swap_two(one, other)
+    assert call(warm / "script.py", XDG_CACHE_HOME=str(tmp_path)) == (COLD, "")
+    assert call(warm / "script.py", XDG_CACHE_HOME=str(tmp_path)) == (WARM, "")
 
 
-def test_code_of_an_older_source_is_not_loaded(tmp_path: Path) -> None:
-    Files(tmp_path, "one-1", "before").save("key", "old")
-    assert Files(tmp_path, "one-1", "after").load("key") is None
+def test_code_of_an_older_source_is_not_loaded(warm: Path, tmp_path: Path) -> None:
+    copy(warm, tmp_path)
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.replace("3 * x", "4 * x"))
+    assert call(script, XDG_CACHE_HOME=str(tmp_path)) == ("56 15 16 True", "")
+
+
+def test_where_nothing_can_be_kept_all_is_compiled(warm: Path, tmp_path: Path) -> None:
+    """A link in a file's place is replaced, but a folder that is a file stays one."""
+    (tmp_path / "file").write_text("")
+    found = call(warm / "script.py", NUMBA_CACHE_DIR=str(tmp_path / "file"))
+    assert found[0] == COLD
+    assert "compiled code can't be kept: " in found[1]
+
+
+FUNCTIONS = """
+import os
+from pathlib import Path
+from ringleaf.core import compiled, machine_code
+from ringleaf.core.native_types import int64
+
+def maker(n):
+    @compiled.compiled(int64(int64))
+    def add(x):
+        return x + n
+    return add
+
+compile_object = machine_code._make
+def note(function):
+    if not machine_code._load(function):
+        compile_object(function)
+        with open(Path(__file__).with_name("made"), "a") as made:
+            print(os.getpid(), file=made)
+machine_code._make = note
+
+made = [maker(n) for n in range(8)]
+compiled.prepare()
+print(*(each(0) for each in made))
+"""
+
+
+def test_processes_compile_each_function_once_together(tmp_path: Path) -> None:
+    """Two commands that begin at the same time, with a helper on each of the other processors."""
+    script = tmp_path / "script.py"
+    script.write_text(FUNCTIONS)
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "0", "XDG_CACHE_HOME": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    commands = [
+        subprocess.Popen(
+            [sys.executable, script], env=environment, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    assert [each.communicate()[0] for each in commands] == ["0 1 2 3 4 5 6 7\n"] * 2
+    assert len((tmp_path / "made").read_text().split()) == 8
+    assert len(list(tmp_path.rglob("*.o"))) == 8
 
 
 def test_too_many_open_files_are_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

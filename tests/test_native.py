@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import numba
+from typing import Any
+
 import numpy as np
 import pytest
-from numba import types
-from numba.core.errors import TypingError
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Arena, Store
-from ringleaf.core.compiled import compiled
-from ringleaf.core.machine_code import MachineCode
-from ringleaf.core.native import ARENA
+from ringleaf.core.compiled import (
+    UNCOMPILED,
+    Compiled,
+    External,
+    address_of,
+    call_handler,
+    compiled,
+    handler,
+    inline,
+)
+from ringleaf.core.native_types import ARENA
 from ringleaf.core.views import prefetch, window
 
-pytestmark = pytest.mark.skipif(
-    bool(numba.config.DISABLE_JIT), reason="nothing is compiled under NUMBA_DISABLE_JIT"
-)
+pytestmark = pytest.mark.skipif(UNCOMPILED, reason="nothing is compiled under NUMBA_DISABLE_JIT")
 
 
 @compiled(types.int64(ARENA, types.int64))
@@ -45,10 +53,6 @@ def test_arrays_are_read_and_written_in_place() -> None:
     assert arena.memory[7] == 200
 
 
-def test_machine_code_is_cached_as_what_it_is() -> None:
-    assert isinstance(_touch._cache, MachineCode)  # type: ignore[attr-defined]
-
-
 def test_an_arena_that_has_moved_is_another() -> None:
     """Allocation moves arrays; the arena of before still has the old ones."""
     store = Store(memory_bytes=64)
@@ -60,15 +64,162 @@ def test_an_arena_that_has_moved_is_another() -> None:
     assert _touch(before, 7) == 2
 
 
-def test_slices_do_not_compile() -> None:
+def test_what_does_not_compile_says_so_to_its_caller_alone() -> None:
     """A slice needs bounds, which these arrays don't have."""
-    with pytest.raises(TypingError):
 
-        @compiled(types.int64(ARENA))
-        def _sliced(arena: Arena) -> int:
-            return arena.words[2:4][0]  # type: ignore[no-any-return]
+    @compiled(types.int64(ARENA))
+    def _sliced(arena: Arena) -> int:
+        return arena.words[2:4][0]  # type: ignore[no-any-return]
+
+    @compiled(types.int64(types.int64))
+    def _half(number: int) -> int:
+        return number // 2
+
+    assert _half(-7) == -4
+    for _ in range(2):
+        with pytest.raises(Exception, match="getitem"):
+            _sliced(Store().arena)
 
 
 def test_what_is_no_arena_is_refused() -> None:
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="takes an Arena here, got tuple"):
         _touch((1, 2, 3), 7)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="takes 2 values, got 1"):
+        _touch(Store().arena)  # type: ignore[call-arg]
+
+
+@compiled(types.float64(types.int8, types.uint32, types.int64, types.uint64, types.float32))
+def _weigh(a: int, b: int, c: int, d: int, e: float) -> float:
+    return 1.0 * a + 2.0 * b + 3.0 * c + 5.0 * np.float64(d) + 7.0 * e
+
+
+@given(
+    st.integers(-128, 127),
+    st.integers(0, 2**32 - 1),
+    st.integers(-(2**20), 2**20),
+    st.integers(0, 2**20),
+    st.integers(-100, 100),
+)
+def test_numbers_arrive_as_they_are(a: int, b: int, c: int, d: int, e: int) -> None:
+    numbers: Any = np.int8(a), np.uint32(b), np.int64(c), np.uint64(d), np.float32(e)
+    assert _weigh(a, b, c, d, e) == _weigh(*numbers) == a + 2 * b + 3 * c + 5 * d + 7 * e
+
+
+@compiled(types.boolean(types.boolean, types.boolean))
+def _only_one(a: bool, b: bool) -> bool:
+    return a != b
+
+
+def test_truth_values_are_truth_values() -> None:
+    assert [_only_one(a, b) for a in (False, True) for b in (False, True)] == [
+        *(False, True, True, False)
+    ]
+    assert type(_only_one(True, False)) is bool
+
+
+@compiled(types.void(types.int32[:, ::1], types.int64[::1], types.float32))
+def _row_sums(table: Any, sums: Any, factor: float) -> None:
+    for row in range(table.shape[0]):
+        for column in range(table.shape[1]):
+            sums[row] += int(table[row, column] * factor)
+
+
+@compiled(types.int64(types.Array(types.int64, 2, "A", readonly=True)))
+def _corner(table: Any) -> int:
+    return table[table.shape[0] - 1, table.shape[1] - 1]  # type: ignore[no-any-return]
+
+
+@given(st.integers(1, 5), st.integers(0, 5))
+def test_arrays_have_their_shapes(rows: int, columns: int) -> None:
+    table = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
+    sums = np.zeros(rows, np.int64)
+    assert _row_sums(table, sums, 2.0) is None
+    assert sums.tolist() == [2 * sum(row) for row in table.tolist()]
+
+
+def test_arrays_of_any_layout_have_their_strides() -> None:
+    table = np.arange(24).reshape(4, 6)
+    assert _corner(table) == 23
+    assert _corner(table[::2, 1:5]) == 16
+    assert _corner(table.T) == 23
+    table.flags.writeable = False
+    assert _corner(table) == 23
+
+
+@pytest.mark.parametrize(
+    ("table", "sums", "problem"),
+    [
+        (np.zeros((2, 2), np.int64), np.zeros(2, np.int64), "an array of int64 with 2 axes"),
+        (np.zeros(4, np.int32), np.zeros(2, np.int64), "an array of int32 with 1 axes"),
+        (np.zeros((4, 4), np.int32)[:, ::2], np.zeros(4, np.int64), "that is not contiguous"),
+        ([[1, 2]], np.zeros(2, np.int64), "got list"),
+        (np.zeros((1, 2), np.int32), np.broadcast_to(np.int64(0), 1), "that can't be written"),
+    ],
+)
+def test_other_arrays_are_refused(table: Any, sums: Any, problem: str) -> None:
+    with pytest.raises(TypeError, match=problem):
+        _row_sums(table, sums, 1.0)
+
+
+def test_numbers_of_other_kinds_are_refused() -> None:
+    with pytest.raises(TypeError):
+        _touch(Store().arena, 1.5)  # type: ignore[arg-type]
+
+
+@inline
+def _plus(a: int, b: int) -> int:
+    return a + b
+
+
+@handler
+def _sum_up(arena: Arena, at: int, packet: int, now_ps: int) -> int:
+    return _plus(arena.words[at], _plus(packet, now_ps))
+
+
+@compiled(types.int64(ARENA, types.int64, types.int64))
+def _through_an_address(arena: Arena, address: int, at: int) -> int:
+    return 2 * call_handler(address, arena, at, 30, 500)
+
+
+@compiled(types.int64(ARENA, types.int64, types.int64))
+def _twice(arena: Arena, address: int, at: int) -> int:
+    return _through_an_address(arena, address, at) + 1
+
+
+def test_compiled_code_calls_helpers_addresses_and_compiled_code() -> None:
+    arena = Store().arena
+    arena.words[9] = 7
+    assert _sum_up(arena, 9, 30, 500) == 537
+    assert _through_an_address(arena, address_of(_sum_up), 9) == 1074
+    assert _twice(arena, address_of(_sum_up), 9) == 1075
+
+
+_absolute = External("llabs", types.int64(types.int64))
+
+
+@compiled(types.int64(types.int64))
+def _magnitude(number: int) -> int:
+    return _absolute(number)  # type: ignore[no-any-return]
+
+
+def test_functions_of_the_c_library_are_called_in_both_ways() -> None:
+    assert _absolute(-5) == _magnitude(-5) == 5
+
+
+@compiled(types.int64(types.int64))
+def _refuse(number: int) -> int:
+    if number > 3:
+        raise ValueError("too large")
+    return number
+
+
+def test_an_exception_in_compiled_code_is_an_error() -> None:
+    assert _refuse(3) == 3
+    with pytest.raises(RuntimeError, match=r"_refuse.*failed"):
+        _refuse(4)
+
+
+def test_a_function_says_what_it_is() -> None:
+    assert isinstance(_touch, Compiled)
+    assert repr(_row_sums).endswith("_row_sums: void(int32[2C], int64[1C], float32)>")
+    assert _touch.is_settled

@@ -108,7 +108,7 @@ def test_private_files(tmp_path: Path) -> None:
 
 
 def test_machine_code_that_others_could_write_is_not_loaded(tmp_path: Path) -> None:
-    """Numba's cache is pickles: the process ends before it looks at any."""
+    """It would be run: the process ends before it looks at any."""
     (tmp_path / "ringleaf").mkdir()
     (tmp_path / "ringleaf").chmod(0o777)
     done = subprocess.run(

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from numba import types
 
+from ringleaf.core import native_types as types
 from ringleaf.core.compiled import compiled
 from ringleaf.core.products import scaled
 from ringleaf.core.units import PS_PER_S, serialize_ps

@@ -7,12 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import pytest
 
-starts_uncompiled = pytest.mark.skipif(
-    bool(numba.config.DISABLE_JIT), reason="is what this test starts"
-)
+from ringleaf.core import compiled
+
+starts_uncompiled = pytest.mark.skipif(compiled.UNCOMPILED, reason="is what this test starts")
 
 
 def run_uncompiled(file: str) -> str:

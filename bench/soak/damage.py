@@ -76,7 +76,11 @@ def lengthen(rng: random.Random, path: Path) -> None:
 def swap(rng: random.Random, path: Path) -> None:
     """Exchange a file with one that has the same kind of name, in any folder."""
     others = [each for each in _top(path).rglob(f"*{path.suffix}") if each.is_file()]
-    other = rng.choice(others)
+    swap_two(path, rng.choice(others))
+
+
+def swap_two(path: Path, other: Path) -> None:
+    """Exchange two files' contents."""
     mine, theirs = path.read_bytes(), other.read_bytes()
     path.write_bytes(theirs)
     other.write_bytes(mine)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numba import types
 
 from ringleaf.collectives.compression.packing import Bytes
+from ringleaf.core import native_types as types
 from ringleaf.core.compiled import compiled, inline
 from ringleaf.core.tensors import Array
 from ringleaf.errors import ProtocolError

@@ -6,8 +6,8 @@ Random numbers depend on two keys and the element's place, so results are the sa
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
+from ringleaf.core import native_types as types
 from ringleaf.core.chance import scrambled, spread64
 from ringleaf.core.compiled import compiled
 from ringleaf.core.tensors import Array

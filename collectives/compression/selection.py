@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
 
+from ringleaf.core import native_types as types
 from ringleaf.core.compiled import compiled, inline
 from ringleaf.core.tensors import Array
 

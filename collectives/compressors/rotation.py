@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import types
 
 from ringleaf.collectives.compression.member import BLOCK, short
 from ringleaf.collectives.compression.rounding import rounded_at_random
 from ringleaf.collectives.compression.scaled import ScaledCompressor
 from ringleaf.collectives.compression.settings import parse_settings
 from ringleaf.collectives.encodings.levels import LEVELS
+from ringleaf.core import native_types as types
 from ringleaf.core.compiled import compiled, inline
 from ringleaf.core.tensors import Array
 

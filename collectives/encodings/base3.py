@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import types
 
 from ringleaf.collectives.compression.packing import ArrayCodec, Bytes, plain
+from ringleaf.core import native_types as types
 from ringleaf.core.compiled import compiled
 from ringleaf.core.tensors import Array
 from ringleaf.errors import ProtocolError

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
 from ringleaf.collectives.definition import EVERYONE, Demands
 from ringleaf.collectives.replay import ScheduleRows, add_items, fits
 from ringleaf.collectives.rounding import sum_growth
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
+from ringleaf.core import native_types as types
 from ringleaf.core.compiled import compiled, compiled_as
 from ringleaf.core.tensors import FLOAT32, INT32, Array, ElementType
 from ringleaf.core.threads import ranges, spread
+from ringleaf.core.views import window
 from ringleaf.experiments.checking.data import RankInputs
 from ringleaf.experiments.checking.flat import Bits, Flat, Scattered, differ
 from ringleaf.experiments.checking.verdict import Bound, Tolerance
@@ -139,7 +140,8 @@ class _Check:
             return False
         block = int(np.searchsorted(self._edges, start, side="right")) - 1
         places = self._demand, self._edges, block, start
-        return bool(hold(*places, results, inputs, exact, magnitudes, self._growth))
+        flat = results.reshape(-1), inputs.reshape(-1)
+        return bool(hold(*places, *flat, exact, magnitudes, self._growth))
 
 
 class _SumCheck:
@@ -225,7 +227,7 @@ def _add_up_integers(inputs: Bits, exact: Bits, magnitudes: Floats) -> None:
     count = inputs.shape[1]
     exact[:] = 0
     for rank in range(len(inputs)):
-        add_items(exact, 0, inputs.reshape(-1), rank * count, count)
+        add_items(exact, 0, inputs[rank], 0, count)
 
 
 def add_exactly(inputs: Floats, exact: npt.NDArray[np.float64], magnitudes: Floats) -> None:
@@ -287,14 +289,14 @@ def _hold(
         edges: (blocks + 1,) the first element of each block, and the end.
         block: The block with the piece's first element.
         start: The piece's first element.
-        results: (ranks, count), the piece.
+        results: (ranks * count,), the piece, one rank after the other.
         values: Likewise, the inputs.
         exact: (count,) their sums; of integers, modulo 2^32.
         magnitudes: (count,) sums of floats' magnitudes; of integers, zeros.
         growth: The allowed error of a sum, as a share of the magnitudes' sum.
     """
-    ranks, count = results.shape
-    bits, inputs = results.view(np.int32).reshape(-1), values.view(np.int32).reshape(-1)
+    ranks, count = len(demand), len(exact)
+    bits, inputs = results.view(np.int32), values.view(np.int32)
     while block < demand.shape[1] and edges[block] < start + count:
         begin = max(edges[block] - start, 0)
         end = min(edges[block + 1] - start, count)
@@ -305,9 +307,8 @@ def _hold(
                 again = known >= 0 and not differ(
                     bits, here, bits, known * count + begin, end - begin
                 )
-                if not again and any_far(
-                    results[rank, begin:end], exact[begin:end], magnitudes[begin:end], growth
-                ):
+                sums = window(results, here, end - begin)
+                if not again and any_far(sums, exact[begin:end], magnitudes[begin:end], growth):
                     return False
                 known = rank
             elif whose >= 0 and differ(bits, here, inputs, whose * count + begin, end - begin):
@@ -316,14 +317,14 @@ def _hold(
     return True
 
 
-def _sums(item: types.Type, wide: types.Type) -> types.Signature:
+def _sums(item: types.Number, wide: types.Number) -> types.Signature:
     return types.void(item[:, ::1], wide[::1], types.float32[::1])
 
 
-def _holds(item: types.Type, wide: types.Type) -> types.Signature:
+def _holds(item: types.Number, wide: types.Number) -> types.Signature:
     number, demands = types.int64, types.Array(types.int64, 2, "A", readonly=True)
     sums = wide[::1], types.float32[::1], types.float64
-    return types.boolean(demands, number[::1], number, number, item[:, ::1], item[:, ::1], *sums)
+    return types.boolean(demands, number[::1], number, number, item[::1], item[::1], *sums)
 
 
 _KERNELS: dict[ElementType, tuple[Callable[..., None], Callable[..., bool]]] = {

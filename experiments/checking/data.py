@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numba import types
 
+from ringleaf.core import native_types as types
 from ringleaf.core.compiled import compiled
 from ringleaf.core.mersenne import Mersenne
 from ringleaf.core.tensors import FLOAT32, INT32, Array, ElementType, as_arrays, as_tensors

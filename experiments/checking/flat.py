@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
+from ringleaf.core import native_types as types
 from ringleaf.core.compiled import compiled, compiled_as, copy_items
 from ringleaf.core.tensors import Array
 from ringleaf.core.views import window

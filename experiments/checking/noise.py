@@ -24,13 +24,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
+from ringleaf.core import native_types as types
 from ringleaf.core.chance import scrambled, spread64
-from ringleaf.core.compiled import compiled, inline, signed
+from ringleaf.core.compiled import UNCOMPILED, compiled, inline, signed
 from ringleaf.core.views import window
 
 Keys = npt.NDArray[np.uint32]
@@ -68,7 +67,7 @@ def fill(keys: Keys, start: int, out: npt.NDArray[Any]) -> None:
         out: (ranks, elements), contiguous, float32 or int32.
     """
     make = _make_normals if out.dtype == np.float32 else _make_integers
-    if numba.config.DISABLE_JIT:
+    if UNCOMPILED:
         make = _make_plainly
     make(np.ascontiguousarray(keys), start, out.shape[1], out.reshape(-1))
 

@@ -14,7 +14,8 @@ from typing import Annotated, Any
 import typer
 
 import ringleaf
-from ringleaf.core import interrupts, numba_blas
+from ringleaf.core import interrupts
+from ringleaf.core.compiler import numba_blas
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands import usage
 from ringleaf.experiments.runs.console import FAILURE, USAGE, complain, guard, report, say

@@ -8,7 +8,7 @@ time that the kernel says.
 from __future__ import annotations
 
 from ringleaf.core.arena import Arena
-from ringleaf.core.compiled import handler, handler_at, inline
+from ringleaf.core.compiled import call_handler, handler, inline
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import (
@@ -113,9 +113,9 @@ def take_reports(arena: Arena, at: int, now_ps: int) -> None:
         assert words[row + 1] != rc.OVERRUN
         words[at + TAG], words[at + SIZE_BYTES] = words[row + 3], words[row + 5]
         if words[row + 1] == rc.SENT:
-            handler_at(kernel)(arena, at, SENT, now_ps)
+            call_handler(kernel, arena, at, SENT, now_ps)
             continue
-        time_ps = handler_at(kernel)(arena, at, ARRIVED, now_ps)
+        time_ps = call_handler(kernel, arena, at, ARRIVED, now_ps)
         due_ps = spend(arena, at, time_ps, now_ps + words[at + LATENCY_PS])
         put_off(arena, at, due_ps, words[row + 3], words[row + 5])
     words[ring] = 0
@@ -131,7 +131,7 @@ def go_on(arena: Arena, at: int, now_ps: int) -> None:
         words[at + TAG], words[at + SIZE_BYTES] = words[row + 1], words[row + 2]
         words[at + CALENDAR_FIRST] = (words[at + CALENDAR_FIRST] + 1) % words[at + CALENDAR_ROOM]
         words[at + CALENDAR_COUNT] -= 1
-        handler_at(words[at + KERNEL])(arena, at, HANDLE, now_ps)
+        call_handler(words[at + KERNEL], arena, at, HANDLE, now_ps)
     transport = words[at + RC_AT]
     words[at + READY] = words[transport + READY]
     words[at + TIMER_AT_PS] = min(words[transport + TIMER_AT_PS], first_due_ps(arena, at))
@@ -145,7 +145,7 @@ def begin_if_due(arena: Arena, at: int, now_ps: int) -> None:
     """Begin with a task that was given: live, that is when all hosts are ready."""
     if arena.words[at + WAITS]:
         arena.words[at + WAITS] = 0
-        handler_at(arena.words[at + KERNEL])(arena, at, BEGIN, now_ps)
+        call_handler(arena.words[at + KERNEL], arena, at, BEGIN, now_ps)
 
 
 @handler
@@ -180,7 +180,7 @@ def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 def give_task(arena: Arena, at: int, target_at: int, now_ps: int) -> int:
     """Give the task whose tag is in TASK, on memory at an address; it begins with the timer."""
     arena.words[at + TARGET_AT] = target_at
-    handler_at(arena.words[at + KERNEL])(arena, at, PREPARE, now_ps)
+    call_handler(arena.words[at + KERNEL], arena, at, PREPARE, now_ps)
     go_on(arena, at, now_ps)
     arena.words[at + WAITS] = 1
     arena.words[at + TIMER_AT_PS] = now_ps

@@ -10,7 +10,7 @@ A17.9).
 from __future__ import annotations
 
 from ringleaf.core.arena import Arena, Bytes
-from ringleaf.core.compiled import copy_items, handler_at, inline
+from ringleaf.core.compiled import call_handler, copy_items, inline
 from ringleaf.core.headers import ECN_MARKED, ECN_MASK, IP_TOS_AT, PRIORITIES, write_priority
 from ringleaf.core.units import FOREVER_PS, PS_PER_S
 from ringleaf.core.views import window
@@ -95,7 +95,7 @@ def tell_controller(arena: Arena, at: int, qp: Qp, event: int, argument: int, no
     words = arena.words
     block = qp.state[CONTROL_AT]
     words[block + IN_FLIGHT] = qp.state[NEXT_PSN] - qp.state[ACKED_PSN]
-    handler_at(words[block + event])(arena, block, argument, now_ps)
+    call_handler(words[block + event], arena, block, argument, now_ps)
     qp.state[ALLOWED] = words[block + WINDOW]
     if words[block + CONTROL_PRIORITY] != UNSET:
         take_priority(arena, qp, words[block + CONTROL_PRIORITY])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.core.arena import Arena, Bytes
-from ringleaf.core.compiled import copy_items, handler_at, inline
+from ringleaf.core.compiled import call_handler, copy_items, inline
 from ringleaf.core.packets import HEAD_LEN, PAYLOAD_AT, Packet
 from ringleaf.core.views import window
 
@@ -26,8 +26,7 @@ ELEMENT_BYTES = 4  # of both types
 @inline
 def choose_landing(arena: Arena, claim: int) -> tuple[int, int]:
     """Return where and how the data of the message that gets a claim lands."""
-    choose = handler_at(arena.words[claim + CHOOSE])
-    how = choose(arena, claim, 0, 0)
+    how = call_handler(arena.words[claim + CHOOSE], arena, claim, 0, 0)
     return arena.words[claim + TARGET], how
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import types
-
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Arena, Bytes
 from ringleaf.core.compiled import compiled, copy_items, inline
 from ringleaf.core.headers import get24, put24, write_ip_checksum
-from ringleaf.core.native import ARENA
+from ringleaf.core.native_types import ARENA
 from ringleaf.core.packets import HEAD_LEN, PAYLOAD_LEN, Packet, allocate_packet, open_packet
 from ringleaf.hosts.agent import REFUSALS, complete
 from ringleaf.hosts.congestion.control import CNP_DUE, TOLD_AT

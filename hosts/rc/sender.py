@@ -11,8 +11,7 @@ nothing, Karn's reason for more, timeouts that send again too early, does not ho
 
 from __future__ import annotations
 
-from numba import types
-
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Arena, Bytes
 from ringleaf.core.compiled import compiled, copy_items, inline
 from ringleaf.core.headers import (
@@ -24,7 +23,7 @@ from ringleaf.core.headers import (
     put24,
     write_ip_checksum,
 )
-from ringleaf.core.native import ARENA
+from ringleaf.core.native_types import ARENA
 from ringleaf.core.packets import (
     HEAD_LEN,
     PAYLOAD_AT,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from ringleaf.core.arena import Arena
-from ringleaf.core.compiled import handler, handler_at, inline
+from ringleaf.core.compiled import call_handler, handler, inline
 from ringleaf.core.views import swap_items, window
 from ringleaf.hosts.agent import (
     COMPLETION_WORDS,
@@ -195,7 +195,7 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
 def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     """Return the next packet of the queue pairs."""
     worker = open_worker(arena, at)
-    packet = handler_at(worker.state[RC_TRANSMIT])(arena, worker.state[RC], 0, now_ps)
+    packet = call_handler(worker.state[RC_TRANSMIT], arena, worker.state[RC], 0, now_ps)
     follow(arena, at, worker, now_ps)
     return int(packet)
 
@@ -204,7 +204,7 @@ def transmit(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
 def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     """Give a packet to the queue pairs."""
     worker = open_worker(arena, at)
-    handler_at(worker.state[RC_RECEIVE])(arena, worker.state[RC], packet, now_ps)
+    call_handler(worker.state[RC_RECEIVE], arena, worker.state[RC], packet, now_ps)
     follow(arena, at, worker, now_ps)
     return 0
 
@@ -213,6 +213,6 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
 def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     """Let the queue pairs' deadlines expire."""
     worker = open_worker(arena, at)
-    handler_at(worker.state[RC_FIRE])(arena, worker.state[RC], 0, now_ps)
+    call_handler(worker.state[RC_FIRE], arena, worker.state[RC], 0, now_ps)
     follow(arena, at, worker, now_ps)
     return 0

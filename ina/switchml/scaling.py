@@ -19,13 +19,12 @@ Integer tensors are added as they are and wrap around.
 
 from __future__ import annotations
 
-from math import ldexp
-
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Bytes
-from ringleaf.core.compiled import inline
+from ringleaf.core.compiled import External, inline
 from ringleaf.core.headers import get32, put32
 from ringleaf.errors import ConfigError
 
@@ -35,6 +34,8 @@ Integers = npt.NDArray[np.int32]
 _MAX_INT32 = (1 << 31) - 1
 _BIAS = 126
 """A magnitude of biased exponent e is below 2^(e - 126)."""
+
+_ldexp = External("ldexp", types.float64(types.float64, types.int32))
 
 
 def headroom_bits(workers: int) -> int:
@@ -93,7 +94,7 @@ def max_exponent(values: Floats) -> int:
 @inline
 def quantise(values: Floats, lanes: Bytes, shift: int) -> None:
     """Write the first values of a block as big-endian int32, scaled by 2^shift."""
-    scale = ldexp(1.0, int(shift))
+    scale = _ldexp(1.0, int(shift))
     for i in range(values.size):
         put32(lanes, 4 * i, int(np.int32(np.rint(np.float64(values[i]) * scale))))
 
@@ -101,7 +102,7 @@ def quantise(values: Floats, lanes: Bytes, shift: int) -> None:
 @inline
 def dequantise(lanes: Bytes, values: Floats, shift: int) -> None:
     """Undo `quantise` of as many lanes as there are values."""
-    scale = ldexp(1.0, -int(shift))
+    scale = _ldexp(1.0, -int(shift))
     for i in range(values.size):
         lane = np.uint32(get32(lanes, 4 * i)).view(np.int32)
         values[i] = np.float32(np.float64(lane) * scale)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import ringleaf.hosts.executor.layout as x
 from ringleaf.core.arena import Arena, Words
-from ringleaf.core.compiled import address_of, call_back, handler, handler_at, inline
+from ringleaf.core.compiled import address_of, call_back, call_handler, handler, inline
 from ringleaf.core.heap import COUNT, first_time_ps, pop_event, push_event
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.agent import COMPLETION_WORDS, HOST_FREE_PS, RING_HEADER
@@ -225,8 +225,8 @@ def wake_all(arena: Arena, at: int, now_ps: int) -> int:
     for number in range(MOST_WOKEN):
         agent = words[at + WOKEN + number]
         if agent > 0:
-            wake = handler_at(words[at + WAKE])
-            pause = max(pause, wake(arena, words[at + NETWORK_AT], agent, now_ps))
+            network = words[at + NETWORK_AT]
+            pause = max(pause, call_handler(words[at + WAKE], arena, network, agent, now_ps))
         words[at + WOKEN + number] = 0
     return pause
 

@@ -8,14 +8,13 @@ the time at which it was due, so that a process that is scheduled late still kee
 
 from __future__ import annotations
 
-from numba import types
-
 import ringleaf.networks.live.state as v
 import ringleaf.networks.virtual.state as s
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Arena, Bytes, Words
 from ringleaf.core.compiled import compiled, copy_items, handler, inline, signed
 from ringleaf.core.heap import COUNT, first_time_ps
-from ringleaf.core.native import ARENA
+from ringleaf.core.native_types import ARENA
 from ringleaf.core.packets import (
     HEAD_BYTES,
     HEAD_LEN,
@@ -66,7 +65,7 @@ def flush(arena: Arena, socket: int) -> None:
     done = 0
     while done < count:
         messages = address_in(words, words[socket + v.MESSAGES_AT] + done * v.MESSAGE_WORDS)
-        sent = send_batch(words[socket + v.DESCRIPTOR], messages, count - done)
+        sent = send_batch(words[socket + v.DESCRIPTOR], messages, count - done, 0)
         if sent < 1:  # the first of them is refused: a link that is down, a full queue
             words[socket + v.REFUSED] += 1
             done += 1
@@ -205,7 +204,7 @@ def wait(arena: Arena, at: int, live: int, now_ps: int, until_ps: int) -> None:
     words[scratch + 1] = left_ps % PS_PER_S // PS_PER_NS
     poll = address_in(words, words[live + v.POLL_AT])
     # Behind the sockets are the descriptor that wakes the loop and that of the caller.
-    await_input(poll, words[live + v.SOCKETS] + 2, address_in(words, scratch))
+    await_input(poll, words[live + v.SOCKETS] + 2, address_in(words, scratch), 0)
 
 
 @inline

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
 
 import ringleaf.networks.replay.feed as f
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Bytes, Store, Words
 from ringleaf.core.compiled import compiled, copy_items
 from ringleaf.networks.traces.trace import ORDER, PORT, TIME_PS, PacketTrace

@@ -10,8 +10,8 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Bytes, Words
 from ringleaf.core.compiled import compiled
 from ringleaf.core.views import window

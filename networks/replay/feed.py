@@ -6,13 +6,12 @@ and the trace gives their place among the events of one instant.
 
 from __future__ import annotations
 
-from numba import types
-
 import ringleaf.networks.virtual.state as s
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Arena, Store, Words
 from ringleaf.core.compiled import compiled, copy_items, inline
 from ringleaf.core.heap import COUNT, first_time_ps
-from ringleaf.core.native import ARENA
+from ringleaf.core.native_types import ARENA
 from ringleaf.core.packets import HEAD_LEN, allocate_packet, open_packet
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.networks.virtual.crossing import cross_switch

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from numba import types
 
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Bytes, Words
 from ringleaf.core.compiled import compiled, inline, signed
 from ringleaf.core.ethernet import LONGEST_PACKET

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import types
-
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Bytes, Lanes, Words
 from ringleaf.core.compiled import compiled, copy_items
 

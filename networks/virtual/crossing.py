@@ -6,7 +6,7 @@ import numpy as np
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Arena, Words
-from ringleaf.core.compiled import handler_at, inline, signed
+from ringleaf.core.compiled import call_handler, inline, signed
 from ringleaf.core.packets import (
     ENQUEUED_PS,
     IN_PORT,
@@ -95,7 +95,7 @@ def go_round(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> None
     words = arena.words
     port = find_port(words, node, words[row_of(words, packet) + IN_PORT])
     arena.fields[fields_of(words, packet) + EGRESS_PORT] = np.uint64(ROUND_PORT)
-    flags = handler_at(words[node + s.EGRESS])(arena, words[node + s.BLOCK_AT], packet, now_ps)
+    flags = call_handler(words[node + s.EGRESS], arena, words[node + s.BLOCK_AT], packet, now_ps)
     if flags & CLONE:
         push_packet(words, at, now_ps, CLONED, port, words[row_of(words, packet) + TWIN])
     stay(arena, at, node, packet, flags, now_ps)
@@ -120,7 +120,7 @@ def leave_switch(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> 
     fields[DEQ_TIMEDELTA] = np.uint64((now_ps - enqueued_ps) // PS_PER_US)
     level = signed(fields[PRIORITY]) & 7
     fields[DEQ_QDEPTH] = np.uint64(words[words[here + s.QUEUES_AT] + LENGTHS + level])
-    flags = handler_at(words[node + s.EGRESS])(arena, words[node + s.BLOCK_AT], packet, now_ps)
+    flags = call_handler(words[node + s.EGRESS], arena, words[node + s.BLOCK_AT], packet, now_ps)
     # Most packets are only sent or dropped; the rare flags are looked at in one comparison.
     if flags > SEND:
         return split_off(arena, at, port, packet, flags, now_ps)
@@ -137,7 +137,7 @@ def is_trimmed(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> bo
     block = arena.words[at + s.TRIM_AT]
     if block == 0:
         return False
-    return handler_at(arena.words[block])(arena, at, packet | port << s.TRIM_BITS, now_ps) > 0
+    return call_handler(arena.words[block], arena, at, packet | port << s.TRIM_BITS, now_ps) > 0
 
 
 @inline
@@ -205,5 +205,5 @@ def cross_switch(arena: Arena, at: int, node: int, port: int, packet: int, now_p
     words = arena.words
     block = words[node + s.BLOCK_AT]
     words[row_of(words, packet) + IN_PORT] = words[port_row(words, at, port) + s.LOCAL_PORT]
-    handler_at(words[node + s.INGRESS])(arena, block, packet, now_ps)
+    call_handler(words[node + s.INGRESS], arena, block, packet, now_ps)
     forward(arena, at, node, replicate(arena, block, packet, now_ps), now_ps)

@@ -9,11 +9,10 @@ by returning, only when a collective is done.
 
 from __future__ import annotations
 
-from numba import types
-
 import ringleaf.networks.virtual.state as s
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Arena, Words
-from ringleaf.core.compiled import compiled, handler, handler_at, inline
+from ringleaf.core.compiled import call_handler, compiled, handler, inline
 from ringleaf.core.heap import (
     CAPACITY,
     COUNT,
@@ -23,7 +22,7 @@ from ringleaf.core.heap import (
     first_time_ps,
     second_event,
 )
-from ringleaf.core.native import ARENA
+from ringleaf.core.native_types import ARENA
 from ringleaf.core.packets import (
     HEAD_BYTES,
     HEADS_AT,
@@ -90,7 +89,7 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     """Handle one event: `event` is its kind in 3 bits, then a packet, port or timer above them."""
     words = arena.words
     if words[at + s.PFC_AT]:
-        handler_at(words[words[at + s.PFC_AT] + s.PFC_HANDLE])(arena, at, event, now_ps)
+        call_handler(words[words[at + s.PFC_AT] + s.PFC_HANDLE], arena, at, event, now_ps)
         return
     kind, index = event & 7, event >> 3
     if kind == TIMER:
@@ -108,7 +107,7 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
         if is_switch:
             cross_switch(arena, at, node, number, index, now_ps)
         elif words[node + s.KIND] == s.OUTSIDE:
-            handler_at(words[node + s.INGRESS])(arena, words[node + s.BLOCK_AT], index, now_ps)
+            call_handler(words[node + s.INGRESS], arena, words[node + s.BLOCK_AT], index, now_ps)
         else:
             reach_host(arena, at, node, index, now_ps)
     elif kind == AGAIN:
@@ -203,7 +202,7 @@ def go_on(arena: Arena, at: int, time_ps: int, until_ps: int) -> int:
         if due_ps(words, driver) > until_ps:
             return UNTIL
         what = ACT
-    pause = handler_at(words[driver + DRIVE])(arena, driver, what, 0)
+    pause = call_handler(words[driver + DRIVE], arena, driver, what, 0)
     if is_noteworthy(words, driver):
         return REPORTED
     return pause if pause else -1
@@ -280,7 +279,7 @@ def wake(arena: Arena, at: int, agent: int, now_ps: int) -> int:
     arm_timer(words, at, number, now_ps)
     node = node_row(words, at, words[agent_row(words, at, number) + s.AGENT_NODE])
     if words[at + s.PFC_AT]:
-        handler_at(words[words[at + s.PFC_AT] + s.PFC_SERVE])(arena, at, node, now_ps)
+        call_handler(words[words[at + s.PFC_AT] + s.PFC_SERVE], arena, at, node, now_ps)
     else:
         serve_agents(arena, at, node, now_ps)
     return lacks_room_to_wake(arena, at)

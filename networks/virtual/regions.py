@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
 
 import networkx as nx
-import numba
 import numpy as np
 
 import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 import ringleaf.networks.virtual.team as t
+from ringleaf.core import compiled
 from ringleaf.core.arena import Store
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES, MIN_FRAME_BYTES
 from ringleaf.core.heap import make_heap
@@ -116,7 +116,7 @@ class Regions:
         """
         if self._pool is None:
             return int(loop.run(self._store.arena, self.blocks[0], until_ps))
-        if self.note or numba.config.DISABLE_JIT:
+        if self.note or compiled.UNCOMPILED:
             return self._run_in_turn(until_ps)
         try:
             others = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Arena, Words
-from ringleaf.core.compiled import handler_at, inline
+from ringleaf.core.compiled import call_handler, inline
 from ringleaf.core.headers import (
     ETHERTYPE_AT,
     ETHERTYPE_IPV4,
@@ -46,7 +46,7 @@ def take_packet(arena: Arena, at: int, node: int, now_ps: int) -> int:
         agent = agent_row(words, at, number)
         block = words[agent + s.AGENT_AT]
         if words[block + READY]:
-            packet = handler_at(words[agent + s.TRANSMIT])(arena, block, 0, now_ps)
+            packet = call_handler(words[agent + s.TRANSMIT], arena, block, 0, now_ps)
             arm_timer(words, at, number, now_ps)
             if packet >= 0:
                 if words[at + s.OWNERS] > 1:
@@ -125,7 +125,7 @@ def fetch_for_packet(arena: Arena, at: int, node: int, packet: int) -> None:
         agent = agent_row(arena.words, at, number)
         fetch_ahead, block = arena.words[agent + s.FETCH_AHEAD], arena.words[agent + s.AGENT_AT]
         if fetch_ahead:
-            handler_at(fetch_ahead)(arena, block, packet, 0)
+            call_handler(fetch_ahead, arena, block, packet, 0)
 
 
 @inline
@@ -135,7 +135,7 @@ def reach_agent(arena: Arena, at: int, node: int, packet: int, now_ps: int) -> N
     number = agent_for(arena, at, node, packet)
     if number >= 0:
         agent = agent_row(words, at, number)
-        handler_at(words[agent + s.RECEIVE])(arena, words[agent + s.AGENT_AT], packet, now_ps)
+        call_handler(words[agent + s.RECEIVE], arena, words[agent + s.AGENT_AT], packet, now_ps)
         arm_timer(words, at, number, now_ps)
     else:
         words[at + s.UNCLAIMED] += 1
@@ -159,7 +159,7 @@ def ring_agent(arena: Arena, at: int, number: int, now_ps: int) -> int:
     words[agent + s.TIMER_PS] = FOREVER_PS
     block = words[agent + s.AGENT_AT]
     if words[block + TIMER_AT_PS] <= now_ps:
-        handler_at(words[agent + s.FIRE_TIMER])(arena, block, 0, now_ps)
+        call_handler(words[agent + s.FIRE_TIMER], arena, block, 0, now_ps)
     arm_timer(words, at, number, now_ps)
     return node_row(words, at, words[agent + s.AGENT_NODE])
 

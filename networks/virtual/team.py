@@ -15,13 +15,12 @@ Source:
 
 from __future__ import annotations
 
-from numba import types
-
 import ringleaf.networks.virtual.state as s
+from ringleaf.core import native_types as types
 from ringleaf.core.arena import Arena, Words
 from ringleaf.core.atomic import add_atomically, load_atomically, sleep_while, wake_sleepers
 from ringleaf.core.compiled import compiled, inline
-from ringleaf.core.native import ARENA
+from ringleaf.core.native_types import ARENA
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.networks.endpoints.driver import NOW_PS, due_ps, is_noteworthy, is_pending
 from ringleaf.networks.virtual.lines import join_line

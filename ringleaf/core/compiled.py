@@ -1,86 +1,165 @@
 """How Ringleaf compiles per-packet code: one signature, one cache, and off by one switch.
 
+A function that is marked here is compiled when it, or any other, is first needed, or its machine
+code is loaded from the cache (`machine_code`). Numba is imported only if something must be compiled
+(`ringleaf.core.compiler`): it takes half a second to begin.
+
 `NUMBA_DISABLE_JIT=1` runs the same functions as plain Python.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
-import warnings
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numba
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils, event, typeinfer
-from numba.core.errors import NumbaExperimentalFeatureWarning
-from numba.extending import intrinsic, overload, register_jitable
 
-from ringleaf.core import compiling, numba_blas
+from ringleaf.core.arena import Arena
 from ringleaf.core.callbacks import FUNCTION
-from ringleaf.core.machine_code import MachineCode
-from ringleaf.core.native import ARENA, data_of
-from ringleaf.core.private import cache_folder
-from ringleaf.core.shipped import PACKAGE
-from ringleaf.core.sources import digest
+from ringleaf.core.native_types import ARENA, Signature, int64
 
-warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
-numba_blas.load()
-compiling.listen(event)
+UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
+"""Whether all functions run as plain Python."""
 
-_COMPILED_FOLDERS = ("", "switches", "hosts", "ina", "networks")
-
-
-if not os.environ.get("NUMBA_CACHE_DIR"):
-    numba.config.CACHE_DIR = str(cache_folder() / "numba" / digest(PACKAGE, _COMPILED_FOLDERS))
-
-HANDLER = types.int64(ARENA, types.int64, types.int64, types.int64)
+HANDLER = int64(ARENA, int64, int64, int64)
 """`handler(arena, at, packet, now_ps) -> int`: what the event loop calls on every component."""
-
-_HANDLER_TYPE = types.FunctionType(HANDLER)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+helpers: list[Callable[..., Any]] = []
+"""Functions that compiled code has a copy of, which Numba has not been told of."""
 
-# Our arrays outlive every compiled call, so views of them need no reference counts (`_nrt`):
-# those cost more than the work itself. In exchange no compiled function may return an array
-# (to a compiled caller it may, inside a NamedTuple), nor assign an array to a slice: there is
-# `copy_items`. `error_model` drops the check for division by zero. Nothing of ours is called by
-# C code, and wrappers for that took a tenth of the time to compile.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
-_HELPER_OPTIONS = _OPTIONS | {"no_cpython_wrapper": True}
+replacements: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
+"""Likewise, functions and the makers of what compiled code calls in their places."""
 
-
-def inline(function: F) -> F:
-    """Mark a helper: part of any compiled caller, plain Python to Python."""
-    result: F = register_jitable(**_HELPER_OPTIONS)(function)
-    return result
+_pending: list[Compiled] = []  # not loaded yet
+_loading = threading.RLock()
 
 
-def compiled(signature: Any, **more: Any) -> Callable[[F], F]:
-    """Compile a function that Python calls, now or from the cache; `more` is for Numba."""
+class Compiled:
+    """A function that is compiled, or will be.
+
+    Args:
+        function: The function.
+        signature: Its types.
+        frees_python: Whether Python's other threads run while it does.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], signature: Signature, *, frees_python: bool
+    ) -> None:
+        self.function = function
+        self.signature = signature
+        self.__name__ = function.__name__
+        self.__doc__ = function.__doc__
+        self.__module__ = function.__module__
+        self.error: Exception | None = None
+        """Why it does not compile."""
+        self._address = 0
+        self._native: Any = None
+        self._frees_python = frees_python
+        self._adders = [each.add_to for each in signature.arguments]
+        self._result = signature.result.c_types[0]
+        _pending.append(self)
+
+    def __repr__(self) -> str:
+        """Return its name and types."""
+        return f"<compiled {self.__module__}.{self.__name__}: {self.signature}>"
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether its machine code is in memory, or can't be had."""
+        return self._address != 0 or self.error is not None
+
+    @property
+    def address(self) -> int:
+        """The address of its machine code."""
+        if not self._address:
+            self._prepare()
+        return self._address
+
+    def _prepare(self) -> None:
+        prepare()
+        if self.error is not None:
+            raise self.error
+
+    def take(self, address: int) -> None:
+        """Take the address of its machine code."""
+        prototype = self.signature.prototype(frees_python=self._frees_python)
+        self._native = prototype(address)
+        self._address = address
+
+    def __call__(self, *values: Any) -> Any:
+        """Call it.
+
+        Raises:
+            TypeError: If values are not of its types.
+            RuntimeError: If it fails, which says no more than that: checks come before.
+        """
+        if self._native is None:
+            self._prepare()
+        if len(values) != len(self._adders):
+            raise TypeError(f"{self!r}: takes {len(self._adders)} values, got {len(values)}")
+        result, error = self._result(), ctypes.c_void_p()
+        words = [ctypes.addressof(result), ctypes.addressof(error)]
+        for add, value in zip(self._adders, values, strict=True):
+            add(words, value)
+        if self._native(*words):
+            raise RuntimeError(f"{self!r}: failed")
+        return result.value
+
+
+def compiled(signature: Signature, *, nogil: bool = False) -> Callable[[F], F]:
+    """Mark a function that Python calls.
+
+    Args:
+        signature: Its types.
+        nogil: Whether Python's other threads run while it does.
+    """
 
     def decorate(function: F) -> F:
-        if numba.config.DISABLE_JIT:
+        if UNCOMPILED:
             return function
-        dispatcher: Any = numba.njit(**_OPTIONS, **more)(function)
-        dispatcher._cache = MachineCode(function)  # as Numba's `cache=True` sets its own
-        with typeinfer.register_dispatcher(dispatcher):
-            dispatcher.compile(signature)
-        dispatcher.disable_compile()
-        return dispatcher
+        return Compiled(function, signature, frees_python=nogil)  # type: ignore[return-value]
 
     return decorate
 
 
 def handler(function: F) -> F:
-    """Compile a function that is called through its address, now or from the cache.
+    """Mark a function that is called through its address.
 
     Python's other threads run meanwhile: a program's loop may take long, or never end.
     """
     return compiled(HANDLER, nogil=True)(function)
+
+
+def prepare() -> None:
+    """Load or compile all functions that have been marked, so that nothing waits for it later."""
+    with _loading:
+        if _pending:
+            from ringleaf.core.machine_code import load_all
+
+            load_all(_pending)
+            _pending.clear()
+
+
+def inline(function: F) -> F:
+    """Mark a helper: part of any compiled caller, plain Python to Python."""
+    helpers.append(function)
+    return function
+
+
+def compiled_as(function: Callable[..., Any]) -> Callable[[F], F]:
+    """Mark the maker of what compiled code calls instead of `function` (Numba's `overload`)."""
+
+    def decorate(maker: F) -> F:
+        replacements.append((function, maker))
+        return maker
+
+    return decorate
 
 
 @inline
@@ -93,47 +172,11 @@ _plain_handlers: list[Callable[..., int]] = []  # uncompiled, an address is an i
 
 
 def address_of(function: Callable[..., int]) -> int:
-    """Return what `handler_at` takes: arenas hold integers, and passing functions costs 1 ms."""
-    if numba.config.DISABLE_JIT:
-        _plain_handlers.append(function)
-        return len(_plain_handlers) - 1
-    result = function.overloads[HANDLER.args]  # type: ignore[attr-defined]
-    return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
-
-
-@intrinsic
-def _function_at(_typing: Any, address: types.Type) -> Any:
-    """Make a first-class function of a compiled function's address, as Numba's own casts do."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function = cgutils.create_struct_proxy(signature.return_type)(context, builder)
-        function.jit_addr = builder.inttoptr(args[0], context.get_value_type(types.voidptr))
-        return function._getvalue()
-
-    return _HANDLER_TYPE(types.int64), generate
-
-
-@intrinsic
-def _copy_memory(
-    _typing: Any, target: Any, target_at: Any, source: Any, source_at: Any, count: Any
-) -> Any:
-    """Copy with LLVM's memcpy: a loop within one array is not vectorised, and 6 times slower."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointers = []
-        for kind, array, at in ((target, *args[0:2]), (source, *args[2:4])):
-            pointers.append(builder.gep(data_of(context, builder, kind, array), [at]))
-        size = context.get_abi_sizeof(context.get_data_type(target.dtype))
-        cgutils.raw_memcpy(builder, *pointers, args[4], size)
-        return context.get_dummy_value()
-
-    return types.void(target, types.int64, source, types.int64, types.int64), generate
-
-
-def compiled_as(function: Callable[..., Any]) -> Callable[[F], F]:
-    """Mark the maker of what compiled code calls instead of `function` (Numba's `overload`)."""
-    decorator: Callable[[F], F] = overload(function, jit_options=_HELPER_OPTIONS, strict=False)
-    return decorator
+    """Return what `call_handler` takes: arenas hold integers, and passing functions costs 1 ms."""
+    if isinstance(function, Compiled):
+        return function.address
+    _plain_handlers.append(function)
+    return len(_plain_handlers) - 1
 
 
 def copy_items(target: Any, target_at: int, source: Any, source_at: int, count: int) -> None:
@@ -141,35 +184,9 @@ def copy_items(target: Any, target_at: int, source: Any, source_at: int, count: 
     target[target_at : target_at + count] = source[source_at : source_at + count]
 
 
-@compiled_as(copy_items)
-def _compiled_copy_items(
-    target: Any, target_at: Any, source: Any, source_at: Any, count: Any
-) -> Callable[..., None]:
-    return lambda target, target_at, source, source_at, count: _copy_memory(
-        target, target_at, source, source_at, count
-    )
-
-
-def handler_at(address: int) -> Callable[..., int]:
-    """Return the handler whose address this is."""
-    return _plain_handlers[address]
-
-
-@compiled_as(handler_at)
-def _compiled_handler_at(address: Any) -> Callable[[Any], Any]:
-    return lambda address: _function_at(address)
-
-
-@intrinsic
-def _call_at(_typing: Any, address: types.Type, number: types.Type) -> Any:
-    """Call a C function of an integer, which returns one, by its address."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = context.get_value_type(types.int64)
-        pointer = builder.inttoptr(args[0], ir.FunctionType(word, [word]).as_pointer())
-        return builder.call(pointer, [args[1]])
-
-    return types.int64(types.int64, types.int64), generate
+def call_handler(address: int, arena: Arena, at: int, packet: int, now_ps: int) -> int:
+    """Call the handler whose address this is."""
+    return _plain_handlers[address](arena, at, packet, now_ps)
 
 
 def call_back(address: int, number: int) -> int:
@@ -178,6 +195,24 @@ def call_back(address: int, number: int) -> int:
     return result
 
 
-@compiled_as(call_back)
-def _compiled_call_back(address: Any, number: Any) -> Callable[[Any, Any], Any]:
-    return lambda address, number: _call_at(address, number)
+class External:
+    """A function of the C library, for Python and for compiled code.
+
+    Args:
+        name: Its name.
+        signature: Its types, all numbers; addresses are `int64`.
+    """
+
+    def __init__(self, name: str, signature: Signature) -> None:
+        self.name = name
+        self.signature = signature
+        arguments = (each.c_types[0] for each in signature.arguments)
+        prototype = ctypes.CFUNCTYPE(signature.result.c_types[0], *arguments, use_errno=True)
+        self._call = prototype((name, ctypes.CDLL(None)))
+
+    def __call__(self, *values: Any) -> Any:
+        """Call it, from Python."""
+        words: list[Any] = []
+        for kind, value in zip(self.signature.arguments, values, strict=True):
+            kind.add_to(words, value)
+        return self._call(*words)

@@ -1,133 +1,291 @@
 """Machine code that is kept between runs, and loaded only if it is what was written.
 
-Numba's own cache believes its files: a damaged one is a pickle that fails, or machine code that
-LLVM ends the process for. Here a file of machine code has the digest of its content as its name,
-and an index, which says which file has which signature, begins with a digest of its own.
-Whatever doesn't fit is compiled again, and written anew.
+A compiled function is a file of the cache: an object file as LLVM writes it, sealed for the
+sources, versions and processor that it was made of and for (`ringleaf.core.sealed`). LLVM links it
+into the process. What doesn't fit is compiled again, and written anew.
+
+All functions that are missing are compiled by one process per processor, which are forks of this
+one. Whoever compiles a function has a lock on it meanwhile, so that other commands which begin at
+the same time wait for its file in place of making it once more.
 """
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import hashlib
-import pickle
-from errno import EMFILE, ENFILE
+import marshal
+import os
+import platform
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import llvmlite
-import numba
-from numba.core import caching, serialize
+import llvmlite.binding as llvm
 
+from ringleaf.core import compiling
 from ringleaf.core.plugins import warn
-from ringleaf.core.private import is_private_file, keep, remove
+from ringleaf.core.private import cache_folder
 from ringleaf.core.sealed import read_sealed, write_sealed
+from ringleaf.core.shipped import PACKAGE
+from ringleaf.core.sources import digest
 
-_VERSIONS = f"{numba.__version__} {llvmlite.__version__}"
+if TYPE_CHECKING:
+    from ringleaf.core.compiled import Compiled
 
+_COMPILED_FOLDERS = ("", "switches", "hosts", "ina", "networks")
+_COMPILER = "ringleaf.core.compiler.build"  # which imports Numba: only if something is missing
+_LOCKS = 1 << 62  # bytes of the file of locks, which has none
 
-class _Place(caching.UserProvidedCacheLocator):  # type: ignore[misc]
-    """Where a function's machine code is: one folder per source, whether it can be written or not.
-
-    Numba's own locators pass over a folder that can be read only, and compile.
-    """
-
-    def ensure_cache_path(self) -> None:
-        """Do nothing: the folder is made when something is written there."""
-
-    def get_source_stamp(self) -> str:
-        """Return a digest of the function's file; the folder of a generated module has one."""
-        try:
-            return hashlib.sha256(Path(self._py_file).read_bytes()).hexdigest()
-        except OSError:
-            return ""
-
-    @classmethod
-    def from_function(cls, py_func: Any, py_file: str) -> _Place:
-        """Return the place of a function."""
-        return cls(py_func, py_file)
+_libraries: list[Any] = []  # what is linked stays so for as long as these are kept
 
 
-class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = (_Place,)
+@cache
+def folder() -> Path:
+    """Return the folder of machine code that these sources and versions make."""
+    if kept := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(kept)
+    return cache_folder() / "compiled" / digest(PACKAGE, _COMPILED_FOLDERS)
 
 
-class Files:
-    """The files of one function: an index, and one per signature.
+def is_empty() -> bool:
+    """Whether nothing has been compiled yet."""
+    try:
+        return next(folder().iterdir(), None) is None
+    except OSError:
+        return True
 
-    Args:
-        folder: Their folder.
-        base: How their names begin.
-        stamp: A digest of the function's source.
-    """
 
-    def __init__(self, folder: Path, base: str, stamp: str) -> None:
-        self._folder = folder
-        self._base = base
-        self._index = folder / f"{base}.nbi"
-        self._sealed_for = f"{_VERSIONS} {stamp} {folder.name}/{base}"
+def load_all(functions: Sequence[Compiled]) -> None:
+    """Load functions, or compile them; one that does not compile keeps the reason (`error`)."""
+    missing = [each for each in functions if not each.is_settled and not _load(each)]
+    if not missing:
+        return
+    import_module(_COMPILER).ready()
+    with _helped(missing):
+        _compile_all(missing)
 
-    def load(self, key: Any) -> Any:
-        """Return what was kept under a key, or None; what is damaged is removed."""
-        name = self._load_index().get(key)
-        if name is None or not is_private_file(path := self._folder / name):
-            return None
-        data = path.read_bytes()
-        if self._name_for(data) != name:
-            remove(path)
-            return None
-        return pickle.loads(data)
 
-    def save(self, key: Any, value: Any) -> None:
-        """Keep a value under a key.
+def _compile_all(functions: Sequence[Compiled]) -> None:
+    """Compile functions and keep them; those that another process compiles come last."""
+    later = []
+    with _Locks() as locks:
+        for function in functions:
+            with locks.held(function, waits=False) as is_mine:
+                if is_mine:
+                    _make(function)
+                else:
+                    later.append(function)
+        for function in later:
+            with locks.held(function, waits=True):
+                _make(function)
 
-        Raises:
-            OSError: If it can't be written.
+
+def _make(function: Compiled) -> None:
+    """Load a function that another process has compiled meanwhile, or compile it."""
+    if function.is_settled or _load(function):
+        return
+    compiler = import_module(_COMPILER)
+    try:
+        name, code = compiler.compile_object(function)
+    except compiler.CompileError as error:
+        function.error = error
+        return
+    _keep(function, name, code)
+    _link(function, name, code)
+
+
+def _load(function: Compiled) -> bool:
+    """Load a function's machine code, if there is some."""
+    kept = read_sealed(_file_of(function), _about(function))
+    if kept is None:
+        return False
+    name, _, code = kept.partition(b"\n")
+    _link(function, name.decode(), code)
+    return True
+
+
+def _keep(function: Compiled, name: str, code: bytes) -> None:
+    try:
+        write_sealed(_file_of(function), name.encode() + b"\n" + code, _about(function))
+    except OSError as error:
+        why = error.strerror or error
+        warn(f"{folder()}: compiled code can't be kept: {why}; the next run compiles again")
+
+
+@cache
+def _linker() -> Any:
+    """Return LLVM's linker of this process."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.create_lljit_compiler()
+
+
+def _link(function: Compiled, name: str, code: bytes) -> None:
+    """Link an object file, and give the function its address."""
+    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    library = builder.export_symbol(name).link(_linker(), f"{len(_libraries)}")
+    _libraries.append(library)
+    function.take(library[name])
+
+
+def _file_of(function: Compiled) -> Path:
+    module = function.__module__.rpartition(".")[2]
+    name = re.sub("[^A-Za-z0-9_-]", "_", f"{module}-{function.__name__}")
+    return folder() / f"{name}-{_digest(function)}.o"
+
+
+def _digest(function: Compiled) -> str:
+    return hashlib.blake2b(_about(function).encode(), digest_size=8).hexdigest()
+
+
+def _about(function: Compiled) -> str:
+    """Return all that a function's machine code depends on."""
+    inner = function.function
+    code = inner.__code__
+    cells = ", ".join(_named(each.cell_contents) for each in inner.__closure__ or ())
+    where = f"{inner.__module__}.{inner.__qualname__} {code.co_firstlineno} {function.signature}"
+    return f"{_made_by()} {folder().name} {_stamp(code)} {where} [{cells}]"
+
+
+@cache
+def _made_by() -> str:
+    """Return the versions of what compiles, and the processor that code is for."""
+    features = llvm.get_host_cpu_features().flatten()
+    python = platform.python_version()
+    made_by = f"numba {version('numba')} llvmlite {version('llvmlite')} python {python}"
+    return f"{made_by} {llvm.get_host_cpu_name()} {features}"
+
+
+@cache
+def _stamp(code: Any) -> str:
+    """Return a digest of the file that has a function; generated code need not have one."""
+    return _digest_of_file(code.co_filename) or hashlib.sha256(marshal.dumps(code)).hexdigest()
+
+
+@cache
+def _digest_of_file(path: str) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def _named(value: Any) -> str:
+    """Return what stands for a value that a function has from where it was made."""
+    if callable(value) and hasattr(value, "__code__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return repr(value)
+
+
+class _Locks:
+    """Locks between processes, a byte each of one file; where none can be made, nobody has one."""
+
+    def __enter__(self) -> _Locks:
+        self._file = -1
+        with suppress(OSError):
+            folder().mkdir(parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            self._file = os.open(folder() / "locks", flags, 0o600)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file >= 0:
+            os.close(self._file)  # which gives all back
+
+    @contextmanager
+    def held(self, function: Compiled, *, waits: bool) -> Iterator[bool]:
+        """Hold the lock of a function; yield whether this process has it.
+
+        Args:
+            function: The function.
+            waits: Whether to wait for it.
         """
-        data = serialize.dumps(value)
-        name = self._name_for(data)
-        keep(self._folder / name, data)
-        names = self._load_index() | {key: name}
-        write_sealed(self._index, serialize.dumps(names), self._sealed_for)
-
-    def flush(self) -> None:
-        """Forget all."""
-        remove(self._index)
-
-    def _name_for(self, data: bytes) -> str:
-        return f"{self._base}.{hashlib.blake2b(data, digest_size=16).hexdigest()}.nbc"
-
-    def _load_index(self) -> dict[Any, str]:
-        data = read_sealed(self._index, self._sealed_for)
-        index: dict[Any, str] = {} if data is None else pickle.loads(data)
-        return index
-
-
-class MachineCode(caching.FunctionCache):  # type: ignore[misc]
-    """The machine code of one function, in place of Numba's cache of it."""
-
-    _impl_class = _Implementation
-
-    def __init__(self, function: Any) -> None:
-        super().__init__(function)
-        locator = self._impl.locator
-        self._cache_file = Files(
-            Path(locator.get_cache_path()), self._impl.filename_base, locator.get_source_stamp()
-        )
-
-    def load_overload(self, signature: Any, context: Any) -> Any:
-        """Return the compiled function of a signature, or None if it is to be compiled."""
+        at = int(_digest(function), 16) % _LOCKS
         try:
-            return super().load_overload(signature, context)
-        except OSError as error:
-            if error.errno in (EMFILE, ENFILE):
-                raise  # to compile again would not help
-            return None
-
-    def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep a compiled function; where that can't be done, it is compiled again next time."""
+            self._lock(function, at, waits=waits)
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:  # a file system without locks: what is kept twice is the same
+            yield True
+            return
         try:
-            super().save_overload(signature, compiled)
-        except OSError as error:
-            kept = numba.config.CACHE_DIR
-            why = error.strerror or error
-            warn(f"{kept}: compiled code can't be kept: {why}; the next run compiles again")
+            yield True
+        finally:
+            if self._file >= 0:
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, at)
+
+    def _lock(self, function: Compiled, at: int, *, waits: bool) -> None:
+        if self._file < 0:
+            return
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, at)
+        except BlockingIOError:
+            if not waits:
+                raise
+            compiling.begin(function.__module__)
+            try:
+                fcntl.lockf(self._file, fcntl.LOCK_EX, 1, at)
+            finally:
+                compiling.end()
+
+
+@contextmanager
+def _helped(functions: Sequence[Compiled]) -> Iterator[None]:
+    """Have other processes compile some of several functions meanwhile, one per processor.
+
+    They leave machine code in the cache. If one fails, what it has not done is done here.
+    """
+    more = min(len(os.sched_getaffinity(0)), len(functions)) - 1
+    children = [_fork(lambda: _compile_all(functions)) for _ in range(more)] if _can_keep() else []
+    try:
+        yield
+    except BaseException:
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        raise
+    finally:
+        for child in children:
+            with suppress(ChildProcessError):
+                os.waitpid(child, 0)
+
+
+def _can_keep() -> bool:
+    """Whether this process can leave something in the cache."""
+    with suppress(OSError):
+        folder().mkdir(parents=True, exist_ok=True)
+    return os.access(folder(), os.W_OK)
+
+
+def _fork(work: Callable[[], None]) -> int:
+    """Do work in a silent copy of this process, which ends with it; return its number."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child:
+        return child
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        _die_with_parent()
+        compiling.show = None
+        silent = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(silent, stream)
+        work()
+    finally:
+        os._exit(0)
+
+
+def _die_with_parent() -> None:
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG

@@ -2,22 +2,15 @@
 
 Tuples pass through compiled functions without reference counts, but a loop that indexes one
 compiles to a jump table. In an array on the stack it is plain loads and stores, and one machine
-function serves tuples of all lengths. Uncompiled, these are ordinary arrays.
+function serves tuples of all lengths (`ringleaf.core.compiler.stacks`). Uncompiled, these are
+ordinary arrays.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import types
-from numba.core import cgutils
-from numba.extending import lower_builtin, type_callable
-from numba.np.arrayobj import make_array, populate_array
 
 from ringleaf.core.arena import Fields
-
-_WORDS = types.Array(types.uint64, 1, "C")
 
 
 def on_stack(words: tuple[np.uint64, ...]) -> Fields:
@@ -25,42 +18,6 @@ def on_stack(words: tuple[np.uint64, ...]) -> Fields:
     return np.array(words, np.uint64)
 
 
-@type_callable(on_stack)
-def _type_on_stack(_context: Any) -> Any:
-    return lambda words: _WORDS if isinstance(words, types.UniTuple) else None
-
-
-@lower_builtin(on_stack, types.UniTuple)
-def _lower_on_stack(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    place = cgutils.alloca_once(builder, args[0].type)  # once, even if this is in a loop
-    builder.store(args[0], place)
-    view = make_array(_WORDS)(context, builder)
-    count = context.get_constant(types.intp, signature.args[0].count)
-    item = context.get_constant(types.intp, 8)
-    populate_array(
-        view,
-        data=builder.bitcast(place, context.get_value_type(types.uint64).as_pointer()),
-        shape=cgutils.pack_array(builder, [count]),
-        strides=cgutils.pack_array(builder, [item]),
-        itemsize=item,
-        meminfo=None,
-        parent=None,
-    )
-    return view._getvalue()
-
-
 def off_stack(words: Fields, like: tuple[np.uint64, ...]) -> tuple[np.uint64, ...]:
     """Return the words as a tuple as long as `like`."""
     return tuple(words)
-
-
-@type_callable(off_stack)
-def _type_off_stack(_context: Any) -> Any:
-    return lambda words, like: like
-
-
-@lower_builtin(off_stack, types.Array, types.UniTuple)
-def _lower_off_stack(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    kind, like = signature.args
-    data = make_array(kind)(context, builder, args[0]).data
-    return builder.load(builder.bitcast(data, context.get_value_type(like).as_pointer()))

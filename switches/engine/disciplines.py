@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ringleaf.core.arena import Arena, Store, Words
-from ringleaf.core.compiled import address_of, handler_at, inline
+from ringleaf.core.compiled import address_of, call_handler, inline
 from ringleaf.core.disciplines import (
     CALLED,
     CLASSES,
@@ -116,7 +116,7 @@ def choose_drr(words: Words, at: int) -> int:
 def choose_called(arena: Arena, at: int, now_ps: int) -> int:
     """Return the class that another package's discipline chooses, if it has a packet."""
     words = arena.words
-    level = handler_at(words[at + CHOOSER])(arena, at, 0, now_ps)
+    level = call_handler(words[at + CHOOSER], arena, at, 0, now_ps)
     if level < 0 or level >= CLASSES or words[at + LENGTHS + level] == 0:
         return highest(words, at)
     return level

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, Protocol
 
-import numba
-
+from ringleaf.core import compiled
 from ringleaf.errors import ConfigError
 from ringleaf.switches.engine.replication import replicate, send_twin
 from ringleaf.switches.program import Handler, Program
@@ -43,7 +42,7 @@ def followed(program: Program, follower: Follower) -> Iterator[None]:
     Raises:
         ConfigError: If the handlers are compiled.
     """
-    if not numba.config.DISABLE_JIT:
+    if not compiled.UNCOMPILED:
         raise ConfigError(
             "walk: handlers must run uncompiled, got compiled ones; set NUMBA_DISABLE_JIT=1"
         )

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
-import numba
 import pytest
 import running
 from uncompiled import run_uncompiled, starts_uncompiled
 
+from ringleaf.core import compiled
 from ringleaf.core.shipped import P4_BUILD
 from ringleaf.experiments.setup.network import Network
 from ringleaf.experiments.workloads.collective import figures
@@ -25,7 +25,7 @@ from ringleaf.networks.options import NetworkOptions
 PROGRAM = "switchml-64"
 
 uncompiled_only = pytest.mark.skipif(
-    not numba.config.DISABLE_JIT, reason="runs uncompiled, which another test starts"
+    not compiled.UNCOMPILED, reason="runs uncompiled, which another test starts"
 )
 
 Node = dict[str, Any]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rc_wire import DELAY_PS, MTU, Wire
 
+from ringleaf.core import compiled
 from ringleaf.core.arena import Store
 from ringleaf.core.packets import free_packet, read_packet, write_packet
 from ringleaf.hosts import rc
@@ -130,7 +130,7 @@ def test_without_it_a_cut_packet_is_as_good_as_lost() -> None:
     assert wire.naks() == 1
 
 
-@settings(max_examples=10 if numba.config.DISABLE_JIT else 80, deadline=None)
+@settings(max_examples=10 if compiled.UNCOMPILED else 80, deadline=None)
 @given(
     seed=st.integers(0, 1 << 20),
     packets=st.integers(1, 40),

@@ -527,7 +527,7 @@ def test_results_set_the_timeout_and_pass_what_was_sent_before() -> None:
 
 def plain(handler: Any) -> Any:
     """Return a handler as plain Python."""
-    return getattr(handler, "py_func", handler)
+    return getattr(handler, "function", handler)
 
 
 def test_what_is_written_of_a_result_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,8 +25,9 @@ MOST_CPU_S = 30  # for a file of tests; uncompiled, some take minutes, and say n
 TEST_CPU_S = 8.0  # for one test of it
 LATE_SHARE = 0.5  # of these limits, within which tests must end that a change makes late
 FOR_COMPILER = (
-    "ringleaf/core/compiled.py", "ringleaf/core/machine_code.py", "ringleaf/core/native.py",
-    "ringleaf/core/numba_blas.py", "ringleaf/core/views.py",
+    "ringleaf/core/compiled.py", "ringleaf/core/machine_code.py", "ringleaf/core/native_types.py",
+    "ringleaf/core/compiler/arenas.py", "ringleaf/core/compiler/build.py",
+    "ringleaf/core/compiler/numba_blas.py", "ringleaf/core/compiler/views.py",
 )  # fmt: skip
 """Files that only compiled code needs: the first of their tests run compiled."""
 MOST_COMPILED = 2  # files of tests

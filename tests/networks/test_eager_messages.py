@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numba
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_work_director import Ledger, Unchecked, compute, graph, receive, schedule_for, send
 
+from ringleaf.core import compiled
 from ringleaf.core.tensors import INT32
 from ringleaf.core.units import PS_PER_US
 from ringleaf.hosts.workload.graph import Graph, NodeKind, WorkNode
@@ -30,7 +30,7 @@ from ringleaf.topologies.registry import build
 BYTE_PS = 80
 HEADERS = 14 + 20 + 8 + 12 + 4 + 24
 ACK_PS = (HEADERS + 4) * BYTE_PS
-FAST = settings(max_examples=5 if numba.config.DISABLE_JIT else 40, deadline=None)
+FAST = settings(max_examples=5 if compiled.UNCOMPILED else 40, deadline=None)
 
 
 def line_ps(size: int) -> int:

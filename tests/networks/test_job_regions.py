@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +13,7 @@ from test_regions import assert_same
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core import compiled
 from ringleaf.core.tensors import INT32, Array
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
@@ -30,7 +30,7 @@ from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
 
 US = 10**6
-FAST = settings(max_examples=3 if numba.config.DISABLE_JIT else 15, deadline=None)
+FAST = settings(max_examples=3 if compiled.UNCOMPILED else 15, deadline=None)
 
 
 class Ledger:
@@ -143,7 +143,7 @@ def test_jobs_take_the_same_times(
     threads: int,
     options: dict[str, Any],
 ) -> None:
-    if numba.config.DISABLE_JIT:
+    if compiled.UNCOMPILED:
         elements = [each % 100 + 1 for each in elements]
     alone = play(topology, algorithms, order, elements, **options)
     together = play(topology, algorithms, order, elements, threads=threads, **options)

@@ -9,7 +9,6 @@ import ctypes
 import sys
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,6 +18,7 @@ from test_regions import assert_same
 import ringleaf.networks.endpoints.pages as pages
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.core import compiled
 from ringleaf.core.tensors import FLOAT32, INT32, Array, ElementType
 from ringleaf.experiments.checking.data import Noise
 from ringleaf.ina.registry import SYSTEMS
@@ -34,7 +34,7 @@ SEGMENT = 1 << 16  # elements
 GARBAGE = 0xAB
 
 FAST = settings(
-    max_examples=4 if numba.config.DISABLE_JIT else 40,
+    max_examples=4 if compiled.UNCOMPILED else 40,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

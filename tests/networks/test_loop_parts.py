@@ -81,11 +81,11 @@ HOST_PORT, FIRST_SWITCH_PORT, CPU_PORT = 0, 1, 4
 HOST, SWITCH = 0, 1
 ALWAYS = s.PROBABILITY_ONE
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")
-run: Callable[[Arena, int, int], int] = getattr(loop.run, "py_func", loop.run)
+run: Callable[[Arena, int, int], int] = getattr(loop.run, "function", loop.run)
 
 Handler = Callable[[Arena, int, int, int], int]
-serve_nic: Handler = getattr(pfc_hosts.serve, "py_func", pfc_hosts.serve)
-handle_with_pfc: Handler = getattr(pfc_handling.handle, "py_func", pfc_handling.handle)
+serve_nic: Handler = getattr(pfc_hosts.serve, "function", pfc_hosts.serve)
+handle_with_pfc: Handler = getattr(pfc_handling.handle, "function", pfc_handling.handle)
 
 
 Address = Callable[[Handler], int]

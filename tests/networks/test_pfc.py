@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core import compiled
 from ringleaf.core.pausing import Pausing, parse_pausing
 from ringleaf.core.shipped import PACKAGE
 from ringleaf.core.tensors import INT32
@@ -31,7 +31,7 @@ from ringleaf.topologies.detours import with_detours
 from ringleaf.topologies.graph import hosts
 from ringleaf.topologies.registry import build
 
-FAST = settings(max_examples=4 if numba.config.DISABLE_JIT else 25, deadline=None)
+FAST = settings(max_examples=4 if compiled.UNCOMPILED else 25, deadline=None)
 RING = "torus2d,x=4,y=1"
 LARGE = Pausing(1 << 30, 1 << 29)
 
@@ -188,7 +188,7 @@ def test_a_ring_of_switches_deadlocks_and_says_which() -> None:
     assert network.now_ps < 10**9, "it is found long before anybody loses patience"
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="4 MiB take long uncompiled")
+@pytest.mark.skipif(compiled.UNCOMPILED, reason="4 MiB take long uncompiled")
 def test_the_committed_spec_ends_with_the_verdict_and_completes_without_pfc() -> None:
     path = PACKAGE / "experiments" / "specs" / "pfc_deadlock.yaml"
     (case,) = read_cases(path)

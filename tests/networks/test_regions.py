@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 import ringleaf.networks.virtual.network as virtual
 import ringleaf.networks.virtual.team as team
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core import compiled
 from ringleaf.core.marking import Marking
 from ringleaf.core.tensors import FLOAT32, INT32, Array
 from ringleaf.ina.registry import SYSTEMS
@@ -26,7 +26,7 @@ from ringleaf.topologies.graph import hosts, neighbors, switches
 from ringleaf.topologies.registry import build
 
 US = 10**6
-FAST = settings(max_examples=5 if numba.config.DISABLE_JIT else 24, deadline=None)
+FAST = settings(max_examples=5 if compiled.UNCOMPILED else 24, deadline=None)
 
 
 def run(
@@ -104,7 +104,7 @@ def test_results_are_the_same(
     loss: float,
     options: dict[str, Any],
 ) -> None:
-    if numba.config.DISABLE_JIT:
+    if compiled.UNCOMPILED:
         elements = elements % 100 + 1
     alone, sums = run(topology, algorithm, elements, loss=loss, **options)
     together, others = run(topology, algorithm, elements, loss=loss, threads=threads, **options)
@@ -122,7 +122,7 @@ def test_disturbances_come_between_the_same_events() -> None:
         LinkLoss(40 * US, (first, peer), None),
         Restart(10 * US + 1, other),
     )
-    elements = 100 if numba.config.DISABLE_JIT else 5000
+    elements = 100 if compiled.UNCOMPILED else 5000
     alone, _ = run(topology, "ring", elements, disturbances=troubles, runs=2)
     together, _ = run(topology, "ring", elements, disturbances=troubles, runs=2, threads=3)
     assert_same(alone, together)
@@ -130,7 +130,7 @@ def test_disturbances_come_between_the_same_events() -> None:
 
 def test_a_pool_and_heaps_that_grow(monkeypatch: pytest.MonkeyPatch) -> None:
     """With few packets for each thread, and eight boxes of mail, there is little room at first."""
-    elements = 100 if numba.config.DISABLE_JIT else 50_000
+    elements = 100 if compiled.UNCOMPILED else 50_000
     alone, _ = run("fattree,k=4", "alltoall", elements)
     monkeypatch.setattr(virtual, "POOL_PACKETS", 2100)
     together, _ = run("fattree,k=4", "alltoall", elements, threads=8)
@@ -147,7 +147,7 @@ def test_an_exception_of_any_thread_ends_all(monkeypatch: pytest.MonkeyPatch) ->
         return int(plain(arena, at, until_ps))
 
     monkeypatch.setattr(team, "run_region", fail)
-    if not numba.config.DISABLE_JIT:
+    if not compiled.UNCOMPILED:
         with pytest.raises(ArithmeticError, match="region 1"):
             run("fattree,k=4", "ring", 1000, threads=3)
 

@@ -18,7 +18,7 @@ from ringleaf.networks.endpoints import driver as d
 from ringleaf.networks.virtual.loop import EMPTY, NEEDS_ROOM, REPORTED, UNTIL
 from ringleaf.networks.virtual.room import EVENTS_AT_ONCE, lacks_room_for_mail
 
-run_region: Callable[[Arena, int, int], int] = getattr(team.run_region, "py_func", team.run_region)
+run_region: Callable[[Arena, int, int], int] = getattr(team.run_region, "function", team.run_region)
 GRID_PS = 10
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +14,7 @@ from test_loop_parts import SWITCH, Net, udp
 import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core import compiled
 from ringleaf.core.packets import HEAD_LEN, PAYLOAD_LEN, TAIL_LEN, open_packet, row_of
 from ringleaf.core.pausing import Pausing
 from ringleaf.core.tensors import INT32, Array
@@ -37,7 +37,7 @@ from ringleaf.switches.engine.queues import (
 )
 from ringleaf.topologies.registry import build
 
-FAST = settings(max_examples=4 if numba.config.DISABLE_JIT else 25, deadline=None)
+FAST = settings(max_examples=4 if compiled.UNCOMPILED else 25, deadline=None)
 RANKS = 6
 TOPOLOGY = "leafspine,leaves=2,spines=2,hosts=3"
 
@@ -118,7 +118,7 @@ def test_any_number_of_threads_gives_the_same(threads: int, queue: int) -> None:
     assert found[0] == found[1]
 
 
-trim = getattr(trimming.trim, "py_func", trimming.trim)
+trim = getattr(trimming.trim, "function", trimming.trim)
 ROOM, SLOT = 120, 9
 WITH_TELEMETRY = 54 + TELEMETRY_BYTES
 

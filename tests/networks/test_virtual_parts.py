@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -20,7 +19,7 @@ import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.registry import find_algorithm
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
-from ringleaf.core import packets
+from ringleaf.core import compiled, packets
 from ringleaf.core.heap import push_event
 from ringleaf.core.packets import write_packet
 from ringleaf.core.tensors import INT32
@@ -429,7 +428,7 @@ def test_every_region_has_a_thread_of_its_own(monkeypatch: pytest.MonkeyPatch) -
         return loop.UNTIL
 
     monkeypatch.setattr(Regions, "_run_region", run)
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", False)
+    monkeypatch.setattr(compiled, "UNCOMPILED", False)
     assert regions.run(77) == loop.UNTIL
     assert sorted(went) == [(region, 77) for region in range(4)]
 

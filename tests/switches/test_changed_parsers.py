@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import header_models
-import numba
 import pytest
 from program_cases import CASES, make_switch
 from uncompiled import run_uncompiled, starts_uncompiled
 
+from ringleaf.core import compiled
 from ringleaf.networks.virtual.switch_set import load_program
 from ringleaf.switches.generate.paths import Paths
 from ringleaf.switches.switch import Switch
 
 Json = dict[str, Any]
 
-uncompiled = pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="runs uncompiled only")
+uncompiled = pytest.mark.skipif(not compiled.UNCOMPILED, reason="runs uncompiled only")
 
 
 def change_program(tmp_path: Path, name: str, change: Callable[[Json], None]) -> Switch:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from numba import types
 from program_cases import PROGRAMS
 
+from ringleaf.core.compiler import build
 from ringleaf.errors import ConfigError
 from ringleaf.switches.engine import arithmetic, multiword
 from ringleaf.switches.generate.expressions import Expressions
@@ -226,6 +227,7 @@ class Function:
         self._run = names["run"]
 
     def compile(self) -> Function:
+        build.ready()  # of the helpers that the text calls
         signature = types.void(types.Array(types.uint64, 1, "C"))
         self._run = numba.njit(signature, error_model="numpy", _nrt=False)(self._run)
         return self

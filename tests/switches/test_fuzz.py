@@ -8,11 +8,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import numba
 import pytest
 from program_cases import BUILT, PROGRAMS
 from uncompiled import run_uncompiled, starts_uncompiled
 
+from ringleaf.core import compiled
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.switches.bmv2.commands import CommandWriter
 from ringleaf.switches.engine.updates import (
@@ -43,7 +43,7 @@ from ringleaf.switches.program import Program
 NAMES = ("tables", "stacks", "unions", "varbits", "externs", "parsers", "l2l3")
 
 uncompiled = pytest.mark.skipif(
-    not numba.config.DISABLE_JIT, reason="programs' twins would take long to compile"
+    not compiled.UNCOMPILED, reason="programs' twins would take long to compile"
 )
 
 

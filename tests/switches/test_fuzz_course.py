@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba
 import pytest
 from program_cases import PROGRAMS
 from uncompiled import run_uncompiled, starts_uncompiled
 
+from ringleaf.core import compiled
 from ringleaf.experiments.commands.fuzz import _say_course
 from ringleaf.switches.engine.updates import TableUpdate
 from ringleaf.switches.fuzz.campaign import draw_round
@@ -28,7 +28,7 @@ from ringleaf.switches.source import Constant, FieldSource
 
 Json = dict[str, Any]
 
-uncompiled = pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="runs uncompiled only")
+uncompiled = pytest.mark.skipif(not compiled.UNCOMPILED, reason="runs uncompiled only")
 
 
 def changed(tmp_path: Path, name: str, change: Callable[[Json], None]) -> Program:

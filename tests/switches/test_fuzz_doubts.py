@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numba
 import pytest
 from doubt_programs import (
     ARP,
@@ -28,6 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from uncompiled import run_uncompiled, starts_uncompiled
 
+from ringleaf.core import compiled
 from ringleaf.core.packets import grow_pool
 from ringleaf.switches.engine.updates import (
     INSERT,
@@ -56,7 +56,7 @@ from ringleaf.switches.source import (
 )
 
 uncompiled = pytest.mark.skipif(
-    not numba.config.DISABLE_JIT, reason="programs' twins would take long to compile"
+    not compiled.UNCOMPILED, reason="programs' twins would take long to compile"
 )
 
 WHOLE: Packet = (1, bytes.fromhex("01080699"))

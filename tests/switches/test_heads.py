@@ -10,9 +10,9 @@ import pytest
 from draws import ones_sum
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import types
 from program_cases import PROGRAMS
 
+from ringleaf.core import native_types as types
 from ringleaf.core import views
 from ringleaf.core.arena import Store
 from ringleaf.core.compiled import compiled

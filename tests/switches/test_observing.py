@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba
 import pytest
 from program_cases import PROGRAMS
 from uncompiled import run_uncompiled, starts_uncompiled
 
+from ringleaf.core import compiled
 from ringleaf.switches.engine.updates import (
     INSERT,
     CloneUpdate,
@@ -38,7 +38,7 @@ from ringleaf.switches.program import Program
 
 Json = dict[str, Any]
 
-uncompiled = pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="runs uncompiled only")
+uncompiled = pytest.mark.skipif(not compiled.UNCOMPILED, reason="runs uncompiled only")
 
 
 def observe(name: str) -> EngineSide:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numba
 import pytest
 from hand_json import (
     SPEC,
@@ -32,10 +31,11 @@ from hand_json import (
 )
 from uncompiled import run_uncompiled, starts_uncompiled
 
+from ringleaf.core import compiled
 from ringleaf.switches.stf.outcome import StfVerdict
 from ringleaf.switches.stf.runner import StfTest, run_test
 
-uncompiled = pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="runs uncompiled only")
+uncompiled = pytest.mark.skipif(not compiled.UNCOMPILED, reason="runs uncompiled only")
 
 TYPE = field("standard_metadata", "instance_type")
 ERROR = field("standard_metadata", "parser_error")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
@@ -13,7 +12,7 @@ import pytest
 from compile_programs import COMPILERS, PROGRAMS, compile_program
 from program_cases import BUILT
 
-from ringleaf.switches.program import Program, _one_at_a_time, _store
+from ringleaf.switches.program import Program, _store
 
 REPOSITORY = Path(__file__).parents[2]
 SOURCES = [source for folder in COMPILERS for source in sorted(folder.glob("*.p4"))]
@@ -44,24 +43,6 @@ def test_generated_module_is_written_once(tmp_path: Path, monkeypatch: pytest.Mo
     assert _store("x = 1\n", "my program!").stat().st_mtime_ns == written
     assert _store("x = 2\n", "my program!").parent != first.parent
     assert not list(first.parent.glob("*.tmp"))
-
-
-def is_free(file: Path) -> bool:
-    with file.with_suffix(".lock").open() as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-    return True
-
-
-def test_one_process_at_a_time_compiles_a_program(tmp_path: Path) -> None:
-    file = tmp_path / "program.py"
-    with _one_at_a_time(file):
-        assert not is_free(file)
-    assert is_free(file)
-    with _one_at_a_time(tmp_path / "missing" / "program.py"):  # as in a cache that is only read
-        pass
 
 
 def test_same_program_is_generated_alike_in_every_process() -> None:

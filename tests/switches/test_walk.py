@@ -11,12 +11,12 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-import numba
 import pytest
 from hand_json import B, do, expression, field, metadata, program, standard, state, value, write
 from program_cases import CASES, PSA, Case, make_switch
 from uncompiled import run_uncompiled, starts_uncompiled
 
+from ringleaf.core import compiled
 from ringleaf.errors import ConfigError
 from ringleaf.switches.engine.updates import INSERT, CloneUpdate
 from ringleaf.switches.generate.parser import LONGEST_WAY
@@ -41,7 +41,7 @@ PACKETS = 8
 
 S = TypeVar("S", bound=Step)
 
-uncompiled = pytest.mark.skipif(not numba.config.DISABLE_JIT, reason="walks run uncompiled")
+uncompiled = pytest.mark.skipif(not compiled.UNCOMPILED, reason="walks run uncompiled")
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
@@ -220,7 +220,7 @@ def test_a_tracer_that_was_there_stays() -> None:
     assert sys.gettrace() is before
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="needs compiled handlers")
+@pytest.mark.skipif(compiled.UNCOMPILED, reason="needs compiled handlers")
 def test_compiled_handlers_are_refused() -> None:
     with pytest.raises(ConfigError, match="handlers must run uncompiled"):
         walks(CASES[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Arena
-from ringleaf.core.compiled import handler, handler_at, inline
+from ringleaf.core.compiled import call_handler, handler, inline
 from ringleaf.core.packets import HEAD_LEN, PLACE, free_packet, open_packet, row_of
 from ringleaf.networks.virtual.events import AGAIN, ARRIVAL, CLONED, IDLE, TIMER
 from ringleaf.networks.virtual.lines import await_idle, capture
@@ -48,7 +48,7 @@ def arrive(arena: Arena, at: int, node: int, port: int, packet: int, now_ps: int
         capture(arena, at, port, packet, now_ps - words[here + s.INWARD_PS], order)
     view = open_packet(arena, packet)
     if words[node + s.KIND] == s.OUTSIDE:  # live: it is for a socket, pause frames as well
-        handler_at(words[node + s.INGRESS])(arena, words[node + s.BLOCK_AT], packet, now_ps)
+        call_handler(words[node + s.INGRESS], arena, words[node + s.BLOCK_AT], packet, now_ps)
     elif is_pause(view.head, view.row[HEAD_LEN]):
         take_pause(arena, at, node, port, packet, now_ps)
     elif words[node + s.KIND] == s.SWITCH:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Arena
-from ringleaf.core.compiled import handler_at, inline, signed
+from ringleaf.core.compiled import call_handler, inline, signed
 from ringleaf.core.packets import (
     ENQUEUED_PS,
     IN_PORT,
@@ -112,7 +112,7 @@ def cross_switch(arena: Arena, at: int, node: int, port: int, packet: int, now_p
     words = arena.words
     block = words[node + s.BLOCK_AT]
     words[row_of(words, packet) + IN_PORT] = words[port_row(words, at, port) + s.LOCAL_PORT]
-    handler_at(words[node + s.INGRESS])(arena, block, packet, now_ps)
+    call_handler(words[node + s.INGRESS], arena, block, packet, now_ps)
     forward(arena, at, node, replicate(arena, block, packet, now_ps), now_ps)
 
 

@@ -15,20 +15,14 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.core.typing.templates import AttributeTemplate, infer_getattr, signature
 from numba.extending import (
-    NativeValue,
     lower_builtin,
     lower_getattr_generic,
     models,
     register_model,
     type_callable,
-    typeof_impl,
-    unbox,
 )
-
-from ringleaf.core.arena import Arena
 
 
 class ArenaArray(types.Type):  # type: ignore[misc]
@@ -73,24 +67,6 @@ class _ArrayModel(models.PrimitiveModel):  # type: ignore[misc]
 class _ArenaModel(models.PrimitiveModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: ArenaType) -> None:
         super().__init__(manager, kind, ir.IntType(64).as_pointer())
-
-
-@typeof_impl.register(Arena)
-def _typeof_arena(_value: Arena, _context: Any) -> ArenaType:
-    return ARENA
-
-
-@unbox(ArenaType)
-def _unbox_arena(kind: ArenaType, item: Any, c: Any) -> NativeValue:
-    """Read `Arena.address`; without it, the exception that Python has raised is passed on."""
-    number = c.pyapi.object_getattr_string(item, "address")
-    failed = cgutils.is_null(c.builder, number)
-    table = cgutils.alloca_once_value(c.builder, c.context.get_constant(types.int64, 0))
-    with c.builder.if_then(c.builder.not_(failed)):
-        c.builder.store(c.pyapi.long_as_longlong(number), table)
-        c.pyapi.decref(number)
-    pointer = c.builder.inttoptr(c.builder.load(table), c.context.get_value_type(kind))
-    return NativeValue(pointer, is_error=failed)
 
 
 @infer_getattr

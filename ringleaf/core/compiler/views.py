@@ -1,0 +1,137 @@
+"""Views and copies without checks, as compiled code has them (`ringleaf.core.views`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import lower_builtin, type_callable
+from numba.np.arrayobj import make_array, populate_array
+
+from ringleaf.core.compiler.arenas import ArenaArray, data_of
+from ringleaf.core.views import (
+    float32_at,
+    int8_at,
+    int64_at,
+    prefetch,
+    swap_items,
+    uint32_at,
+    window,
+)
+
+VECTOR_ITEMS = 16  # 32-bit items that are swapped at once: one AVX-512 register, or several smaller
+
+
+def _data(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+    """Return a pointer to an array's item."""
+    return builder.gep(data_of(context, builder, kind, array), [at])
+
+
+@type_callable(window)
+def _type_window(_context: Any) -> Any:
+    return lambda array, start, count: types.Array(array.dtype, 1, "C")
+
+
+@lower_builtin(window, types.Array, types.Integer, types.Integer)
+@lower_builtin(window, ArenaArray, types.Integer, types.Integer)
+def _lower_window(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    data = _data(context, builder, signature.args[0], args[0], args[1])
+    return _view(context, builder, signature.return_type, data, args[2])
+
+
+def _view(context: Any, builder: Any, kind: Any, data: Any, count: Any) -> Any:
+    """Return a view of `count` items from a pointer on."""
+    view = make_array(kind)(context, builder)
+    item_type = context.get_data_type(kind.dtype)
+    item = context.get_constant(types.intp, context.get_abi_sizeof(item_type))
+    populate_array(
+        view,
+        data=builder.bitcast(data, item_type.as_pointer()),
+        shape=cgutils.pack_array(builder, [count]),
+        strides=cgutils.pack_array(builder, [item]),
+        itemsize=item,
+        meminfo=None,
+        parent=None,
+    )
+    return view._getvalue()
+
+
+def _reinterpret(function: Any, item: Any) -> None:
+    """Let compiled code have a view of other items than an array's own."""
+
+    def type_of(_context: Any) -> Any:
+        return lambda array, start, count: types.Array(item, 1, "C")
+
+    def lower(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = _data(context, builder, signature.args[0], args[0], args[1])
+        return _view(context, builder, signature.return_type, data, args[2])
+
+    type_callable(function)(type_of)
+    for kind in (types.Array, ArenaArray):
+        lower_builtin(function, kind, types.Integer, types.Integer)(lower)
+
+
+_reinterpret(int64_at, types.int64)
+
+
+_reinterpret(uint32_at, types.uint32)
+
+
+_reinterpret(float32_at, types.float32)
+
+
+_reinterpret(int8_at, types.int8)
+
+
+@type_callable(prefetch)
+def _type_prefetch(_context: Any) -> Any:
+    return lambda array, at: types.none
+
+
+@lower_builtin(prefetch, types.Any, types.Integer)
+def _lower_prefetch(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+    place = builder.bitcast(_data(context, builder, signature.args[0], *args), byte)
+    to_write, all_caches, data = (ir.Constant(number, each) for each in (1, 3, 1))
+    builder.call(function, [place, to_write, all_caches, data])
+    return context.get_dummy_value()
+
+
+@type_callable(swap_items)
+def _type_swap_items(_context: Any) -> Any:
+    return lambda target, to, source, start, count: types.none
+
+
+@lower_builtin(swap_items, types.Any, types.Integer, types.Any, types.Integer, types.Integer)
+def _lower_swap_items(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    target, _, source, *_ = signature.args
+    into = _data(context, builder, target, args[0], args[1])
+    origin = _data(context, builder, source, args[2], args[3])
+    whole = builder.lshr(args[4], ir.Constant(args[4].type, VECTOR_ITEMS.bit_length() - 1))
+    with cgutils.for_range(builder, whole) as loop:
+        _swap_at(builder, into, origin, loop.index, VECTOR_ITEMS)
+    first = builder.mul(whole, ir.Constant(whole.type, VECTOR_ITEMS))
+    with cgutils.for_range(builder, builder.sub(args[4], first)) as loop:
+        _swap_at(builder, into, origin, builder.add(first, loop.index), 1)
+    return context.get_dummy_value()
+
+
+def _swap_at(builder: Any, into: Any, origin: Any, index: Any, items: int) -> None:
+    """Write one load, shuffle and store of `items` items; `index` counts such groups."""
+    byte, number = ir.IntType(8), ir.IntType(32)
+    vector = ir.VectorType(byte, 4 * items)
+    order = [4 * (i // 4) + 3 - i % 4 for i in range(4 * items)]
+    mask = ir.Constant(ir.VectorType(number, 4 * items), order)
+    at = builder.mul(index, ir.Constant(index.type, 4 * items))
+
+    def pointer(base: Any) -> Any:
+        bytes_ = builder.bitcast(base, byte.as_pointer())
+        return builder.bitcast(builder.gep(bytes_, [at]), vector.as_pointer())
+
+    value = builder.load(pointer(origin), align=1)
+    swapped = builder.shuffle_vector(value, ir.Constant(vector, ir.Undefined), mask)
+    builder.store(swapped, pointer(into), align=1)
