@@ -165,7 +165,7 @@ def start_window(words: Words, at: int, half: int, until_ps: int) -> int:
     return end_ps
 
 
-@compiled(types.int64(ARENA, types.int64, types.int64), nogil=True)
+@compiled(types.int64(ARENA, types.int64, types.int64), nogil=True, rare=True)
 def run_region(arena: Arena, at: int, until_ps: int) -> int:
     """Handle a region's events, together with the other threads of the team.
 

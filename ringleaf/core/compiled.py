@@ -46,10 +46,16 @@ class Compiled:
         function: The function.
         signature: Its types.
         frees_python: Whether Python's other threads run while it does.
+        rare: Whether most runs do without it, so that it is compiled only when it is called.
     """
 
     def __init__(
-        self, function: Callable[..., Any], signature: Signature, *, frees_python: bool
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        *,
+        frees_python: bool,
+        rare: bool = False,
     ) -> None:
         self.function = function
         self.signature = signature
@@ -63,7 +69,8 @@ class Compiled:
         self._frees_python = frees_python
         self._adders = [each.add_to for each in signature.arguments]
         self._result = signature.result.c_types[0]
-        _pending.append(self)
+        if not rare:
+            _pending.append(self)
 
     def __repr__(self) -> str:
         """Return its name and types."""
@@ -82,7 +89,10 @@ class Compiled:
         return self._address
 
     def _prepare(self) -> None:
-        prepare()
+        with _loading:
+            if self not in _pending:
+                _pending.append(self)
+            prepare()
         if self.error is not None:
             raise self.error
 
@@ -112,18 +122,19 @@ class Compiled:
         return result.value
 
 
-def compiled(signature: Signature, *, nogil: bool = False) -> Callable[[F], F]:
+def compiled(signature: Signature, *, nogil: bool = False, rare: bool = False) -> Callable[[F], F]:
     """Mark a function that Python calls.
 
     Args:
         signature: Its types.
         nogil: Whether Python's other threads run while it does.
+        rare: Whether most runs do without it, so that it is compiled only when it is called.
     """
 
     def decorate(function: F) -> F:
         if UNCOMPILED:
             return function
-        return Compiled(function, signature, frees_python=nogil)  # type: ignore[return-value]
+        return Compiled(function, signature, frees_python=nogil, rare=rare)  # type: ignore[return-value]
 
     return decorate
 

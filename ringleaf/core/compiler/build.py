@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,9 @@ import numba
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils, event, typeinfer
+from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.cpu import CPUContext
 from numba.core.errors import NumbaError, NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic, overload, register_jitable, typeof_impl
 
@@ -28,7 +32,7 @@ from ringleaf.core.compiler import atomics, numba_blas, stacks, views  # noqa: F
 from ringleaf.core.compiler.arenas import ARENA, data_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 warnings.filterwarnings("ignore", category=NumbaExperimentalFeatureWarning)
 numba_blas.load()
@@ -66,8 +70,32 @@ def compile_object(function: Compiled) -> tuple[str, bytes]:
         CompileError: If it does not compile.
     """
     ready()
-    [result] = _dispatcher(function).overloads.values()
-    return result.fndesc.llvm_func_name, result.library._get_compiled_object()
+    with global_compiler_lock, _without_executables() as optimise:
+        [result] = _dispatcher(function).overloads.values()
+        library = result.library
+        library._ensure_finalized()
+        optimise(library)
+        code = library._codegen._tm.emit_object(library._final_module)
+    return result.fndesc.llvm_func_name, code
+
+
+@contextmanager
+def _without_executables() -> Iterator[Callable[[Any], None]]:
+    """Have Numba make no machine code of helpers meanwhile; yield what optimises a whole function.
+
+    Numba optimises each helper, and makes machine code of it that Python could call. Ours are
+    parts of other functions, of which only the last one is needed: that is a third of the time.
+    """
+    optimise = CPUCodeLibrary._optimize_final_module
+    before = CPUContext.get_executable, JITCodeLibrary._finalize_specific
+    CPUCodeLibrary._optimize_final_module = lambda library: None
+    JITCodeLibrary._finalize_specific = lambda library: None
+    CPUContext.get_executable = lambda *_: [].append  # a function of its own, as Numba's key
+    try:
+        yield optimise
+    finally:
+        CPUCodeLibrary._optimize_final_module = optimise
+        CPUContext.get_executable, JITCodeLibrary._finalize_specific = before
 
 
 @cache
