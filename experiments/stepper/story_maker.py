@@ -144,6 +144,8 @@ def _tell_packets(request: StepRequest, graph: nx.Graph[str], ranks: int) -> Sto
     else:
         inputs = _inputs(spec, ranks, elements)
     options = network_options(spec, algorithm.name)
+    assert options.system is not None  # as the algorithm is one of switches
+    in_flight = options.system.in_flight(spec.slots or 0, lanes)
     observed = observe(graph, options, schedule, inputs, spec.seed, blocks)
     story = packet_frames(observed, [array.astype(np.int32).tolist() for array in inputs])
     time_ps = story.frames[-1].time_ps or 0
@@ -151,8 +153,7 @@ def _tell_packets(request: StepRequest, graph: nx.Graph[str], ranks: int) -> Sto
     return Story(
         title=_title(algorithm),
         summary=(
-            f"{_held(ranks, elements)}, {lanes} to a packet, in "
-            f"{format_count(spec.slots or 0, 'slot')} of the switches; "
+            f"{_held(ranks, elements)}, {lanes} to a packet, {in_flight}; "
             f"{len(story.frames)} packets and hops, {lost} lost, in "
             f"{format_time(time_ps)} of virtual time"
         ),

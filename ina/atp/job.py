@@ -22,6 +22,7 @@ from ringleaf.ina.atp.control import (
     first_aggregators,
 )
 from ringleaf.ina.atp.ledger import make_server
+from ringleaf.ina.atp.limits import window_of
 from ringleaf.ina.atp.moving import AggregatorMover
 from ringleaf.ina.atp.roster import make_roster
 from ringleaf.ina.atp.state import TENSORS, AtpAddress, make_worker
@@ -85,7 +86,7 @@ def join_as(
         tuple(request.members),
         tuple(request.servers or request.members),
         aggregators=available,
-        window=1 << (slots - 1).bit_length(),
+        window=window_of(slots),
         lanes=lanes,
     )
     agents = make_agents(

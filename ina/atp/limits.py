@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 
 BITS = 64
@@ -11,6 +12,16 @@ BITS = 64
 
 MAX_WORKERS = BITS * BITS
 MAX_SERVERS = 255
+
+
+def window_of(slots: int) -> int:
+    """Return a worker's window in packets: a power of two, as a block's place in it is low bits."""
+    return 1 << (slots - 1).bit_length()
+
+
+def describe_window(packets: int) -> str:
+    """Return how a summary calls a window: `with at most 2 packets in flight from each rank`."""
+    return f"with at most {format_count(packets, 'packet')} in flight from each rank"
 
 
 def check_counts(where: str, workers: int, servers: int) -> None:
