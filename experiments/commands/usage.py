@@ -12,6 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from ringleaf.core.units import format_count
 from ringleaf.experiments.runs.console import in_a_line
 
 ALL = "--help-all"
@@ -140,7 +141,8 @@ class _Command(TyperCommand):
         formatter.write_paragraph()
         hidden = len(records) - len(common)
         formatter.write(
-            f"{hidden} more options, and all that these take: {ctx.command_path} {ALL}\n"
+            f"{format_count(hidden, 'more option')}, and all that these take: "
+            f"{ctx.command_path} {ALL}\n"
         )
 
 

@@ -97,7 +97,7 @@ def _tell_transfers(request: StepRequest, graph: nx.Graph[str], ranks: int) -> S
     if elements < schedule.chunks:
         raise ConfigError(
             f"step: elements must be {schedule.chunks} or more, one for each chunk of "
-            f"{algorithm.name} among {ranks} ranks, got {elements}"
+            f"{algorithm.name} among {format_count(ranks, 'rank')}, got {elements}"
         )
     inputs = _inputs(request.spec, ranks, elements)
     frames = transfer_frames(schedule, inputs, graph)
@@ -154,7 +154,7 @@ def _tell_packets(request: StepRequest, graph: nx.Graph[str], ranks: int) -> Sto
         title=_title(algorithm),
         summary=(
             f"{_held(ranks, elements)}, {lanes} to a packet, {in_flight}; "
-            f"{len(story.frames)} packets and hops, {lost} lost, in "
+            f"{format_count(len(story.frames), 'packet')} and hops, {lost} lost, in "
             f"{format_time(time_ps)} of virtual time"
         ),
         command=_command(request, ranks, elements),

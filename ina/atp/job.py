@@ -9,6 +9,7 @@ import networkx as nx
 
 from ringleaf.core.arena import Store
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.atp import server, worker
@@ -130,7 +131,7 @@ def _partition(
     if not share.entries:
         raise ConfigError(
             f"atp job {job.number}: a switch must have an aggregator for each of "
-            f"{request.share.of} jobs, got {job.aggregators}"
+            f"{format_count(request.share.of, 'job')}, got {job.aggregators}"
         )
     blocks = [agent.block for agent in agents]
     available = request.share.exchanged(job.aggregators)

@@ -49,11 +49,11 @@ def check_racks(where: str, racks: Sequence[int], bits: int = BITS) -> None:
         return
     if max(racks) > bits:
         raise ConfigError(
-            f"{where}: a job of more than {bits} workers may have {bits} in a rack, "
-            f"got {max(racks)}; take a topology with smaller racks"
+            f"{where}: a job of more than {format_count(bits, 'worker')} may have {bits} in a "
+            f"rack, got {max(racks)}; take a topology with smaller racks"
         )
     if len(racks) > bits:
         raise ConfigError(
-            f"{where}: a job of more than {bits} workers may be in {bits} racks, "
-            f"got {len(racks)}; take a topology with larger racks"
+            f"{where}: a job of more than {format_count(bits, 'worker')} may be in "
+            f"{format_count(bits, 'rack')}, got {len(racks)}; take a topology with larger racks"
         )

@@ -9,6 +9,7 @@ import networkx as nx
 import ringleaf.ina.netreduce.worker as worker
 from ringleaf.core.arena import Store
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import AGENT_WORDS, HostAgent
@@ -41,7 +42,7 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
     if most < 1:
         raise ConfigError(
             f"netreduce job {request.number}: a switch must have a slot for each of "
-            f"{request.share.of} jobs, got {request.share.entries}"
+            f"{format_count(request.share.of, 'job')}, got {request.share.entries}"
         )
     slots = request.slots or max(2 * request.rtt_ps // packet_ps, 8)
     window = window_of(slots, most)

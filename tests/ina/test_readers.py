@@ -160,7 +160,7 @@ def test_omnireduce_packets_in_switches_name_the_next_block() -> None:
 
 
 def roce(body: str, port: int = 0xBED1) -> bytes:
-    """Return a frame with a BTH (annex A17) to a UDP port: opcode, flags, ..., PSN, and the rest."""
+    """Return a frame to a UDP port: its payload is a BTH (annex A17), and the rest."""
     return bytes(36) + port.to_bytes(2) + bytes(4) + bytes.fromhex(body)
 
 
