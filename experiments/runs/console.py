@@ -78,6 +78,8 @@ def guard(command: Callable[..., None]) -> Callable[..., None]:
         interrupts.raise_instead()
         if write := to_terminal():
             compiling.show = lambda text: write(in_place(text))
+        else:
+            compiling.notice = complain
         try:
             command(*args, **kwargs)
         except typer.Exit:
