@@ -311,7 +311,7 @@ class NetworkSpec(Checked):
         flags="--record",
     )
     figures: kinds.Yes = option(
-        "yes", "Draw figures: PNG, PDF, and in the report", flags="--figures"
+        "yes", "Draw figures, yes or no: PNG, PDF, and in the report", flags="--figures"
     )
     column: kinds.AnyColumn = option(
         "",

@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
         "run": with_options(graphs.run_command, graphs.OPTIONS),
         "export": with_options(graphs.export_command, graphs.OPTIONS),
     }
-    below = typer.Typer(help="List, show, make, run or write models and traces.")
+    below = typer.Typer(help="List, show, run or export models and traces, or make one from torch.")
     for name, command in commands.items():
         below.command(name)(guard(command))
     app.add_typer(below, name="workload")
