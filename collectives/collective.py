@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
 
@@ -39,4 +40,6 @@ def check_segments(where: str, segments: int) -> None:
 def check_root(where: str, root: int, ranks: int) -> None:
     """Refuse a root that is none of the ranks."""
     if not 0 <= root < ranks:
-        raise ScheduleError(f"{where}: root must be one of {ranks} ranks, got {root}")
+        raise ScheduleError(
+            f"{where}: root must be one of {format_count(ranks, 'rank')}, got {root}"
+        )

@@ -30,6 +30,7 @@ from ringleaf.collectives.schedule import (
     chunk_ranges,
     messages,
 )
+from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
 
@@ -88,7 +89,7 @@ def _chunk_edges(schedule: Schedule, size_bytes: int, element_bytes: int) -> lis
     if size_bytes < 0 or size_bytes % element_bytes:
         raise ScheduleError(
             f"{schedule.algorithm} {schedule.collective.value}: size must be a multiple of "
-            f"{element_bytes} bytes, got {size_bytes}"
+            f"{format_count(element_bytes, 'byte')}, got {size_bytes}"
         )
     ranges = chunk_ranges(size_bytes // element_bytes, schedule.chunks)
     return [0] + [stop * element_bytes for _, stop in ranges]

@@ -6,6 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from ringleaf.collectives.schedule import Aggregate, Message, Op, Schedule, messages
+from ringleaf.core.units import format_count
 
 
 def describe(schedule: Schedule, limit: int = 8) -> str:
@@ -33,7 +34,7 @@ def describe(schedule: Schedule, limit: int = 8) -> str:
 
 def _describe_move(move: Message | Aggregate) -> str:
     if isinstance(move, Aggregate):
-        return f"the network adds up chunk {move.chunk} of {len(move.ranks)} ranks"
+        return f"the network adds up chunk {move.chunk} of {format_count(len(move.ranks), 'rank')}"
     sign = "+=" if move.op is Op.REDUCE else "="
     last = move.stop - 1
     chunks = f"chunk {last}" if last == move.start else f"chunks {move.start} to {last}"

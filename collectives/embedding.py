@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
 
@@ -50,7 +51,9 @@ class GridEmbedding:
         """
         sizes = tuple(size for size in self.sizes or hierarchy if size > 1) or (ranks,)
         if prod(sizes) != ranks:
-            raise ScheduleError(f"{where}: product of hierarchy must be {ranks} ranks, got {sizes}")
+            raise ScheduleError(
+                f"{where}: product of hierarchy must be {format_count(ranks, 'rank')}, got {sizes}"
+            )
         order = self.ranks if self.sizes and self.ranks else tuple(range(ranks))
         check_order(where, order, ranks)
         return sizes, order
@@ -59,4 +62,6 @@ class GridEmbedding:
 def check_order(where: str, order: Sequence[int], ranks: int) -> None:
     """Raise ScheduleError unless an order has each rank once."""
     if sorted(order) != list(range(ranks)):
-        raise ScheduleError(f"{where}: order must have each of {ranks} ranks once, got {order!r}")
+        raise ScheduleError(
+            f"{where}: order must have each of {format_count(ranks, 'rank')} once, got {order!r}"
+        )

@@ -28,6 +28,7 @@ from ringleaf.collectives.schedule import (
     rows_by_chunk,
 )
 from ringleaf.core.tensors import Array, Elements, as_array, as_arrays, as_given
+from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:
@@ -211,7 +212,9 @@ def rounded_sum(arrays: Sequence[Array]) -> Array:
 def _check_tensors(schedule: Schedule, tensors: Sequence[torch.Tensor | Array]) -> int:
     """Check that the tensors fit the schedule, and return the number of elements."""
     if len(tensors) != schedule.ranks:
-        raise ScheduleError(f"execute: needs {schedule.ranks} tensors, got {len(tensors)}")
+        raise ScheduleError(
+            f"execute: needs {format_count(schedule.ranks, 'tensor')}, got {len(tensors)}"
+        )
     for rank, tensor in enumerate(tensors):
         if (tensor.shape, tensor.dtype) != (tensors[0].shape, tensors[0].dtype):
             raise ScheduleError(

@@ -17,6 +17,8 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.units import format_count
+
 Column = npt.NDArray[np.int64]
 
 
@@ -309,7 +311,7 @@ class ChunkRows(Sequence[Row]):
 
     def __repr__(self) -> str:
         """Return the number of rows."""
-        return f"<{len(self)} rows>"
+        return f"<{format_count(len(self), 'row')}>"
 
 
 def _ends(message: Message) -> tuple[int, int, int]:

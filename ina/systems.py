@@ -17,6 +17,7 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ringleaf.core.shipped import BuiltProgram
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -253,6 +254,16 @@ class System(ABC):
         Raises:
             ConfigError: If it does not.
         """
+
+    def in_flight(self, slots: int, lanes: int) -> str:
+        """Return what `slots` sets, as a summary has it: `in 2 slots of the switches`.
+
+        Args:
+            slots: Packets in flight per worker, as asked for.
+            lanes: Values in a full packet.
+        """
+        del lanes
+        return f"in {format_count(slots, 'slot')} of the switches"
 
     def added_bytes(self, lanes: int) -> int:
         """Return the most bytes that its P4 program adds to a packet; BMv2 can add 512."""

@@ -31,6 +31,7 @@ import numpy.typing as npt
 from ringleaf.collectives.rows import REDUCE, Columns
 from ringleaf.collectives.schedule import ChunkRows, Schedule, chunk_ranges
 from ringleaf.core.tensors import Array
+from ringleaf.core.units import format_count
 from ringleaf.networks.outcome import RECEIVE, Direction, RunResult
 
 Times = npt.NDArray[np.float64]
@@ -81,7 +82,10 @@ def obstacle(schedule: Schedule, elements: int, each_end: int) -> str:
     if schedule.scratch or schedule.servers:
         return "it has servers or scratch memory"
     if schedule.steps <= 2 * each_end:
-        return f"it has {schedule.steps} steps, of which {2 * each_end} would be simulated"
+        return (
+            f"it has {format_count(schedule.steps, 'step')}, of which {2 * each_end} would "
+            "be simulated"
+        )
     if elements < schedule.chunks:
         return "some of its messages are empty"
     if not _repeats(schedule):

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.units import format_count
 from ringleaf.networks.outcome import RunResult
 
 Run = Callable[[int], RunResult]
@@ -51,7 +52,8 @@ class StretchedTime:
     def __str__(self) -> str:
         """Return the figures in words."""
         return (
-            f"skipped {100 * self.skipped:.1f} % of {self.of} elements, whose sums were not "
+            f"skipped {100 * self.skipped:.1f} % of {format_count(self.of, 'element')}, whose "
+            "sums were not "
             f"computed: the time of each is that of {self.step} to {_RUNS * self.step}; it may be "
             f"wrong by {100 * self.error:.3f} %"
         )

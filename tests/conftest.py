@@ -47,6 +47,14 @@ def _no_pace(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathF
     monkeypatch.setattr(pace, "write_sealed", lambda path, data, about: None)
 
 
+@pytest.fixture(autouse=True)
+def _no_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep out of stderr that code is compiled: whether it is depends on the tests before."""
+    from ringleaf.core import compiling
+
+    monkeypatch.setattr(compiling, "NOTICE_AFTER_S", float("inf"))
+
+
 @cache
 def _why_not_live() -> str | None:
     from ringleaf.errors import ConfigError

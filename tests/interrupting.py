@@ -21,6 +21,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from notices import without_notice
+
 from ringleaf.experiments.workloads.train.folder import find_stale
 
 LINE = re.compile(r"ringleaf: (interrupted|ended by SIGTERM); .+\n")
@@ -93,6 +95,7 @@ def end_at(
             _, said = running.communicate()
     now_s = time.monotonic()
     left = (*_processes(running.pid), *sorted(_shared() - before))
+    said = without_notice(said)
     return Ending(
         running.returncode, said, now_s - began_s, 0.0 if sent_s is None else now_s - sent_s, left
     )

@@ -167,13 +167,13 @@ def test_the_action_works_in_another_repository(runner: Runner) -> None:
 
     compared = runner.step("Compare")
     assert compared.returncode == 1, compared.stderr
-    assert "1 rows: 1 slower" in (runner.temp / "summary.md").read_text()
+    assert "1 row: 1 slower" in (runner.temp / "summary.md").read_text()
 
     assert runner.step("Comment").returncode == 0
     assert runner.step("Comment").returncode == 0  # the next push
     first, comment = runner.comments().values()
     assert first == "<!-- another's -->"
-    assert "1 rows: 1 slower" in comment
+    assert "1 row: 1 slower" in comment
     assert "--topo pair.edges" in comment
 
     runner.values["inputs.token"] = "a fork's"

@@ -44,6 +44,23 @@ def test_counts_have_plurals(count: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("count", "noun", "form", "text"),
+    [
+        (2, "switch", "", "2 switches"),
+        (1, "switch", "", "1 switch"),
+        (2, "pass", "", "2 passes"),
+        (2, "more row", "", "2 more rows"),
+        (1234567, "element", ",", "1,234,567 elements"),
+        (1, "element", ",", "1 element"),
+        (0.5, "point", "g", "0.5 points"),
+        (1.0, "point", "g", "1 point"),
+    ],
+)
+def test_counts_of_other_nouns(count: float, noun: str, form: str, text: str) -> None:
+    assert format_count(count, noun, form) == text
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("4Mb", "size: must be in bytes, got '4Mb', where b stands for bits; write 4MB if"),

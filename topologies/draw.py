@@ -22,7 +22,7 @@ from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 
 from ringleaf.core.disk import naming
-from ringleaf.core.units import format_rate
+from ringleaf.core.units import format_count, format_rate
 from ringleaf.core.wrapping import wrapped
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.graph import (
@@ -408,8 +408,11 @@ class _Head:
     def __init__(self, graph: nx.Graph[str], title: str, *, values: bool) -> None:
         self.values = values
         self._title = title
-        counts = f"{len(hosts(graph))} hosts, {len(switches(graph))} switches, "
-        counts += f"{graph.number_of_edges()} links"
+        counts = (
+            f"{format_count(len(hosts(graph)), 'host')}, "
+            f"{format_count(len(switches(graph)), 'switch')}, "
+        )
+        counts += f"{format_count(graph.number_of_edges(), 'link')}"
         rates = sorted({each.rate_bps for _, _, each in directions(graph)})
         self._samples: list[tuple[str, float]] = []
         if len(rates) == 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.family import has_rates
 from ringleaf.topologies.graph import attachment, hosts, link
@@ -67,7 +68,8 @@ def divide_ports(topo: str, inject_bps: int, *, hosts: int | None = None) -> tup
     rate_bps = inject_bps // ports
     if rate_bps < 1:
         raise ConfigError(
-            f"inject: must be at least 1 bit/s for each of {ports} ports, got {inject_bps!r}"
+            f"inject: must be at least 1 bit/s for each of {format_count(ports, 'port')}, got "
+            f"{inject_bps!r}"
         )
     return f"{topo},rate={_exact(rate_bps)}", rate_bps
 

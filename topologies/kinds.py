@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ringleaf.core.units import format_rate, format_size, format_time
+from ringleaf.core.units import format_count, format_rate, format_size, format_time
 from ringleaf.topologies.graph import Link, Role, attachment, hosts, index, kind, link
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def describe(kinds: Iterable[LinkKind]) -> str:
     if len(kinds) > MOST_KINDS:
         rates = _range(format_rate, [each.rate_bps for each in kinds])
         delays = _range(format_time, [each.delay_ps for each in kinds])
-        return f"links of {len(kinds)} kinds, {rates} and {delays}"
+        return f"links of {format_count(len(kinds), 'kind')}, {rates} and {delays}"
     return "; ".join(f"{_terms(each)} per {_named(each)} link" for each in kinds)
 
 

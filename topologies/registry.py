@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ringleaf.core.file_names import is_file_name
 from ringleaf.core.plausible import link_delay, link_rate
 from ringleaf.core.registry import Registry
-from ringleaf.core.units import PS_PER_US, exact_rate, exact_time, is_whole
+from ringleaf.core.units import PS_PER_US, exact_rate, exact_time, format_count, is_whole
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.family import Counts, Family
 from ringleaf.topologies.files.attributes import READING
@@ -234,7 +234,7 @@ def _too_small(
     """Return the error for an instance with too few hosts, which names one that has enough."""
     better = TOPOLOGIES[spec.family].fit(-(-hosts // spec.gpus), {})
     return TopologyError(
-        f"{_name(spec, sizes)}: has {host_count} hosts, {hosts} are wanted; "
+        f"{_name(spec, sizes)}: has {format_count(host_count, 'host')}, {hosts} are wanted; "
         f"try {_name(spec, better)}"
     )
 

@@ -8,7 +8,7 @@ from textwrap import fill
 
 import networkx as nx
 
-from ringleaf.core.units import format_rate, format_size, format_time
+from ringleaf.core.units import format_count, format_rate, format_size, format_time
 from ringleaf.topologies.bisection import bisection
 from ringleaf.topologies.graph import Link, Role, hosts, kind, link, switches
 from ringleaf.topologies.layout import placed
@@ -27,7 +27,8 @@ def terminal(graph: nx.Graph[str]) -> str:
     """Return a drawing, tables of switches and links, and key figures, as lines of text."""
     graph = placed(graph)
     parts = [
-        f"{graph.name}: {len(hosts(graph))} hosts, {len(switches(graph))} switches",
+        f"{graph.name}: {format_count(len(hosts(graph)), 'host')}, "
+        f"{format_count(len(switches(graph)), 'switch')}",
         _picture(graph),
         _table(("switches", "count", "ports", "names"), _switch_rows(graph)),
         _table(_LINK_HEAD, _link_rows(graph)),
@@ -142,7 +143,7 @@ def _figures(graph: nx.Graph[str]) -> str:
     at_most = "" if cut.is_exact else "at most "
     return (
         f"hierarchy {levels} (innermost first), "
-        f"diameter {diameter(graph)} links between switches,\n"
+        f"diameter {format_count(diameter(graph), 'link')} between switches,\n"
         f"bisection {at_most}{format_rate(cut.bps)}: "
         f"{at_most}{format_rate(cut.bps / half)} for each host of a half"
     )

@@ -13,6 +13,7 @@ from ringleaf.collectives.algorithm import Algorithm, Look
 from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.rows import Column
 from ringleaf.collectives.schedule import ChunkRows, Collective, Columns, Op, Schedule, check_ranks
+from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
 
@@ -68,7 +69,8 @@ def _check_hierarchy(ranks: int, hierarchy: Sequence[int]) -> tuple[int, ...]:
     sizes = tuple(hierarchy) or (ranks,)
     if min(sizes) < 1 or prod(sizes) != ranks:
         raise ScheduleError(
-            f"blueconnect_allreduce: product of hierarchy must be {ranks} ranks, got {sizes}"
+            "blueconnect_allreduce: product of hierarchy must be "
+            f"{format_count(ranks, 'rank')}, got {sizes}"
         )
     return sizes
 
@@ -105,7 +107,8 @@ def blueconnect_cost(
     levels = [fabrics] * len(sizes) if isinstance(fabrics, AlphaBeta) else list(fabrics)
     if len(levels) != len(sizes):
         raise ScheduleError(
-            f"blueconnect_cost: needs a fabric for each of {len(sizes)} levels, got {len(levels)}"
+            f"blueconnect_cost: needs a fabric for each of {format_count(len(sizes), 'level')}, "
+            f"got {len(levels)}"
         )
     time_ps, sent, terms = 0, 0.0, 0
     for size, part, fabric in zip(sizes, accumulate(sizes, mul), levels, strict=True):

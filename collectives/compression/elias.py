@@ -15,6 +15,7 @@ from ringleaf.collectives.compression.packing import Bytes
 from ringleaf.core import native_types as types
 from ringleaf.core.compiled import compiled, inline
 from ringleaf.core.tensors import Array
+from ringleaf.core.units import format_count
 from ringleaf.errors import ProtocolError
 
 _SMALL = 256
@@ -45,7 +46,9 @@ def elias_levels(data: Bytes, elements: int, *, is_sparse: bool) -> Array:
     words.view(np.uint8)[: data.size] = data
     read = _read if is_sparse else _read_each
     if read(words, 8 * data.size, *_known(), levels) < 0:
-        raise ProtocolError(f"levels: must be Elias codes of {elements} elements, got others")
+        raise ProtocolError(
+            f"levels: must be Elias codes of {format_count(elements, 'element')}, got others"
+        )
     return levels
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ringleaf.collectives.codec import OnArrays
 from ringleaf.core.tensors import Array, ElementType
+from ringleaf.core.units import format_count
 from ringleaf.errors import ProtocolError
 
 Bytes = Array
@@ -68,8 +69,8 @@ def plain(data: Bytes, elements: int, where: str, item_bytes: int = 4) -> Bytes:
     """
     if data.size != elements * item_bytes:
         raise ProtocolError(
-            f"{where}: {elements} elements of {item_bytes} bytes take {elements * item_bytes} "
-            f"bytes, got {data.size}"
+            f"{where}: {format_count(elements, 'element')} of {format_count(item_bytes, 'byte')} "
+            f"take {format_count(elements * item_bytes, 'byte')}, got {data.size}"
         )
     return data.copy()
 

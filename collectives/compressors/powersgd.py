@@ -10,6 +10,7 @@ import numpy as np
 from ringleaf.collectives.compression.member import Member, near_square
 from ringleaf.collectives.compression.settings import parse_settings
 from ringleaf.core.tensors import Array
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 
 
@@ -67,8 +68,8 @@ class PowerSGD(Member):
         rows, columns = self.shape or near_square(values.size)
         if rows * columns < values.size:
             raise ConfigError(
-                f"compress: powersgd: a matrix of {values.size} elements must hold them, got "
-                f"{rows}x{columns}"
+                f"compress: powersgd: a matrix of {format_count(values.size, 'element')} must "
+                f"hold them, got {rows}x{columns}"
             )
         padded = np.zeros(rows * columns, np.float32)
         padded[: values.size] = values

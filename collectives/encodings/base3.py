@@ -21,6 +21,7 @@ from ringleaf.collectives.compression.packing import ArrayCodec, Bytes, plain
 from ringleaf.core import native_types as types
 from ringleaf.core.compiled import compiled
 from ringleaf.core.tensors import Array
+from ringleaf.core.units import format_count
 from ringleaf.errors import ProtocolError
 
 ZEROS = 121
@@ -63,13 +64,15 @@ class Base3(ArrayCodec):
             ProtocolError: If the message has no header, or holds another number of elements.
         """
         if data.size < 4:
-            raise ProtocolError(f"base3: needs a header, got {data.size} bytes")
+            raise ProtocolError(f"base3: needs a header, got {format_count(data.size, 'byte')}")
         unit = data[:4].copy().view(np.uint32)[0]
         if unit == _PLAIN:
             return plain(data[4:], elements, "base3").view(np.float32)
         long = np.empty(-(-elements // 5), np.uint8)
         if int(_stretch(np.ascontiguousarray(data[4:]), long)) != long.size:
-            raise ProtocolError(f"base3: must hold {elements} elements, got more or fewer")
+            raise ProtocolError(
+                f"base3: must hold {format_count(elements, 'element')}, got more or fewer"
+            )
         values: Array = _DIGITS[long].reshape(-1)[:elements] * unit.view(np.float32)
         return values
 

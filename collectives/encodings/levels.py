@@ -35,6 +35,7 @@ from ringleaf.collectives.compression.packing import (
 )
 from ringleaf.collectives.compression.rounding import divide
 from ringleaf.core.tensors import Array
+from ringleaf.core.units import format_count
 from ringleaf.errors import ProtocolError
 
 HEADER_BYTES = 4
@@ -85,7 +86,7 @@ class Levels(ArrayCodec):
             ProtocolError: If the message has no header.
         """
         if data.size < HEADER_BYTES:
-            raise ProtocolError(f"levels: needs a header, got {data.size} bytes")
+            raise ProtocolError(f"levels: needs a header, got {format_count(data.size, 'byte')}")
         head, body = data[:HEADER_BYTES].copy().view(np.uint32)[0], data[HEADER_BYTES:]
         if head == _PLAIN:
             return plain(body[: 4 * elements], elements, "levels").view(np.float32)
@@ -106,7 +107,8 @@ def _packed_levels(body: Bytes, elements: int, width: int) -> Array:
     size = bit_bytes(elements, width)
     if body.size < size:
         raise ProtocolError(
-            f"levels: {elements} levels of {width} bits take {size} bytes, got {body.size}"
+            f"levels: {format_count(elements, 'level')} of {format_count(width, 'bit')} take "
+            f"{format_count(size, 'byte')}, got {body.size}"
         )
     return unpack_bits(body[:size], elements, width) - np.int32(1 << (width - 1))
 

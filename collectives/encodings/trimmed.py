@@ -9,6 +9,7 @@ import numpy as np
 
 from ringleaf.collectives.compression.packing import ArrayCodec, Bytes
 from ringleaf.core.tensors import Array
+from ringleaf.core.units import format_count
 from ringleaf.errors import ProtocolError
 
 
@@ -32,7 +33,8 @@ class Trimmed(ArrayCodec):
         """
         if data.size % 4 or data.size > 4 * elements:
             raise ProtocolError(
-                f"trimmed: must be at most {elements} whole elements, got {data.size} bytes"
+                f"trimmed: must be at most {format_count(elements, 'whole element')}, got "
+                f"{format_count(data.size, 'byte')}"
             )
         result = np.zeros(elements, np.float32)
         result.view(np.uint8)[: data.size] = data

@@ -10,6 +10,7 @@ from ringleaf.collectives.algorithm import Algorithm, Request
 from ringleaf.collectives.cost import Cost
 from ringleaf.collectives.files.format import MOST_BYTES, Loaded, ScheduleSource
 from ringleaf.collectives.files.registry import find_format
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, ScheduleError
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ def _text(path: Path) -> str:
 def _check_request(request: Request, source: ScheduleSource, path: Path) -> None:
     if request.ranks != source.ranks:
         raise ScheduleError(
-            f"{path}: is for {source.ranks} ranks, got {request.ranks}; give as many hosts"
+            f"{path}: is for {format_count(source.ranks, 'rank')}, got {request.ranks}; give as "
+            "many hosts"
         )
     if request.servers:
         raise ScheduleError(f"{path}: has no servers, got {request.servers}; leave them out")

@@ -28,6 +28,7 @@ from ringleaf.collectives.files.format import (
     ScheduleSource,
 )
 from ringleaf.collectives.schedule import Aggregate, Op, Schedule, Transfer
+from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
 HEADER = ["step", "src", "dst", "chunk", "op"]
@@ -120,7 +121,8 @@ def _row(line: str, at: str) -> Transfer:
     fields = _fields(line, at)
     if len(fields) != len(HEADER):
         raise ScheduleError(
-            f"{at}: must have {len(HEADER)} fields ({', '.join(HEADER)}), got {line!r:.80}"
+            f"{at}: must have {format_count(len(HEADER), 'field')} ({', '.join(HEADER)}), got "
+            f"{line!r:.80}"
         )
     step, src, dst, chunk = (
         _number(text, name, most, at)
@@ -147,7 +149,9 @@ def _source(facts: _Facts, rows: list[Transfer], lines: list[int], where: str) -
             f"{where}: ranks x chunks must be at most {MOST_CELLS}, got {ranks} x {chunks}"
         )
     if facts.root >= ranks:
-        raise ScheduleError(f"{where}: root must be one of {ranks} ranks, got {facts.root}")
+        raise ScheduleError(
+            f"{where}: root must be one of {format_count(ranks, 'rank')}, got {facts.root}"
+        )
     schedule = Schedule(facts.collective, where, ranks, chunks, rows, facts.root)
     loaded = Loaded(schedule, lambda row: f"line {lines[row]}")
     return ScheduleSource(
@@ -183,7 +187,8 @@ def write(schedule: Schedule) -> str:
         raise ScheduleError(f"{where}: there must be no servers, got {schedule.servers}")
     if schedule.scratch:
         raise ScheduleError(
-            f"{where}: there must be no scratch memory, got {schedule.scratch} layers; take .xml"
+            f"{where}: there must be no scratch memory, got "
+            f"{format_count(schedule.scratch, 'layer')}; take .xml"
         )
     facts = (
         f"# schedule: collective={schedule.collective.value} ranks={schedule.ranks} "

@@ -24,6 +24,7 @@ import numpy as np
 
 from ringleaf.collectives.codec import OnArrays
 from ringleaf.core.tensors import Array, ElementType
+from ringleaf.core.units import format_count
 from ringleaf.errors import ProtocolError
 
 HEADER_BYTES = 4
@@ -56,13 +57,16 @@ class SparseStream(OnArrays):
         """
         item = dtype.itemsize
         if data.size < HEADER_BYTES:
-            raise ProtocolError(f"sparse stream: needs a header, got {data.size} bytes")
+            raise ProtocolError(
+                f"sparse stream: needs a header, got {format_count(data.size, 'byte')}"
+            )
         count = int(data[:HEADER_BYTES].copy().view(np.int32)[0])
         body = data[HEADER_BYTES:]
         body_bytes = elements * item if count == _DENSE else count * pair_bytes(item)
         if body.size != body_bytes:
             raise ProtocolError(
-                f"sparse stream: {count} pairs of {elements} elements take {body_bytes} bytes, "
+                f"sparse stream: {format_count(count, 'pair')} of "
+                f"{format_count(elements, 'element')} take {format_count(body_bytes, 'byte')}, "
                 f"got {body.size}"
             )
         if count == _DENSE:

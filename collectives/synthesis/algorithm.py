@@ -10,6 +10,7 @@ from ringleaf.collectives.algorithm import Algorithm, Request
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.cost import Cost
 from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS, is_synthesised
+from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ def problem_of(
     wires = request.network()
     if wires.ranks != request.ranks:
         raise ScheduleError(
-            f"{name}: must be for all {wires.ranks} hosts of the topology, got {request.ranks} "
-            "ranks"
+            f"{name}: must be for all {format_count(wires.ranks, 'host')} of the topology, got "
+            f"{format_count(request.ranks, 'rank')}"
         )
     return Problem(
         *(wires, collective, request.size_bytes, request.segments, request.root), sketch=sketch

@@ -31,6 +31,7 @@ from typing import Any
 
 from ringleaf.collectives.synthesis.unwound import parted, unwound
 from ringleaf.collectives.wires import Pair, RankNetwork
+from ringleaf.core.units import format_count
 from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError, choose
 
@@ -104,7 +105,7 @@ class Sketch:
             if pair not in wires.ways:
                 raise ConfigError(
                     f"sketch: must name pairs of ranks that have a way of their own, got "
-                    f"{list(pair)} among {wires.ranks} ranks"
+                    f"{list(pair)} among {format_count(wires.ranks, 'rank')}"
                 )
         known = {switch for way in wires.through.values() for switch in way} | {*wires.sites}
         for switch in self.switches or ():
@@ -131,7 +132,8 @@ class Sketch:
         ):
             if wires.ranks % size:
                 raise ConfigError(
-                    f"sketch: symmetry: blocks must divide {wires.ranks} ranks, got {size}"
+                    f"sketch: symmetry: blocks must divide {format_count(wires.ranks, 'rank')}, "
+                    f"got {size}"
                 )
             turn = [r // size * size + (r % size + offset) % size for r in range(wires.ranks)]
             if _is_same(wires, turn) and _all_move([*turns, turn]):

@@ -17,6 +17,7 @@ from ringleaf.collectives.oracle import message_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import ChunkRows, Columns, Op, Schedule
 from ringleaf.core.tensors import FLOAT32, Array
+from ringleaf.core.units import format_count
 from ringleaf.experiments.checking.judge import Judge
 from ringleaf.experiments.checking.verdict import Tolerance, Verdict
 from ringleaf.experiments.setup.network import Network
@@ -149,7 +150,12 @@ class Exchanges:
             got = arrays[b].reshape(-1, room)[chunk].copy()
             wrong += int((got.view(np.uint32) != values[a][chunk].view(np.uint32)).sum())
             received[b][a] = got
-        reason = f"{wrong} words of messages are not as they were sent" if wrong else ""
+        differ = "differs" if wrong == 1 else "differ"
+        reason = (
+            f"{format_count(wrong, 'word')} of messages {differ} from what was sent"
+            if wrong
+            else ""
+        )
         self._note(CarriedExchange(schedule, flat, outcome, Verdict(wrong, reason), network.slots))
         return received
 

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 
 
 def compare_command(
-    before: Annotated[str, typer.Argument(help="Directory of a run or a sweep, or a commit.")],
+    before: Annotated[str, typer.Argument(help="Folder of a run or a sweep, or a commit.")],
     after: Annotated[str, typer.Argument(help="The same; . is the code as it is now.")],
     options: Annotated[
         list[str] | None,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import FAILURE, Debug, guard, say
 from ringleaf.experiments.walk.command import find_program, run_uncompiled
@@ -108,8 +109,8 @@ def _fuzz(program: Program, options: FuzzOptions, emit: Emit) -> int:
     from ringleaf.switches.fuzz.sieve import OUTSIDE
 
     emit(
-        f"# fuzz {program.name}: {options.rounds} rounds of {options.packets} packets, "
-        f"seed {options.seed}"
+        f"# fuzz {program.name}: {format_count(options.rounds, 'round')} of "
+        f"{format_count(options.packets, 'packet')}, seed {options.seed}"
     )
     for what in unconfigured(program.source):
         emit(f"# not set: {what}")
@@ -136,7 +137,10 @@ def _fuzz(program: Program, options: FuzzOptions, emit: Emit) -> int:
 
 def _say_round(number: int, done: FuzzRound, emit: Emit) -> None:
     differs = ", different" if done.difference else ""
-    emit(f"round {number}: {done.compared} packets compared, {done.sent} sent{differs}")
+    emit(
+        f"round {number}: {format_count(done.compared, 'packet')} compared, {done.sent} "
+        f"sent{differs}"
+    )
     if done.masked:
         emit(f"#   {done.masked} of those sent were compared but for bytes that depend on time")
     for line in done.refused:

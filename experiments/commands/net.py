@@ -12,6 +12,7 @@ import typer
 
 from ringleaf.core.live_limits import VIRTUAL_ONLY
 from ringleaf.core.shipped import built_program
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.runs.console import Debug, guard, say
@@ -108,7 +109,10 @@ def net_command(
         ended_like_interrupts(),
         MininetFabric(graph, settings, program=programs, entities=entities) as fabric,
     ):
-        say(f"# {fabric.name}: {len(fabric.net.hosts)} hosts, {len(fabric.net.switches)} switches")
+        say(
+            f"# {fabric.name}: {format_count(len(fabric.net.hosts), 'host')}, "
+            f"{format_count(len(fabric.net.switches), 'switch')}"
+        )
         say(f"# logs: {fabric.run_dir}; make shell SWITCH=s0 opens a switch")
         talk(fabric)
         fabric.check()

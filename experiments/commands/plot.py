@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 def plot_command(
     typed: Mapping[str, str],
-    folder: Annotated[Path, typer.Argument(help="Run directory.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of a run or a sweep.")],
     debug: Debug = False,
 ) -> None:
     """Draw figures and report of a run or a sweep again, from its files."""

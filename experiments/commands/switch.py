@@ -29,7 +29,10 @@ def switch_command(
         str | None,
         typer.Option(
             "--grpc",
-            help="Address to listen at: HOST:PORT or unix:PATH; default: a socket of yours.",
+            help=(
+                "Address to listen at: HOST:PORT or unix:PATH; default: a socket that only you "
+                "can use."
+            ),
         ),
     ] = None,
     token: Annotated[
@@ -38,7 +41,10 @@ def switch_command(
     ] = None,
     no_token: Annotated[
         bool,
-        typer.Option("--no-token", help="Let every user of this machine write: 127.0.0.1:9559."),
+        typer.Option(
+            "--no-token",
+            help="Let every user of this machine write, at an address such as 127.0.0.1:9559.",
+        ),
     ] = False,
     device_id: Annotated[int, typer.Option("--device-id", help="ID of the first switch.")] = 1,
     count: Annotated[int, typer.Option("--count", help="Number of switches.")] = 1,

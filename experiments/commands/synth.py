@@ -16,7 +16,14 @@ import typer
 from ringleaf.collectives.files.registry import find_format
 from ringleaf.collectives.synthesis.names import SUFFIXES, SYNTHESISERS
 from ringleaf.core import interrupts
-from ringleaf.core.units import PS_PER_S, PS_PER_US, format_size, parse_size, parse_time
+from ringleaf.core.units import (
+    PS_PER_S,
+    PS_PER_US,
+    format_count,
+    format_size,
+    parse_size,
+    parse_time,
+)
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.runs.console import Debug, guard, say
 from ringleaf.experiments.runs.progress import Progress, progress
@@ -103,7 +110,7 @@ def synth_command(
     )
     say(
         f"# {member.title}, {goal.value} of {format_size(problem.size_bytes)} on "
-        f"{graph.graph['name']}: {problem.ranks} ranks"
+        f"{graph.graph['name']}: {format_count(problem.ranks, 'rank')}"
     )
     plan, how = _search(member, problem, fresh=fresh)
     say(

@@ -29,7 +29,7 @@ OPTIONS = options_of(TopoSpec)
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     shown = {"hosts": OPTIONS["hosts"]}
-    below = typer.Typer(help="List topologies, draw one, or write one to a file.")
+    below = typer.Typer(help="List, show or export topologies.")
     below.command("list")(guard(topo_list_command))
     below.command("show")(guard(with_options(topo_show_command, shown)))
     below.command("export")(guard(with_options(topo_export_command, OPTIONS)))

@@ -12,10 +12,14 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from ringleaf.core.units import format_count
 from ringleaf.experiments.runs.console import in_a_line
 
 ALL = "--help-all"
 _NAMES = 30  # letters of the widest name whose help stands beside it
+_LAST_STOP = re.compile(
+    r"(?<!\.)\.(?=$|  \[)"
+)  # options of the model have none: all lines look alike
 _SCREEN = 40  # lines of a terminal; options that most people do not type are left out above
 
 
@@ -94,8 +98,8 @@ SUMMARIES = {
     "synth": "Search for a schedule for a topology",
     "grade": "Run a student's file through the cases of an assignment",
     "rows": "List systems, algorithms, schedulers and the like, with sources",
-    "topo": "List topologies, draw one, or write one to a file",
-    "workload": "List, show, make, run or write models and traces",
+    "topo": "List, show or export topologies",
+    "workload": "List, show, run or export models and traces",
     "replay": "Replay traces of switches, and compare what they send",
     "trace": "Follow one packet through a P4 program",
     "dissector": "Print a Lua dissector of our protocols for Wireshark",
@@ -140,7 +144,8 @@ class _Command(TyperCommand):
         formatter.write_paragraph()
         hidden = len(records) - len(common)
         formatter.write(
-            f"{hidden} more options, and all that these take: {ctx.command_path} {ALL}\n"
+            f"{format_count(hidden, 'more option')}, and all that these take: "
+            f"{ctx.command_path} {ALL}\n"
         )
 
 
@@ -162,9 +167,9 @@ class _Group(TyperGroup):
         records = (each.get_help_record(ctx) for each in self.get_params(ctx))
         _write_options(formatter, (record for record in records if record is not None))
         room = formatter.width - max(map(len, self.commands)) - 4
+        firsts = {name: _LAST_STOP.sub("", _first(each)) for name, each in self.commands.items()}
         with formatter.section("Commands"):
-            lines = [(name, in_a_line(_first(each), room)) for name, each in self.commands.items()]
-            formatter.write_dl(lines)
+            formatter.write_dl([(name, in_a_line(first, room)) for name, first in firsts.items()])
 
 
 def _first(command: Any) -> str:
@@ -191,7 +196,8 @@ def _write_examples(ctx: Any, formatter: Any) -> None:
 
 def _write_options(formatter: Any, records: Iterable[tuple[str, str]]) -> None:
     with formatter.section("Options"):
-        formatter.write_dl(list(records), col_max=_NAMES)
+        lines = [(name, _LAST_STOP.sub("", text)) for name, text in records]
+        formatter.write_dl(lines, col_max=_NAMES)
 
 
 def make_plain(app: typer.Typer) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from ringleaf.core.units import PS_PER_MS, PS_PER_US, format_rate, format_time
+from ringleaf.core.units import PS_PER_MS, PS_PER_US, format_count, format_rate, format_time
 from ringleaf.experiments.figures import sheet as paper
 from ringleaf.experiments.figures import sorting
 from ringleaf.experiments.figures.looks import looks_of
@@ -117,7 +117,7 @@ class _Sheet:
         first, *others = self.lines
         shared = {name: v for name, v in first.items() if all(v == row[name] for row in others)}
         if "ranks" in shared:
-            yield f"{shared['ranks']} ranks"
+            yield format_count(int(str(shared["ranks"])), "rank")
         if shared.keys() >= {"rate_bps", "delay_ps"}:
             rate, delay = int(str(shared["rate_bps"])), int(str(shared["delay_ps"]))
             terms = f"{format_rate(rate)} and {format_time(delay)}".replace(" us", " µs")

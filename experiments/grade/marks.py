@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringleaf.core import junit
-from ringleaf.core.units import PS_PER_US, format_time
+from ringleaf.core.units import PS_PER_US, format_count, format_time
 from ringleaf.experiments.grade.assignment import AssignedCase, StudentAssignment
 from ringleaf.experiments.grade.trial import CaseOutcome
 
@@ -64,10 +64,13 @@ def _complaints(
     if limits.time_ps is not None and outcome.time_ps > limits.time_ps:
         yield "too slow", f"at most {_us(limits.time_ps)}, got {_us(outcome.time_ps)}"
     if limits.steps is not None and steps is not None and steps > limits.steps:
-        yield "too many steps", f"at most {limits.steps} steps, got {steps}"
+        yield "too many steps", f"at most {format_count(limits.steps, 'step')}, got {steps}"
     if limits.wire_bytes is not None and outcome.wire_bytes > limits.wire_bytes:
         got = f"{outcome.wire_bytes:,}"
-        yield "too many bytes", f"at most {limits.wire_bytes:,} bytes by a rank, got {got}"
+        yield (
+            "too many bytes",
+            f"at most {format_count(limits.wire_bytes, 'byte', ',')} by a rank, got {got}",
+        )
 
 
 def _us(time_ps: int) -> str:
@@ -97,7 +100,10 @@ def table(
             yield f"#   {options}"
             if each.detail:
                 yield f"#   {each.detail}"
-    yield f"# {sum(each.points for each in marks):g} of {assignment.points:g} points"
+    yield (
+        f"# {sum(each.points for each in marks):g} of "
+        f"{format_count(assignment.points, 'point', 'g')}"
+    )
 
 
 def write_junit(

@@ -26,6 +26,7 @@ from finsy import (
 )
 from finsy.p4schema import P4MatchType
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.programs.matching import action_call, full_name, table_entry
 from ringleaf.experiments.programs.words import check_form, numbers
@@ -109,7 +110,9 @@ class Entries:
                 raise ConfigError(f"{where}: an entry of this table needs a priority, got none")
             priority = LEAST_PRIORITY - whole(where, arguments.pop())
         if len(keys) != len(kinds):
-            raise ConfigError(f"{where}: table {table} has {len(kinds)} keys, got {keys}")
+            raise ConfigError(
+                f"{where}: table {table} has {format_count(len(kinds), 'key')}, got {keys}"
+            )
         return [_key(*pair) for pair in zip(keys, kinds, strict=True)], arguments, priority
 
     def _keep(

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
 
-from ringleaf.core.units import format_size, format_time
+from ringleaf.core.units import format_count, format_size, format_time
 from ringleaf.networks.outcome import Drop
 
 FILE = "drops.csv"
@@ -75,9 +75,9 @@ def tell(name: str, total: int, drops: Sequence[Drop]) -> str:
     if worst.sources:
         named = ", ".join(f"{host} {packets}" for host, packets in worst.sources[:3])
         more = len(worst.sources) - 3
-        text += f", from {named}" + (f" and {more} more hosts" if more > 0 else "")
+        text += f", from {named}" + (f" and {format_count(more, 'more host')}" if more > 0 else "")
     if len(queues) > 1:
-        text += f"; {len(queues) - 1} more queues in {FILE}"
+        text += f"; {format_count(len(queues) - 1, 'more queue')} in {FILE}"
     return text
 
 
@@ -137,5 +137,5 @@ def as_html(drops: Mapping[Key, Sequence[Drop]], most: int = 20) -> Iterator[str
         )
         yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
     yield "</tbody></table></div>"
-    more = f", {len(rows) - most} more queues" if len(rows) > most else ""
+    more = f", {format_count(len(rows) - most, 'more queue')}" if len(rows) > most else ""
     yield f'<p class="soft">Packets that found a queue full{more}: all are in {FILE}.</p>'

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from html import escape
 from typing import Protocol
 
+from ringleaf.core.units import format_count
+
 
 class Counted(Protocol):
     """A row of results, or the results of a run, that counts what queues have done.
@@ -37,9 +39,10 @@ def tell(where: str, counted: Counted) -> Iterator[str]:
         counted: Its counts.
     """
     if counted.pauses:
-        yield f"{where}: ports asked {counted.pauses} times for a pause"
+        yield f"{where}: ports asked {format_count(counted.pauses, 'time')} for a pause"
     if counted.trims:
-        yield f"{where}: {counted.trims} packets were trimmed"
+        was = "was" if counted.trims == 1 else "were"
+        yield f"{where}: {format_count(counted.trims, 'packet')} {was} trimmed"
 
 
 def as_html(where: str, counted: Counted) -> Iterator[str]:

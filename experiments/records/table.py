@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import ringleaf
+from ringleaf.core.units import format_count
 from ringleaf.experiments.estimates.estimate import Need
 from ringleaf.experiments.records import columns as layout
 from ringleaf.experiments.records import drops, link_use, pauses
@@ -73,7 +74,7 @@ def network_lines(results: Results) -> Iterator[str]:
     for key in worst[: drops.SHOWN]:
         yield drops.tell(results.name_of(key), counts[key].drops, results.drops.get(key, []))
     if worst[drops.SHOWN :]:
-        yield f"drops: of {len(worst) - drops.SHOWN} more rows, in {drops.FILE}"
+        yield f"drops: of {format_count(len(worst) - drops.SHOWN, 'more row')}, in {drops.FILE}"
     for key, row in counts.items():
         yield from pauses.tell(results.name_of(key), row)
 

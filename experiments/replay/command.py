@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ringleaf.core.units import PS_PER_NS, is_whole, parse_time
+from ringleaf.core.units import PS_PER_NS, format_count, is_whole, parse_time
 from ringleaf.errors import ConfigError, RingleafError, choose
 from ringleaf.experiments.replay.bmv2 import WINDOW, replay_on_bmv2
 from ringleaf.experiments.replay.junit import TraceResult, write_junit
@@ -72,7 +72,10 @@ def replay(folders: Sequence[Path], request: ReplayRequest, emit: Emit) -> int:
     bad = sum(result.error is not None for result in results)
     if len(results) > 1:
         equal = len(results) - different - bad
-        emit(f"# {len(results)} traces: {equal} equal, {different} different, {bad} not replayed")
+        emit(
+            f"# {format_count(len(results), 'trace')}: {equal} equal, {different} different, "
+            f"{bad} not replayed"
+        )
     return BAD_INPUT if bad else DIFFERENT if different else EQUAL
 
 
@@ -197,7 +200,7 @@ def _run(
 
 
 def _count(trace: PacketTrace) -> str:
-    return f"{len(trace.arrivals)} packets in"
+    return f"{format_count(len(trace.arrivals), 'packet')} in"
 
 
 def _speed(trace: PacketTrace, started: float) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
+from ringleaf.core.units import format_count
 from ringleaf.ina.registry import layer_modules
 
 
@@ -93,5 +94,5 @@ def _show(field: Any, layer: Any, value: Any) -> str:
 
 
 def _hex(data: bytes, most: int = 16) -> str:
-    tail = f"... ({len(data)} bytes)" if len(data) > most else ""
+    tail = f"... ({format_count(len(data), 'byte')})" if len(data) > most else ""
     return data[:most].hex(" ") + tail

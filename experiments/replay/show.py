@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ringleaf.core.units import format_count
 from ringleaf.experiments.replay.dissect import FieldView, dissect
 from ringleaf.networks.replay.compare import ComparedPacket, Deviation, PacketDifference, PortResult
 
@@ -86,7 +87,7 @@ def render(difference: PacketDifference, *, width: int) -> RenderableType:
 
 
 def _title(what: str, packet: ComparedPacket) -> str:
-    return f"{what}, {len(packet.data)} bytes"
+    return f"{what}, {format_count(len(packet.data), 'byte')}"
 
 
 def _one(packet: ComparedPacket) -> Table:

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from ringleaf.core.units import PS_PER_US
+from ringleaf.core.units import PS_PER_US, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.config import read_json
 from ringleaf.experiments.runs.kind import Measure
@@ -216,7 +216,7 @@ def table(
         yield from _markdown(lines) if markdown else _text(lines)
     counts = {change: sum(each.change is change for each in differences) for change in Change}
     summary = ", ".join(f"{count} {change}" for change, count in counts.items() if count)
-    yield f"{'' if markdown else '# '}{len(differences)} rows: {summary}"
+    yield f"{'' if markdown else '# '}{format_count(len(differences), 'row')}: {summary}"
 
 
 def _cells(each: Difference) -> tuple[str, ...]:

@@ -61,9 +61,14 @@ def in_place(text: str) -> str:
 
 
 def in_a_line(text: str, room: int) -> str:
-    """Return the beginning of a text, up to a sign that ends a clause, or as much as has room."""
+    """Return the beginning of a text: a clause, or the whole words that there is room for."""
     clause = text.partition("  [")[0].partition("; ")[0]
-    return clause if len(clause) <= room else f"{clause[: room - 3].rstrip(' ,:')}..."
+    if len(clause) <= room:
+        return clause
+    words = clause
+    while len(words) > room - 3 and words:
+        words = words.rpartition(" ")[0].rstrip(" ,:(")
+    return f"{words or clause[: room - 3]}..."
 
 
 def guard(command: Callable[..., None]) -> Callable[..., None]:
@@ -78,6 +83,8 @@ def guard(command: Callable[..., None]) -> Callable[..., None]:
         interrupts.raise_instead()
         if write := to_terminal():
             compiling.show = lambda text: write(in_place(text))
+        else:
+            compiling.notice = complain
         try:
             command(*args, **kwargs)
         except typer.Exit:

@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ringleaf.core import compiling
 from ringleaf.core.shipped import built_program
 from ringleaf.experiments.programs.names import is_for_all, is_path
 from ringleaf.ina.systems import FORWARD
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 
 LOADING = "loading compiled code"
-COMPILING = "compiling the per-packet code (once; takes about half a minute)"
+COMPILING = compiling.NOTICE
 
 
 def stage() -> str:

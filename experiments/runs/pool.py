@@ -23,10 +23,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
-from ringleaf.core import plugins
+from ringleaf.core import compiling, plugins
 from ringleaf.core.threads import ONE_THREAD
 from ringleaf.errors import BackendError, RingleafError
 from ringleaf.experiments.runs.isolated_run import Leavings, run_apart
+from ringleaf.experiments.runs.loading import COMPILING, stage
 from ringleaf.networks.live.processes import die_with_parent
 
 _COMMAND = (sys.executable, "-P", "-m", "ringleaf.experiments.runs.pool")
@@ -155,8 +156,13 @@ class Pool:
 
 
 def run_here(cases: Cases, processes: int) -> Iterator[tuple[str, Leavings]]:
-    """Perform runs by processes of this machine, as `Pool.run` does."""
+    """Perform runs by processes of this machine, as `Pool.run` does.
+
+    What they compile is compiled in none of this process's functions, so it is said here.
+    """
     with Pool(min(processes, len(cases))) as pool:
+        if stage() is COMPILING:
+            compiling.say_once()
         yield from pool.run(cases)
 
 

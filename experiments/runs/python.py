@@ -31,6 +31,7 @@ from ringleaf.collectives.critical_path import sent_bytes
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.tensors import Array
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.config import read_json, read_summary
 from ringleaf.experiments.records.folder import PLAN, REPORT, ROWS, SUMMARY
@@ -195,8 +196,8 @@ def run(
     [case, *others] = _cases({"topo": topo, "algo": algo, **options})
     if others:
         raise ConfigError(
-            f"run: options must have one value each, got {len(others) + 1} combinations; "
-            "ringleaf.sweep does them all"
+            "run: options must have one value each, got "
+            f"{format_count(len(others) + 1, 'combination')}; ringleaf.sweep does them all"
         )
     if tensors is not None:
         case |= _shape(tensors, case)
@@ -331,9 +332,9 @@ def _algorithm_of(schedule: Schedule) -> Algorithm:
     def schedule_for(asked: Asked) -> Schedule:
         if (asked.ranks, asked.servers) != (schedule.ranks, schedule.servers):
             raise ConfigError(
-                f"algo: {schedule.algorithm} is for {schedule.ranks} ranks and "
-                f"{schedule.servers} servers, got {asked.ranks} and {asked.servers}; set "
-                "hosts= and servers="
+                f"algo: {schedule.algorithm} is for {format_count(schedule.ranks, 'rank')} and "
+                f"{format_count(schedule.servers, 'server')}, got {asked.ranks} and "
+                f"{asked.servers}; set hosts= and servers="
             )
         return schedule
 

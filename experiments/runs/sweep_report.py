@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from ringleaf.core.units import format_count
 from ringleaf.experiments.pages.document import document
 from ringleaf.experiments.pages.parts import facts_as_html, figures_as_html, table_as_html
 from ringleaf.experiments.records.columns import Column
@@ -37,8 +38,10 @@ def render(
     """
     options = [Column(each, each) for each in kind.told_apart(lines, names)]
     columns = [*options, *kind.swept_columns(lines)]
+    differ = "differs" if len(places) == 1 else "differ"
+    runs = f"{format_count(len(places), 'run')} that {differ}"
     parts = (
-        f'<p class="soft">{len(places)} runs that differ in {escape(", ".join(names))}</p>',
+        f'<p class="soft">{runs} in {escape(", ".join(names))}</p>',
         *facts_as_html([_verdict(lines)]),
         *figures_as_html(svgs, captions),
         "<h2>Results</h2>",

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.topologies import registry
@@ -62,7 +63,8 @@ def check_given_ranks(names: Sequence[str], ranks: int) -> None:
     for algorithm in algorithms:
         if algorithm.ranks not in (None, ranks):
             raise ConfigError(
-                f"algo: {algorithm.name} is for {algorithm.ranks} ranks, got {ranks} hosts that "
+                f"algo: {algorithm.name} is for {format_count(algorithm.ranks, 'rank')}, got "
+                f"{format_count(ranks, 'host')} that "
                 f"are ranks; give hosts={algorithm.ranks}, or a topology that has as many"
             )
     if len({algorithm.name for algorithm in algorithms}) < len(algorithms):

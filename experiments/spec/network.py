@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from ringleaf.core.live_limits import check_discipline, check_live, check_pausing
 from ringleaf.core.marking import NEVER, Marking
-from ringleaf.core.units import exact_rate
+from ringleaf.core.units import exact_rate, format_count
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.programs.names import check_control, check_programs, is_path
 from ringleaf.experiments.spec import kinds
@@ -311,7 +311,7 @@ class NetworkSpec(Checked):
         flags="--record",
     )
     figures: kinds.Yes = option(
-        "yes", "Draw figures: PNG, PDF, and in the report", flags="--figures"
+        "yes", "Draw figures, yes or no: PNG, PDF, and in the report", flags="--figures"
     )
     column: kinds.AnyColumn = option(
         "",
@@ -369,7 +369,7 @@ class NetworkSpec(Checked):
         if self.queue_bytes is not None and self.queue_bytes < self.mtu_bytes:
             raise ConfigError(
                 f"{where}queue: must hold a packet of mtu {self.mtu_bytes}, "
-                f"got {self.queue_bytes} bytes; like 64K"
+                f"got {format_count(self.queue_bytes, 'byte')}; like 64K"
             )
         if self.net == VIRTUAL:
             if self.switch != SWITCHES[0]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ringleaf.core.tensors import Array
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.stepper.story import TensorCell
 
@@ -59,7 +60,7 @@ class SparseBlocks:
         if stop - start < self.least(ranks):
             raise ConfigError(
                 f"step: elements of {self.noun} must be {self.least(ranks)} or more in each block "
-                f"of {self.size}, to tell {ranks} ranks, got {elements}"
+                f"of {self.size}, to tell {format_count(ranks, 'rank')}, got {elements}"
             )
 
 

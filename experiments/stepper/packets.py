@@ -234,9 +234,14 @@ def _label(packet: str) -> str:
 def _dissect(data: bytes) -> str:
     """Return scapy's summary of a packet, for systems that do not describe their packets."""
     from scapy.layers.l2 import Ether
+    from scapy.packet import Padding, Raw
 
     from ringleaf.ina.registry import layer_modules
 
     layer_modules()
-    summary: str = Ether(data).summary()
+    packet = Ether(data)
+    for kind in (Padding, Raw):  # which would be the last name, and say nothing
+        if kind in packet:
+            packet[kind].underlayer.remove_payload()
+    summary: str = packet.summary()
     return summary.rpartition(" / ")[2] or summary

@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from ringleaf.core.shipped import PAGE
-from ringleaf.core.units import format_time
+from ringleaf.core.units import format_count, format_time
 from ringleaf.experiments.pages.data import for_script
 from ringleaf.experiments.stepper.layout import ARC, lay_out
 from ringleaf.experiments.stepper.plain import link_lines, step_line
@@ -118,8 +118,8 @@ def _transcript(story: Story) -> Iterator[str]:
     is_written = len(story.frames) <= MOST_WRITTEN
     if not is_written:
         yield (
-            f'<p class="soft">{len(story.frames)} frames: here are the steps alone. '
-            f"Each frame is in the text of <code>{escape(story.command)} --plain</code>.</p>"
+            f'<p class="soft">{format_count(len(story.frames), "frame")}: here are the steps '
+            f"alone. Each frame is in the text of <code>{escape(story.command)} --plain</code>.</p>"
         )
     yield "<ol>"
     for step in range(story.steps):

@@ -63,7 +63,9 @@ def link_lines(story: Story, step: int, most: int = 3) -> list[str]:
     more = f" and {len(same) - most} more" if len(same) > most else ""
     links = format_count(len(loads), "link")
     messages = format_count(top.messages, "message")
-    return [f"busiest of {links}: {shown}{more} with {messages}, {top.size_bytes} bytes"]
+    return [
+        f"busiest of {links}: {shown}{more} with {messages}, {format_count(top.size_bytes, 'byte')}"
+    ]
 
 
 def busiest(loads: dict[tuple[str, str], LinkLoad]) -> list[tuple[tuple[str, str], LinkLoad]]:

@@ -97,7 +97,7 @@ def _tell_transfers(request: StepRequest, graph: nx.Graph[str], ranks: int) -> S
     if elements < schedule.chunks:
         raise ConfigError(
             f"step: elements must be {schedule.chunks} or more, one for each chunk of "
-            f"{algorithm.name} among {ranks} ranks, got {elements}"
+            f"{algorithm.name} among {format_count(ranks, 'rank')}, got {elements}"
         )
     inputs = _inputs(request.spec, ranks, elements)
     frames = transfer_frames(schedule, inputs, graph)
@@ -144,6 +144,8 @@ def _tell_packets(request: StepRequest, graph: nx.Graph[str], ranks: int) -> Sto
     else:
         inputs = _inputs(spec, ranks, elements)
     options = network_options(spec, algorithm.name)
+    assert options.system is not None  # as the algorithm is one of switches
+    in_flight = options.system.in_flight(spec.slots or 0, lanes)
     observed = observe(graph, options, schedule, inputs, spec.seed, blocks)
     story = packet_frames(observed, [array.astype(np.int32).tolist() for array in inputs])
     time_ps = story.frames[-1].time_ps or 0
@@ -151,9 +153,8 @@ def _tell_packets(request: StepRequest, graph: nx.Graph[str], ranks: int) -> Sto
     return Story(
         title=_title(algorithm),
         summary=(
-            f"{_held(ranks, elements)}, {lanes} to a packet, in "
-            f"{format_count(spec.slots or 0, 'slot')} of the switches; "
-            f"{len(story.frames)} packets and hops, {lost} lost, in "
+            f"{_held(ranks, elements)}, {lanes} to a packet, {in_flight}; "
+            f"{format_count(len(story.frames), 'packet')} and hops, {lost} lost, in "
             f"{format_time(time_ps)} of virtual time"
         ),
         command=_command(request, ranks, elements),

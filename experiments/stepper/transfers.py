@@ -23,6 +23,7 @@ from ringleaf.collectives.schedule import (
 )
 from ringleaf.collectives.verify import contributions
 from ringleaf.core.tensors import Array
+from ringleaf.core.units import format_count
 from ringleaf.experiments.stepper.story import (
     BufferChange,
     Buffers,
@@ -149,7 +150,7 @@ def _frame(
         return Frame(
             message.step,
             FrameAction.COPY,
-            f"the network adds up {chunks} of {len(message.ranks)} ranks",
+            f"the network adds up {chunks} of {format_count(len(message.ranks), 'rank')}",
             f"Each of them gets {brings}.",
             chunks,
             (),
@@ -187,7 +188,7 @@ def _left(schedule: Schedule, message: Message, changes: tuple[BufferChange, ...
     receiver = _node(schedule, message.dst).capitalize()
     contents = {change.after.who for change in changes}
     if len(contents) > 1:
-        return f"{receiver} now has {len(changes)} chunks anew."
+        return f"{receiver} now has {format_count(len(changes), 'chunk')} anew."
     (who,) = contents
     return f"{receiver} now has {show_who(who, schedule.ranks)} there."
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ringleaf.core.units import format_count
 from ringleaf.switches.engine.layout import AGAIN_PORT, ROUND_PORT
 from ringleaf.switches.walk import steps
 from ringleaf.switches.walk.formats import show
@@ -57,7 +58,7 @@ def say(walk: PacketWalk, step: Step) -> Said:
 
 
 def _received(step: steps.Received) -> Words:
-    return "packet", f"{len(step.data)} bytes in on port {step.port}: {step.why}"
+    return "packet", f"{format_count(len(step.data), 'byte')} in on port {step.port}: {step.why}"
 
 
 def _entered(step: steps.StateEntered) -> Words:
@@ -65,7 +66,7 @@ def _entered(step: steps.StateEntered) -> Words:
 
 
 def _extracted(step: steps.Extracted) -> Words:
-    where = f"{step.size_bytes} bytes from byte {step.offset_bytes}"
+    where = f"{format_count(step.size_bytes, 'byte')} from byte {step.offset_bytes}"
     return "extract", f"{step.header}: {where}", _values(step.fields, True)
 
 
@@ -78,10 +79,12 @@ def _failed(step: steps.ParserFailed) -> Words:
 
 
 def _skipped(step: steps.StatesSkipped) -> Words:
+    takes, is_not = ("takes", "is") if step.count == 1 else ("take", "are")
     return (
         "parser",
-        f"{step.count:,} more states take nothing of the packet and are not shown; "
-        f"a parser's loop ends after {step.most:,} rounds, where BMv2's would not",
+        f"{format_count(step.count, 'more state', ',')} {takes} nothing of the packet and "
+        f"{is_not} not shown; a parser's loop ends after "
+        f"{format_count(step.most, 'round', ',')}, where BMv2's would not",
         (),
         "bad",
     )
@@ -109,7 +112,7 @@ def _executed(step: steps.Executed) -> Words:
 
 
 def _looped(step: steps.Looped) -> Words:
-    return "lanes", f"for {step.count} lanes: {'; '.join(step.statements)}"
+    return "lanes", f"for {format_count(step.count, 'lane')}: {'; '.join(step.statements)}"
 
 
 def _logged(step: steps.Logged) -> Words:
@@ -118,7 +121,7 @@ def _logged(step: steps.Logged) -> Words:
 
 def _managed(step: steps.Managed) -> Words:
     rows = [ShownField("", "", _copy(copy), False) for copy in step.copies]
-    title = f"{_plural(len(rows), 'packet')} to egress" if rows else "dropped"
+    title = f"{format_count(len(rows), 'packet')} to egress" if rows else "dropped"
     return "manager", f"{step.reason}: {title}", rows, "" if rows else "bad"
 
 
@@ -136,12 +139,12 @@ def _deparsed(step: steps.Deparsed) -> Words:
 
 
 def _truncated(step: steps.Truncated) -> Words:
-    return "cut", f"truncated: {step.size_bytes} bytes of headers are left"
+    return "cut", f"truncated: {format_count(step.size_bytes, 'byte')} of headers are left"
 
 
 def _sent(step: steps.PacketLeaves) -> Words:
-    changed = _plural(len(step.changed), "byte")
-    title = f"{len(step.data)} bytes out on port {step.port}, {changed} changed"
+    changed = format_count(len(step.changed), "byte")
+    title = f"{format_count(len(step.data), 'byte')} out on port {step.port}, {changed} changed"
     return "packet", title, (), "good"
 
 
@@ -251,7 +254,3 @@ def _some(values: list[int]) -> str:
 
 def _shown(value: WalkValue) -> str:
     return show(value.value, value.width, value.name)
-
-
-def _plural(count: int, what: str) -> str:
-    return f"{count} {what}" + ("" if count == 1 else "s")

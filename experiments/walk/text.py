@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from ringleaf.core.units import format_count
 from ringleaf.experiments.walk.describe import Said, ShownField, say
 from ringleaf.switches.walk import steps
 from ringleaf.switches.walk.steps import PacketWalk, SourceLine, Step
@@ -36,7 +37,9 @@ class WalkText:
                 yield ""
                 yield self._rule(opening)
             yield from self._step(step, say(walk, step))
-        out = ", ".join(f"{len(data)} bytes on port {port}" for port, data in walk.out)
+        out = ", ".join(
+            f"{format_count(len(data), 'byte')} on port {port}" for port, data in walk.out
+        )
         yield ""
         yield self._paint(f"out: {out or 'nothing'}", "bold")
 
@@ -95,7 +98,7 @@ class WalkText:
                 skipped += stop - start
                 continue
             if skipped:
-                yield self._paint(f"          ...   {skipped} bytes more", "dim")
+                yield self._paint(f"          ...   {format_count(skipped, 'byte')} more", "dim")
                 skipped = 0
             cells = (self._byte(data[i], i in changed) for i in range(start, stop))
             yield f"          {self._paint(f'{start:04x}', 'dim')} {''.join(cells)}"

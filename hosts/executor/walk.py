@@ -80,6 +80,8 @@ def make(words: Words, planned: int, part: int) -> None:
     """Make a part of a planned one, for the stream that it belongs to."""
     message, first = words[planned + x.PLANNED_MESSAGE], words[planned + x.PLANNED_START]
     turn = words[words[part + x.STREAM] + x.TURN]
+    # Nodes of a symmetric schedule share the plan of the first one. Chunks, and the sender in a
+    # message's number, are turned by the distance to that node.
     if turn:
         chunks = words[words[executor_of(words, part) + x.OPERATION] + x.OWN_CHUNKS]
         sender = message % chunks
@@ -108,6 +110,7 @@ def start(arena: Arena, at: int) -> None:
     """Make an executor's first requests."""
     words = arena.words
     streams, sends = words[at + x.STREAMS_AT], words[at + x.SENDS]
+    # Receives are posted first, so that peers have credit for their first messages.
     for number in range(sends, sends + words[at + x.RECEIVES]):
         post_receives(words, streams + number * x.STREAM_WORDS)
     for number in range(sends):
@@ -191,6 +194,8 @@ def missing(words: Words, at: int, part: int) -> int:
     for i in range(size):
         if words[first + i * x.CHUNK_WORDS + x.APPLIED] < words[after + i]:
             return first + i * x.CHUNK_WORDS
+    # A write must also wait until earlier sends of the chunk are acknowledged: they may be resent
+    # from this memory.
     if not words[part + x.FLAGS] & x.IS_READ:
         for i in range(size):
             if words[first + i * x.CHUNK_WORDS + x.ACKED] < words[after + size + i]:
@@ -259,6 +264,8 @@ def work_locally(arena: Arena, at: int, stream: int) -> None:
     writes = words[stream + x.FREE_PART]
     planned = words[stream + x.NEXT_PLANNED]
     make(words, planned, writes)
+    # A wait belongs to one chunk at a time. If the second one has to wait, the first is asked
+    # again, too.
     if must_wait(words, at, reads, stream) or must_wait(words, at, writes, stream):
         return
     words[stream + x.NEXT_PART] = 0
@@ -312,6 +319,7 @@ def lands_in_place(words: Words, at: int, part: int) -> bool:
     if words[part + x.FLAGS] & x.IS_REDUCED:
         if words[words[at + x.OPERATION] + x.ELEMENT] in (OTHER, NOTHING):
             return False
+        # An element that lies in two packets could not be added from either.
         if words[words[at + x.AGENT] + MTU] % ELEMENT_BYTES != 0:
             return False
     return missing(words, at, part) == 0
@@ -339,6 +347,7 @@ def post_sums(words: Words, at: int) -> None:
     sums, left = words[at + x.SUMS_AT], 0
     for number in range(words[at + x.SUMS]):
         part = words[sums + number]
+        # Each sum is of chunks of its own, so one that is ready may pass others that are not.
         if missing(words, at, part):
             words[sums + left] = part
             left += 1
@@ -398,6 +407,7 @@ def end_write(words: Words, at: int, part: int) -> None:
 @inline
 def take_slot(words: Words, stream: int, part: int) -> int:
     """Return a free slot of a stream for a part: the one that was used most recently."""
+    # The slot that was freed last is the likeliest to be in the cache.
     words[stream + x.FREE] -= 1
     entry = words[stream + x.SLOTS_AT] + words[stream + x.FREE] * x.SLOT_WORDS
     slot = words[entry + x.FREE_SLOT]
@@ -441,6 +451,8 @@ def push_frame(words: Words, at: int) -> int:
 @inline
 def count(words: Words, at: int, first: int, stop: int, word: int) -> None:
     """Count chunks that are applied or acknowledged; have the waits for them looked at."""
+    # What waits for these chunks is put on a stack, which `finish` works off. Calls would nest as
+    # deep as the chain of waits is long.
     frame = push_frame(words, at)
     words[frame + x.FRAME_CHUNK], words[frame + x.FRAME_STOP] = first, stop
     chunks = words[at + x.CHUNKS_AT]
@@ -455,6 +467,7 @@ def open_chunks(words: Words, at: int, part: int) -> None:
     """Have memory for the chunks of a part that is about to read or write them."""
     if words[at + x.LEASES_AT] == 0:
         return
+    # A chunk that is only overwritten needs no earlier contents, so its memory need not be filled.
     overwrites = words[part + x.FLAGS] & (x.IS_READ | x.IS_REDUCED) == 0
     for chunk in range(words[part + x.START], words[part + x.STOP]):
         lease = words[at + x.LEASES_AT] + chunk * x.LEASE_WORDS
@@ -505,6 +518,7 @@ def finish(arena: Arena, at: int) -> None:
 def take_waits(words: Words, frame: int, chunk: int) -> None:
     """Move all waits for a chunk to a frame, whose list is empty."""
     first, last = words[chunk + x.NEXT], words[chunk + x.PREVIOUS]
+    # An empty list's ends point to the chunk itself.
     if first == chunk:
         return
     words[frame + x.NEXT], words[frame + x.PREVIOUS] = first, last

@@ -59,6 +59,7 @@ def offer(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
     """Queue the QP for sending, once, if it has something to send."""
     state = qp.state
     if sendable(qp, now_ps) or state[PROBING]:
+        # However many events offer it, a queue pair is queued once, and has one turn as the others.
         if not state[IN_SENDERS]:
             state[IN_SENDERS] = 1
             level = state[PRIORITY]
@@ -83,6 +84,7 @@ def take_sender(arena: Arena, at: int) -> int:
     """Return the next queue pair of the highest priority that may send; there must be one."""
     level = 0
     above = open_levels(arena, at) >> 1
+    # The highest bit that is set: a larger number is more urgent, as with DSCP's class selectors.
     while above > 0:
         level += 1
         above >>= 1
@@ -110,6 +112,7 @@ def owe(arena: Arena, at: int, number: int, qp: Qp, syndrome: int) -> None:
     if not is_owing(arena, qp):
         fifo_push(open_fifo(arena, at + ANSWERS_AT), number)
         arena.words[at + READY] = 1
+    # The codes grow with what they tell: none (-1), ACK, RNR NAK, sequence NAK.
     qp.state[SYNDROME] = max(qp.state[SYNDROME], syndrome)
 
 
@@ -117,6 +120,7 @@ def owe(arena: Arena, at: int, number: int, qp: Qp, syndrome: int) -> None:
 def await_answer(arena: Arena, at: int, qp: Qp, now_ps: int) -> None:
     """Set the deadline to a timeout from now, doubled for each probe without answer."""
     most_ps = MAX_BACKOFF * arena.words[at + MIN_TIMEOUT_PS]
+    # Shifts are bounded, as 64 bits would overflow long before; `most_ps` is less than that anyway.
     timeout_ps = min(qp.state[TIMEOUT_PS] << min(qp.state[UNANSWERED], 16), most_ps)
     set_deadline(arena, at, qp, now_ps + timeout_ps)
 

@@ -84,6 +84,8 @@ def post_receive(
     qp.receives[row + 2] = tag
     qp.receives[row + 3] = how
     state[RECEIVES_END] += 1
+    # Credit is told anew when half of it is used up. For each receive, it would cost an
+    # acknowledgement a message; at its very end, the sender would wait for a round trip.
     posted = state[RECEIVES_END] - state[RECEIVES_FIRST]
     known = state[ADVERTISED] - state[RECEIVES_FIRST]
     heeded = state[EAGER] == 0 or state[GAP_REPORTED] == 1  # else the peer goes without credit
@@ -137,6 +139,8 @@ def make_answer(arena: Arena, at: int) -> int:
     head = open_packet(arena, packet).head
     if syndrome == ACK:
         code = credit_code(state[RECEIVES_END] - state[RECEIVES_FIRST])
+        # Five bits say roughly how many receives there are, rounded down. What the sender knows
+        # counts, not what is posted.
         state[ADVERTISED] = state[RECEIVES_FIRST] + CREDITS[code]
         syndrome = ACK | code
     head[SYNDROME_AT] = syndrome
@@ -177,6 +181,7 @@ def place(arena: Arena, at: int, qp: Qp, view: Packet, opcode: int) -> bool:
     length = body_bytes(view.head) - telemetry_length
     if state[PLACED_BYTES] + length > qp.receives[row + 1]:
         return False
+    # Runs without data take the same time: only the copying is left out.
     if arena.words[at + HAS_DATA]:
         target = qp.receives[row] + state[PLACED_BYTES]
         land_packet(
@@ -219,6 +224,8 @@ def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps
     if psn < state[EXPECTED_PSN]:
         owe(arena, at, number, qp, ACK)  # a duplicate: the acknowledgement was lost
     elif psn > state[EXPECTED_PSN]:
+        # One NAK for a gap: each packet behind it would ask for another, and have the sender go
+        # back again and again.
         if not state[GAP_REPORTED]:
             state[GAP_REPORTED] = 1
             owe(arena, at, number, qp, SEQUENCE_NAK)
@@ -228,10 +235,13 @@ def receive_data(arena: Arena, at: int, number: int, qp: Qp, packet: int, now_ps
         owe(arena, at, number, qp, RNR_NAK)
     else:
         state[EXPECTED_PSN] += 1
+        # The next packet was trimmed and is asked for already, so packets behind it need no NAK.
         state[GAP_REPORTED] = 1 if state[EXPECTED_PSN] == state[CUT_PSN] else 0
         state[SYNDROME] = min(state[SYNDROME], ACK)  # a NAK not yet sent has no object any more
         tag = qp.receives[(state[RECEIVES_FIRST] % RING) * REQUEST_WORDS + 2]
         if not place(arena, at, qp, view, opcode):
+            # The message is longer than its receive. It is counted as received all the same, or the
+            # sender would resend it for ever.
             complete(arena, at, OVERRUN, number, tag, now_ps)
         if opcode in (SEND_LAST, SEND_ONLY):
             state[RECEIVES_FIRST] += 1

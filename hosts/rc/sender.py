@@ -116,12 +116,15 @@ def post_send(
     """
     qp = open_qp(arena, at, number)
     state = qp.state
+    # Both numbers only grow, so a full ring can be told from an empty one.
     if state[SENDS_END] - state[SENDS_FIRST] == RING:
         return False
     row = (state[SENDS_END] % RING) * REQUEST_WORDS
     qp.sends[row] = address
     qp.sends[row + 1] = size_bytes
     qp.sends[row + 2] = tag
+    # A message gets its PSNs when it is posted. So going back, and acknowledgements, need only PSNs
+    # to find the message and the place in it.
     qp.sends[row + 3] = state[POSTED_PSN]
     state[SENDS_END] += 1
     state[POSTED_PSN] += packets_of(size_bytes, arena.words[at + MTU])
@@ -182,6 +185,7 @@ def make_data(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> int:
             head[i] = 0
         view.row[HEAD_LEN] = HEAD_BYTES + telemetry_length
     every = 1 if state[CONTROL_AT] else state[ACK_EVERY]  # or a window may close on its own
+    # The last packet must ask: the request is complete only when its acknowledgement is here.
     if is_last or (psn + 1) % every == 0:
         head[ACK_REQUEST_AT] = 0x80
     state[PROBING] = 0  # the receiver learns as much from this packet
@@ -196,12 +200,16 @@ def make_data(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> int:
         note_sent(arena, qp, psn, now_ps)
     if is_last:
         state[SENDS_CURRENT] += 1
+    # SENT_PSN is behind the farthest packet that was ever sent; NEXT_PSN falls below it by going
+    # back.
     if psn < state[SENT_PSN]:
         words[at + RETRANSMISSIONS] += 1
     else:
         note_first_time(qp, psn, bool(head[ACK_REQUEST_AT]), now_ps)
         if is_last and state[EAGER]:
             complete(arena, at, LEFT, number, qp.sends[row + 2], now_ps)
+    # The timer is for the oldest packet without an answer, so later packets do not start it again
+    # (RFC 6298, 5.1).
     if state[DEADLINE_PS] == FOREVER_PS:
         await_answer(arena, at, qp, now_ps)
     return packet
@@ -212,6 +220,8 @@ def make_probe(arena: Arena, at: int, qp: Qp, now_ps: int) -> int:
     """Return a packet that asks whether all before it has arrived, and for credit."""
     state = qp.state
     packet = allocate_packet(arena)
+    # A probe has the PSN of the packet sent last before it, so the receiver sees whether that one
+    # is missing. It takes no PSN of its own, so a lost one leaves no gap.
     write_head(arena, qp, packet, PROBE, state[NEXT_PSN] - 1, 0)
     head = open_packet(arena, packet).head
     head[ACK_REQUEST_AT] = 0x80
@@ -251,6 +261,7 @@ def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now
     state = qp.state
     if before_psn <= state[ACKED_PSN]:
         return
+    # One packet at a time is timed, and an acknowledgement of a later one is its answer, too.
     if 0 <= state[TIMED_PSN] < before_psn:
         take_sample(arena, at, qp, now_ps)
     state[ACKED_PSN] = before_psn
@@ -259,6 +270,7 @@ def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now
     mtu = arena.words[at + MTU]
     while state[SENDS_FIRST] < state[SENDS_END]:
         row = (state[SENDS_FIRST] % RING) * REQUEST_WORDS
+        # Requests complete in the order of posting, each once its last packet is acknowledged.
         if qp.sends[row + 3] + packets_of(qp.sends[row + 1], mtu) > before_psn:
             break
         complete(arena, at, SENT, number, qp.sends[row + 2], now_ps)
@@ -266,6 +278,8 @@ def acknowledge(arena: Arena, at: int, number: int, qp: Qp, before_psn: int, now
     if state[NEXT_PSN] < before_psn:  # it was going to resend packets that have arrived after all
         state[NEXT_PSN] = before_psn
     state[SENDS_CURRENT] = max(state[SENDS_CURRENT], state[SENDS_FIRST])
+    # What is still in flight gets a whole timeout from this progress on; with nothing in flight the
+    # timer stops (RFC 6298, 5.2 and 5.3).
     if before_psn < state[SENT_PSN]:
         await_answer(arena, at, qp, now_ps)
     else:
@@ -282,6 +296,8 @@ def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_
     state = qp.state
     syndrome = int(head[SYNDROME_AT])
     is_ack = syndrome & ~CREDIT_MASK == ACK
+    # The wire has 24 bits of a PSN. The number nearest to the last acknowledged one is meant, as
+    # windows are far below 2^23 packets.
     psn = full_number(get24(head, PSN_AT), state[ACKED_PSN])
     before = psn + 1 if is_ack else psn
     if before > state[SENT_PSN]:
@@ -307,6 +323,8 @@ def receive_answer(arena: Arena, at: int, number: int, qp: Qp, head: Bytes, now_
             note_loss(arena, at, qp, int(probes > 0), now_ps)
     elif syndrome == RNR_NAK and is_news:
         go_back(qp)
+        # The peer had no receive for the first message that is not complete, so credit for it, and
+        # for all behind it, is void.
         state[LIMIT] = min(state[LIMIT], state[SENDS_FIRST])
         state[HOLD_UNTIL_PS] = now_ps + arena.words[at + RNR_WAIT_PS]
         set_deadline(arena, at, qp, state[HOLD_UNTIL_PS])
@@ -321,6 +339,8 @@ def expire(arena: Arena, at: int, number: int, qp: Qp, now_ps: int) -> None:
     """
     state = qp.state
     state[DEADLINE_PS] = FOREVER_PS
+    # The deadline of an RNR wait is the end of a pause that the peer has asked for, and no sign of
+    # a lost answer.
     if state[HOLD_UNTIL_PS] != now_ps:
         if sendable(qp, now_ps):
             await_answer(arena, at, qp, now_ps)

@@ -18,7 +18,7 @@ from typing import Any
 
 from ringleaf.core.registry import Registry
 from ringleaf.core.shipped import PACKAGE
-from ringleaf.core.units import exact_time, parse_time
+from ringleaf.core.units import exact_time, format_count, parse_time
 from ringleaf.core.yaml_file import read_yaml
 from ringleaf.errors import ConfigError, choose
 
@@ -108,7 +108,9 @@ def read_model(path: Path) -> Model:
         raise ConfigError(f"{where}: must be a mapping with a list 'layers', got {_kind(data)}")
     layers = tuple(_layer(f"{where}: layer {i}", row) for i, row in enumerate(data["layers"]))
     if not sum(layer.elements for layer in layers):
-        raise ConfigError(f"{where}: must have a gradient, got {len(layers)} layers without any")
+        raise ConfigError(
+            f"{where}: must have a gradient, got {format_count(len(layers), 'layer')} without any"
+        )
     dtype = choose(where, "dtype", str(data.get("dtype", "float32")), DTYPE_BYTES)
     return Model(str(data.get("name", path.stem)), str(data.get("source", "")), dtype, layers)
 

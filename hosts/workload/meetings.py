@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.graph import ROOTED, CalledCollective, Graph, NodeKind, WorkNode
 from ringleaf.hosts.workload.matched import Matched, MatchedWork
@@ -100,8 +101,8 @@ def _check_nodes(graph: Graph) -> None:
             not 0 <= node.peer < count or node.peer == rank
         ):
             raise ConfigError(
-                f"{graph.place(rank, node)}: its peer must be another of {count} ranks, "
-                f"got {node.peer}"
+                f"{graph.place(rank, node)}: its peer must be another of "
+                f"{format_count(count, 'rank')}, got {node.peer}"
             )
 
 
@@ -164,7 +165,7 @@ def _called(node: WorkNode) -> tuple[CalledCollective | None, int, int]:
 def _describe(node: WorkNode) -> str:
     assert node.call is not None
     root = f" with root {node.root}" if node.call in ROOTED else ""
-    return f"{node.call.value} of {node.size_bytes} bytes{root}"
+    return f"{node.call.value} of {format_count(node.size_bytes, 'byte')}{root}"
 
 
 def _refuse_count(
@@ -180,7 +181,8 @@ def _refuse_count(
     node = graph.ranks[waiting].nodes[calls[number, waiting][least]]
     raise ConfigError(
         f"{graph.place(waiting, node)}: call {least + 1} in group {group.name!r} must have one on "
-        f"each of its ranks, got {least} calls of rank {missing}{_of_file(graph, missing)}"
+        f"each of its ranks, got {format_count(least, 'call')} of rank "
+        f"{missing}{_of_file(graph, missing)}"
     )
 
 
@@ -221,7 +223,8 @@ def _message(
     if send.size_bytes != receive.size_bytes:
         raise ConfigError(
             f"{graph.place(ranks[1], receive)}: must be as long as its message, "
-            f"{send.size_bytes} bytes of {graph.place(ranks[0], send)}, got {receive.size_bytes}"
+            f"{format_count(send.size_bytes, 'byte')} of {graph.place(ranks[0], send)}, got "
+            f"{receive.size_bytes}"
         )
     label = graph.label_of(send)
     size = send.size_bytes

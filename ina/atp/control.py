@@ -11,6 +11,7 @@ from zlib import crc32
 import finsy as fy
 import networkx as nx
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.ina.atp.limits import BITS, check_counts
 from ringleaf.ina.atp.roster import OF_JOB, Adder, make_roster
@@ -65,8 +66,8 @@ class AtpJob:
         most = AGGREGATORS[self.lanes]
         if not 0 < self.aggregators <= most:
             raise ConfigError(
-                f"{where}: a switch has 1 to {most} aggregators of {self.lanes} lanes, "
-                f"got {self.aggregators!r}"
+                f"{where}: a switch has 1 to {format_count(most, 'aggregator')} of "
+                f"{format_count(self.lanes, 'lane')}, got {self.aggregators!r}"
             )
         if self.window < 1 or self.window & (self.window - 1):
             raise ConfigError(f"{where}: window must be a power of two, got {self.window!r}")

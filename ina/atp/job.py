@@ -9,6 +9,7 @@ import networkx as nx
 
 from ringleaf.core.arena import Store
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import HostAgent
 from ringleaf.ina.atp import server, worker
@@ -22,6 +23,7 @@ from ringleaf.ina.atp.control import (
     first_aggregators,
 )
 from ringleaf.ina.atp.ledger import make_server
+from ringleaf.ina.atp.limits import window_of
 from ringleaf.ina.atp.moving import AggregatorMover
 from ringleaf.ina.atp.roster import make_roster
 from ringleaf.ina.atp.state import TENSORS, AtpAddress, make_worker
@@ -85,7 +87,7 @@ def join_as(
         tuple(request.members),
         tuple(request.servers or request.members),
         aggregators=available,
-        window=1 << (slots - 1).bit_length(),
+        window=window_of(slots),
         lanes=lanes,
     )
     agents = make_agents(
@@ -129,7 +131,7 @@ def _partition(
     if not share.entries:
         raise ConfigError(
             f"atp job {job.number}: a switch must have an aggregator for each of "
-            f"{request.share.of} jobs, got {job.aggregators}"
+            f"{format_count(request.share.of, 'job')}, got {job.aggregators}"
         )
     blocks = [agent.block for agent in agents]
     available = request.share.exchanged(job.aggregators)

@@ -16,6 +16,7 @@ from scapy.fields import (
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_bottom_up, bind_layers
 
+from ringleaf.core.units import format_count
 from ringleaf.ina.atp.wire import (
     FIRST_UDP_PORT,
     GRADIENT,
@@ -53,7 +54,10 @@ class ATP(Packet):
             "size",
             SIZE_NONE,
             3,
-            {**{code: f"{lanes} lanes" for code, lanes in _LANES.items()}, SIZE_NONE: "none"},
+            {
+                **{code: f"{format_count(lanes, 'lane')}" for code, lanes in _LANES.items()},
+                SIZE_NONE: "none",
+            },
         ),
         IntField("sequence", 0),
         ShortField("aggregator", 0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 
 BITS = 64
@@ -11,6 +12,16 @@ BITS = 64
 
 MAX_WORKERS = BITS * BITS
 MAX_SERVERS = 255
+
+
+def window_of(slots: int) -> int:
+    """Return a worker's window in packets: a power of two, as a block's place in it is low bits."""
+    return 1 << (slots - 1).bit_length()
+
+
+def describe_window(packets: int) -> str:
+    """Return how a summary calls a window: `with at most 2 packets in flight from each rank`."""
+    return f"with at most {format_count(packets, 'packet')} in flight from each rank"
 
 
 def check_counts(where: str, workers: int, servers: int) -> None:
@@ -38,11 +49,11 @@ def check_racks(where: str, racks: Sequence[int], bits: int = BITS) -> None:
         return
     if max(racks) > bits:
         raise ConfigError(
-            f"{where}: a job of more than {bits} workers may have {bits} in a rack, "
-            f"got {max(racks)}; take a topology with smaller racks"
+            f"{where}: a job of more than {format_count(bits, 'worker')} may have {bits} in a "
+            f"rack, got {max(racks)}; take a topology with smaller racks"
         )
     if len(racks) > bits:
         raise ConfigError(
-            f"{where}: a job of more than {bits} workers may be in {bits} racks, "
-            f"got {len(racks)}; take a topology with larger racks"
+            f"{where}: a job of more than {format_count(bits, 'worker')} may be in "
+            f"{format_count(bits, 'rack')}, got {len(racks)}; take a topology with larger racks"
         )

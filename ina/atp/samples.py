@@ -9,6 +9,7 @@ import networkx as nx
 
 from ringleaf.core.ethernet import group_mac
 from ringleaf.core.headers import ECN_CAPABLE
+from ringleaf.core.units import format_count
 from ringleaf.ina.atp import wire
 from ringleaf.ina.atp.control import AtpJob, EntitiesOf, entities, first_aggregators
 from ringleaf.ina.samples import Example, Packet, SampleRound, drawn_values, star, told_values
@@ -40,8 +41,8 @@ def example(lanes: int, entities_of: EntitiesOf = entities) -> Example:
         rack,
         list(entities_of(graph, job)[rack]),
         gradients,
-        f"{rack} has the gradients of {len(workers) - 1} workers; this one completes the sum, "
-        f"which goes to {server}",
+        f"{rack} has the gradients of {format_count(len(workers) - 1, 'worker')}; this one "
+        f"completes the sum, which goes to {server}",
     )
 
 

@@ -153,6 +153,7 @@ def begin_block(server: ParameterServer, entry: int, head: Bytes) -> None:
     rows[row + INTEGERS] = head[SIZE_AT] & INTEGERS_FLAG
     rows[row + AGGREGATOR] = get16(head, AGGREGATOR_AT)
     rows[row + PROPOSAL] = NO_PROPOSAL
+    # Results go back with their gradients' priority; ECN's two bits are set by switches on the way.
     rows[row + DSCP] = signed(head[IP_TOS_AT]) & ~ECN_MASK
 
 
@@ -160,6 +161,8 @@ def begin_block(server: ParameterServer, entry: int, head: Bytes) -> None:
 def find_entry(server: ParameterServer, head: Bytes) -> int:
     """Return the entry of a gradient's block; -1 if the block is older than those that are kept."""
     sequence = get_sequence(head)
+    # Entries are a power of two (two windows), so numbers that wrap at 2^32 still follow one
+    # another.
     entry = sequence & (server.state[ENTRIES] - 1)
     there = server.rows[entry * ENTRY_WORDS + SEQUENCE]
     if sequence != there:
@@ -174,6 +177,7 @@ def find_entry(server: ParameterServer, head: Bytes) -> int:
 def sum_raw(server: ParameterServer, entry: int) -> None:
     """Give up the block's sum, and ask all workers for their values as they are."""
     server.rows[entry * ENTRY_WORDS + IS_RAW] = 1
+    # Sums in fixed point can't be continued with floats, so all workers send again, raw.
     empty_sum(server, entry)
     answer(server, entry, ASK, ALL)
 
@@ -253,6 +257,8 @@ def finish_block(arena: Arena, server: ParameterServer, entry: int, now_ps: int)
     else:
         dequantise(sums, results.view(np.float32))
     if rows[row + COLLIDED]:
+        # Proposals go round a shuffled list of all aggregators. Each server has an order of its
+        # own, so that servers do not propose the same one to different blocks.
         place = state[PROPOSED] % state[AGGREGATORS]
         rows[row + PROPOSAL] = arena.words[state[PROPOSALS_AT] + place]
         state[PROPOSED] += 1
@@ -280,6 +286,8 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
                 request_lost(server, entry, get_sender(head))
         elif (
             head[MESSAGE_AT] & RESEND
+            # A resend that comes within a round trip after the result was most likely sent before
+            # it arrived. It needs no answer, which would be a packet for each of many workers.
             and now_ps - server.rows[row + ANSWERED_PS] >= server.state[QUIET_PS]
         ):
             server.rows[row + IS_MENDED] = 1
@@ -345,6 +353,8 @@ def transmit(arena: Arena, at: int, _packet: int, _now_ps: int) -> int:
         item = fifo_pop(server.answers)
         entry = item & (1 << KIND_SHIFT) - 1
         kind = item >> KIND_SHIFT & 15
+        # While an answer waited, the block may have been completed, or its entry given to another
+        # one: then a request would bring values that nobody needs, and a result does not exist.
         if server.rows[entry * ENTRY_WORDS + IS_DONE] == (kind == RESULT):
             packet = make_parameter(arena, server, entry, kind, item >> TARGET_SHIFT)
     arena.words[at + READY] = server.answers.state[FIFO_COUNT] > 0

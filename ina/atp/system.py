@@ -55,6 +55,13 @@ class Atp(FolderSystem):
         limits.check_counts("atp", workers, servers or workers)
         limits.check_racks("atp", racks)
 
+    def in_flight(self, slots: int, lanes: int) -> str:
+        """Return what `slots` sets: the window. Any job may take all aggregators of a switch."""
+        from ringleaf.ina.atp.limits import describe_window, window_of
+
+        del lanes
+        return describe_window(window_of(slots))
+
     def error_bound(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
         """Return how far each float of the result may be from the exact sum."""
         from ringleaf.ina.atp.scaling import error_bounds

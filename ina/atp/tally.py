@@ -38,6 +38,7 @@ def has_worker(server: ParameterServer, entry: int, worker: int) -> bool:
     """Return whether a worker's values are in the sum."""
     rack, bit = server.places[worker] >> RACK_SHIFT, server.places[worker] & BIT_MASK
     row = entry * server.state[RACKS]
+    # A rack whose sum came as a whole is one bit of the job, without bits of its workers.
     if rack != OF_JOB and server.arrived[row] >> (rack - 1) & 1:
         return True
     return bool(server.arrived[row + rack] >> bit & 1)
@@ -72,6 +73,8 @@ def admit(server: ParameterServer, entry: int, rack: int, workers: int) -> int:
     if workers == 0:  # a probe that has brought nothing along
         return REFUSED
     if here & workers:
+        # A packet that has all of these workers may take the sum's place, as nothing is lost by it.
+        # One that lacks any of them may not, nor need one that has just the same.
         if beyond or is_same:
             return REFUSED
         empty_sum(server, entry)

@@ -60,6 +60,8 @@ def send_more(worker: AtpWorker) -> None:
 def end_round(arena: Arena, at: int, worker: AtpWorker, now_ps: int) -> None:
     """Have the window changed, once per round trip."""
     state = worker.state
+    # ROUND_END was the next block to be sent when this round began. Its result, and all before, are
+    # the answers to one window, which takes a round trip.
     if state[BASE] < state[ROUND_END]:
         return
     tell_window(arena, at + AGENT_WORDS + CONTROL, ON_ROUND, state[RESULTS], now_ps)
@@ -83,6 +85,8 @@ def move_base(worker: AtpWorker) -> None:
     state, rows = worker.state, worker.rows
     while state[BASE] < state[NEXT]:
         base = (state[BASE] & (state[WINDOW] - 1)) * POSITION_WORDS
+        # Results may overtake one another, but a position is free again only in order: the window
+        # is one range of numbers.
         if rows[base + SEQUENCE] != ANSWERED:
             break
         state[BASE] += 1

@@ -150,6 +150,8 @@ def write_lanes(arena: Arena, worker: AtpWorker, position: int, lanes: Bytes) ->
     tensor, tensors = worker.rows[row + TENSOR], worker.tensors.rows
     count = elements_of(worker, position)
     start = source_at(arena, worker.tensors, tensor, 4 * elements_before(worker, position))
+    # Switches add int32. A block whose values do not fit goes raw to the server, and so does each
+    # resend of it.
     if not worker.rows[row + IS_RAW]:
         block = window(arena.memory, start, 4 * count)
         scratch = worker.scratch.view(np.int32)
@@ -162,6 +164,7 @@ def write_lanes(arena: Arena, worker: AtpWorker, position: int, lanes: Bytes) ->
         swap_items(lanes, 0, arena.memory, start, count)
     else:
         swap_items(lanes, 0, worker.scratch, 0, count)
+    # A packet's memory is that of an earlier packet, and switches add all lanes.
     for i in range(4 * count, 4 * worker.state[LANES]):
         lanes[i] = 0
 
@@ -179,11 +182,15 @@ def make_gradient(arena: Arena, worker: AtpWorker, position: int, priority: int)
     copy_items(head, 0, arena.bytes, template, VALUES_AT)
     end = VALUES_AT + 4 * state[LANES]
     if is_probe(worker.flight, position):
+        # A probe names no workers, and so adds nothing. In a switch it collects the sum of its
+        # block's aggregator, and takes that along to the server.
         put_workers(head, 0)
         for i in range(VALUES_AT, end):
             head[i] = 0
     else:
         write_lanes(arena, worker, position, head[VALUES_AT:end])
+    # Switches begin no sum with a packet that is marked as sent again, as its first sending may be
+    # in one already.
     if worker.flight.slots[position * SLOT_WORDS + ATTEMPTS] > 0 or worker.rows[row + IS_ALONE]:
         head[MESSAGE_AT] |= RESEND
     if worker.rows[row + IS_RAW]:
@@ -234,6 +241,8 @@ def awaited_position(worker: AtpWorker, head: Bytes, size: int) -> int:
         return -1
     if head[SIZE_AT] & SIZE_MASK != SIZE_NONE and size < VALUES_AT + 4 * state[LANES]:
         return -1
+    # A sequence number is 32 bits on the wire and whole here. The difference to BASE is right
+    # modulo 2^32; whether the position really waits for this block is compared below.
     ahead = (get_sequence(head) - state[BASE]) & SEQUENCE_MASK
     position = (state[BASE] + ahead) & (state[WINDOW] - 1)
     waits = worker.rows[position * POSITION_WORDS + SEQUENCE] == state[BASE] + ahead
@@ -276,6 +285,7 @@ def take_result(
             state[MARKED] += 1
     unlink_slot(worker.flight, position)
     was_lost = bool(head[MESSAGE_AT] & RESEND)
+    # A result that some worker's resend has brought about took longer than a round trip.
     if not was_lost:
         take_sample(worker.flight, position, now_ps)
     end_backoff(worker.flight)
@@ -299,6 +309,7 @@ def receive(arena: Arena, at: int, packet: int, now_ps: int) -> int:
     position = awaited_position(worker, head, view.row[HEAD_LEN])
     if position >= 0:
         if head[MESSAGE_AT] >> 4 == REQUEST:
+            # The server tells by the same request whether it adds raw values by now.
             worker.rows[position * POSITION_WORDS + IS_RAW] |= (head[MESSAGE_AT] & RAW) // RAW
             push_lost(worker.flight, position, now_ps)
             tell_window(arena, at + AGENT_WORDS + CONTROL, ON_LOSS, 0, now_ps)

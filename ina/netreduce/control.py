@@ -10,7 +10,7 @@ import finsy as fy
 import networkx as nx
 
 from ringleaf.errors import ConfigError
-from ringleaf.ina.netreduce.wire import FROM_PREVIOUS
+from ringleaf.ina.netreduce.wire import FROM_PREVIOUS, MOST_WINDOW
 from ringleaf.ina.switchml import control as switchml
 from ringleaf.ina.switchml.control import SwitchmlJob
 from ringleaf.topologies.addresses import ipv4, mac
@@ -39,6 +39,14 @@ class Connection:
     host: str
     source_port: int
     base: int = 0
+
+
+def window_of(slots: int, most: int) -> int:
+    """Return a connection's window in packets, of `slots` asked for and `most` that there are.
+
+    It is a power of two, so that switches take a packet's slot from the low bits of its PSN.
+    """
+    return 1 << (min(slots, most, MOST_WINDOW).bit_length() - 1)
 
 
 def entities(

@@ -9,14 +9,15 @@ import networkx as nx
 import ringleaf.ina.netreduce.worker as worker
 from ringleaf.core.arena import Store
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import AGENT_WORDS, HostAgent
 from ringleaf.ina.jobs import WorkersJob
-from ringleaf.ina.netreduce.control import Connection, entities
+from ringleaf.ina.netreduce.control import Connection, entities, window_of
 from ringleaf.ina.netreduce.state import RC, TENSORS, join_ring, make_worker
 from ringleaf.ina.netreduce.values import check_range
-from ringleaf.ina.netreduce.wire import FROM_PREVIOUS, MOST_WINDOW, OVERHEAD_BYTES, TO_NEXT
+from ringleaf.ina.netreduce.wire import FROM_PREVIOUS, OVERHEAD_BYTES, TO_NEXT
 from ringleaf.ina.switchml.control import ENTRIES, SwitchmlJob
 from ringleaf.ina.switchml.job import slowest_ps
 from ringleaf.ina.systems import JobRequest
@@ -41,11 +42,10 @@ def join(graph: nx.Graph[str], store: Store, request: JobRequest) -> WorkersJob:
     if most < 1:
         raise ConfigError(
             f"netreduce job {request.number}: a switch must have a slot for each of "
-            f"{request.share.of} jobs, got {request.share.entries}"
+            f"{format_count(request.share.of, 'job')}, got {request.share.entries}"
         )
     slots = request.slots or max(2 * request.rtt_ps // packet_ps, 8)
-    # A power of two lets switches take a packet's slot from the low bits of its PSN.
-    window = 1 << (min(slots, most, MOST_WINDOW).bit_length() - 1)
+    window = window_of(slots, most)
     job = SwitchmlJob(request.number, window, first_slot=first, lanes=request.lanes)
     agents = [
         make_worker(

@@ -8,6 +8,7 @@ from functools import partial
 import networkx as nx
 
 from ringleaf.core.headers import ECN_CAPABLE
+from ringleaf.core.units import format_count
 from ringleaf.hosts.rc.wire import DEFAULT_PARTITION, ICRC_BYTES, PSN_AT, SEND_MIDDLE
 from ringleaf.ina.netreduce.control import WIRE_QP, Connection, entities
 from ringleaf.ina.netreduce.wire import LANES, udp_port
@@ -54,7 +55,8 @@ def _example(lanes: int) -> Example:
         root,
         entities(graph, aggregation_tree(graph, hosts(graph)), job, ring)[root],
         [_packet(graph, each, 0, told_values(i, lanes)) for i, each in enumerate(ring)],
-        f"{root} has the packets of {len(ring) - 1} hosts; this one lets one go on to each",
+        f"{root} has the packets of {format_count(len(ring) - 1, 'host')}; this one lets one go "
+        "on to each",
     )
 
 

@@ -50,6 +50,14 @@ class NetReduce(FolderSystem):
     layers = "ringleaf.ina.netreduce.layers"
     is_forgetful = True
 
+    def in_flight(self, slots: int, lanes: int) -> str:
+        """Return what `slots` sets: the window of each connection."""
+        from ringleaf.ina.atp.limits import describe_window
+        from ringleaf.ina.netreduce.control import window_of
+        from ringleaf.ina.switchml.control import ENTRIES
+
+        return describe_window(window_of(slots, ENTRIES[lanes] // 2))
+
     def error_bound(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
         """Return how far each float of the result may be from the exact sum."""
         from ringleaf.ina.atp.scaling import error_bounds

@@ -13,6 +13,7 @@ from ringleaf.core.arena import Bytes
 from ringleaf.core.compiled import inline
 from ringleaf.core.headers import get32, put32
 from ringleaf.core.tensors import Array
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.ina.atp.scaling import SCALE
 
@@ -29,8 +30,9 @@ def check_range(values: Array, workers: int, system: str = "netreduce") -> None:
     largest = float(np.abs(values).max(initial=0.0))
     if not largest <= most:
         raise ConfigError(
-            f"{system}: magnitudes must be at most {most:.6g} for fixed-point sums of {workers} "
-            f"workers, got {largest!r}; scale the tensor, or take algo=switchml"
+            f"{system}: magnitudes must be at most {most:.6g} for fixed-point sums of "
+            f"{format_count(workers, 'worker')}, got {largest!r}; scale the tensor, or take "
+            "algo=switchml"
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
+from ringleaf.core.units import format_count
 from ringleaf.ina.systems import FORWARD, Costs, FolderSystem
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ class OmniReduce(FolderSystem):
 
         check_lanes(self.name, lanes)
         return FORWARD
+
+    def in_flight(self, slots: int, lanes: int) -> str:
+        """Return what `slots` sets: the slots of all aggregators, which are hosts, together."""
+        del lanes
+        return f"in {format_count(slots, 'slot')} of the aggregators"
 
     def error_bound(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
         """Return how far each float of the result may be from the exact sum.

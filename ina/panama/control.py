@@ -11,7 +11,7 @@ import finsy as fy
 import networkx as nx
 
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
-from ringleaf.core.units import serialize_ps
+from ringleaf.core.units import format_count, serialize_ps
 from ringleaf.errors import ConfigError
 from ringleaf.ina.switchml import control as switchml
 from ringleaf.ina.switchml.control import SwitchmlJob
@@ -45,8 +45,9 @@ def choose_job(
     count = len(trees)
     if most < count:
         raise ConfigError(
-            f"{where}: a switch must have a slot for each of {count} trees of {request.share.of} "
-            f"jobs, got {most} for this job; ask for fewer trees, or for more entries"
+            f"{where}: a switch must have a slot for each of {format_count(count, 'tree')} of "
+            f"{format_count(request.share.of, 'job')}, got {most} for this job; ask for fewer "
+            "trees, or for more entries"
         )
     slots = request.slots
     if slots is None:
@@ -57,7 +58,8 @@ def choose_job(
     elif slots > most:
         raise ConfigError(
             f"{where}: slots must be at most {most}, its share of a switch that "
-            f"{request.share.of} jobs use, got {slots}; ask for fewer, or for more entries"
+            f"{format_count(request.share.of, 'job')} use, got {slots}; ask for fewer, or for "
+            "more entries"
         )
     slots = max(slots // count, 1) * count
     return SwitchmlJob(request.number, slots, first_slot=first, lanes=request.lanes)

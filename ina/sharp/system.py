@@ -27,6 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.algorithm import Look
+from ringleaf.core.units import format_count
 from ringleaf.ina.switchml.system import SwitchML
 from ringleaf.ina.systems import program_for
 
@@ -57,6 +58,11 @@ class Sharp(SwitchML):
             ConfigError: If there is none.
         """
         return program_for(self.name, "switchml", lanes, self.lanes)
+
+    def in_flight(self, slots: int, lanes: int) -> str:
+        """Return what `slots` sets: the transactions that a group may have outstanding (OSTs)."""
+        del lanes
+        return f"with at most {format_count(slots, 'transaction')} outstanding"
 
     def error_bound(self, parts: Array, lanes: int) -> npt.NDArray[np.float64]:
         """Return how far each float of the result may be from the exact sum.

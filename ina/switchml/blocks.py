@@ -52,6 +52,8 @@ def begin_round(worker: SwitchMLWorker, slot: int, position: int, exponent: int)
 @inline
 def block_number(worker: SwitchMLWorker, slot: int) -> int:
     """Return the number on the wire of the block that the slot has in flight."""
+    # All workers count rounds alike, so the number means the same block to all. It wraps with the
+    # field's 32 bits.
     return (worker.slots[slot * SLOT_WORDS + ROUND] * worker.state[SLOTS] + slot) & BLOCK_MASK
 
 
@@ -74,6 +76,8 @@ def next_tensor(worker: SwitchMLWorker, slot: int) -> None:
     if position != IDLE:
         state = worker.state
         is_float = worker.tensors.rows[row_of(worker, slot) + DTYPE] == FLOAT32
+        # Floats need a round before the first block, in which workers agree on its exponent: their
+        # position begins one round early, below 0.
         before = state[SLOTS] if is_float and state[FIXED] == 0 else 0
         begin_round(worker, slot, position - before, state[FIXED])
 
@@ -85,6 +89,8 @@ def first_block(worker: SwitchMLWorker, slot: int) -> int:
     worker.slots[row + POSITION] = IDLE
     while worker.slots[row + TENSOR] < tensors.state[POSTED]:
         tensor = row_of(worker, slot)
+        # Blocks are dealt in turn from FIRST on. A tensor with fewer blocks than there are slots
+        # has none for some of them, which go on to the next tensor.
         position = (slot - tensors.rows[tensor + FIRST]) % worker.state[SLOTS]
         if position < tensors.rows[tensor + BLOCKS]:
             return int(position)
@@ -99,6 +105,8 @@ def deal_blocks(worker: SwitchMLWorker, row: int) -> int:
     blocks = (worker.tensors.rows[row + COUNT] + state[ELEMENTS] - 1) // state[ELEMENTS]
     first = state[NEXT_SLOT]
     lay_out(worker.tensors, row, first, blocks, blocks)
+    # If each tensor began at slot 0, small ones would queue up at the first slots while the others
+    # were idle.
     state[NEXT_SLOT] = (first + blocks) % state[SLOTS]
     worker.flight.state[OUT_OF_TURN] = worker.tensors.state[POSTED] > 1  # slots may be busy, or not
     return int(first)

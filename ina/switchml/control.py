@@ -9,6 +9,7 @@ from itertools import combinations
 import finsy as fy
 import networkx as nx
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.ina.job_numbers import check_job
 from ringleaf.ina.switchml.wire import CODES, MAX_SLOTS, SIZES, UDP_PORTS
@@ -51,7 +52,8 @@ class SwitchmlJob:
         most = min(ENTRIES[self.lanes] // 2, MAX_SLOTS)
         if self.slots < 1 or self.first_slot < 0 or self.first_slot + self.slots > most:
             raise ConfigError(
-                f"{where}: slots must lie in the {most} that a switch has for {self.lanes} lanes, "
+                f"{where}: slots must lie in the {most} that a switch has for "
+                f"{format_count(self.lanes, 'lane')}, "
                 f"got {self.first_slot} to {self.first_slot + self.slots}"
             )
 

@@ -12,7 +12,7 @@ import ringleaf.ina.switchml.worker as worker
 from ringleaf.core.arena import Arena, Store
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.core.headers import UDP_PAYLOAD_AT
-from ringleaf.core.units import serialize_ps
+from ringleaf.core.units import format_count, serialize_ps
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import HostAgent, HostProtocol
 from ringleaf.ina.holdings import Holding, entry_bps
@@ -172,7 +172,7 @@ def _job(name: str, request: JobRequest, packet_ps: int) -> SwitchmlJob:
     if most < 1:
         raise ConfigError(
             f"{name} job {request.number}: a switch must have a slot for each of "
-            f"{request.share.of} jobs, got {request.share.entries}"
+            f"{format_count(request.share.of, 'job')}, got {request.share.entries}"
         )
     slots = request.slots
     if slots is None:
@@ -180,6 +180,7 @@ def _job(name: str, request: JobRequest, packet_ps: int) -> SwitchmlJob:
     elif slots > most:
         raise ConfigError(
             f"{name} job {request.number}: slots must be at most {most}, its share of a switch "
-            f"that {request.share.of} jobs use, got {slots}; ask for fewer, or for more entries"
+            f"that {format_count(request.share.of, 'job')} use, got {slots}; ask for fewer, or "
+            "for more entries"
         )
     return SwitchmlJob(request.number, slots, first_slot=first, lanes=request.lanes)

@@ -6,6 +6,7 @@ from scapy.fields import BitEnumField, BitField, ByteField, FieldListField, IntF
 from scapy.layers.inet import UDP
 from scapy.packet import Packet, bind_layers
 
+from ringleaf.core.units import format_count
 from ringleaf.ina.switchml.wire import FIRST_UDP_PORT, RESULT, SIZE_NONE, SIZES, UDP_PORTS, UPDATE
 
 _LANES = {code: lanes for lanes, code in SIZES.items()}
@@ -22,7 +23,10 @@ class SwitchMLHeader(Packet):
             "size",
             SIZE_NONE,
             3,
-            {**{code: f"{lanes} lanes" for code, lanes in _LANES.items()}, SIZE_NONE: "none"},
+            {
+                **{code: f"{format_count(lanes, 'lane')}" for code, lanes in _LANES.items()},
+                SIZE_NONE: "none",
+            },
         ),
         ByteField("job", 1),
         IntField("block", 0),

@@ -81,15 +81,18 @@ def read_packet(data: bytes) -> str:
     return describe(data, FIRST_UDP_PORT)
 
 
-def describe(data: bytes, first_port: int) -> str:
-    """Return what `read_packet` does, for packets to the 16 UDP ports from the first one on."""
+def describe(data: bytes, first_port: int, without: str = "exponent only") -> str:
+    """Return what `read_packet` does, for packets to the 16 UDP ports from the first one on.
+
+    `without` says what a packet without values means.
+    """
     port = int.from_bytes(data[UDP_DST_AT : UDP_DST_AT + 2])
     if not first_port <= port < first_port + UDP_PORTS:
         return ""
     header = data[MESSAGE_AT : MESSAGE_AT + HEADER_BYTES]
     kind = "result" if header[0] >> 4 == RESULT else "update"
     if header[0] & 7 == SIZE_NONE:
-        kind += " (exponent only)"
+        kind += f" ({without})"
     block = int.from_bytes(data[BLOCK_AT : BLOCK_AT + 4])
     pool = int.from_bytes(data[POOL_INDEX_AT : POOL_INDEX_AT + 2])
     slot, version = pool & (1 << VERSION_SHIFT) - 1, pool >> VERSION_SHIFT

@@ -11,6 +11,7 @@ import networkx as nx
 
 from ringleaf.core.ethernet import group_mac
 from ringleaf.core.headers import ECN_CAPABLE
+from ringleaf.core.units import format_count
 from ringleaf.ina.samples import Example, Packet, SampleRound, drawn_values, star, told_values
 from ringleaf.ina.switchml import wire
 from ringleaf.ina.switchml.control import SwitchmlJob, entities
@@ -49,7 +50,8 @@ def example(
         root,
         list(entries(graph, aggregation_tree(graph, workers), job)[root]),
         updates,
-        f"{root} has the updates of {len(workers) - 1} workers; this one completes the sum",
+        f"{root} has the updates of {format_count(len(workers) - 1, 'worker')}; this one "
+        "completes the sum",
     )
 
 

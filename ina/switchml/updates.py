@@ -77,6 +77,7 @@ from ringleaf.ina.tensors import (
 def own_exponent(arena: Arena, worker: SwitchMLWorker, tensor: int, position: int) -> int:
     """Return the exponent of this worker's block at `position`; 0 where there is none."""
     rows = worker.tensors.rows
+    # Fixed-point jobs (SHARP) have one exponent for all blocks, and need no round to agree on it.
     if worker.state[FIXED] != 0:
         return int(worker.state[FIXED])
     if rows[tensor + DTYPE] != FLOAT32 or position >= rows[tensor + BLOCKS]:
@@ -96,6 +97,8 @@ def write_lanes(arena: Arena, worker: SwitchMLWorker, slot: int, lanes: Bytes) -
     source = source_at(arena, worker.tensors, tensor, start)
     block = window(arena.memory, source, end - start)
     size = block.size
+    # Some worker has an infinity or a NaN in this block, which no sum of integers can stand for.
+    # All send zeros, and all write NaN, so the ranks' results stay equal.
     if exponent == SPECIAL:
         size = 0
     elif state[ELEMENTS] != state[LANES]:
@@ -104,6 +107,8 @@ def write_lanes(arena: Arena, worker: SwitchMLWorker, slot: int, lanes: Bytes) -
         quantise(block.view(np.float32), lanes, shift_of(exponent, state[BITS]))
     else:
         pack(block.view(np.int32), lanes)
+    # A packet's memory is that of an earlier packet. Switches add every lane, so lanes without an
+    # element must be zeros.
     for i in range(size, 4 * state[LANES]):
         lanes[i] = 0
 
@@ -134,6 +139,8 @@ def write_head(arena: Arena, worker: SwitchMLWorker, slot: int, head: Bytes, tem
     version = worker.slots[slot * SLOT_WORDS + ROUND] & 1
     priority = worker.tensors.rows[row_of(worker, slot) + PRIORITY]
     copy_items(head, 0, arena.bytes, template, VALUES_AT)
+    # The template has class selector 0 with its checksum, which suits all packets without flow
+    # scheduling.
     if priority != 0:
         write_priority(head, priority)
         write_ip_checksum(head)
@@ -149,9 +156,12 @@ def make_update(arena: Arena, worker: SwitchMLWorker, slot: int) -> int:
     packet = allocate_packet(arena)
     view = open_packet(arena, packet)
     head = view.head
+    # Lengths and checksums of packets with and without values differ, so each kind has a template.
     template = state[TEMPLATES_AT] + (TEMPLATE_BYTES if position >= 0 else 0)
     write_head(arena, worker, slot, head, template)
     head[TREE_AT] = tree_of(worker, slot)
+    # A block must be scaled by an exponent that all workers know before they send it. So each
+    # packet takes along that of the slot's next block, one round ahead.
     head[EXPONENT_AT] = own_exponent(arena, worker, tensor, position + state[SLOTS])
     end = VALUES_AT
     if position >= 0:
@@ -172,11 +182,13 @@ def awaited_slot(worker: SwitchMLWorker, head: Bytes, size: int) -> int:
         return -1
     pool_index = get16(head, POOL_INDEX_AT)
     slot = pool_index & (MAX_SLOTS - 1)
+    # Numbers of a packet are checked before they index memory: anybody may send to this port.
     if slot >= state[SLOTS]:
         return -1
     position = worker.slots[slot * SLOT_WORDS + POSITION]
     if position == IDLE or get32(head, BLOCK_AT) != block_number(worker, slot):
         return -1
     is_whole = size >= VALUES_AT + 4 * state[LANES]
+    # A truncated packet must not end the round, nor a packet with values one that has none.
     is_right = is_whole if position >= 0 else head[MESSAGE_AT] & 7 == SIZE_NONE
     return int(slot) if is_right else -1

@@ -77,6 +77,8 @@ def begin_tensor(arena: Arena, at: int, row: int, now_ps: int) -> int:
     slots, first = worker.state[SLOTS], deal_blocks(worker, row)
     for i in range(slots):
         slot = (first + i) % slots
+        # A busy slot comes to this tensor by itself, when its blocks of the tensors before are
+        # done.
         if worker.slots[slot * SLOT_WORDS + POSITION] == IDLE:
             next_tensor(worker, slot)
     end_dealing(arena, at, worker, row, now_ps)
@@ -96,6 +98,7 @@ def send_slot(arena: Arena, at: int, worker: SwitchMLWorker, slot: int, now_ps: 
 @inline
 def note_sending(arena: Arena, at: int, worker: SwitchMLWorker, slot: int, now_ps: int) -> None:
     """Count a packet of the slot as on the line, and set the timer."""
+    # `link_slot` counts this attempt below, so here are those before it.
     if worker.flight.slots[slot * FLIGHT_SLOT_WORDS + ATTEMPTS] > 0:
         arena.words[at + RETRANSMISSIONS] += 1
     priority = worker.tensors.rows[row_of(worker, slot) + PRIORITY]
@@ -120,6 +123,8 @@ def take_result(
     arena: Arena, at: int, worker: SwitchMLWorker, slot: int, head: Bytes, now_ps: int
 ) -> None:
     """Keep a result's values, and let the slot send its next block, if any."""
+    # The first round of a float tensor in a slot has a position below 0. It carries no values, only
+    # the exponent of the block after it.
     if worker.slots[slot * SLOT_WORDS + POSITION] >= 0:
         read_lanes(arena, worker, slot, head[VALUES_AT : VALUES_AT + 4 * worker.state[LANES]])
     move_on(arena, at, worker, slot, head, now_ps)
@@ -135,8 +140,12 @@ def move_on(
     position = worker.slots[row + POSITION]
     if position >= 0:
         tensors.rows[tensor + LEFT] -= 1
+    # Rounds go on through all tensors. Their lowest bit is the version in the switches, which must
+    # alternate where one tensor ends and the next begins, too.
     worker.slots[row + ROUND] += 1
     if position + state[SLOTS] < tensors.rows[tensor + BLOCKS]:
+        # The switches have taken the maximum of this exponent over all workers, so all of them
+        # scale the next block alike.
         begin_round(worker, slot, position + state[SLOTS], int(head[EXPONENT_AT]))
     else:
         worker.slots[row + TENSOR] += 1
@@ -195,6 +204,8 @@ def fetch_ahead(arena: Arena, at: int, packet: int, _now_ps: int) -> int:
 def fire_timer(arena: Arena, at: int, _packet: int, now_ps: int) -> int:
     """Queue overdue packets."""
     worker = open_worker(arena, at)
+    # Only a timeout doubles the timeout. Packets that were passed by are resent at once, and show
+    # that others get through.
     if queue_overdue(worker.flight, now_ps):
         back_off(worker.flight, now_ps)
     arena.words[at + TIMER_AT_PS] = deadline_ps(worker.flight)

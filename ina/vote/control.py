@@ -9,6 +9,7 @@ from typing import Any
 import finsy as fy
 import networkx as nx
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.ina.switchml import control as switchml
 from ringleaf.ina.switchml.control import SwitchmlJob
@@ -32,7 +33,8 @@ def entities(
     workers = sum(child not in tree.children for each in tree.children.values() for child in each)
     if workers > MOST_WORKERS:
         raise ConfigError(
-            f"vote job {job.number}: switches count to {MOST_WORKERS}, got {workers} workers"
+            f"vote job {job.number}: switches count to {MOST_WORKERS}, got "
+            f"{format_count(workers, 'worker')}"
         )
     by_switch = switchml.entities(graph, tree, job)
     return {

@@ -12,6 +12,7 @@ import networkx as nx
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.arena import Store
 from ringleaf.core.tensors import FLOAT32, Array, ElementType
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.hosts import rc
 from ringleaf.hosts.agent import COMPLETIONS_AT, HostAgent, make_ring
@@ -376,7 +377,7 @@ class Endpoints:
         ranks = len(self.groups[group].hosts)
         if schedule.ranks != ranks or len(tensors) != ranks:
             raise ConfigError(
-                f"run: schedule and tensors must be for {ranks} ranks, "
+                f"run: schedule and tensors must be for {format_count(ranks, 'rank')}, "
                 f"got {schedule.ranks} and {len(tensors)}"
             )
         kinds = sorted({f"{tuple(tensor.shape)} {tensor.dtype}" for tensor in tensors})
@@ -393,7 +394,8 @@ class Endpoints:
         servers = len(self.groups[group].servers)
         if schedule.servers > servers:
             raise ConfigError(
-                f"run: the schedule must do with {servers} servers, got {schedule.servers}"
+                f"run: the schedule must do with {format_count(servers, 'server')}, got "
+                f"{schedule.servers}"
             )
         if schedule.codec is not None and not self._has_data:
             raise ConfigError(

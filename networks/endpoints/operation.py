@@ -13,6 +13,7 @@ from ringleaf.collectives.codec import OnArrays, decoded, encoded
 from ringleaf.core.arena import Store
 from ringleaf.core.callbacks import Callback, weakly
 from ringleaf.core.tensors import Array, use_one_thread
+from ringleaf.core.units import format_count
 from ringleaf.hosts.executor import walk
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.hosts.plan import RECEIVE, SEND
@@ -258,4 +259,4 @@ def _by_peer(streams: npt.NDArray[np.int64]) -> dict[int, int]:
 
 
 def _messages(count: int) -> str:
-    return "a message" if count == 1 else f"{count} messages"
+    return "a message" if count == 1 else f"{format_count(count, 'message')}"

@@ -10,7 +10,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Store
 from ringleaf.core.compiled import address_of
 from ringleaf.core.packets import HEAD_BYTES, free_packet, read_packet, write_packet
-from ringleaf.core.units import PS_PER_S
+from ringleaf.core.units import PS_PER_S, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import (
     AGENT_WORDS,
@@ -160,7 +160,9 @@ class Engine:
         """
         if len(data) > self.store.arena.words[HEAD_BYTES]:
             most = int(self.store.arena.words[HEAD_BYTES])
-            raise ConfigError(f"packet_out: at most {most} bytes with its header, got {len(data)}")
+            raise ConfigError(
+                f"packet_out: at most {format_count(most, 'byte')} with its header, got {len(data)}"
+            )
         if lacks_room(self.store.arena, self.at) == NEEDS_ROOM:
             make_room(self.store, self.at)
         arena = self.store.arena

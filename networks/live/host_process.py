@@ -24,7 +24,7 @@ import numpy.typing as npt
 import ringleaf.networks.virtual.loop as loop
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Store
-from ringleaf.core.units import PS_PER_MS, PS_PER_NS
+from ringleaf.core.units import PS_PER_MS, PS_PER_NS, format_count
 from ringleaf.errors import BackendError
 from ringleaf.hosts.agent import PROGRESS, REFUSALS, RETRANSMISSIONS
 from ringleaf.networks.endpoints.endpoints import Endpoints
@@ -159,8 +159,11 @@ class Host:
             for part in operation.waits(node, groups[operation.group].nodes)
         ]
         again, full = self._sum(RETRANSMISSIONS), self.engine.sockets()[0]["overflow"]
-        found_full = f", {full} frames found its ring full" if full else ""
-        return f"waits for {', '.join(parts) or 'nothing'} ({again} packets sent again{found_full})"
+        found_full = f", {format_count(full, 'frame')} found its ring full" if full else ""
+        return (
+            f"waits for {', '.join(parts) or 'nothing'} ({format_count(again, 'packet')} "
+            f"sent again{found_full})"
+        )
 
     def note_progress(self) -> None:
         """Show all processes how far this one is."""

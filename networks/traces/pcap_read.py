@@ -19,6 +19,7 @@ from ringleaf.core import native_types as types
 from ringleaf.core.arena import Bytes, Words
 from ringleaf.core.compiled import compiled, inline, signed
 from ringleaf.core.ethernet import LONGEST_PACKET
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.link_types import LINKTYPE_ETHERNET, link_name
 from ringleaf.networks.traces.pcap_write import NS_PER_S
@@ -121,8 +122,8 @@ def _wrong_link(packets: PacketFile, number: int) -> str:
 
 def _cut(packets: PacketFile, number: int) -> str:
     return (
-        f"was cut when captured, got {packets.lengths[number]} of {packets.sizes[number]} bytes; "
-        "capture without a snap length"
+        f"was cut when captured, got {packets.lengths[number]} of "
+        f"{format_count(packets.sizes[number], 'byte')}; capture without a snap length"
     )
 
 
@@ -138,7 +139,7 @@ def _map(path: Path) -> Bytes:
     try:
         if path.stat().st_size < FILE_HEADER_BYTES:
             raise ConfigError(
-                f"{path}: not a packet capture, got {path.stat().st_size} bytes; "
+                f"{path}: not a packet capture, got {format_count(path.stat().st_size, 'byte')}; "
                 "a pcap file has a header of 24"
             )
         # Private pages that could be written: compiled code has one type for arrays.

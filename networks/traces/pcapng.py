@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.pcap_write import NS_PER_S
 
@@ -77,7 +78,9 @@ def _blocks(path: Path, view: memoryview) -> Iterator[_Block]:
     while at < len(view):
         left = len(view) - at
         if left < 12:
-            raise ConfigError(f"{path}: is truncated, got {left} bytes for a block of at least 12")
+            raise ConfigError(
+                f"{path}: is truncated, got {format_count(left, 'byte')} for a block of at least 12"
+            )
         (kind,) = struct.unpack_from(f"{order}I", view, at)
         if kind == MAGIC:
             order = _section_order(path, view, at)
@@ -85,7 +88,9 @@ def _blocks(path: Path, view: memoryview) -> Iterator[_Block]:
         if size < 12 or size % 4:
             raise ConfigError(f"{path}: block at {at} is damaged, got a length of {size}")
         if size > left:
-            raise ConfigError(f"{path}: is truncated, got {left} of a block's {size} bytes")
+            raise ConfigError(
+                f"{path}: is truncated, got {left} of a block's {format_count(size, 'byte')}"
+            )
         if struct.unpack_from(f"{order}I", view, at + size - 4)[0] != size:
             raise ConfigError(
                 f"{path}: block at {at} is damaged: its two lengths differ, got {size}"
@@ -104,7 +109,9 @@ def _section_order(path: Path, view: memoryview, at: int) -> str:
 def _interface(path: Path, view: memoryview, block: _Block) -> _Interface:
     """Read an interface's description."""
     if block.size < 8:
-        raise ConfigError(f"{path}: interface at {block.start} is damaged, got {block.size} bytes")
+        raise ConfigError(
+            f"{path}: interface at {block.start} is damaged, got {format_count(block.size, 'byte')}"
+        )
     (link,) = struct.unpack_from(f"{block.order}H", view, block.start)
     units, offset_s = int(10**MICROSECONDS), 0
     at, end = block.start + 8, block.start + block.size
@@ -125,7 +132,7 @@ def _packet(
 ) -> tuple[int, ...]:
     where = f"{path}: packet {number}"
     if block.size < 20:
-        raise ConfigError(f"{where} is damaged, got a block of {block.size} bytes")
+        raise ConfigError(f"{where} is damaged, got a block of {format_count(block.size, 'byte')}")
     index, high, low, kept, whole = struct.unpack_from(f"{block.order}5I", view, block.start)
     if block.kind == OLD_PACKET:  # its number has 16 bits, before the number of drops
         (index,) = struct.unpack_from(f"{block.order}H", view, block.start)

@@ -16,7 +16,7 @@ from tokenize import TokenError
 import numpy as np
 
 from ringleaf.core.arena import Words
-from ringleaf.core.units import FOREVER_PS, PS_PER_NS
+from ringleaf.core.units import FOREVER_PS, PS_PER_NS, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.networks.traces.manifest import Manifest, is_inside, read_manifest
 from ringleaf.networks.traces.pcap_read import PacketFile, read_packets
@@ -139,14 +139,15 @@ def _read_arrivals(path: Path, inputs: tuple[PacketFile | None, ...], origin_ns:
         stamps_ns = file.stamps_ns if file is not None else np.empty(0, np.int64)
         if not np.array_equal(times_ps // PS_PER_NS + origin_ns, stamps_ns):
             raise ConfigError(
-                f"{path}: must agree with in/port{port}.pcap, got {times_ps.size} arrivals for "
-                f"{stamps_ns.size} packets, or other times; without 'arrivals' in the manifest "
-                "packets come in order of their stamps"
+                f"{path}: must agree with in/port{port}.pcap, got "
+                f"{format_count(times_ps.size, 'arrival')} for "
+                f"{format_count(stamps_ns.size, 'packet')}, or other times; without 'arrivals' "
+                "in the manifest packets come in order of their stamps"
             )
     known = sum(len(file) for file in inputs if file is not None)
     if len(rows) != known or (np.diff(rows[:, TIME_PS]) < 0).any() or (rows[:, ORDER] < 0).any():
         raise ConfigError(
-            f"{path}: must have {known} rows in order of time, got {len(rows)}; "
+            f"{path}: must have {format_count(known, 'row')} in order of time, got {len(rows)}; "
             "without 'arrivals' in the manifest packets come in order of their stamps"
         )
     return rows

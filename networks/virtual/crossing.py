@@ -152,6 +152,7 @@ def enqueue(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     level = signed(arena.fields[fields_of(words, packet) + PRIORITY]) & 7
     row = row_of(words, packet)
     words[row + ENQUEUED_PS] = now_ps
+    # BMv2's enq_qdepth is the depth before this packet, so it is noted before the packet is queued.
     words[row + MARK] = words[queues + LENGTHS + level]
     # An idle port with empty queues needs no event of its own: egress runs within this one.
     if words[queues + PACKETS] == 0 and words[here + s.BUSY_UNTIL_PS] <= now_ps:
@@ -176,6 +177,8 @@ def drain(arena: Arena, at: int, port: int, now_ps: int) -> None:
     turns = OUTBOX_ROWS  # one event may not make more packets than there is room for
     while words[queues + PACKETS] > 0 and not went and turns > 0:
         turns -= 1
+        # Egress may drop a packet or turn it round. The line is free for the next one then, in the
+        # same instant.
         went = leave_switch(arena, at, port, pop(arena, queues, now_ps), now_ps)
     if words[queues + PACKETS] > 0:
         await_idle(words, at, port)

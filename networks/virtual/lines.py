@@ -100,6 +100,8 @@ def deliver(words: Words, at: int, time_ps: int, here: int, packet: int) -> None
     """Let a packet arrive at the other end of the link of a port, whose row is `here`."""
     peer, region = words[here + s.PEER], words[here + s.PEER_REGION]
     words[row_of(words, packet) + PLACE] = peer
+    # Events of one time are ordered by the port where they arrive and its count of packets, and not
+    # by when they were pushed. So regions and threads do not change the order.
     word = word_of(order_at(peer, words[here + s.TX_PACKETS]), ARRIVAL | packet << 3)
     if region == words[at + s.REGION]:
         join_line(words, at, time_ps, word)
@@ -124,6 +126,8 @@ def join_line(words: Words, at: int, time_ps: int, word: int) -> None:
     else:
         last = row_of(words, words[line + s.LINE_LAST])
         last_ps = words[last + DUE_PS]
+        # A packet that was delayed less than the one before it overtakes, and can't be in a list
+        # that is ordered by time.
         if time_ps < last_ps or (time_ps == last_ps and word < words[last + DUE_WORD]):
             push_row(words, heap, time_ps, word)
             return
@@ -144,6 +148,8 @@ def take_event(words: Words, at: int) -> int:
             words[line + s.LINE_FIRST] = following
             if following >= 0:
                 after = row_of(words, following)
+                # One sift of the heap in place of a removal and an insertion: the next packet of a
+                # link mostly arrives soon.
                 replace_first(words, heap, words[after + DUE_PS], words[after + DUE_WORD])
                 prefetch(words, row_of(words, words[after + AFTER]) + DUE_PS)
                 return event
@@ -189,6 +195,7 @@ def send(arena: Arena, at: int, port: int, packet: int, now_ps: int) -> None:
     # Each port has a state of its own, so that its losses do not depend on the order of events at
     # others.
     random = window(arena.fields, words[at + s.RANDOM_AT] + port, 1)
+    # A lost packet has occupied the line, and was captured: it is lost behind the sender.
     if happens(random, words[here + s.LOSS]):
         words[here + s.LOST] += 1
         free_packet(arena, packet)

@@ -88,6 +88,8 @@ def note_busied(words: Words, node: int, now_ps: int) -> None:
 def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     """Handle one event: `event` is its kind in 3 bits, then a packet, port or timer above them."""
     words = arena.words
+    # Pauses change what each event does. They have compiled handlers of their own, so that runs
+    # without them pay one comparison.
     if words[at + s.PFC_AT]:
         call_handler(words[words[at + s.PFC_AT] + s.PFC_HANDLE], arena, at, event, now_ps)
         return
@@ -102,6 +104,8 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     if kind == ARRIVAL:
         words[at + s.HOPS] += 1
         if words[here + s.CAPTURE] & s.CAPTURE_RECEIVED:
+            # A captured packet notes how many own events of the switch came before it in this
+            # instant, which its time can't tell.
             order = busied(words, node, now_ps)
             capture(arena, at, number, index, now_ps - words[here + s.INWARD_PS], order)
         if is_switch:
@@ -136,6 +140,8 @@ def lacks_room(arena: Arena, at: int) -> int:
         return NEEDS_ROOM
     if words[heap + COUNT] + EVENTS_AT_ONCE > words[heap + CAPACITY]:
         return NEEDS_ROOM
+    # Own events of one instant are ordered by a number, which must not run out of its bits; Python
+    # renumbers them.
     if words[heap + OWN] > LAST_OWN:
         return NEEDS_ROOM
     if words[at + s.TEAM] and is_box_full(words, at):
@@ -197,6 +203,7 @@ def go_on(arena: Arena, at: int, time_ps: int, until_ps: int) -> int:
         return REPORTED if words[words[at + s.RING_AT]] > 0 else 0
     what = DISPATCH
     if not is_pending(words, driver):
+        # An executor's step at the time of an event comes after all events of that instant.
         if due_ps(words, driver) >= time_ps:
             return 0
         if due_ps(words, driver) > until_ps:

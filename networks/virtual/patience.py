@@ -8,7 +8,7 @@ from math import ceil, log, log1p
 import numpy as np
 
 from ringleaf.core.arena import Store
-from ringleaf.core.units import PS_PER_S, format_time
+from ringleaf.core.units import PS_PER_S, format_count, format_time
 from ringleaf.hosts.agent import PROGRESS
 from ringleaf.hosts.rc.state import MAX_BACKOFF
 from ringleaf.networks.endpoints.operation import CollectiveOperation
@@ -104,7 +104,11 @@ class Patience:
             for node in operation.unfinished()
             if (parts := operation.waits(node, names))
         ]
-        more = f"; and {len(waiting) - _NAMED} more nodes" if len(waiting) > _NAMED else ""
+        more = (
+            f"; and {format_count(len(waiting) - _NAMED, 'more node')}"
+            if len(waiting) > _NAMED
+            else ""
+        )
         reasons = "; ".join(waiting[:_NAMED]) or "nobody says for what"
         return (
             f"run: nothing has got through for {format_time(self.limit_ps)} of simulated time, "

@@ -1,7 +1,8 @@
 """What is told while per-packet code is compiled, which happens once and takes its time.
 
 Numba compiles when modules are imported, and when a function is called first, so whoever shows how
-far a command is can't know of it beforehand: it sets `show`, and reads `spent_s`.
+far a command is can't know of it beforehand: it sets `show`, and reads `working_s`. A command whose
+output is read later sets `notice` instead, and one line says why nothing comes for a while.
 """
 
 from __future__ import annotations
@@ -19,8 +20,16 @@ PARTS = (
 )
 """The parts of compiled code in the order of a run, and how their modules' names begin."""
 
+NOTICE = "compiling the per-packet code (once; takes about half a minute)"
+
+NOTICE_AFTER_S = 1.0
+"""Seconds of compiling from which a line is worth it: a single new program takes less."""
+
 show: Callable[[str], object] | None = None
 """Shows a line; None: nobody looks."""
+
+notice: Callable[[str], object] | None = None
+"""Writes a line that stays, at most once; None: nobody reads it, or it is written."""
 
 _depth = 0
 _began_s = 0.0
@@ -35,6 +44,21 @@ def begin(module: str) -> None:
         _began_s = time.monotonic()
         if show is not None:
             show(text(module))
+    if notice is not None and _compiled_s() >= NOTICE_AFTER_S:
+        say_once()
+
+
+def say_once() -> None:
+    """Write that code is compiled, unless it is written already, or nobody reads it."""
+    global notice
+    if notice is not None:
+        write, notice = notice, None
+        write(NOTICE)
+
+
+def _compiled_s() -> float:
+    """Return the seconds for which this process has compiled so far."""
+    return _spent_s + (time.monotonic() - _began_s if _depth else 0.0)
 
 
 def end() -> None:
@@ -57,8 +81,7 @@ def text(module: str) -> str:
 
 def working_s() -> float:
     """Return a time in seconds that stands still while code is compiled."""
-    now_s = time.monotonic()
-    return now_s - _spent_s - (now_s - _began_s if _depth else 0.0)
+    return time.monotonic() - _compiled_s()
 
 
 def listen(event: Any) -> None:

@@ -168,9 +168,10 @@ def format_time(time_ps: float) -> str:
     return f"{time_ps:.4g} ps"
 
 
-def format_count(count: int, noun: str) -> str:
-    """Return a number of things whose plural ends with an s: `1 slot`, `2 slots`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def format_count(count: float, noun: str, form: str = "") -> str:
+    """Return a number of things: `1 slot`, `2 slots`, `3 switches`; `form` is the number's."""
+    ending = "es" if noun.endswith(("s", "x", "ch", "sh")) else "s"
+    return f"{count:{form}} {noun}{'' if count == 1 else ending}"
 
 
 def exact_rate(rate_bps: int) -> str:

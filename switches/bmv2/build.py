@@ -19,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import BackendError
 from ringleaf.switches.bmv2.binaries import BINARY
 from ringleaf.switches.bmv2.namespace import alone
@@ -61,7 +62,8 @@ def beside(binary: str, *, is_there: bool) -> str:
 def kept_away_line(packets: int) -> str:
     """Return the message that packets were kept from a BMv2 that does not check its arrays."""
     return (
-        f"this {BINARY} was built without its checks (Release): {packets} packets that access"
+        f"this {BINARY} was built without its checks (Release): "
+        f"{format_count(packets, 'packet')} that access"
         " registers, counters or meters out of range were kept away from it"
     )
 

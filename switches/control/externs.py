@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ringleaf.core.arena import Fields, Lanes, Store
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, choose
 from ringleaf.switches.engine.meters import METER_WORDS
 from ringleaf.switches.generate.state import LANE_STATE_AT, STATE_AT
@@ -133,7 +134,9 @@ class Externs:
     def _check_value(self, name: str, value: int) -> None:
         width = self._source.registers[name].width
         if not 0 <= value < 1 << width:
-            raise ConfigError(f"{self._name}: register {name!r} has {width} bits, got {value}")
+            raise ConfigError(
+                f"{self._name}: register {name!r} has {format_count(width, 'bit')}, got {value}"
+            )
 
     def _start(self, column: int) -> int:
         return int(self._store.arena.words[self._at + column])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import (
     DELETE,
@@ -146,8 +147,11 @@ def check_arguments(where: str, action: ActionSource, arguments: tuple[int, ...]
     """Raise ConfigError if an action can't have these arguments."""
     if len(arguments) != len(action.widths):
         raise ConfigError(
-            f"{where}: {action.name} takes {len(action.widths)} arguments, got {len(arguments)}"
+            f"{where}: {action.name} takes {format_count(len(action.widths), 'argument')}, got "
+            f"{len(arguments)}"
         )
     for value, width in zip(arguments, action.widths, strict=True):
         if not 0 <= value < 1 << width:
-            raise ConfigError(f"{where}: {action.name} takes {width} bits, got {value}")
+            raise ConfigError(
+                f"{where}: {action.name} takes {format_count(width, 'bit')}, got {value}"
+            )

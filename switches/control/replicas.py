@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ringleaf.core.arena import Store
+from ringleaf.core.units import format_count
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.layout import (
     CLASSES,
@@ -90,7 +91,8 @@ class ReplicaGroups:
     def _check_replicas(self, where: str, replicas: tuple[tuple[int, int], ...], most: int) -> None:
         if len(replicas) > most:
             raise ConfigError(
-                f"{where}: at most {most} replicas, got {len(replicas)}", Code.RESOURCE_EXHAUSTED
+                f"{where}: at most {format_count(most, 'replica')}, got {len(replicas)}",
+                Code.RESOURCE_EXHAUSTED,
             )
         for port, rid in replicas:
             self._check_port(where, port)

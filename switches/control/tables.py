@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ringleaf.core.arena import Fields
+from ringleaf.core.units import format_count
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.control.images import Image
 from ringleaf.switches.control.profiles import Profile, check_arguments
@@ -186,11 +187,14 @@ class TableEntries:
         self._check_action(entry)
         if len(entry.match) != len(self._shape.widths):
             raise ConfigError(
-                f"{self._where}: has {len(self._shape.widths)} keys, got {len(entry.match)}"
+                f"{self._where}: has {format_count(len(self._shape.widths), 'key')}, got "
+                f"{len(entry.match)}"
             )
         for (value, mask), width in zip(entry.match, self._shape.widths, strict=True):
             if not (0 <= value < 1 << width and 0 <= mask < 1 << width):
-                raise ConfigError(f"{self._where}: key has {width} bits, got {value:#x}/{mask:#x}")
+                raise ConfigError(
+                    f"{self._where}: key has {format_count(width, 'bit')}, got {value:#x}/{mask:#x}"
+                )
 
     def _check_mutable(self) -> None:
         if self._shape.table.entries:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ringleaf.core.arena import Fields
 from ringleaf.core.compiled import inline
+from ringleaf.core.units import format_count
 from ringleaf.errors import Code, ConfigError, choose
 from ringleaf.switches.engine.updates import Match, ValueSetUpdate
 from ringleaf.switches.source import ValueSet
@@ -33,23 +34,23 @@ def image_of(value_set: ValueSet, members: Sequence[Match], where: str) -> list[
     """
     if len(members) > value_set.max_size:
         raise ConfigError(
-            f"{where}: value set {value_set.name!r} has room for {value_set.max_size} members, "
-            f"got {len(members)}",
+            f"{where}: value set {value_set.name!r} has room for "
+            f"{format_count(value_set.max_size, 'member')}, got {len(members)}",
             Code.RESOURCE_EXHAUSTED,
         )
     image = [len(members)]
     for member in members:
         if len(member) != len(value_set.widths):
             raise ConfigError(
-                f"{where}: value set {value_set.name!r} has keys of {len(value_set.widths)} "
-                f"parts, got {member!r}",
+                f"{where}: value set {value_set.name!r} has keys of "
+                f"{format_count(len(value_set.widths), 'part')}, got {member!r}",
                 Code.INVALID_ARGUMENT,
             )
         for (value, mask), width in zip(member, value_set.widths, strict=True):
             if not (0 <= value < 1 << width and 0 <= mask < 1 << width):
                 raise ConfigError(
-                    f"{where}: value set {value_set.name!r} has a part of {width} bits, "
-                    f"got {value:#x} with mask {mask:#x}",
+                    f"{where}: value set {value_set.name!r} has a part of "
+                    f"{format_count(width, 'bit')}, got {value:#x} with mask {mask:#x}",
                     Code.INVALID_ARGUMENT,
                 )
             for i in range(-(-width // 64)):

@@ -80,6 +80,8 @@ class Roller:
             outlive = self._outliving(uses)
             if not outlive:
                 return rolled
+            # Making temporaries lanes changes the shapes of statements, and pinning them takes some
+            # loops away. So all is compared again, until no temporary outlives its turn.
             if self._storage.shape(outlive[0]).width <= WIDEST_LANE:
                 self._storage.make_lanes(outlive)
             else:
@@ -114,8 +116,11 @@ class Roller:
     def _repetition(self, body: Body, shapes: list[Token], at: int) -> tuple[Loop, int] | None:
         """Return a loop that starts at a statement, and the number of statements in a turn."""
         for period in range(1, LONGEST_PERIOD + 1):
+            # Longer periods have even less room, so none of them can repeat often enough.
             if at + SHORTEST_RUN * period > len(body):
                 break
+            # Shapes of two turns are compared first, which is cheap; names are compared only where
+            # these agree.
             if shapes[at : at + period] != shapes[at + period : at + 2 * period]:
                 continue
             turns = self._turns(body, shapes, at, period)
@@ -163,6 +168,8 @@ class Roller:
         prefix, rest = [], []
         for statement in turn:
             target = self._invariant(statement, set(written) | set(pattern.lanes))
+            # It may move before the loop only if nothing in a turn reads the old value before, or
+            # writes another one.
             if target is not None and written[target] == 1 and target not in read:
                 prefix.append(statement)
                 del written[target]
@@ -213,6 +220,7 @@ class Roller:
                 unknown = (fields_in(statement.condition) & tracked) - known
                 if then is None or otherwise is None or unknown:
                     return None
+                # After an if, only what both branches have written is certain.
                 known = then & otherwise
         return known
 

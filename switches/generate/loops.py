@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from ringleaf.core.units import format_count
 from ringleaf.switches.generate.code import OUTSIDE, FunctionCode
 from ringleaf.switches.generate.flow import Body, If, Loop, walk
 from ringleaf.switches.generate.lanes import Pattern
@@ -35,7 +36,7 @@ class LoopWriter:
     def write(self, loop: Loop, pattern: Pattern) -> None:
         """Write a loop, after the statements that its pattern has moved in front of it."""
         code = self._code
-        code.lines.comment(f"{loop.count} lanes")
+        code.lines.comment(f"{format_count(loop.count, 'lane')}")
         self._write_body(pattern.prefix)
         self._views = {}
         for field, step in pattern.lanes.items():

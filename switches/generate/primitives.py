@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ringleaf.core.units import format_count
 from ringleaf.switches.generate.code import FunctionCode
 from ringleaf.switches.generate.endings import pack
 from ringleaf.switches.generate.externs import (
@@ -181,7 +182,7 @@ def _kind(source: ProgramSource, primitive: Primitive) -> PrimitiveRule:
     kind = PRIMITIVES[primitive.op]
     if len(kind.roles) != len(primitive.parameters):
         raise source.refuse(
-            f"{primitive.op} takes {len(kind.roles)} parameters",
+            f"{primitive.op} takes {format_count(len(kind.roles), 'parameter')}",
             len(primitive.parameters),
             primitive.where,
         )

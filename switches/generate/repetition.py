@@ -144,6 +144,8 @@ class Comparer:
                     return False
             elif not self._is_temporary(b) or renamed.setdefault(a, b) != b:
                 return False
+        # Two temporaries must not become one, and none may take the name of a field that stays: the
+        # loop's variables would share a value that the written-out turns keep apart.
         others = {a for a, relation in zip(first, relations, strict=True) if relation == SAME}
         names = set(renamed.values())
         return len(names) == len(renamed) and not names & others

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ringleaf.core.units import format_count
 from ringleaf.switches.engine.layout import SWITCH_WORDS
 from ringleaf.switches.engine.meters import METER_WORDS
 from ringleaf.switches.engine.value_sets import image_words
@@ -83,7 +84,7 @@ class StateLayout:
         arrays = (source.registers, source.counters, source.meters)
         sizes = [(item.size, name) for known in arrays for name, item in known.items()]
         largest = max(sizes, default=None)
-        what = f" ({largest[1]!r} has {largest[0]} cells)" if largest else ""
+        what = f" ({largest[1]!r} has {format_count(largest[0], 'cell')})" if largest else ""
         size = 8 * self.words + 4 * self.lanes
         raise source.refuse(
             f"registers, counters, meters and value sets take at most {8 * MOST_WORDS} bytes, and"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ringleaf.core.units import format_count
 from ringleaf.switches.engine import layout
 from ringleaf.switches.generate.labels import FIELD, Labels
 from ringleaf.switches.generate.text import LONGEST_TUPLE, tuple_of
@@ -170,7 +171,7 @@ class Storage:
     def assign(self, field: FieldSource, words: list[str]) -> str:
         """Return the statement that gives the field these words."""
         targets = self.places(field)
-        assert len(targets) == len(words), f"{field} has {len(targets)} words"
+        assert len(targets) == len(words), f"{field} has {format_count(len(targets), 'word')}"
         values = ", ".join(words) if len(words) <= LONGEST_TUPLE else tuple_of(words)
         return f"{', '.join(targets)} = {values}"
 

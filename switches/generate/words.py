@@ -47,6 +47,7 @@ class Words(Ranges):
         if count == 1 or not isinstance(expression, OperationSource):
             return self._words(expression, count)
         exact = self.size(expression)
+        # Higher words of a value are its sign only, so they are filled in and not computed.
         if exact < count:
             return self._extend(self.words(expression, exact), expression, count)
         return self._words(expression, count)
@@ -141,6 +142,7 @@ class Words(Ranges):
         whole, bits = divmod(self.constant(right), WORD)
         words = [self._u(0)] * min(whole, count)
         source = self.words(left, count - len(words)) if len(words) < count else []
+        # Each source word goes into two words of the result, so it is computed once and named.
         if len(source) > 1 and bits:
             source = self.named(source)
         for i in range(len(source)):
@@ -173,6 +175,8 @@ class Words(Ranges):
             return self._extend(shifted, left, count)
         whole, bits = divmod(self.constant(right), WORD)
         if self.bounds(left)[0] < 0:
+            # A negative value's sign is in all words above, and these are shifted in: as many are
+            # needed as the result takes bits from.
             source = self.words(left, whole + count + 1)
         return self.pad(self._shifted_right(source[whole:], bits, count), count)
 
@@ -195,6 +199,7 @@ class Words(Ranges):
         """Return words of the value cut to the bits of `right`, whose highest one is the sign."""
         width = self.constant(right)
         own = -(-width // WORD)
+        # Cutting changes nothing below the sign bit, and nothing at all where the value fits.
         if count < own or self.bounds(expression) == self.bounds(left):
             return self.words(left, count)
         return self._extend(self.as_signed(self.words(left, own), width), expression, count)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ringleaf.core.units import format_count
 from ringleaf.switches.source import (
     NO_ACTION,
     VALID,
@@ -70,7 +71,9 @@ def _check_headers(source: ProgramSource) -> None:
             most = bits.get(item.name, 64)
             if item.width > most or item.signed or item.varbit:
                 raise source.refuse(
-                    f"{struct}.{item.name} is an unsigned number of at most {most} bits", item.width
+                    f"{struct}.{item.name} is an unsigned number of at most "
+                    f"{format_count(most, 'bit')}",
+                    item.width,
                 )
 
 

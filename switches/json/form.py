@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import Code, ConfigError
 
 MOST_BYTES = 64 << 20  # of JSON; our largest program has 4 million
@@ -224,7 +225,9 @@ _RULES: dict[str, Rule] = {
     ),
     "size": _SIZE,
     "bitwidth": _WIDTH,
-    "max_length": _or_none((_is_whole(0, MOST_BITS // 8), f"at most {MOST_BITS // 8} bytes")),
+    "max_length": _or_none(
+        (_is_whole(0, MOST_BITS // 8), f"at most {format_count(MOST_BITS // 8, 'byte')}")
+    ),
     **dict.fromkeys(
         (
             *("metadata", "is_direct", "with_counters", "support_timeout", "action_const"),

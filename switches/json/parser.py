@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ringleaf.core.units import format_count
 from ringleaf.switches.json.expressions import ExpressionReader, Json, number_of
 from ringleaf.switches.source import (
     VALID,
@@ -96,7 +97,7 @@ class ParserReader:
         size = sum(-(-width // 8) for width in widths)
         for text in (item["value"], item["mask"]) if kind == "hexstr" else ():
             if text is not None and -(-len(text.removeprefix("0x")) // 2) != size:
-                what = f"a select value or mask must have {size} bytes, as its key"
+                what = f"a select value or mask must have {format_count(size, 'byte')}, as its key"
                 raise self._expressions.refuse(what, text, item)
         full = "f" * 2 * size
         mask = _split_key(item["mask"] or full, widths)

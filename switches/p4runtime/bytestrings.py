@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import Code, ConfigError
 
 
@@ -14,7 +15,9 @@ def decode_unsigned(data: bytes, width: int, where: str) -> int:
     _check_filled(data, where)
     value = int.from_bytes(data, "big")
     if value >> width:
-        raise ConfigError(f"{where}: has {width} bits, got {value:#x}", Code.OUT_OF_RANGE)
+        raise ConfigError(
+            f"{where}: has {format_count(width, 'bit')}, got {value:#x}", Code.OUT_OF_RANGE
+        )
     return value
 
 
@@ -23,7 +26,9 @@ def decode_signed(data: bytes, width: int, where: str) -> int:
     _check_filled(data, where)
     value = int.from_bytes(data, "big", signed=True)
     if not -(1 << (width - 1)) <= value < 1 << (width - 1):
-        raise ConfigError(f"{where}: has {width} bits, signed, got {value}", Code.OUT_OF_RANGE)
+        raise ConfigError(
+            f"{where}: has {format_count(width, 'bit')}, signed, got {value}", Code.OUT_OF_RANGE
+        )
     return value
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import Code
 from ringleaf.switches.engine.updates import (
     INSERT,
@@ -137,7 +138,9 @@ def decode_count(plane: Plane, message: Any, name: str) -> Count | None:
         return None
     data = getattr(message, name)
     if data.packet_count < 0 or data.byte_count < 0:
-        got = f"{data.packet_count} packets, {data.byte_count} bytes"
+        got = (
+            f"{format_count(data.packet_count, 'packet')}, {format_count(data.byte_count, 'byte')}"
+        )
         raise plane.refuse(f"counters are never negative, got {got}")
     return Count(data.packet_count, data.byte_count)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.engine.updates import ValueSetUpdate
 from ringleaf.switches.p4runtime.matches import decode_match, encode_match
@@ -32,7 +33,8 @@ class ValueSetEntity:
         where = f"{plane.where}: value set {name!r}"
         if len(message.members) > info.size:
             raise ConfigError(
-                f"{where}: holds at most {info.size} members, got {len(message.members)}",
+                f"{where}: holds at most {format_count(info.size, 'member')}, got "
+                f"{len(message.members)}",
                 Code.RESOURCE_EXHAUSTED,
             )
         members = tuple(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from finsy.proto import p4r
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.server.limits import ServerLimits
 
@@ -98,7 +99,7 @@ def parse(data: bytes, kind: Any, most: int) -> Any:
     """
     if len(data) > most:
         raise ConfigError(
-            f"{kind.DESCRIPTOR.name}: at most {most} bytes, got {len(data)}",
+            f"{kind.DESCRIPTOR.name}: at most {format_count(most, 'byte')}, got {len(data)}",
             Code.RESOURCE_EXHAUSTED,
         )
     try:

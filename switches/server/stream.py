@@ -10,6 +10,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from ringleaf.core.ethernet import LONGEST_PACKET
+from ringleaf.core.units import format_count
 from ringleaf.errors import Code, ConfigError
 from ringleaf.switches.server.device import SharedDevice
 from ringleaf.switches.server.limits import LIMITS, ServerLimits
@@ -85,7 +86,8 @@ class Channel:
         if is_vital and not fits:
             self._fail(
                 ConfigError(
-                    f"controller does not read, got {most} bytes for it", Code.RESOURCE_EXHAUSTED
+                    f"controller does not read, got {format_count(most, 'byte')} for it",
+                    Code.RESOURCE_EXHAUSTED,
                 )
             )
         self._notify()

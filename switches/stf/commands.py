@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, choose
 from ringleaf.switches.engine.updates import (
     DELETE,
@@ -162,7 +163,10 @@ class CommandLine:
 
     def _counter_read(self, where: str, name: str, index: int) -> list[str]:
         count = self._switch.read_counter(self.counter(where, name), index)
-        return [f"{name}[{index}]= ({count.bytes} bytes, {count.packets} packets)"]
+        return [
+            f"{name}[{index}]= ({format_count(count.bytes, 'byte')}, "
+            f"{format_count(count.packets, 'packet')})"
+        ]
 
     def _counter_write(
         self, where: str, name: str, index: int, packets: int, size: int

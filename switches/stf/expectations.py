@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ringleaf.core.units import format_count
 from ringleaf.switches.stf.statements import ExpectPacket, SendPacket, Statement
 
 ROW = 32  # hex digits on a line of a report
@@ -84,9 +85,12 @@ def _difference(
     pattern = (expectation.pattern or "") + ("$" if expectation.exact else "")
     reason = f"port {port}: packet {number} differs at byte {at // 2}"
     if at == len(digits):
-        reason += f": {len(pattern.rstrip('$')) // 2} bytes expected, got {len(digits) // 2}"
+        reason += (
+            f": {format_count(len(pattern.rstrip('$')) // 2, 'byte')} expected, got "
+            f"{len(digits) // 2}"
+        )
     elif at == len(pattern.rstrip("$")):
-        reason += f": its end expected, got {len(digits) // 2} bytes"
+        reason += f": its end expected, got {format_count(len(digits) // 2, 'byte')}"
     else:
         start = at // 2 * 2
         reason += f": {pattern[start : start + 2]} expected, got {digits[start : start + 2]}"
@@ -102,7 +106,7 @@ def _cause(output: Output) -> str:
 
 
 def _packets(count: int) -> str:
-    return "1 packet" if count == 1 else f"{count} packets"
+    return "1 packet" if count == 1 else f"{format_count(count, 'packet')}"
 
 
 def side_by_side(pattern: str, digits: str, at: int) -> list[str]:
@@ -116,7 +120,7 @@ def side_by_side(pattern: str, digits: str, at: int) -> list[str]:
             lines.append(" " * (19 + column) + "^")
             break
     rest = max(len(pattern), len(digits)) - start - ROW
-    return [*lines, f"  ... and {-(-rest // 2)} bytes more"] if rest > 0 else lines
+    return [*lines, f"  ... and {format_count(-(-rest // 2), 'byte')} more"] if rest > 0 else lines
 
 
 def _spaced(digits: str) -> str:

@@ -7,6 +7,7 @@ ternary key leaves the upper 24 bits open).
 
 from __future__ import annotations
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 
 _DIGIT_BITS = {"0x": 4, "0o": 3, "0b": 1}
@@ -19,7 +20,7 @@ def number(where: str, text: str, width: int) -> int:
     except ValueError:
         raise ConfigError(f"{where}: must be a number, got {text!r}") from None
     if value >> width:
-        raise ConfigError(f"{where}: must have at most {width} bits, got {text!r}")
+        raise ConfigError(f"{where}: must have at most {format_count(width, 'bit')}, got {text!r}")
     return value
 
 
@@ -34,7 +35,7 @@ def ternary(where: str, text: str, width: int) -> tuple[int, int]:
     for digit in text[2:]:
         mask = mask << bits | (0 if digit == "*" else digit_mask)
     if mask >> width and text[2] not in "01*":
-        raise ConfigError(f"{where}: must have at most {width} bits, got {text!r}")
+        raise ConfigError(f"{where}: must have at most {format_count(width, 'bit')}, got {text!r}")
     return value & mask, mask & ((1 << width) - 1)
 
 
@@ -49,6 +50,8 @@ def prefix(where: str, text: str, width: int) -> tuple[int, int]:
     else:
         size = bits * (len(digits) - 2 - digits.count("*"))
     if size > width:
-        raise ConfigError(f"{where}: prefix must have at most {width} bits, got {text!r}")
+        raise ConfigError(
+            f"{where}: prefix must have at most {format_count(width, 'bit')}, got {text!r}"
+        )
     mask = ((1 << size) - 1) << (width - size)
     return number(where, digits.replace("*", "0"), width) & mask, mask

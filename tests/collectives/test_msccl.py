@@ -249,7 +249,7 @@ WRONG = {
     ),
     "other counts": (
         program([(1, 1, [step("s", cnt=2)])], [(0, 0, [step("r")])], chunks=2),
-        "line 9 .rank 1, .*: receives 1 chunks, and line 4 .rank 0, .* sends 2",
+        "line 9 .rank 1, .*: receives 1 chunk, and line 4 .rank 0, .* sends 2",
     ),
     "an empty place": (
         program([(1, 1, [step("s", "s0")])], [(0, 0, [step("r")])], scratch=1),

@@ -71,7 +71,7 @@ def test_a_stream_by_hand() -> None:
     [
         ("0000", "needs a header, got 2 bytes"),
         ("ffffffff 00000000", "-1 pairs of 2 elements take 8 bytes, got 4"),
-        ("01000000 0000803f", "1 pairs of 2 elements take 8 bytes, got 4"),
+        ("01000000 0000803f", "1 pair of 2 elements take 8 bytes, got 4"),
         ("01000000 0000803f 02000000", "indices must be below 2, got 2"),
     ],
 )

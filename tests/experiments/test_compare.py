@@ -231,5 +231,5 @@ def test_code_as_it_is_takes_as_long_as_itself(
     typed("run", *options, "--out", tmp_path).check_returncode()
     done = typed("compare", tmp_path, ".", "--", *options)
     said = done.stdout.splitlines()
-    assert (done.returncode, said[-1]) == (0, "# 1 rows: 1 equal")
+    assert (done.returncode, said[-1]) == (0, "# 1 row: 1 equal")
     assert said[0] == f"# before: {tmp_path}; after: the files now in {ROOT}"

@@ -22,7 +22,7 @@ def test_a_line_says_how_many_where_when_and_whose() -> None:
     )
     assert drops.tell("atp at 64 KiB", 19, [OTHER, *TWO]) == (
         "drops: atp at 64 KiB: 19, 16 of them at s3 port 2 class 0 (to h4), 12 us to 45 us, "
-        "from h2 9, h1 7; 1 more queues in drops.csv"
+        "from h2 9, h1 7; 1 more queue in drops.csv"
     )
 
 
@@ -64,5 +64,5 @@ def test_the_report_has_the_worst_queues_first_and_says_how_many_more() -> None:
 
     assert "s3 port 2 class 0 (to h4)" in page
     assert "s1 port 1" not in page
-    assert "1 more queues" in page
+    assert "1 more queue" in page
     assert list(drops.as_html({})) == []

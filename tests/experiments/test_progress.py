@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from typed import ROOT
 
 from ringleaf.core import compiling
 from ringleaf.experiments.commands.cli import perform
+from ringleaf.experiments.runs import loading, pool
+from ringleaf.experiments.runs.console import guard
 from ringleaf.experiments.runs.progress import PRIOR_S, Progress
 
 
@@ -118,6 +121,57 @@ def test_compiling_is_no_time_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     progress.tell(0.1)
     assert progress.left_s == pytest.approx(9.0)
     assert shown == ["compiling (once), part 5 of 5: event loop", ""]
+
+
+def test_a_pipe_is_told_once_that_much_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr("time.monotonic", clock)
+    said: list[str] = []
+    for name, value in (("_spent_s", 0.0), ("NOTICE_AFTER_S", 1.0), ("notice", said.append)):
+        monkeypatch.setattr(compiling, name, value)
+    for now_s in (0.4, 5.0):  # less than a second, and the time between is no compiling
+        compiling.begin("ringleaf_engine_0123")
+        clock.now_s += 0.4
+        compiling.end()
+        clock.now_s = now_s
+    assert said == []
+    compiling.begin("ringleaf.networks.virtual.loop")
+    clock.now_s += 0.3
+    compiling.begin("ringleaf.hosts.rc.sender")
+    assert said == ["compiling the per-packet code (once; takes about half a minute)"]
+    clock.now_s += 60
+    compiling.begin("ringleaf.hosts.rc.receiver")
+    for _ in range(3):
+        compiling.end()
+    compiling.say_once()
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_a_command_tells_a_pipe_on_stderr_alone(
+    is_terminal: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("notice", "show"):
+        monkeypatch.setattr(compiling, name, None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+
+    guard(compiling.say_once)()
+
+    line = f"ringleaf: {compiling.NOTICE}\n"
+    assert capsys.readouterr() == ("", "" if is_terminal else line)
+
+
+@pytest.mark.parametrize(("is_warm", "count"), [(False, 1), (True, 0)])
+def test_a_sweep_says_what_its_processes_compile(
+    is_warm: bool, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(compiling, "notice", said.append)
+    monkeypatch.setattr(pool, "stage", lambda: loading.LOADING if is_warm else loading.COMPILING)
+
+    for _ in range(2):
+        assert list(pool.run_here({}, 0)) == []
+    assert said == [compiling.NOTICE] * count
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_a_change_of_ringleaf_is_seen_from_the_top_of_its_clone(tmp_path: Path) 
     here = {"PYTHONPATH": str(clone), "NUMBA_DISABLE_JIT": "1"}
     done = compare(clone, "HEAD", ".", "--threshold", "0.01%", "--", *options, **here)
 
-    assert "1 rows: 1 slower" in done.stdout, done.stderr
+    assert "1 row: 1 slower" in done.stdout, done.stderr
     assert done.returncode == 1
 
 
@@ -107,7 +107,7 @@ def test_each_commit_runs_with_its_own_files(repository: Path, inside: str) -> N
     assert done.returncode == 1
     assert f"before: HEAD ({git(repository, 'rev-parse', 'HEAD')[:12]}) of" in done.stdout
     done = compare(here, ".", ".", "--", "time.txt")
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "# 1 rows: 1 equal")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "# 1 row: 1 equal")
     assert git(repository, "worktree", "list").count("\n") == 0
 
 
@@ -125,7 +125,7 @@ def test_files_that_a_commit_lacks_are_those_of_the_current_folder(repository: P
 
     done = compare(repository, "HEAD", ".", "--", "new.txt")
 
-    assert "# 1 rows: 1 equal" in done.stdout, done.stderr
+    assert "# 1 row: 1 equal" in done.stdout, done.stderr
 
 
 def test_a_hooks_variables_do_not_lead_elsewhere(repository: Path, tmp_path: Path) -> None:

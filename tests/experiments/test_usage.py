@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 import typer
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ringleaf.experiments.commands import cli, usage
 from ringleaf.experiments.runs.console import in_a_line
@@ -71,6 +74,31 @@ def test_examples_are_of_commands_and_options_that_there_are(example: str) -> No
     assert cli.perform([*words[1:], "--help"]) == 0
     if words[1] == "compare" and after:
         assert cli.perform(["run", *shlex.split(after), "--help"]) == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_lines_of_options_look_alike(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """They have no full stop at the end, and are cut between words."""
+    assert cli.perform([*command.split(), "--help"]) == 0
+
+    listed = capsys.readouterr().out.partition("\nOptions:\n")[2].splitlines()
+    assert not [line for line in listed if re.search(r"(?<!\.\.)\.( +\[|$)", line)]
+
+
+@given(
+    st.lists(st.text("ab(,.:", min_size=1, max_size=9), min_size=1).map(" ".join),
+    st.integers(12, 40),
+)
+def test_a_text_is_cut_between_words(text: str, room: int) -> None:
+    shown = in_a_line(text, room)
+
+    assert len(shown) <= room
+    if shown != text:
+        kept = shown.removesuffix("...").split()
+        assert len(kept) < len(text.split())
+        assert [a.rstrip(",:(") for a in text.split()[: len(kept)]] == [
+            a.rstrip(",:(") for a in kept
+        ] or not kept
 
 
 def test_all_options_are_shown_whole_on_demand(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,9 @@ from atp_network import job_on
 from lossy_network import Network, OmniJob, PanamaJob, tree_of
 
 from ringleaf.ina.atp import reading as atp
+from ringleaf.ina.netreduce import reading as netreduce
+from ringleaf.ina.omnireduce import reading as omnireduce
+from ringleaf.ina.omnireduce_switch import reading as sparse
 from ringleaf.ina.reading import EntryFact
 from ringleaf.ina.switchml import reading as switchml
 from ringleaf.ina.switchml.control import SwitchmlJob
@@ -132,5 +135,81 @@ def test_omnireduce_in_switches_has_switchmls_registers() -> None:
     graph = tree_of((3,))
     switch = Network(graph, [OmniJob(1, 2)]).switches["s0"]
     cells = {"owners": 1 << 32 | 4, "bitmaps": 6, "published": 0}
-    facts = switchml.read_entry(graph, switch, 2, cells)
-    assert [fact.text for fact in facts] == ["1", "0", "4", "110", "sum"]
+    for following, told in ((7, "7"), (2**32 - 1, "none")):
+        facts = sparse.read_entry(graph, switch, 2, {**cells, "nexts": following})
+        assert [fact.text for fact in facts] == ["1", "0", "4", "110", "sum", told]
+        assert facts[-1].name == "next block"
+
+
+def test_omnireduce_packets_in_switches_name_the_next_block() -> None:
+    packet = bytearray(56) + bytes.fromhex("00000003 fffffffe")
+    packet[36:38] = (0xBEF1).to_bytes(2)
+    packet[42:50] = bytes.fromhex("1101 00000005 8003")
+    packet[52:56] = bytes.fromhex("00000009")
+    assert sparse.read_packet(bytes(packet)) == (
+        "update of block 5, slot 3 version 1, next block 9"
+    )
+    assert sparse.read_values(bytes(packet)) == (3, -2)
+    packet[42:43], packet[52:56] = b"\x27", bytes.fromhex("ffffffff")
+    assert sparse.read_packet(bytes(packet[:56])) == (
+        "result (no values) of block 5, slot 3 version 1, next block none"
+    )
+    assert sparse.read_values(bytes(packet)) == ()
+    packet[36:38] = (0xBEE1).to_bytes(2)
+    assert sparse.read_packet(bytes(packet)) == ""
+
+
+def roce(body: str, port: int = 0xBED1) -> bytes:
+    """Return a frame to a UDP port: its payload is a BTH (annex A17), and the rest."""
+    return bytes(36) + port.to_bytes(2) + bytes(4) + bytes.fromhex(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("0400ffff 00000001 00000005", "data, PSN 5"),
+        ("0401ffff 00000001 00000005", "sum, PSN 5"),
+        ("0200ffff 00000001 80ffffff", "data, PSN 16777215"),
+        ("1100ffff 00000001 00000007 05000001", "acknowledgement with 6 receives posted, PSN 7"),
+        ("1100ffff 00000001 00000007 01000001", "acknowledgement with 1 receive posted, PSN 7"),
+        ("1100ffff 00000001 00000007 1f000001", "acknowledgement, PSN 7"),
+        ("1100ffff 00000001 00000007 29000001", "receiver not ready, PSN 7"),
+        ("1100ffff 00000001 00000007 60000001", "packet missing, PSN 7"),
+        ("c000ffff 00000001 00000008", "probe, PSN 8"),
+        ("1200ffff 00000001 00000008", "opcode 0x12, PSN 8"),
+    ],
+)
+def test_netreduce_packets_are_those_of_a_reliable_connection(body: str, told: str) -> None:
+    """Codes of credits and NAKs are those of the InfiniBand Architecture, vol. 1, 9.7.5.1."""
+    assert netreduce.read_packet(roce(body)) == told
+    assert netreduce.read_packet(roce(body, 4791)) == ""
+    assert netreduce.read_values(roce(body)) == ()
+
+
+def test_netreduce_data_are_lanes_between_header_and_checksum() -> None:
+    head, lanes, check = "0400ffff 00000001 00000005", "fffffffe" + 63 * "00000001", "deadbeef"
+    assert netreduce.read_values(roce(head + lanes + check)) == (-2, *[1] * 63)
+
+
+def test_a_netreduce_entry_has_a_position_of_the_ring() -> None:
+    graph = tree_of((3,))
+    switch = Network(graph, [SwitchmlJob(1, 4)]).switches["s0"]
+    cells = {"owners": 1 << 32 | 5 << 8, "bitmaps": 3, "published": 0}
+    facts = netreduce.read_entry(graph, switch, 2, cells)
+    assert [(fact.name, fact.text) for fact in facts] == [
+        ("slot", "1"), ("version", "0"), ("position", "5"), ("bitmap", "011"), ("holds", "sum"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("1001 0002 00000003 0000 05", "update of round 3, slot 2, 2 blocks"),
+        ("2101 ffff 00000000 0001 80", "result of round 0, slot 65535, 1 block"),
+        ("2101 0000 ffffffff 0001 00", "result of round 4294967295, slot 0, 0 blocks"),
+    ],
+)
+def test_omnireduce_packets_are_rounds_of_a_slot(body: str, told: str) -> None:
+    for port, is_ours in ((0xB6FF, False), (0xB700, True), (0xB71F, True), (0xB720, False)):
+        assert omnireduce.read_packet(roce(body, port)) == (told if is_ours else "")
+        assert omnireduce.read_values(roce(body, port)) == ()

@@ -311,7 +311,7 @@ REFUSED: dict[str, tuple[Callable[[Json], None], str]] = {
             transition_key=[field("op", "a")],
             transitions=[{"value": "0x01", "mask": "0xffff", "next_state": None}],
         ),
-        "must have 1 bytes, as its key, got '0xffff'",
+        "must have 1 byte, as its key, got '0xffff'",
     ),
     "unknown error": (
         lambda d: state(d)["parser_ops"].append(

@@ -54,4 +54,4 @@ def test_every_network_fits_the_screen(spec: str) -> None:
     lines = terminal(graph).splitlines()
 
     assert max(len(line) for line in lines) <= WIDTH
-    assert f"{len(hosts(graph))} hosts" in lines[0]
+    assert f"{len(hosts(graph))} host" in lines[0]

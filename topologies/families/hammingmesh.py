@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import count, product
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import TopologyError
 from ringleaf.topologies.family import Counts, Family, check_sizes, fill
 from ringleaf.topologies.graph import (
@@ -219,8 +220,8 @@ def _checked(a: int, b: int, x: int, y: int, radix: int = RADIX) -> str:
     for boards in (x, y):
         if boards > most:
             raise TopologyError(
-                f"{name}: a row or column takes up to {most} boards with {radix}-port switches, "
-                f"got {boards}"
+                f"{name}: a row or column takes up to {format_count(most, 'board')} with "
+                f"{radix}-port switches, got {boards}"
             )
     return name
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, TopologyError, choose
 from ringleaf.topologies.files.attributes import (
     LAYOUTS,
@@ -130,12 +131,13 @@ def _check_whole(description: Description, place: str) -> None:
     hosts = len(description.hosts)
     if description.hierarchy and prod(description.hierarchy) != hosts:
         raise ConfigError(
-            f"{place}: hierarchy: must multiply to {hosts} hosts, "
+            f"{place}: hierarchy: must multiply to {format_count(hosts, 'host')}, "
             f"got {_text(description.hierarchy)}"
         )
     if description.machine and (len(description.machine) != 2 or hosts % description.machine[0]):
         raise ConfigError(
-            f"{place}: machine: must be a number of GPUs that divides {hosts} hosts, and one of "
+            f"{place}: machine: must be a number of GPUs that divides "
+            f"{format_count(hosts, 'host')}, and one of "
             f"tiers, got {_text(description.machine)}; write it like 8x4"
         )
     tiers = [each.tier is not None for each in description.switches]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import TopologyError
 from ringleaf.topologies.family import Counts, Family
 from ringleaf.topologies.files.description import Description
@@ -33,8 +34,8 @@ def file_family(name: str, reading: Mapping[str, str]) -> Family:
         del fixed
         if hosts > len(description.hosts):
             raise TopologyError(
-                f"topology {name}: has {len(description.hosts)} hosts, {hosts} are wanted; "
-                "take fewer"
+                f"topology {name}: has {format_count(len(description.hosts), 'host')}, {hosts} "
+                "are wanted; take fewer"
             )
         return {}
 

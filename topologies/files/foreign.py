@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import (
     DELAY_UNIT,
@@ -102,7 +103,7 @@ def translate(rows: NetworkRows, where: str) -> NetworkRows:
     about = {name: value for name, value in rows.about.values.items() if _is_ours(name, OF_FILE)}
     notes = [*rows.notes, *words.notes(len(links))]
     if loops := len(rows.links) - len(links):
-        notes.append(f"left out: {loops} links of a node with itself")
+        notes.append(f"left out: {format_count(loops, 'link')} of a node with itself")
     return replace(
         rows, nodes=nodes, links=links, about=FileRow(rows.about.line, about), notes=tuple(notes)
     )
@@ -235,7 +236,8 @@ class _Words:
                 yield f"roles of nodes are by {words}"
             elif names:
                 rest = links - names.total()
-                others = f"; {rest} of {links} links have none" if rest else ""
+                have = "has" if rest == 1 else "have"
+                others = f"; {rest} of {format_count(links, 'link')} {have} none" if rest else ""
                 is_length = any(_DISTANCE.match(_plain(name)) for name in names)
                 light = ", at 5 us a kilometre" if is_length else ""
                 yield f"{what}s of links are by {words}{light}{others}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError, choose
 from ringleaf.topologies.files.attributes import HOST, HOSTS, SERVER, SWITCH
 from ringleaf.topologies.files.rows import FileRow, NetworkRows, NodeRow
@@ -44,7 +45,10 @@ def with_hosts(rows: NetworkRows, where: str) -> NetworkRows:
     notes = list(rows.notes)
     if left:
         shown = ", ".join(left[:MOST_SHOWN]) + (", ..." if len(left) > MOST_SHOWN else "")
-        notes.append(f"left out: {len(left)} of {len(rows.nodes)} nodes, {shown}: not connected")
+        notes.append(
+            f"left out: {len(left)} of {format_count(len(rows.nodes), 'node')}, {shown}: not "
+            "connected"
+        )
     return replace(rows, nodes=nodes, links=links, notes=tuple(notes))
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.files.msccl.document import MscclProgram, Range
+from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
 NAMES: Mapping[str, Collective] = {
@@ -79,7 +80,8 @@ class RankBuffers:
         )
         if buffers.collective in SHARED and program.chunks % program.ranks:
             raise ScheduleError(
-                f"{program.where}: nchunksperloop must be a multiple of {program.ranks} ranks for "
+                f"{program.where}: nchunksperloop must be a multiple of "
+                f"{format_count(program.ranks, 'rank')} for "
                 f"{program.collective}, got {program.chunks}"
             )
         buffers._check_copies(program)
@@ -118,7 +120,9 @@ class RankBuffers:
         """
         size = self.size(rank, span.buffer)
         if span.start + span.count > size:
-            raise ScheduleError(f"{at}: {span.buffer} has {size} chunks, got {span}")
+            raise ScheduleError(
+                f"{at}: {span.buffer} has {format_count(size, 'chunk')}, got {span}"
+            )
         return [self.place(rank, *each) for each in span]
 
     def place(self, rank: int, buffer: str, offset: int) -> Place:

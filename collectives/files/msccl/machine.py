@@ -23,6 +23,7 @@ from ringleaf.collectives.files.msccl.state import (
     Thread,
     show,
 )
+from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
 MOST_TOLD = 6  # thread blocks of a chain that waits
@@ -205,7 +206,9 @@ class InstructionMachine:
             if len(values) != count:
                 sender = self._at(taken.thread, taken.step)
                 raise self._error(
-                    thread, number, f"receives {count} chunks, and {sender} sends {len(values)}"
+                    thread,
+                    number,
+                    f"receives {format_count(count, 'chunk')}, and {sender} sends {len(values)}",
                 )
         if kind in ADDS or kind is InstructionKind.REDUCE:
             values = [

@@ -17,6 +17,7 @@ from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.files.msccl.buffers import NAMES, SHARED, Place
 from ringleaf.collectives.files.msccl.document import InstructionKind
 from ringleaf.collectives.schedule import Aggregate, Message, Op, Schedule, check, messages
+from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
 _COLL = {collective: name for name, collective in reversed(list(NAMES.items()))}
@@ -212,7 +213,8 @@ def to_xml(schedule: Schedule) -> str:
         raise ScheduleError(f"{where}: hosts must add, got a sum of the network")
     if schedule.collective in SHARED and schedule.chunks % schedule.ranks:
         raise ScheduleError(
-            f"{where}: chunks must be a multiple of {schedule.ranks} ranks, got {schedule.chunks}"
+            f"{where}: chunks must be a multiple of {format_count(schedule.ranks, 'rank')}, got "
+            f"{schedule.chunks}"
         )
     return _Writer(schedule).write()
 

@@ -31,6 +31,7 @@ from ringleaf.collectives.synthesis.probing import (
 )
 from ringleaf.collectives.synthesis.problem import Problem, Synthesiser, SynthesisPlan
 from ringleaf.collectives.wires import Pair
+from ringleaf.core.units import format_count
 
 Groups = Sequence[Sequence[int]]
 
@@ -49,7 +50,9 @@ def solve(problem: Problem) -> SynthesisPlan:
     ]
     for groups in groupings(latencies(probe, ranks), ranks):
         time_ps = _two_levels_ps(probe, groups, size)
-        name = f"{len(groups)} groups: " + " ".join(_show(group) for group in groups)
+        name = f"{format_count(len(groups), 'group')}: " + " ".join(
+            _show(group) for group in groups
+        )
         choices.append((time_ps, name, two_levels(ranks, groups)))
     time_ps, name, schedule = min(choices, key=lambda choice: choice[0])
     renamed = Schedule(problem.collective, "plink", ranks, schedule.chunks, schedule.rows)

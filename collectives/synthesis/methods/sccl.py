@@ -31,7 +31,7 @@ from ringleaf.collectives.synthesis.timed import (
 )
 from ringleaf.collectives.synthesis.unwound import unwound
 from ringleaf.collectives.wires import Pair, RankNetwork
-from ringleaf.core.units import PS_PER_S
+from ringleaf.core.units import PS_PER_S, format_count
 from ringleaf.errors import ScheduleError
 
 MOST_CHUNKS = 6
@@ -52,7 +52,8 @@ def solve(problem: Problem) -> SynthesisPlan:
             problem.offer(plan)
     if not plans:
         raise ScheduleError(
-            f"sccl: must find an answer within its limits, got none for {problem.ranks} ranks in "
+            "sccl: must find an answer within its limits, got none for "
+            f"{format_count(problem.ranks, 'rank')} in "
             f"{problem.limit_s:g} s; give more time, or take fewer ranks or tacos"
         )
     return min(plans, key=lambda plan: plan.expected_ps)

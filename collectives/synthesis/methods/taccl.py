@@ -33,6 +33,7 @@ from ringleaf.collectives.synthesis.timed import (
     to_rows,
 )
 from ringleaf.collectives.wires import RankNetwork
+from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
 CHUNKS = (1, 2)
@@ -123,7 +124,7 @@ def _gather(
     if better is not None and end_of(better[0]) < end_of(moves):
         moves = better[0]
         count = len({(move.start_ps, move.src, move.dst) for move in moves})
-        messages = f"{count} of {len(moves)} chunks, gap {100 * better[1]:.1f} %"
+        messages = f"{count} of {format_count(len(moves), 'chunk')}, gap {100 * better[1]:.1f} %"
     return moves, (("routing's gap", gap), ("messages", messages))
 
 

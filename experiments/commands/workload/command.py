@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringleaf.core.extras import require
-from ringleaf.core.units import PS_PER_NS, PS_PER_S, parse_flops
+from ringleaf.core.units import PS_PER_NS, PS_PER_S, format_count, parse_flops
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands.workload import graphs
 from ringleaf.experiments.runs.console import Debug, guard, say
@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
         "run": with_options(graphs.run_command, graphs.OPTIONS),
         "export": with_options(graphs.export_command, graphs.OPTIONS),
     }
-    below = typer.Typer(help="List, show, make, run or write models and traces.")
+    below = typer.Typer(help="List, show, run or export models and traces, or make one from torch.")
     for name, command in commands.items():
         below.command(name)(guard(command))
     app.add_typer(below, name="workload")
@@ -145,7 +145,7 @@ def from_torch_command(
         raise ConfigError(f"{WHERE}: can't write {out}, got {error.strerror}") from error
     from ringleaf.experiments.commands.workload.show import totals
 
-    say(f"# {model.name}: {len(model.layers)} layers, {totals(model)}")
+    say(f"# {model.name}: {format_count(len(model.layers), 'layer')}, {totals(model)}")
     say(str(out))
 
 
@@ -207,8 +207,9 @@ def _source(request: ProfileRequest, feed: Feed) -> str:
             f"by {request.flops_rate} per second"
         )
     return (
-        f"{command}; measured with torch {torch.__version__}, {torch.get_num_threads()} threads, "
-        f"{platform.machine()}: medians of {request.runs} runs after {WARM_UPS}"
+        f"{command}; measured with torch {torch.__version__}, "
+        f"{format_count(torch.get_num_threads(), 'thread')}, "
+        f"{platform.machine()}: medians of {format_count(request.runs, 'run')} after {WARM_UPS}"
     )
 
 

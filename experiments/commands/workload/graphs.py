@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringleaf.core.units import format_size
+from ringleaf.core.units import format_count, format_size
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands.run_commands import do
 from ringleaf.experiments.runs.console import Debug, say
@@ -112,7 +112,10 @@ def export_command(
         ) from error
     files = write_trace(graph, form, spec.out, file_name(graph.name))
     nodes = sum(len(work.nodes) for work in graph.ranks)
-    say(f"# {graph.name}: {len(graph.ranks)} ranks, {nodes} nodes, {len(files)} files")
+    say(
+        f"# {graph.name}: {format_count(len(graph.ranks), 'rank')}, "
+        f"{format_count(nodes, 'node')}, {format_count(len(files), 'file')}"
+    )
     say(str(files[0]))
 
 
@@ -144,8 +147,10 @@ def describe(name: str, ranks: int | None = None) -> Iterator[str]:
     matched = load(spec)
     graph = matched.graph
     yield (
-        f"# {graph.name}: {len(graph.ranks)} ranks, {len(graph.groups)} groups, "
-        f"{sum(len(work.nodes) for work in graph.ranks)} nodes, {len(matched.meetings)} meetings"
+        f"# {graph.name}: {format_count(len(graph.ranks), 'rank')}, "
+        f"{format_count(len(graph.groups), 'group')}, "
+        f"{format_count(sum(len(work.nodes) for work in graph.ranks), 'node')}, "
+        f"{format_count(len(matched.meetings), 'meeting')}"
     )
     yield from (f"# {note}" for note in graph.notes)
     if spec.workload == LLM:
@@ -190,8 +195,8 @@ def _formulas(spec: WorkloadSpec) -> Iterator[str]:
     gradient = traffic.dense_gradient_bytes(sizes, split)
     yield (
         f"# {sizes.parameters / 1e9:.2f} billion parameters; TP {split.tp}, CP {split.cp}, "
-        f"DP {split.dp} (EP {split.ep}), PP {split.pp}; {split.micro_batches} micro-batches, "
-        f"{split.schedule}"
+        f"DP {split.dp} (EP {split.ep}), PP {split.pp}; "
+        f"{format_count(split.micro_batches, 'micro-batch')}, {split.schedule}"
     )
     yield (
         f"# a rank sends {sent / 1e6:.1f} MB per layer and micro-batch for TP, "

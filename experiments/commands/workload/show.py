@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator
 
-from ringleaf.core.units import PS_PER_MS, format_size, format_time
+from ringleaf.core.units import PS_PER_MS, format_count, format_size, format_time
 from ringleaf.hosts.training.model import DTYPE_BYTES, Model
 
 
@@ -22,7 +22,7 @@ def listing(models: Iterable[Model]) -> Iterator[str]:
 
 def table(model: Model) -> Iterator[str]:
     """Yield the source of a model, a row per layer in forward order, and totals."""
-    yield f"# {model.name}: {len(model.layers)} layers, gradients in {model.dtype}"
+    yield f"# {model.name}: {format_count(len(model.layers), 'layer')}, gradients in {model.dtype}"
     for line in textwrap.wrap(model.source, 98, break_long_words=False, break_on_hyphens=False):
         yield f"# {line}"
     yield "#"
@@ -47,6 +47,6 @@ def totals(model: Model) -> str:
     forward_ps = sum(layer.forward_ps for layer in model.layers)
     backward_ps = sum(layer.backward_ps for layer in model.layers)
     return (
-        f"{model.elements:,} elements, {format_size(model.size_bytes)}; "
+        f"{format_count(model.elements, 'element', ',')}, {format_size(model.size_bytes)}; "
         f"forward {format_time(forward_ps)}, backward {format_time(backward_ps)}"
     )

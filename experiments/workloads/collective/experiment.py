@@ -20,7 +20,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Schedule
 from ringleaf.core.compiling import working_s
 from ringleaf.core.tensors import Array, as_result
-from ringleaf.core.units import PS_PER_S, format_size
+from ringleaf.core.units import PS_PER_S, format_count, format_size
 from ringleaf.experiments.bounds.busbw import busbw_factor
 from ringleaf.experiments.checking.carrying import CarriedCollective, carry
 from ringleaf.experiments.checking.data import TYPES, Given, Noise, RankInputs, Sparsity, whole
@@ -159,7 +159,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             options.pop(name, None)
         links, topology = link_kinds(graph), graph.graph["name"]
         rates = list(injections_bps(graph))
-        what = f"{self.collective.value} of {self.ranks} ranks on {topology}"
+        what = f"{self.collective.value} of {format_count(self.ranks, 'rank')} on {topology}"
         return CollectiveResults(
             about=list(table.about(spec, what, links, rates)),
             notes=list(table.explained(options, self.collective)),
@@ -240,7 +240,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         rate = row.packet_hops / max(measured.wall_s, 1e-9)
         self.log.append(
             f"{row.algo} {row.size_bytes} B: {measured.wall_s:.3f} s of wall clock, "
-            f"{row.events} events, {rate:.0f} packet-hops/s"
+            f"{format_count(row.events, 'event')}, {rate:.0f} packet-hops/s"
         )
         if (explained := measured.explained) is not None:
             results.explained[key] = explained
@@ -262,7 +262,9 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         folder.keep(write, path)
         if trace.left_out:
             name = path.relative_to(folder.path)
-            self.log.append(f"{name}: the first {most} events, {trace.left_out} left out")
+            self.log.append(
+                f"{name}: the first {format_count(most, 'event')}, {trace.left_out} left out"
+            )
 
     def run(
         self, connect: MakeNetwork = connect, progress: Progress | None = None

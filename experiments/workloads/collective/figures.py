@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from ringleaf.collectives.algorithm import Look
-from ringleaf.core.units import PS_PER_US, format_size
+from ringleaf.core.units import PS_PER_US, format_count, format_size
 from ringleaf.experiments.explain.findings import Explained
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.looks import looks_of
@@ -171,7 +171,10 @@ def _legend(figure: Figure, axes: Axes) -> None:
 
 
 def _title(run: CollectiveResults) -> str:
-    return f"{run.collective.replace('_', '-').capitalize()}, {run.ranks} ranks on {run.topology}"
+    return (
+        f"{run.collective.replace('_', '-').capitalize()}, {format_count(run.ranks, 'rank')} "
+        f"on {run.topology}"
+    )
 
 
 class _Line:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ringleaf.core.units import format_size, format_time
+from ringleaf.core.units import format_count, format_size, format_time
 from ringleaf.experiments.explain.findings import Explained, file_of
 from ringleaf.experiments.records import columns, drops, link_use
 from ringleaf.experiments.records.columns import Column, as_us, fixed
@@ -120,7 +120,10 @@ class CollectiveResults(Results):
     @property
     def title(self) -> str:
         """The title of the page."""
-        return f"{self.collective.capitalize()} of {self.ranks} ranks on {self.topology}"
+        return (
+            f"{self.collective.capitalize()} of {format_count(self.ranks, 'rank')} on "
+            f"{self.topology}"
+        )
 
     @property
     def columns(self) -> Sequence[Column]:

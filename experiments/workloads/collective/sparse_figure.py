@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ringleaf.collectives.sparse.models import BEST_PS, Setting, ring_ps
-from ringleaf.core.units import format_rate, format_size, parse_fraction
+from ringleaf.core.units import format_count, format_rate, format_size, parse_fraction
 from ringleaf.experiments.figures.looks import look_of
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ def _panel(axes: Axes, lines: Sequence[Line], pattern: str) -> None:
     axes.xaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_major_formatter("{x:g}")
     where = "at random places" if pattern in ("", "1") else f"in runs of {pattern}"
-    axes.set_title(f"{lines[0]['ranks']} workers; non-zeros {where}", fontsize=10)
+    workers = format_count(int(lines[0]["ranks"]), "worker")
+    axes.set_title(f"{workers}; non-zeros {where}", fontsize=10)
 
 
 def _density(line: Line) -> float:

@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from ringleaf.collectives.compression.registry import COMPRESSORS, parse_compressor
 from ringleaf.collectives.registry import ALGORITHMS as KNOWN
-from ringleaf.core.units import parse_size
+from ringleaf.core.units import format_count, parse_size
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import (
@@ -134,8 +134,8 @@ class CollectiveSpec(NetworkSpec):
         size_bytes, unit_bytes = parse_size(text, where), DTYPES[self.dtype]
         if size_bytes < unit_bytes or size_bytes % unit_bytes:
             raise ConfigError(
-                f"{where}: must be whole elements of {unit_bytes} bytes and at least one, "
-                f"got {text!r}"
+                f"{where}: must be whole elements of {format_count(unit_bytes, 'byte')} and at "
+                f"least one, got {text!r}"
             )
         return size_bytes
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ringleaf.collectives.collective import Collective
 from ringleaf.collectives.registry import SYSTEMS
 from ringleaf.collectives.sparse.algorithm import names_sparse
-from ringleaf.core.units import PS_PER_US, format_size
+from ringleaf.core.units import PS_PER_US, format_count, format_size
 from ringleaf.experiments.bounds.busbw import busbw_formula
 from ringleaf.experiments.explain.findings import TITLES, Explained
 from ringleaf.experiments.programs.names import is_path
@@ -80,7 +80,8 @@ def _sparsity(spec: CollectiveSpec) -> Iterator[str]:
     if spec.compress:
         phrases.append(f"compressed by {spec.compress}")
     if spec.servers:
-        phrases.append(f"{spec.servers} more hosts are servers")
+        role = "is a server" if spec.servers == 1 else "are servers"
+        phrases.append(f"{format_count(spec.servers, 'more host')} {role}")
     if phrases:
         yield "; ".join(phrases)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ringleaf.core.tensors import use_one_thread
-from ringleaf.core.units import format_time
+from ringleaf.core.units import format_count, format_time
 from ringleaf.experiments.records.conditions import conduct, inside_nodes_of, unlike_hardware
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs import loading
@@ -48,7 +48,8 @@ class ConvergeExperiment(Experiment[ConvergeSpec]):
         graph = make_graph(spec)
         return ConvergeResults(
             about=[
-                f"{self.count} trainings on {graph.graph['name']}, {describe(link_kinds(graph))}",
+                f"{format_count(self.count, 'training')} on {graph.graph['name']}, "
+                f"{describe(link_kinds(graph))}",
                 f"{conduct(spec)}; seed {plan.seed}",
                 f"batches of {plan.batch}, whose gradients take {format_time(plan.compute_ps)}",
                 inside_nodes_of(spec),

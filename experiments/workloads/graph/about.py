@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ringleaf.core.units import PS_PER_MS, PS_PER_US, format_size, format_time
+from ringleaf.core.units import PS_PER_MS, PS_PER_US, format_count, format_size, format_time
 from ringleaf.experiments.records.conditions import (
     conduct,
     injection,
@@ -39,11 +39,13 @@ def about(experiment: WorkExperiment) -> list[str]:
     kinds = [node.kind for _, node in graph.nodes()]
     computing = kinds.count(NodeKind.COMPUTE)
     return [
-        f"{graph.name}, {len(graph.ranks)} ranks on {experiment.graph.graph['name']}, "
+        f"{graph.name}, {format_count(len(graph.ranks), 'rank')} on "
+        f"{experiment.graph.graph['name']}, "
         f"{describe(link_kinds(experiment.graph))}; {spec.placement}",
         f"{conduct(spec)}; seed {spec.seed}",
         *(_model(experiment) if spec.workload == LLM else ()),
-        f"{computing} computations, {len(experiment.matched.meetings)} meetings of ranks; "
+        f"{format_count(computing, 'computation')}, "
+        f"{format_count(len(experiment.matched.meetings), 'meeting')} of ranks; "
         f"{_data(experiment)}",
         *_messages_leave(experiment),
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
@@ -71,25 +73,30 @@ def _messages_leave(experiment: WorkExperiment) -> Iterator[str]:
 def _model(experiment: WorkExperiment) -> Iterator[str]:
     """Yield lines on a model's sizes and division; what is left out is said."""
     sizes, split = experiment.spec.model_sizes()
-    experts = f", {sizes.experts} experts of which {sizes.topk} work" if sizes.experts else ""
+    experts = (
+        f", {format_count(sizes.experts, 'expert')} of which {sizes.topk} work"
+        if sizes.experts
+        else ""
+    )
     yield (
-        f"{sizes.layers} layers of {sizes.hidden}{experts}: {sizes.parameters / 1e9:.2f} billion "
+        f"{format_count(sizes.layers, 'layer')} of {sizes.hidden}{experts}: "
+        f"{sizes.parameters / 1e9:.2f} billion "
         f"parameters, without embedding and head; sequences of {sizes.sequence}; a rank computes "
         f"{split.flops / 1e12:g} TFLOP/s"
     )
-    chunks = f" with {split.chunks} chunks" if split.chunks > 1 else ""
-    parts = f" in {split.expert_parts} parts" if split.expert_parts > 1 else ""
+    chunks = f" with {format_count(split.chunks, 'chunk')}" if split.chunks > 1 else ""
+    parts = f" in {format_count(split.expert_parts, 'part')}" if split.expert_parts > 1 else ""
     yield (
         f"TP {split.tp}, CP {split.cp}, DP {split.dp} (EP {split.ep}{parts}), PP {split.pp}; "
-        f"{split.micro_batches} micro-batches of {split.micro_batch}, {split.schedule}{chunks}, "
-        f"ZeRO {split.zero}; bubble by formula "
+        f"{format_count(split.micro_batches, 'micro-batch')} of {split.micro_batch}, "
+        f"{split.schedule}{chunks}, ZeRO {split.zero}; bubble by formula "
         f"{100 * bubble(split.schedule, split.pp, split.micro_batches, split.chunks):.2f} %"
     )
     whole = sizes.layers // split.stages
     if 0 < split.layers_per_stage < whole:
         yield (
-            f"ONLY {split.layers_per_stage} of {whole} layers per stage are simulated: times are "
-            "of such a model, not of the whole one"
+            f"ONLY {split.layers_per_stage} of {format_count(whole, 'layer')} per stage are "
+            "simulated: times are of such a model, not of the whole one"
         )
 
 
@@ -116,8 +123,8 @@ def results(done: WorkResults) -> Iterator[str]:
     yield from _messages(done)
     yield from _slowdown(done.slowdown)
     yield (
-        f"fullest queue {format_size(done.peak_queue_bytes)}; {done.retransmissions} "
-        f"packets sent again"
+        f"fullest queue {format_size(done.peak_queue_bytes)}; "
+        f"{format_count(done.retransmissions, 'packet')} sent again"
     )
     if done.virtual_ps is not None:
         late, most = ((each or 0) / PS_PER_MS for each in (done.late_ps, done.most_late_ps))
@@ -140,8 +147,8 @@ def _messages(done: WorkResults) -> Iterator[str]:
             for percent, time_ps in zip(PERCENTILES, percentiles, strict=True)
         )
         yield (
-            f"{len(done.messages.table)} messages: {times} us; Jain's fairness of the largest "
-            f"{done.messages.fairness():.3f}"
+            f"{format_count(len(done.messages.table), 'message')}: {times} us; Jain's fairness "
+            f"of the largest {done.messages.fairness():.3f}"
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ringleaf.core.compiling import working_s
 from ringleaf.core.tensors import FLOAT32
-from ringleaf.core.units import PS_PER_S
+from ringleaf.core.units import PS_PER_S, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimates.estimate import Estimate, Need, sort_of, start_s
 from ringleaf.experiments.estimates.pace import RunPaces, Sort, read_paces
@@ -159,7 +159,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         self.results.take(done, self.wall_s)
         rate = done.packet_hops / max(self.wall_s, 1e-9)
         self.log.append(
-            f"{self.wall_s:.3f} s of wall clock, {done.packet_hops} packet-hops, "
+            f"{self.wall_s:.3f} s of wall clock, {format_count(done.packet_hops, 'packet-hop')}, "
             f"{rate:.0f} per second"
         )
         if captures is not None:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
 
-from ringleaf.core.units import PS_PER_S
+from ringleaf.core.units import PS_PER_S, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.graph.names import FLOWS, LLM
 from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
@@ -102,6 +102,6 @@ def check_ranks(ranks: int, hosts: int) -> None:
     """
     if ranks > hosts:
         raise ConfigError(
-            f"hosts: each of {ranks} ranks needs one, got {hosts}; take a larger topology, or "
-            "leave its sizes open"
+            f"hosts: each of {format_count(ranks, 'rank')} needs one, got {hosts}; take a "
+            "larger topology, or leave its sizes open"
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from ringleaf.core.units import PS_PER_US, format_size
+from ringleaf.core.units import PS_PER_US, format_count, format_size
 from ringleaf.experiments.pages.parts import table_as_html
 from ringleaf.experiments.records.columns import Column, fixed
 from ringleaf.experiments.workloads.graph.messages import PERCENTILES
@@ -39,7 +39,7 @@ def _shown(done: WorkResults) -> str:
     line = done.timeline
     if len(line.ranks) == line.of:
         return "All ranks' timelines:"
-    return f"Timelines of {len(line.ranks)} of {line.of} ranks:"
+    return f"Timelines of {len(line.ranks)} of {format_count(line.of, 'rank')}:"
 
 
 def _messages(done: WorkResults) -> Iterator[str]:
@@ -50,8 +50,8 @@ def _messages(done: WorkResults) -> Iterator[str]:
             for percent, time_ps in zip(PERCENTILES, times, strict=True)
         )
         yield (
-            f"<p>{len(done.messages.table):,} messages: {text}. Jain's index of the throughputs "
-            f"of the largest: {done.messages.fairness():.3f}.</p>"
+            f"<p>{format_count(len(done.messages.table), 'message', ',')}: {text}. Jain's index "
+            f"of the throughputs of the largest: {done.messages.fairness():.3f}.</p>"
         )
 
 

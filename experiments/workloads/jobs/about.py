@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from ringleaf.core.units import PS_PER_MS
+from ringleaf.core.units import PS_PER_MS, format_count
 from ringleaf.experiments.records.conditions import (
     conduct,
     injection,
@@ -36,8 +36,8 @@ VIRTUAL_NOTE = (
 def about(spec: JobsSpec, graph: nx.Graph[str]) -> Iterator[str]:
     """Yield lines on the jobs and the network they run on."""
     yield (
-        f"{len(spec.jobs)} training jobs on {graph.graph['name']}, {describe(link_kinds(graph))}, "
-        f"{spec.placement}"
+        f"{format_count(len(spec.jobs), 'training job')} on {graph.graph['name']}, "
+        f"{describe(link_kinds(graph))}, {spec.placement}"
     )
     jitter = f"; passes up to {100 * spec.jitter:g} % longer" if spec.jitter else ""
     yield f"{conduct(spec)}; seed {spec.seed}{jitter}"
@@ -51,8 +51,8 @@ def told_of_live(row: JobRow) -> str:
     late, most = ((each or 0) / PS_PER_MS for each in (row.late_ps, row.most_late_ps))
     busy = f"; {row.limit} had no processor time left" if row.limit else ""
     return (
-        f"{row.jobs} jobs by {row.algo}, {row.scheduler}: hosts began {late:.2f} ms after the "
-        f"coordinator's decisions on average, {most:.2f} ms at most{busy}"
+        f"{format_count(row.jobs, 'job')} by {row.algo}, {row.scheduler}: hosts began "
+        f"{late:.2f} ms after the coordinator's decisions on average, {most:.2f} ms at most{busy}"
     )
 
 
@@ -61,9 +61,9 @@ def told_of_memory(cases: Sequence[JobsCase]) -> Iterator[str]:
     for case in cases:
         phrases = []
         if moves := sum(row.moves for row in case.rows):
-            phrases.append(f"{moves} changes of jobs' parts of switches' memory")
+            phrases.append(f"{format_count(moves, 'change')} of jobs' parts of switches' memory")
         if due := [row for row in case.rows if row.deadline_ps is not None]:
             late = sum(row.jct_ps > (row.deadline_ps or 0) for row in due)
-            phrases.append(f"{late} of {len(due)} deadlines missed")
+            phrases.append(f"{late} of {format_count(len(due), 'deadline')} missed")
         if phrases:
             yield f"{case.combination.name}: {'; '.join(phrases)}"

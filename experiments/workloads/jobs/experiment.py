@@ -21,6 +21,7 @@ from ringleaf.collectives.synthesis.algorithm import about as about_size
 from ringleaf.collectives.synthesis.names import is_synthesised
 from ringleaf.core.compiling import working_s
 from ringleaf.core.tensors import FLOAT32
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.checking.exchanges import coded
@@ -203,8 +204,9 @@ class JobsExperiment(Experiment[JobsSpec]):
                 self.results.add(case)
                 hops = case.rows[0].packet_hops
                 self.log.append(
-                    f"{case.combination.name}: {case.wall_s:.3f} s of wall clock, {hops} "
-                    f"packet-hops, {hops / max(case.wall_s, 1e-9):.0f} packet-hops/s"
+                    f"{case.combination.name}: {case.wall_s:.3f} s of wall clock, "
+                    f"{format_count(hops, 'packet-hop')}, {hops / max(case.wall_s, 1e-9):.0f} "
+                    "packet-hops/s"
                 )
                 if pcaps is not None:
                     folder.note(sorted((pcaps / case.combination.name).glob("*.pcapng")))
@@ -461,7 +463,7 @@ class JobsExperiment(Experiment[JobsSpec]):
 
 
 def _tell(shown: Progress, share: float, done: int, total: int) -> None:
-    shown.tell(share, f"{done} of {total} iterations" if total else "")
+    shown.tell(share, f"{done} of {format_count(total, 'iteration')}" if total else "")
 
 
 def _ignore(hops: int) -> None:

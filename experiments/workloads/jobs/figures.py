@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.core.units import PS_PER_MS, PS_PER_S
+from ringleaf.core.units import PS_PER_MS, PS_PER_S, format_count
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.lines import draw_lines, suits
 from ringleaf.experiments.figures.style import INK
@@ -265,7 +265,7 @@ def _ticks_of_bars(
 
 
 def _name_count(count: str) -> str:
-    return "1 job" if count == "1" else f"{count} jobs"
+    return format_count(int(count), "job")
 
 
 def draw_links(cases: Sequence[JobsCase]) -> Figure:

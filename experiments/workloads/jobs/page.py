@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from ringleaf.core.units import format_count
 from ringleaf.experiments.pages.document import figure
 from ringleaf.experiments.workloads.jobs.figures import TIMELINE
 from ringleaf.experiments.workloads.jobs.timeline import timeline_file
@@ -31,7 +32,9 @@ def timelines(cases: Sequence[JobsCase], svgs: Mapping[str, str]) -> Iterator[st
         (name, svg) for name, svg in svgs.items() if name in named
     ):
         combination = named[name].combination
-        title = f"{combination.count} jobs, {combination.algo}, {combination.scheduler}"
+        title = (
+            f"{format_count(combination.count, 'job')}, {combination.algo}, {combination.scheduler}"
+        )
         yield f"<details{'' if number else ' open'}><summary>{escape(title)}</summary>"
         yield figure(svg, title, "")
         yield "</details>"

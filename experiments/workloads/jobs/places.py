@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.jobs.spec import JobsSpec
 
@@ -48,6 +49,7 @@ def check_room(spec: JobsSpec, hosts: int) -> None:
     """
     if spec.needed_hosts > hosts:
         raise ConfigError(
-            f"jobs: must fit the {hosts} hosts of {spec.topo}, got {spec.needed_hosts} with "
-            f"{spec.servers} servers for each of {len(spec.jobs)}"
+            f"jobs: must fit the {format_count(hosts, 'host')} of {spec.topo}, got "
+            f"{spec.needed_hosts} with "
+            f"{format_count(spec.servers, 'server')} for each of {len(spec.jobs)}"
         )

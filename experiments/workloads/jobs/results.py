@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.core.units import PS_PER_MS
+from ringleaf.core.units import PS_PER_MS, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records import drops, link_use
 from ringleaf.experiments.records.columns import Column, as_ms, fixed, widened
@@ -216,7 +216,11 @@ class JobsResults(Results):
     def title(self) -> str:
         """The title of the page."""
         most = max(case.combination.count for case in self.cases)
-        return f"{most} training jobs beside each other" if most > 1 else "A training job"
+        return (
+            f"{format_count(most, 'training job')} beside each other"
+            if most > 1
+            else "A training job"
+        )
 
     @property
     def columns(self) -> Sequence[Column]:
@@ -261,7 +265,9 @@ class JobsResults(Results):
         crowded = [case for case in self.cases if case.combination.count == most]
         best = min(crowded, key=lambda case: case.mean_jct_ps)
         name = f"{best.combination.algo}, {best.combination.scheduler}"
-        yield RunFact(name, f"fastest of {most} jobs: {best.mean_jct_ps / PS_PER_MS:,.3f} ms")
+        yield RunFact(
+            name, f"fastest of {format_count(most, 'job')}: {best.mean_jct_ps / PS_PER_MS:,.3f} ms"
+        )
 
     def sections(self, svgs: Mapping[str, str]) -> Iterator[str]:
         """Yield layers over time, case by case."""

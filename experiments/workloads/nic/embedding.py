@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ringleaf.core.units import format_size, format_time
+from ringleaf.core.units import format_count, format_size, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.columns import Column, as_us
 from ringleaf.experiments.workloads.nic.reference import Indices, Reference, check_exact
@@ -109,13 +109,16 @@ class EmbeddingWorkload(NicWorkload[EmbeddingSpec]):
         """Return lines on the workload."""
         ranks = count_hosts(graph)
         return [
-            f"embedding exchange, {ranks} ranks; {spec.rows} rows of {spec.dim} float32, row r on "
-            f"rank r mod {ranks}; {spec.bags} bags of {spec.per_bag} look-ups by Zipf's law with "
+            f"embedding exchange, {format_count(ranks, 'rank')}; "
+            f"{format_count(spec.rows, 'row')} of {spec.dim} float32, row r on "
+            f"rank r mod {ranks}; {format_count(spec.bags, 'bag')} of "
+            f"{format_count(spec.per_bag, 'look-up')} by Zipf's law with "
             f"exponent {spec.zipf:g} (a choice)",
             f"pool: owners' NICs add up bags; cached copies: {spec.coherence}; a row from a host's "
             f"memory takes {format_time(spec.row_ps)}, and NICs cache {spec.local_cache} of their "
             "own",
-            f"{spec.iterations} iterations after {spec.warm_up} that fill caches; without a NIC, "
+            f"{format_count(spec.iterations, 'iteration')} after {spec.warm_up} that fill "
+            "caches; without a NIC, "
             f"a message reaches the program after {format_time(spec.host_latency_ps)} (a choice)",
         ]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ringleaf.core.units import PS_PER_S, format_time
+from ringleaf.core.units import PS_PER_S, format_count, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.columns import Column, as_us
 from ringleaf.experiments.workloads.nic.spec import PipelineSpec
@@ -96,11 +96,13 @@ class PipelineWorkload(NicWorkload[PipelineSpec]):
         stage_edges(len(spec.widths) - 1, hosts)
         for tile in spec.tiles:
             if not 1 <= tile <= spec.samples:
-                raise ConfigError(f"tile: must be 1 to {spec.samples} samples, got {tile}")
+                raise ConfigError(
+                    f"tile: must be 1 to {format_count(spec.samples, 'sample')}, got {tile}"
+                )
             if -(-spec.samples // tile) > MOST_MESSAGES:
                 raise ConfigError(
                     f"tile: must make {MOST_MESSAGES} messages at most, got {tile} for "
-                    f"{spec.samples} samples; take larger ones"
+                    f"{format_count(spec.samples, 'sample')}; take larger ones"
                 )
         of_sample = sum(inputs * outputs for inputs, outputs in pairwise(spec.widths))
         if of_sample > MOST_WEIGHTS:
@@ -127,7 +129,7 @@ class PipelineWorkload(NicWorkload[PipelineSpec]):
         rates = ", ".join(f"{rate:.3g}" for rate in spec.product_rates)
         return [
             f"layer pipeline, {len(spec.widths) - 1} dense layers {widths} of 8-bit integers on "
-            f"{stages} hosts; {spec.samples} samples",
+            f"{format_count(stages, 'host')}; {format_count(spec.samples, 'sample')}",
             f"{rates} multiplications per second on NIC and host{slower} (a "
             "choice); without a NIC, a message reaches the program after "
             f"{', '.join(map(format_time, spec.latencies))} (choices)",

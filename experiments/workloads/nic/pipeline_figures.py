@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ringleaf.core.units import PS_PER_US, format_time
+from ringleaf.core.units import PS_PER_US, format_count, format_time
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.workloads.nic.workload import Row
 
@@ -41,7 +41,7 @@ def draw_turn(rows: Sequence[Row], clock: str) -> Figure:
         turns_us = [
             (row["time_ps"] - row["first_ps"]) / (row["messages"] - 1) / PS_PER_US for row in line
         ]
-        label = f"{tile} samples" if tile > 1 else "1 sample"
+        label = format_count(tile, "sample")
         marker = MARKERS[number % len(MARKERS)]
         axes.plot(rates, turns_us, marker=marker, color=color, label=label)
         expected_us = [row["turn_ps"] / PS_PER_US for row in line]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 
 Floats = npt.NDArray[np.float32]
@@ -96,7 +97,7 @@ def check_exact(lookups: int, per_bag: int, iterations: int) -> None:
     largest = LARGEST_VALUE + LARGEST_GRADIENT * lookups * iterations
     if per_bag * largest >= EXACT:
         raise ConfigError(
-            f"iterations: results must be exact, and {lookups} look-ups in each of {iterations} "
-            f"iterations with {per_bag} in a bag could be rounded, got {iterations}; take fewer "
-            "iterations or smaller batches"
+            f"iterations: results must be exact, and {format_count(lookups, 'look-up')} in each "
+            f"of {format_count(iterations, 'iteration')} with {per_bag} in a bag could be "
+            f"rounded, got {iterations}; take fewer iterations or smaller batches"
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from ringleaf.core.units import format_time
+from ringleaf.core.units import format_count, format_time
 from ringleaf.experiments.records.conditions import conduct, inside_nodes_of, unlike_hardware
 from ringleaf.experiments.workloads.train.clock import parse_compute
 from ringleaf.topologies.kinds import describe, link_kinds
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 def about(spec: TrainSpec, graph: nx.Graph[str]) -> Iterator[str]:
     """Yield lines on the script, and on the network below it."""
-    yield (f"{spec.script[0]}, {spec.ranks} ranks on {spec.topo}, {describe(link_kinds(graph))}")
+    yield (
+        f"{spec.script[0]}, {format_count(spec.ranks, 'rank')} on {spec.topo}, "
+        f"{describe(link_kinds(graph))}"
+    )
     yield from notes(spec.topo)
     yield f"{conduct(spec)}; seed {spec.seed}"
     yield inside_nodes_of(spec)

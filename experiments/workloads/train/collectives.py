@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.distributed import ReduceOp
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.workloads.train import calls
 from ringleaf.experiments.workloads.train.calls import ANY
@@ -199,13 +200,14 @@ class Collectives:
         if not splits:
             if rows % ranks:
                 raise ConfigError(
-                    f"all_to_all: rows must be a multiple of {ranks} ranks, got {rows}; give splits"
+                    f"all_to_all: rows must be a multiple of {format_count(ranks, 'rank')}, got "
+                    f"{rows}; give splits"
                 )
             return [tensor.numel() // ranks] * ranks
         if len(splits) != ranks or sum(splits) != rows:
             raise ConfigError(
-                f"all_to_all: splits must be {ranks} numbers that add up to {rows} rows, got "
-                f"{list(splits)}"
+                f"all_to_all: splits must be {format_count(ranks, 'number')} that add up to "
+                f"{format_count(rows, 'row')}, got {list(splits)}"
             )
         return [split * (tensor.numel() // max(rows, 1)) for split in splits]
 
@@ -213,15 +215,15 @@ class Collectives:
         sizes = {each.numel() for each in whole}
         if len(whole) != self.calls.ranks or sizes != {part.numel()}:
             raise ConfigError(
-                f"{kind}: must have {self.calls.ranks} tensors of {part.numel()} elements, got "
-                f"{[each.numel() for each in whole]}"
+                f"{kind}: must have {format_count(self.calls.ranks, 'tensor')} of "
+                f"{format_count(part.numel(), 'element')}, got {[each.numel() for each in whole]}"
             )
 
     def _whole_blocks(self, kind: str, whole: torch.Tensor, part: torch.Tensor) -> None:
         if whole.numel() != self.calls.ranks * part.numel():
             raise ConfigError(
                 f"{kind}: the large tensor must be {self.calls.ranks} times the small one, got "
-                f"{whole.numel()} and {part.numel()} elements"
+                f"{whole.numel()} and {format_count(part.numel(), 'element')}"
             )
 
 

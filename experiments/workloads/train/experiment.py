@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import RingleafError
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs.kind import Experiment
@@ -73,7 +74,9 @@ class TrainExperiment(Experiment[TrainSpec]):
                 finally:
                     self.results.take(hosting.account, hosting.outcomes)
                     wall_s, hops = time.monotonic() - began_s, self.results.totals["packet_hops"]
-                    self.log.append(f"{wall_s:.3f} s of wall clock, {hops} packet-hops")
+                    self.log.append(
+                        f"{wall_s:.3f} s of wall clock, {format_count(hops, 'packet-hop')}"
+                    )
         yield
 
 

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ringleaf.core.units import format_count
 from ringleaf.experiments.workloads.train.calls import ANY, PAIRED, SEND
 from ringleaf.experiments.workloads.train.parts import CallError, MatchedCalls, RankCall
 
@@ -178,7 +179,10 @@ class GroupMeetings:
         """Keep a send or a receive until both ends are there."""
         peer, size = part.call.root, len(group.members)
         if peer != ANY and not 0 <= peer < size:
-            raise CallError(f"rank {part.rank}: peer must be one of {size} ranks, got {part.call}")
+            raise CallError(
+                f"rank {part.rank}: peer must be one of {format_count(size, 'rank')}, got "
+                f"{part.call}"
+            )
         if part.call.kind == SEND:
             self._sends.setdefault((name, group.members[peer]), []).append(part)
         else:
@@ -226,6 +230,6 @@ def _check_blocks(matched: MatchedCalls, title: str) -> None:
             if mine.call.sends and mine.call.sends[j] != theirs.call.takes[i]:
                 raise CallError(
                     f"call {matched.number} in {title}: both ends must name the same size, got "
-                    f"{mine.call.sends[j]} elements from rank {mine.rank}, and "
+                    f"{format_count(mine.call.sends[j], 'element')} from rank {mine.rank}, and "
                     f"{theirs.call.takes[i]} expected by rank {theirs.rank}"
                 )

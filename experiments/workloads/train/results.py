@@ -10,7 +10,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from ringleaf.core.units import format_time
+from ringleaf.core.units import format_count, format_time
 from ringleaf.experiments.records.columns import Column, as_us, fixed, widened
 from ringleaf.experiments.records.facts import RunFact
 from ringleaf.experiments.records.folder import RunFolder, write_text
@@ -142,7 +142,9 @@ class TrainResults(Results):
     def foot(self) -> Iterator[str]:
         """Yield the lines below the table."""
         if len(self.rows) > len(self.shown):
-            yield f"and {len(self.rows) - len(self.shown)} more rows, in results.csv"
+            yield (
+                f"and {format_count(len(self.rows) - len(self.shown), 'more row')}, in results.csv"
+            )
         yield from iterations(self)
         if any(self.totals[name] for name in _TROUBLES):
             yield ", ".join(f"{what}: {self.totals[name]}" for name, what in _TROUBLES.items())

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.core.tensors import Array
+from ringleaf.core.units import format_count
 from ringleaf.errors import BackendError, ConfigError, ProtocolError
 from ringleaf.experiments.workloads.train import wire
 from ringleaf.experiments.workloads.train.calls import read_call
@@ -231,8 +232,8 @@ class FabricServer:
     def _welcome(self, line: _Line, rank: int, ranks: int) -> None:
         if ranks != self._ranks or not 0 <= rank < ranks:
             raise ConfigError(
-                f"rank {rank}: the fabric is for {self._ranks} ranks, got a world of {ranks}; say "
-                f"--ranks {ranks}"
+                f"rank {rank}: the fabric is for {format_count(self._ranks, 'rank')}, got a "
+                f"world of {ranks}; say --ranks {ranks}"
             )
         if rank in self._lines:
             raise ConfigError(f"rank {rank}: must say hello once, got a second connection")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from ringleaf.core.units import format_count
 from ringleaf.experiments.workloads.train.register import current_link
 
 
@@ -74,7 +75,10 @@ def rank_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> int | None:
 def _check_count(count: int, rank: int, ranks: int) -> None:
     """End the script, with a line by rank 0, if it starts another number of ranks."""
     if count != ranks:
-        line = f"ringleaf: the script starts {count} ranks itself, got --ranks {ranks}; "
+        line = (
+            f"ringleaf: the script starts {format_count(count, 'rank')} itself, got --ranks "
+            f"{ranks}; "
+        )
         raise SystemExit(f"{line}make both the same" if rank == 0 else 1)
 
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 
 Int8 = npt.NDArray[np.int8]
@@ -96,8 +97,8 @@ def stage_edges(layers: int, stages: int) -> list[int]:
     """
     if layers < stages:
         raise ConfigError(
-            f"widths: must be of {stages} layers at least, one for each host, got {layers}; "
-            f"take hosts: {layers}"
+            f"widths: must be of {format_count(stages, 'layer')} at least, one for each host, "
+            f"got {layers}; take hosts: {layers}"
         )
     return [-(-layers * stage // stages) for stage in range(stages + 1)]
 

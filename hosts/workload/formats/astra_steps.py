@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ringleaf.core.units import PS_PER_NS
+from ringleaf.core.units import PS_PER_NS, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.graph import CalledCollective, CallGroup, NodeKind, WorkNode
 
@@ -197,8 +197,8 @@ class Maker:
         number = len(self.nodes)
         if number == self.most:
             raise ConfigError(
-                f"ranks: {len(self.layers)} layers must have {MOST_NODES} nodes at most, together "
-                f"on all ranks, got more; take fewer ranks"
+                f"ranks: {format_count(len(self.layers), 'layer')} must have {MOST_NODES} nodes "
+                f"at most, together on all ranks, got more; take fewer ranks"
             )
         self.nodes.append(WorkNode(number, kind, name, **{"after": self.last} | more))  # type: ignore[arg-type]
         return number

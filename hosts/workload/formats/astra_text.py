@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ringleaf.core.units import is_whole
+from ringleaf.core.units import format_count, is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats.astra_steps import (
     ALL,
@@ -161,7 +161,8 @@ def _groups(header: AstraHeader, ranks: int, where: str) -> list[CallGroup]:
     tp, ep = header.sizes.get(TP, 1), header.sizes.get(EP, 1)
     if ranks % (tp * ep):
         raise ConfigError(
-            f"{where}: must divide {ranks} ranks by model_parallel_NPU_group x ep, got {tp} x {ep}"
+            f"{where}: must divide {format_count(ranks, 'rank')} by model_parallel_NPU_group x "
+            f"ep, got {tp} x {ep}"
         )
     replicas = range(ranks // tp)
     members: dict[tuple[str, int], list[int]] = {}

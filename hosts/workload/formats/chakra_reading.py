@@ -23,7 +23,7 @@ from typing import Any
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from ringleaf.core.files import CHAKRA_JSON, CHAKRA_PRINTED, GZIP, kind_of
-from ringleaf.core.units import PS_PER_S, PS_PER_US
+from ringleaf.core.units import PS_PER_S, PS_PER_US, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.formats import chakra_json, schema
 from ringleaf.hosts.workload.formats.chakra import (
@@ -196,8 +196,8 @@ def _parse(kind: Any, path: Path, at: int, data: bytes) -> Any:
     except DecodeError as error:
         name = kind.DESCRIPTOR.name
         raise ConfigError(
-            f"{path}: byte {at}: must be a {name} of {len(data)} bytes, got something else; the "
-            "file is damaged, or is no Chakra trace"
+            f"{path}: byte {at}: must be a {name} of {format_count(len(data), 'byte')}, got "
+            "something else; the file is damaged, or is no Chakra trace"
         ) from error
     return message
 

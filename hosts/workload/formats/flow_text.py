@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from ringleaf.core.units import PS_PER_S, is_whole
+from ringleaf.core.units import PS_PER_S, format_count, is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.flows import FlowFile, TimedFlow
 from ringleaf.hosts.workload.formats.framing import read_text
@@ -59,7 +59,7 @@ def read_ns3_flows(path: Path) -> FlowFile:
     if others := rows[count + 1 :]:
         notes.append(
             f"{path}: line {others[0][0]} and what follows are passed over, as line 1 counts "
-            f"{count} flows"
+            f"{format_count(count, 'flow')}"
         )
     if len(groups := sorted({row[2] for _, row in chosen})) > 1:
         notes.append(f"{path}: priority groups {', '.join(groups)} are one class here")
@@ -130,7 +130,8 @@ def read_htsim_flows(path: Path) -> FlowFile:
             raise ConfigError(f"{where}: must be a connection A->B, got {line!r:.60}; {what}")
     if counts.get("Connections", len(flows)) != len(flows):
         raise ConfigError(
-            f"{path}: must have {counts['Connections']} connections, as it says, got {len(flows)}"
+            f"{path}: must have {format_count(counts['Connections'], 'connection')}, as it "
+            f"says, got {len(flows)}"
         )
     ranks = counts.get("Nodes", 0)
     if ranks <= max((max(flow.source, flow.target) for flow in flows), default=0):

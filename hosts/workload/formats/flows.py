@@ -14,7 +14,7 @@ import csv
 from pathlib import Path
 
 from ringleaf.core.files import HTSIM, NS3_FLOWS, kind_of
-from ringleaf.core.units import parse_size, parse_time
+from ringleaf.core.units import format_count, parse_size, parse_time
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.flows import FlowFile, TimedFlow
 from ringleaf.hosts.workload.formats.flow_text import read_htsim_flows, read_ns3_flows
@@ -66,7 +66,8 @@ def _read_row(where: str, row: dict[str, str | None]) -> TimedFlow:
     texts = {name: row[name] or "" for name in COLUMNS}
     if None in row or None in row.values():
         raise ConfigError(
-            f"{where}: must have {len(COLUMNS)} cells, got {list(row.values())!r:.80}"
+            f"{where}: must have {format_count(len(COLUMNS), 'cell')}, got "
+            f"{list(row.values())!r:.80}"
         )
     source, target = (_read_rank(f"{where}: {name}", texts[name]) for name in COLUMNS[:2])
     if source == target:

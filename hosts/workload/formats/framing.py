@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ringleaf.core.files import kind_of
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 
 GZIP = b"\x1f\x8b"
@@ -28,8 +29,8 @@ def read_frames(path: Path) -> Iterator[tuple[int, bytes]]:
         start, size = _length(path, data, at)
         if start + size > len(data):
             raise ConfigError(
-                f"{path}: byte {at}: a message has {size} bytes, got {len(data) - start}; "
-                "the file is cut off, or is no Chakra trace"
+                f"{path}: byte {at}: a message has {format_count(size, 'byte')}, got "
+                f"{len(data) - start}; the file is cut off, or is no Chakra trace"
             )
         yield start, data[start : start + size]
         at = start + size
@@ -76,7 +77,8 @@ def _unzipped(path: Path, data: bytes) -> bytes:
         raise ConfigError(f"{path}: at most {MOST_FILE_BYTES} bytes without gzip, got more")
     if not unzip.eof:
         raise ConfigError(
-            f"{path}: must be a whole gzip file, got {len(data)} bytes; it is cut off"
+            f"{path}: must be a whole gzip file, got {format_count(len(data), 'byte')}; it is "
+            "cut off"
         )
     return plain
 

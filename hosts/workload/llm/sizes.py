@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.workload.graph import check_ranks
 from ringleaf.hosts.workload.llm.pipeline import CHIMERA, INTERLEAVED, check_pipeline
@@ -137,12 +138,14 @@ def check(sizes: TransformerSizes, split: Split, where: str) -> None:
         )
     if sizes.experts and not 1 <= sizes.topk <= sizes.experts:
         raise ConfigError(
-            f"{where}topk: must be from 1 to the {sizes.experts} experts, got {sizes.topk}"
+            f"{where}topk: must be from 1 to the {format_count(sizes.experts, 'expert')}, got "
+            f"{sizes.topk}"
         )
     most = sizes.layers // split.stages
     if not 0 <= split.layers_per_stage <= most:
         raise ConfigError(
-            f"{where}layers_per_stage: a stage has {most} layers, got {split.layers_per_stage}"
+            f"{where}layers_per_stage: a stage has {format_count(most, 'layer')}, got "
+            f"{split.layers_per_stage}"
         )
     if split.zero == 3 and split.schedule in (INTERLEAVED, CHIMERA):
         raise ConfigError(

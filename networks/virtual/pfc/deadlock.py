@@ -21,7 +21,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Arena
 from ringleaf.core.disciplines import CLASSES
 from ringleaf.core.packets import AFTER, IN_PORT, NEXT, row_bytes, row_of
-from ringleaf.core.units import PS_PER_US, format_size, format_time
+from ringleaf.core.units import PS_PER_US, format_count, format_size, format_time
 from ringleaf.errors import DeadlockError
 from ringleaf.networks.virtual.fabric import PortPlace
 from ringleaf.networks.virtual.pfc.layout import ASKED, PAUSED, SINCE_PS, UNTOLD, XON
@@ -100,7 +100,8 @@ def complaint(deadlock: Deadlock) -> str:
     """Return an error text that names the switches."""
     return (
         f"run: PFC deadlock: switches {' -> '.join((*deadlock.cycle, deadlock.cycle[0]))} wait for "
-        f"each other since {format_time(deadlock.since_ps)}, got {deadlock.queues} queues of class "
+        f"each other since {format_time(deadlock.since_ps)}, got "
+        f"{format_count(deadlock.queues, 'queue')} of class "
         f"{deadlock.level} that stand still with {format_size(deadlock.held_bytes)}; take routes "
         "without a cycle, or leave out pfc"
     )

@@ -264,7 +264,7 @@ def test_specs_of_the_pages_run(tmp_path: Path, name: str, monkeypatch: pytest.M
         )
         assert code == 0, output
         code, output = typed("workload", "show", "traces/resnet50.*.et")
-        assert "4 ranks, 1 groups, 648 nodes, 54 meetings" in output
+        assert "4 ranks, 1 group, 648 nodes, 54 meetings" in output
     code, output = typed("run", "--spec", str(PAGES / name), *figures(drawn=False))
 
     assert code == 0, output

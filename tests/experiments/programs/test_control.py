@@ -113,7 +113,7 @@ def test_a_folder_has_a_file_for_each_switch(tmp_path: Path) -> None:
         ("a.txt", "table_add\n", r"a.txt:1: must be table_add TABLE ACTION"),
         ("a.txt", "\ntable_ad x\n", r"a.txt:2: no command 'table_ad'|a.txt:2: .*table_ad"),
         ("a.txt", "table_add nowhere drop 1 =>\n", r"a.txt:1: .*'nowhere'"),
-        ("a.txt", "table_add ipv4_lpm drop => \n", r"a.txt:1: table ipv4_lpm has 1 keys, got \[\]"),
+        ("a.txt", "table_add ipv4_lpm drop => \n", r"a.txt:1: table ipv4_lpm has 1 key, got \[\]"),
         (
             "a.txt",
             "table_add ipv4_lpm ipv4_forward 1/8 => 3\n",

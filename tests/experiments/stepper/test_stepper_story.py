@@ -192,6 +192,43 @@ def test_one_of_a_thing_is_no_plural(algo: str, options: dict[str, int], parts: 
     assert PLURAL_OF_ONE.search(told) is None
 
 
+@pytest.mark.parametrize(
+    ("algo", "options", "told"),
+    [
+        ("switchml", {}, "in 2 slots of the switches"),
+        ("panama", {}, "in 2 slots of the switches"),
+        ("omnireduce-switch", {}, "in 2 slots of the switches"),
+        ("omnireduce", {"servers": 1}, "in 2 slots of the aggregators"),
+        ("omnireduce", {"servers": 1, "slots": 1}, "in 1 slot of the aggregators"),
+        ("sharp", {}, "with at most 2 transactions outstanding"),
+        ("sharp-quantum2", {"slots": 1}, "with at most 1 transaction outstanding"),
+        ("atp", {"servers": 1, "slots": 1}, "with at most 1 packet in flight from each rank"),
+        ("atp", {"servers": 1, "slots": 3}, "with at most 4 packets in flight from each rank"),
+        ("esa", {"servers": 1}, "with at most 2 packets in flight from each rank"),
+        ("a2tp", {"servers": 1}, "with at most 2 packets in flight from each rank"),
+        ("netreduce", {"slots": 3}, "with at most 2 packets in flight from each rank"),
+    ],
+)
+def test_slots_are_called_what_they_are_in_a_system(
+    algo: str, options: dict[str, int], told: str
+) -> None:
+    """ATP's window is rounded up to a power of two, and NetReduce's down."""
+    story = tell(step_request(algo, ranks=2, elements=64, **options))
+
+    assert f", 64 to a packet, {told}; " in story.summary
+
+
+def test_packets_and_registers_of_all_systems_are_told_in_words() -> None:
+    """Without a reader, they are names of scapy's layers, and of registers."""
+    for name, algorithm in ALGORITHMS.items():
+        if not algorithm.in_network:
+            continue
+        story = tell(step_request(name, ranks=2, loss="1%"))
+        told = "\n".join(lines(story))
+        assert re.search(r"\b(Raw|Padding|ICRC|owners|[A-Z]\w+Header|SwitchML\w+)\b", told) is None
+        assert re.search(r": (update|result|data|gradient|parameters)\b", told) is not None, name
+
+
 def test_reduces_and_copies_are_told_apart() -> None:
     story = tell(step_request("ring", ranks=3))
 

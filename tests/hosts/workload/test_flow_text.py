@@ -44,7 +44,7 @@ def test_what_ns3_passes_over_is_named(tmp_path: Path) -> None:
     assert found.flows == [TimedFlow(2, 1, 200, 2 * S)]
     path = tmp_path / "flow.txt"
     assert found.notes == (f"{path}: line 3 and what follows are passed over, as line 1 counts 1 "
-                           "flows",)  # fmt: skip
+                           "flow",)  # fmt: skip
 
     [note] = read(tmp_path, "2\n2 1 3 100 200 2\n3 1 4 100 200 2\n").notes
     assert note == f"{path}: priority groups 3, 4 are one class here"

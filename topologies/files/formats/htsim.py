@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ringleaf.core.units import is_whole
+from ringleaf.core.units import format_count, is_whole
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.files.attributes import HOST, SWITCH
 from ringleaf.topologies.files.format import TopologyFormat
@@ -101,8 +101,8 @@ def _sizes(head: Numbers, tiers: list[Numbers], bundles: list[int], where: str) 
     )
     if not all(fits):
         raise ConfigError(
-            f"{where}: numbers must fit each other, got {hosts} nodes in pods of {pod}, radix_down "
-            f"{below}, radix_up {above} and bundles {bundles}"
+            f"{where}: numbers must fit each other, got {format_count(hosts, 'node')} in pods "
+            f"of {pod}, radix_down {below}, radix_up {above} and bundles {bundles}"
         )
     return sizes
 

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
-from ringleaf.core.units import PS_PER_NS, parse_rate, parse_time
+from ringleaf.core.units import PS_PER_NS, format_count, parse_rate, parse_time
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import HOST, SWITCH
 from ringleaf.topologies.files.format import TopologyFormat
@@ -47,7 +47,9 @@ def read(text: str, where: str) -> NetworkRows:
     names = {node: part for part, node in reversed([(parts[p], n) for p, n in node_of.items()])}
     hosts = _hosts(parts.values(), node_of)
     if not hosts:
-        raise ConfigError(f"{where}: must have an xpu or a nic, got {len(parts)} components")
+        raise ConfigError(
+            f"{where}: must have an xpu or a nic, got {format_count(len(parts), 'component')}"
+        )
     network = Parts.of(
         dict.fromkeys(node_of.values()),
         (

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ringleaf.core.units import exact_rate
+from ringleaf.core.units import exact_rate, format_count
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.files.attributes import HOST, SWITCH, read_way
 from ringleaf.topologies.files.format import TopologyFormat
@@ -77,7 +77,8 @@ def read(text: str, where: str) -> NetworkRows:
         chosen = [*chosen, *machine.edges[PCI]]
     if len(hashes) > 1 and not machine.is_joined(chosen):
         raise TopologyError(
-            f"{where}: GPUs of several hosts must be joined by NVLinks, got {len(hashes)} hosts "
+            f"{where}: GPUs of several hosts must be joined by NVLinks, got "
+            f"{format_count(len(hashes), 'host')} "
             "whose network the file does not tell; keep one host_hash, and write node= for more"
         )
     network = Parts.of(machine.rows, chosen)

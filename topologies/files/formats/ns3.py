@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ringleaf.core.units import is_whole
+from ringleaf.core.units import format_count, is_whole
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.files.attributes import HOST, SWITCH
 from ringleaf.topologies.files.format import TopologyFormat
@@ -58,8 +58,8 @@ def read(text: str, where: str) -> NetworkRows:
     notes = []
     if (nodes, stated) != (len(first), len(rest)):
         notes.append(
-            f"line 1 says {nodes} nodes and {stated} links; links are read of {len(first)} nodes, "
-            f"and {len(rest)} of them"
+            f"line 1 says {format_count(nodes, 'node')} and {format_count(stated, 'link')}; "
+            f"links are read of {format_count(len(first), 'node')}, and {len(rest)} of them"
         )
     if nics:
         notes.append(
