@@ -1,15 +1,22 @@
-"""Disturbances of a run: links that change their loss rate, and switches that restart.
+"""Disturbances of a run: links that change their loss or rate, switches that restart, new routes.
 
 They happen between events, at a time of their own. A link that is down loses everything; a burst
-of losses is a loss rate that is set and reset; a loss in one direction concerns one port.
+of losses is a loss rate that is set and reset; a loss in one direction concerns one port. Faults as
+people write them (`ringleaf.core.faults`) become disturbances of a topology here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+import networkx as nx
+
+from ringleaf.core.faults import DOWN, LOSS, RATE, NetworkFault
 from ringleaf.core.units import FOREVER_PS
+from ringleaf.errors import ConfigError
+from ringleaf.topologies.graph import hosts, neighbors, switches
 
 Direction = tuple[str, str]
 """A direction of a link: its sending and its receiving end."""
@@ -31,6 +38,21 @@ class LinkLoss:
 
 
 @dataclass(frozen=True, slots=True)
+class LinkRate:
+    """A change of the rate of one direction of a link; packets already on the line keep theirs.
+
+    Attributes:
+        after_ps: Time since the run's start.
+        link: The direction.
+        rate_bps: The rate; None restores that of the link.
+    """
+
+    after_ps: int
+    link: Direction
+    rate_bps: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Restart:
     """A restart of a switch: it loses registers, counters and queues; its tables are written anew.
 
@@ -43,7 +65,122 @@ class Restart:
     switch: str
 
 
-Disturbance = LinkLoss | Restart
+@dataclass(frozen=True, slots=True)
+class Reroute:
+    """New routes of all switches, which lead around links that are down.
+
+    Attributes:
+        after_ps: Time since the run's start.
+        without: Those links, by their ends; where no way leads around them, routes stay.
+    """
+
+    after_ps: int
+    without: frozenset[Direction]
+
+
+Disturbance = LinkLoss | LinkRate | Restart | Reroute
+
+
+def disturbances_of(
+    faults: Sequence[NetworkFault], graph: nx.Graph[str], reroute_ps: int | None = None
+) -> list[Disturbance]:
+    """Return what faults do to a topology.
+
+    Args:
+        faults: The faults.
+        graph: The topology.
+        reroute_ps: The time from when links between switches go down, or come back, until switches
+            have routes that know of it; None: routes stay as they are.
+
+    Raises:
+        ConfigError: If a place is none of the topology.
+    """
+    changes: list[Disturbance] = []
+    restarting = frozenset(switches(graph))
+    for fault in faults:
+        links = links_of(graph, fault.place)
+        for start_ps, end_ps in fault.spans():
+            changes += _steps(fault, links, start_ps, end_ps)
+            if fault.kind == DOWN and fault.place in restarting and end_ps is not None:
+                changes.append(Restart(end_ps, fault.place))
+    _check_apart(faults, graph)
+    if reroute_ps is not None:
+        changes += _reroutes(faults, graph, reroute_ps)
+    return changes
+
+
+def _check_apart(faults: Sequence[NetworkFault], graph: nx.Graph[str]) -> None:
+    """Check that no two faults change one property of a link at the same time."""
+    taken: dict[tuple[frozenset[str], bool], list[tuple[int, int, NetworkFault]]] = {}
+    for fault in faults:
+        for ends in links_of(graph, fault.place):
+            own = taken.setdefault((frozenset(ends), fault.kind == RATE), [])
+            own += [(at, FOREVER_PS if end is None else end, fault) for at, end in fault.spans()]
+    for spans in taken.values():
+        spans.sort(key=lambda each: each[:2])
+        for (_, end_ps, one), (start_ps, _, other) in pairwise(spans):
+            if start_ps < end_ps:
+                raise ConfigError(
+                    f"faults: two must not be at one link together, got {str(one)!r} and "
+                    f"{str(other)!r}"
+                )
+
+
+def links_of(graph: nx.Graph[str], place: str) -> list[Direction]:
+    """Return the links of a place, by their ends: a link's one, or all of a node's.
+
+    Raises:
+        ConfigError: If there is no such node or link.
+    """
+    if place in graph:
+        return [(place, peer) for peer in neighbors(graph, place).values()]
+    parts = place.split("-")
+    for number in range(1, len(parts)):
+        ends = "-".join(parts[:number]), "-".join(parts[number:])
+        if graph.has_edge(*ends):
+            return [ends]
+    some = next(iter(graph.edges), ("s0", "s1"))
+    raise ConfigError(f"faults: no such node or link, got {place!r}; like {'-'.join(some)}")
+
+
+def _steps(
+    fault: NetworkFault, links: Sequence[Direction], start_ps: int, end_ps: int | None
+) -> Iterator[Disturbance]:
+    """Yield how a fault changes both directions of its links, and how it ends."""
+    directions = [each for a, b in links for each in ((a, b), (b, a))]
+    for each in directions:
+        if fault.kind in (DOWN, LOSS):
+            yield LinkLoss(start_ps, each, 1.0 if fault.kind == DOWN else fault.value)
+        else:
+            yield LinkRate(start_ps, each, int(fault.value))
+    for each in directions if end_ps is not None else ():
+        if fault.kind in (DOWN, LOSS):
+            yield LinkLoss(end_ps or 0, each, None)
+        else:
+            yield LinkRate(end_ps or 0, each, None)
+
+
+def _reroutes(
+    faults: Sequence[NetworkFault], graph: nx.Graph[str], delay_ps: int
+) -> Iterator[Reroute]:
+    """Yield new routes for each time at which links between switches go down or come back."""
+    ends = frozenset(hosts(graph))
+    spans = [
+        (start_ps, end_ps, each)
+        for fault in faults
+        if fault.kind == DOWN
+        for each in links_of(graph, fault.place)
+        if not ends & set(each)
+        for start_ps, end_ps in fault.spans()
+    ]
+    times = {start for start, _, _ in spans} | {end for _, end, _ in spans if end is not None}
+    for time_ps in sorted(times):
+        down = frozenset(
+            each
+            for start, end, each in spans
+            if start <= time_ps and (end is None or time_ps < end)
+        )
+        yield Reroute(time_ps + delay_ps, down)
 
 
 class Agenda:

@@ -73,6 +73,20 @@ def forwarding_rows(
     return {switch: [*_routes(graph, switch, places, ways), threshold] for switch in ways}
 
 
+def route_updates(before: Sequence[Item], after: Sequence[Item]) -> list[fy.P4TableEntry]:
+    """Return the updates, with finsy's verbs, by which a switch's routes become others."""
+    old, new = ({_key(each): each for each in entities_of(items)} for items in (before, after))
+    return [
+        *(-each for key, each in old.items() if key not in new),
+        *(~each for key, each in new.items() if key in old and each != old[key]),
+        *(+each for key, each in new.items() if key not in old),
+    ]
+
+
+def _key(entry: fy.P4TableEntry) -> tuple[object, ...]:
+    return entry.table_id, *sorted((entry.match or {}).items())
+
+
 def _marking_action(ecn: Marking) -> fy.P4TableAction:
     if ecn.least == ecn.full:
         return fy.P4TableAction("mark_from", threshold=ecn.full)

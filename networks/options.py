@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.core.disciplines import parse_discipline
+from ringleaf.core.faults import DOWN, LOSS, NetworkFault
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.core.pausing import Pausing
 from ringleaf.core.shipped import P4_BUILD
@@ -50,6 +51,8 @@ class NetworkOptions:
     ecn: Marking = NEVER  # when switches mark packets
     trim_bytes: int | None = None  # for headers of packets that a queue cuts; None: it drops them
     pfc: Pausing | None = None  # when switches pause those that send to them
+    faults: Sequence[NetworkFault] = ()  # of every run
+    reroute_ps: int | None = None  # until switches have routes around links that are down
     loss: float = 0.0  # probabilities, per packet and link
     duplicate: float = 0.0
     reorder: float = 0.0
@@ -86,6 +89,7 @@ class NetworkOptions:
         parse_discipline(self.discipline)
         self.check_program(self.system is not None)
         self._check_pausing()
+        self._check_faults()
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be in [0, 1), got {getattr(self, name)}")
@@ -111,6 +115,22 @@ class NetworkOptions:
         for name in ("jitter_ps", "message_overhead_ps"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"options: {name} must be >= 0, got {getattr(self, name)}")
+
+    def _check_faults(self) -> None:
+        """Check that traces, which have a beginning only, can hold what changes."""
+        if self.record is None:
+            return
+        if self.reroute_ps is not None:
+            raise ConfigError(
+                "reroute: traces have a switch's routes at the beginning, got record; leave out "
+                "either of them"
+            )
+        for each in self.faults:
+            if each.kind not in (DOWN, LOSS):
+                raise ConfigError(
+                    f"faults: traces have ports' rates at the beginning, got {str(each)!r} and "
+                    "record; leave out either of them"
+                )
 
     def _check_pausing(self) -> None:
         """Check that nothing else is asked for that priority flow control has no part in."""

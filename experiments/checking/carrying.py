@@ -148,7 +148,7 @@ def _carry_ends(
     return CarriedCollective(network, arrays, outcome, skip.steps / skip.of, skip.error, str(skip))
 
 
-_LOSSES = "links lose packets"
+_LOSSES = "links lose packets or fail"
 
 
 def _virtual(network: Network) -> VirtualNetwork:
@@ -159,7 +159,7 @@ def _virtual(network: Network) -> VirtualNetwork:
 
 
 def _loses(network: VirtualNetwork) -> bool:
-    return any(kind.loss for kind in link_kinds(network.graph))
+    return bool(network.options.faults) or any(kind.loss for kind in link_kinds(network.graph))
 
 
 def _packet_ps(spec: CollectiveSpec, network: VirtualNetwork) -> int:

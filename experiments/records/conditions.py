@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ringleaf.core.units import format_rate, format_size, format_time
+from ringleaf.core.units import format_count, format_rate, format_size, format_time
 from ringleaf.experiments.spec.network import ROUTES, VIRTUAL, NetworkSpec
 from ringleaf.networks.options import NetworkOptions
+
+MOST_FAULTS = 3  # that a header tells, each in its words
 
 
 def is_live(spec: NetworkSpec) -> bool:
@@ -33,7 +35,20 @@ def conduct(spec: NetworkSpec, *, lossy: bool = False) -> str:
     ]
     if lossy:
         troubles.append("losses of links' own")
+    troubles += faults_of(spec)
     return f"{clock}{slower}; {', '.join(troubles) or 'no losses'}"
+
+
+def faults_of(spec: NetworkSpec) -> list[str]:
+    """Return phrases on faults of the network, and on whether routes lead around them."""
+    if not spec.faults:
+        return []
+    phrases = [str(each) for each in spec.faults[:MOST_FAULTS]]
+    if len(spec.faults) > MOST_FAULTS:
+        phrases.append(f"{format_count(len(spec.faults) - MOST_FAULTS, 'more fault')}")
+    if spec.reroute_ps is None:
+        return [*phrases, "routes stay"]
+    return [*phrases, f"new routes {_time(spec.reroute_ps)} later"]
 
 
 def inside_nodes_of(spec: NetworkSpec) -> str:

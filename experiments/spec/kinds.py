@@ -17,6 +17,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Validati
 from pydantic_core import CoreSchema, core_schema
 
 from ringleaf.core.disciplines import parse_discipline
+from ringleaf.core.faults import NetworkFault, parse_faults
 from ringleaf.core.marking import Marking, parse_marking
 from ringleaf.core.pausing import Pausing, parse_pausing
 from ringleaf.core.plausible import link_delay, link_rate, parse_column, room
@@ -308,6 +309,7 @@ AnyRate = Annotated[int | None, ValueReader(link_rate, _example("100G"), empty=T
 Time = Annotated[int, ValueReader(parse_time, _example("500ns"))]  # ps
 Delay = Annotated[int, ValueReader(link_delay, _example("500ns"))]  # ps
 SomeTime = Annotated[int, ValueReader(_some_time, _example("30s"))]  # ps, above 0
+AnyTime = Annotated[int | None, ValueReader(parse_time, _example("100us"), empty=True)]  # ps
 AnySize = Annotated[int | None, ValueReader(parse_size, _example("64K"), empty=True)]  # bytes
 AnyRoom = Annotated[int | None, ValueReader(room, _example("4MiB"), empty=True)]  # bytes
 Probability = Annotated[float, ValueReader(parse_fraction, _example("0.1%"))]  # [0, 1)
@@ -319,6 +321,9 @@ AnyFactor = Annotated[
 Yes = Annotated[bool, ValueReader(lambda text, where: parse_yes(where, text))]
 Discipline = Annotated[str, checked(parse_discipline, "drr")]
 AnyMarking = Annotated[Marking | None, ValueReader(parse_marking, _example("65"), empty=True)]
+Faults = Annotated[
+    tuple[NetworkFault, ...], ValueReader(parse_faults, _example("s0-s8 down at 50us"), listed=True)
+]
 AnyPausing = Annotated[Pausing | None, ValueReader(_pausing, _example("64K:48K"), empty=True)]
 Ways = Annotated[tuple[tuple[str, ...], ...], ValueReader(_ways, _example("h3-s1-h8"), listed=True)]
 AnyColumn = Annotated[

@@ -171,6 +171,20 @@ class NetworkSpec(Checked):
     reorder: kinds.Probability = option(
         "0", "Share of packets that arrive late, on every link", flags="--reorder"
     )
+    faults: kinds.Faults = option(
+        "",
+        "Links or nodes that fail in each run: 's0-s8 down at 50us for 200us', 'h3 down at 1ms', "
+        "'s0-s8 loss 10%', 's0-s8 rate 10G at 20us', '... for 5us every 20us times 8'; several "
+        "are separated by commas (docs/faults.md)",
+        flags="--faults",
+    )
+    reroute_ps: kinds.AnyTime = option(
+        "",
+        "Time from when a link between switches goes down, or comes back, until switches have "
+        "routes that know of it: 100us; default: routes stay",
+        flags="--reroute",
+        name="reroute",
+    )
     seed: Annotated[int, kinds.whole(0)] = option(
         "1", "Seed of the data, the losses and everything else that is random", flags="--seed"
     )
@@ -412,6 +426,7 @@ class NetworkSpec(Checked):
             "ecn": asdict(self.ecn),
             "pfc": asdict(self.pfc) if self.pfc else None,
             "scale": self.scale,
+            "faults": [str(each) for each in self.faults],
             "record": str(self.record) if self.record else None,
             "cross_traffic": str(self.cross_traffic) if self.cross_traffic else None,
             "out": str(self.out),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -28,7 +28,7 @@ from ringleaf.networks.endpoints.leases import ChunkLeases, Fill, Leases, is_of_
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.endpoints.segments import SegmentLeases, is_one_sum
 from ringleaf.networks.endpoints.tensors import GivesTensors
-from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
+from ringleaf.networks.faults import Disturbance
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
@@ -44,10 +44,11 @@ from ringleaf.networks.virtual.regions import LEAST_GRID_PS, Note, Regions, divi
 from ringleaf.networks.virtual.room import make_room
 from ringleaf.networks.virtual.state import number_agents, open_network
 from ringleaf.networks.virtual.switch_set import SwitchSet
+from ringleaf.networks.virtual.troubles import Troubles
 from ringleaf.networks.virtual.watch import PacketWatch, Sight
 from ringleaf.switches.engine.disciplines import free_all
 from ringleaf.topologies.addresses import ipv4
-from ringleaf.topologies.graph import hosts, link, switches
+from ringleaf.topologies.graph import hosts, switches
 from ringleaf.topologies.routing import longest_rtt_ps, most_links, routes
 
 if TYPE_CHECKING:
@@ -134,7 +135,12 @@ class VirtualNetwork(GivesTensors):
             self.store.arena.words[at + s.DRIVER] = driver
         self._wake_cross_traffic()
         self._occupancy: Occupancy | None = None
-        self._agenda = Agenda((), 0)
+        self._troubles = Troubles(
+            *(graph, options, self._switches),
+            links=self._links,
+            ports=lambda: self._net().ports,
+            restart=self.restart,
+        )
         self._tell: Tell | None = None
         self.leases: Leases | None = None
         """The leases of the last run's tensors, if it had some."""
@@ -259,7 +265,7 @@ class VirtualNetwork(GivesTensors):
         """
         self._execution.check_idle()
         self._tell = tell
-        self._agenda = Agenda(disturbances, self.now_ps)
+        self._troubles.begin(disturbances, self.now_ps)
         with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
             meter, patience = self.meter(), self._patience()
             journal = self._watch_run(schedule, notes)
@@ -272,7 +278,7 @@ class VirtualNetwork(GivesTensors):
                 if operation.left:
                     self._check_progress(patience, [operation])
             self._end_window()
-            self._settle()
+            self._troubles.settle()
             finish_ps = [operation.finish_ps(rank) for rank in range(schedule.ranks)]
             if self.leases is not None:
                 self.leases.settle()
@@ -361,7 +367,7 @@ class VirtualNetwork(GivesTensors):
         """
         self._execution.check_idle()
         self._tell = tell
-        self._agenda = Agenda(disturbances, self.now_ps)
+        self._troubles.begin(disturbances, self.now_ps)
         under_way: list[CollectiveOperation] = []
         meter, patience = self.meter(), self._patience()
         if self.options.watch_memory:
@@ -379,7 +385,7 @@ class VirtualNetwork(GivesTensors):
                     director.finish(operation, self.now_ps)
             next_ps = director.next_ps()
             if next_ps == FOREVER_PS and not under_way:
-                self._settle()
+                self._troubles.settle()
                 return self._with_memory(meter.result([end_ps]))
             for operation in self._advance_together(next_ps, patience.deadline_ps):
                 end_ps = operation.end_ps
@@ -457,14 +463,14 @@ class VirtualNetwork(GivesTensors):
             if stop_ps == until_ps or reason not in (loop.UNTIL, loop.EMPTY):
                 return reason
             if reason == loop.EMPTY:  # and so will it be, whatever is disturbed
-                self._disturb(self._agenda.take_due(until_ps))
+                self._troubles.happen(until_ps)
                 return reason
             self.now_ps = stop_ps
-            self._disturb(self._agenda.take_due(stop_ps))
+            self._troubles.happen(stop_ps)
 
     def _look(self) -> int:
         """Take due samples, tell how far the run is, and return the time of the next such stop."""
-        next_ps = self._agenda.next_ps
+        next_ps = self._troubles.next_ps
         if self._occupancy is not None:
             self._occupancy.sample(self.now_ps)
             next_ps = min(next_ps, self._occupancy.next_ps)
@@ -474,23 +480,6 @@ class VirtualNetwork(GivesTensors):
         if self.pauses is not None:
             next_ps = min(next_ps, self.pauses.next_ps(self.now_ps))
         return next_ps
-
-    def _disturb(self, disturbances: Iterable[Disturbance]) -> None:
-        for each in disturbances:
-            if isinstance(each, Restart):
-                self.restart(each.switch)
-            else:
-                usual = link(self.graph, *each.link).loss_or(self.options.loss)
-                loss = usual if each.loss is None else each.loss
-                self._net().ports[self._links.index(each.link), s.LOSS] = round(
-                    loss * s.PROBABILITY_ONE
-                )
-
-    def _settle(self) -> None:
-        """Restore links that are still disturbed when a run is over, for the next one."""
-        for each in self._agenda.take_rest():
-            if isinstance(each, LinkLoss) and each.loss is None:
-                self._disturb([each])
 
     def restart(self, name: str) -> None:
         """Clear a switch's registers, counters and queued packets, and write its tables anew.

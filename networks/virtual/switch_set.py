@@ -12,9 +12,9 @@ from ringleaf.core.arena import Store
 from ringleaf.errors import ConfigError
 from ringleaf.ina.holdings import Updates
 from ringleaf.ina.table_updates import changed
-from ringleaf.networks.forwarding import forwarding_rows, program_entities
+from ringleaf.networks.forwarding import forwarding_rows, program_entities, route_updates
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.switches.p4runtime.table_rows import Item
+from ringleaf.switches.p4runtime.table_rows import Item, entities_of
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.topologies.graph import neighbors, switches
@@ -58,6 +58,7 @@ class SwitchSet:
         }
         self.switches: dict[str, Switch] = {}
         self.items: dict[str, list[Item]] = {}
+        self._routes: dict[str, list[Item]] = {}
 
     def make(self, store: Store, seed: int, table: RouteTable) -> None:
         """Make the switches, and write their entities: those of routes, or those assigned.
@@ -72,6 +73,8 @@ class SwitchSet:
         for number, (name, program) in enumerate(self.programs.items()):
             own = options.assigned[name].entities if name in options.assigned else None
             usual = [*rows[name], *program_entities(options.switch_program, graph, name)]
+            if own is None:
+                self._routes[name] = rows[name]
             self.items[name] = usual if own is None else list(own)
             ports = len(neighbors(graph, name))
             switch = Switch(program, store, ports=ports, name=name, seed=seed + number)
@@ -97,6 +100,20 @@ class SwitchSet:
         for name, entities in updates.items():
             self.switches[name].write(entities)
             self.items[name] = changed(self.items[name], entities)
+
+    def reroute(self, graph: nx.Graph[str]) -> None:
+        """Write the routes of the same topology with other links, where they differ from now.
+
+        Raises:
+            TopologyError: If a switch can't reach a host; all stays as it is.
+        """
+        options = self._options
+        rows = forwarding_rows(graph, ecmp=options.ecmp, ecn=options.ecn)
+        for name, old in self._routes.items():
+            updates = route_updates(old, rows[name])
+            self.switches[name].write(updates)
+            self.items[name] = changed([*entities_of(self.items[name])], updates)
+        self._routes = {name: rows[name] for name in self._routes}
 
     def renew(self, name: str, store: Store) -> Switch:
         """Make a switch anew, with the entities that it has, and return it.

@@ -63,6 +63,8 @@ WRONG = {
     "host_delay": "-1us",
     "message_overhead": "1",
     "inject": "0",
+    "faults": "s0 broken",
+    "reroute": "5",
     "seed": "x",
     "lanes": "8",
     "trees": "0",
@@ -164,12 +166,13 @@ def test_what_specs_and_networks_both_have_is_passed_on() -> None:
         **{"trees": "2", "loss": "1%", "duplicate": "2%", "reorder": "3%", "threads": "2"},
         **{"queue": "64K", "trim": "32K", "message_overhead": "1ns", "lanes": "64"},
         **{"cross_traffic": "x.pcap", "program": "tensorexpress", "routes": "ecmp"},
+        **{"faults": "s0 down at 5us for 1us", "reroute": "9us"},
     }
     spec, usual = NetworkSpec.read(typed), NetworkOptions()
     options = common_options(spec)
 
     passed = {name for name in NetworkSpec.model_fields if hasattr(options, name)} - {"record"}
-    assert len(passed) == 17
+    assert len(passed) == 19
     for name in passed - {"pfc"}:  # which can't go with trim and queue
         assert getattr(options, name) == getattr(spec, name) != getattr(usual, name), name
     assert options.ecmp

@@ -27,7 +27,7 @@ from ringleaf.core.units import FOREVER_PS
 from ringleaf.errors import BackendError
 from ringleaf.ina.registry import find_system
 from ringleaf.networks.endpoints.operation import CollectiveOperation
-from ringleaf.networks.faults import Agenda, Disturbance, LinkLoss, Restart
+from ringleaf.networks.faults import Disturbance, LinkLoss, LinkRate, Restart
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork, occupancy
@@ -144,7 +144,7 @@ def test_links_are_disturbed_and_restored_in_time(is_busy: bool) -> None:
     if is_busy:
         later(network, 10**6)
     changes = [LinkLoss(100, ("h0", "s0"), 0.5), LinkLoss(300, ("h0", "s0"), None)]
-    network._agenda = Agenda(changes, 0)
+    network._troubles.begin(changes, 0)
     found, stops = [], []
     for until_ps in (99, 100, 101, 300, 301):
         assert network._run(until_ps) == (loop.UNTIL if is_busy else loop.EMPTY)
@@ -159,14 +159,18 @@ def test_links_are_disturbed_and_restored_in_time(is_busy: bool) -> None:
 def test_a_run_that_ends_early_restores_its_links() -> None:
     network = star()
     down: list[Disturbance] = [
-        LinkLoss(10**9, ("h0", "s0"), 1.0),
-        LinkLoss(2 * 10**9, ("h1", "s0"), None),
+        LinkLoss(0, ("h0", "s0"), 1.0),
+        LinkRate(0, ("s0", "h1"), 10**9),
+        LinkLoss(2 * 10**9, ("h0", "s0"), None),
     ]
-    network._net().ports[:, s.LOSS] = [0, 0, 0, 5]
-    network._agenda = Agenda(down, 0)
-    network._settle()
+    rates = network._net().ports[:, s.RATE_BPS].tolist()
+    network._troubles.begin(down, 0)
+    assert sorted(network._net().ports[:, s.LOSS].tolist()) == [0, 0, 0, s.PROBABILITY_ONE]
+    assert sorted(network._net().ports[:, s.RATE_BPS].tolist()) == [10**9, *rates[1:]]
+    network._troubles.settle()
     assert network._net().ports[:, s.LOSS].tolist() == 4 * [0]
-    assert network._agenda.take_rest() == []
+    assert network._net().ports[:, s.RATE_BPS].tolist() == rates
+    assert network._troubles.next_ps == FOREVER_PS
 
 
 def test_one_hears_how_far_a_run_is() -> None:
@@ -376,7 +380,7 @@ def test_a_watch_sees_each_packet_at_each_port_with_its_time() -> None:
 
 
 def test_a_watch_says_what_a_link_loses() -> None:
-    """The first frame is gone by then; another one of the last instant is lost."""
+    """Both of the first, and another one of the last instant, are lost."""
     network = star()
     seen: list[list[Sight]] = []
     network.watch(lambda sights: seen.append([*sights]))
@@ -385,8 +389,10 @@ def test_a_watch_says_what_a_link_loses() -> None:
     ]  # fmt: skip
     result = send(network, disturbances=changes)
     lost = [each for sights in seen for each in sights if each.lost]
-    assert [(each.place.node, each.sent, each.time_ps) for each in lost] == [("h1", True, FRAME_PS)]
-    assert result.lost == 1
+    assert [(each.place.node, each.sent, each.time_ps) for each in lost] == [
+        *(("h1", True, time_ps) for time_ps in (0, FRAME_PS)),
+    ]
+    assert result.lost == 2
 
 
 @pytest.mark.parametrize(("hosts", "each_event", "rows"), [(3, False, 4), (3, True, 8)])

@@ -253,7 +253,9 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         """Write a measurement's timeline; the log says if it is not complete."""
         row, most = measured.row, MOST_EVENTS
         path = folder.path / timeline.file_of(row.algo, row.size_bytes)
-        trace = timeline.as_chrome(self.graph, measured.schedule, measured.outcome, most=most)
+        trace = timeline.as_chrome(
+            *(self.graph, measured.schedule, measured.outcome), most=most, faults=self.spec.faults
+        )
 
         def write() -> None:
             path.parent.mkdir(exist_ok=True)

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.collectives.schedule import Aggregate, Message, Schedule
+from ringleaf.core.faults import NetworkFault
 from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.records.tracks import FOLDER, MOST_EVENTS, Event, named
 from ringleaf.networks.outcome import AGGREGATE, RECEIVE, SEND, Note, RunResult
@@ -49,7 +50,12 @@ def file_of(algo: str, size_bytes: int) -> Path:
 
 
 def as_chrome(
-    graph: nx.Graph[str], schedule: Schedule, outcome: RunResult, *, most: int = MOST_EVENTS
+    graph: nx.Graph[str],
+    schedule: Schedule,
+    outcome: RunResult,
+    *,
+    most: int = MOST_EVENTS,
+    faults: Sequence[NetworkFault] = (),
 ) -> TraceText:
     """Return the timeline of a collective as a Chrome trace.
 
@@ -59,6 +65,7 @@ def as_chrome(
         outcome: Its result, with notes of messages.
         most: Events at most, apart from names. Counters come first; then messages, in the order
             in which they were done. `otherData` says how many there was no room for.
+        faults: The faults of the network in the run.
     """
     changes = list(_counters(outcome))
     counters = changes[: most // 2]
@@ -70,7 +77,8 @@ def as_chrome(
         _span(note, known[note.row], lanes)
         for note in sorted(notes, key=lambda note: (note.start_ps, note.end_ps))
     ]
-    events = chain(_names(hosts(graph), schedule, lanes), spans, counters)
+    broken = list(_faults(faults, outcome.time_ps))
+    events = chain(_names(hosts(graph), schedule, lanes), broken, spans, counters)
     about = {"events": len(spans) + len(counters), "most": most, "left_out": left_out}
     whole = {"displayTimeUnit": "ns", "otherData": about, "traceEvents": list(events)}
     return TraceText(json.dumps(whole, separators=(",", ":")) + "\n", left_out)
@@ -131,6 +139,25 @@ def _names(nodes: Sequence[str], schedule: Schedule, lanes: Lanes) -> Iterator[E
     for (node, kind), ends in sorted(lanes.items()):
         for lane in range(len(ends)):
             yield named("thread_name", node + 1, _ROW_NAMES[kind], _FIRST_ROW[kind] + lane)
+
+
+def _faults(faults: Sequence[NetworkFault], time_ps: int) -> Iterator[Event]:
+    """Yield the row of each fault, and when it was there."""
+    for tid, fault in enumerate(faults, start=1):
+        yield named("thread_name", _NETWORK, f"fault at {fault.place}", tid)
+        for start_ps, end_ps in fault.spans():
+            stop_ps = time_ps if end_ps is None else min(end_ps, time_ps)
+            if start_ps < stop_ps:
+                yield {
+                    "ph": "X",
+                    "name": fault.kind,
+                    "cat": "fault",
+                    "pid": _NETWORK,
+                    "tid": tid,
+                    "ts": start_ps / PS_PER_US,
+                    "dur": (stop_ps - start_ps) / PS_PER_US,
+                    "args": {"fault": str(fault)},
+                }
 
 
 def _counters(outcome: RunResult) -> Iterator[Event]:

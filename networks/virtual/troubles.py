@@ -1,0 +1,111 @@
+"""Disturbances of a network in virtual time: how they happen, and are undone after a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import networkx as nx
+
+import ringleaf.networks.virtual.state as s
+from ringleaf.errors import TopologyError
+from ringleaf.networks.faults import (
+    Agenda,
+    Direction,
+    Disturbance,
+    LinkLoss,
+    LinkRate,
+    Reroute,
+    disturbances_of,
+)
+from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.virtual.switch_set import SwitchSet
+from ringleaf.topologies.graph import link
+
+
+class Troubles:
+    """The disturbances of a network's runs.
+
+    Args:
+        graph: The topology.
+        options: The network's options, with faults of every run.
+        switches: Its switches.
+        links: The direction of each port, in order.
+        ports: Returns the ports' rows.
+        restart: Has a switch restart.
+
+    Raises:
+        ConfigError: If a fault is at a place that is not there.
+    """
+
+    def __init__(
+        self,
+        graph: nx.Graph[str],
+        options: NetworkOptions,
+        switches: SwitchSet,
+        *,
+        links: Sequence[Direction],
+        ports: Callable[[], Any],
+        restart: Callable[[str], None],
+    ) -> None:
+        self._graph, self._options, self._switches = graph, options, switches
+        self._number = {each: number for number, each in enumerate(links)}
+        self._ports, self._restart = ports, restart
+        self._usual = disturbances_of(options.faults, graph, options.reroute_ps)
+        self._agenda = Agenda((), 0)
+        self._touched: set[Direction] = set()
+        self._is_rerouted = False
+
+    @property
+    def next_ps(self) -> int:
+        """Time of the next one; `FOREVER_PS` if there is none."""
+        return self._agenda.next_ps
+
+    def begin(self, disturbances: Iterable[Disturbance], now_ps: int) -> None:
+        """Note what will happen in a run that begins, besides the options' faults."""
+        self._agenda = Agenda([*self._usual, *disturbances], now_ps)
+        self.happen(now_ps)
+
+    def happen(self, now_ps: int) -> None:
+        """Let all happen that is due."""
+        for each in self._agenda.take_due(now_ps):
+            if isinstance(each, LinkLoss):
+                self._lose(each.link, each.loss)
+            elif isinstance(each, LinkRate):
+                self._slow(each.link, each.rate_bps)
+            elif isinstance(each, Reroute):
+                self._reroute(each.without)
+            else:
+                self._restart(each.switch)
+
+    def settle(self) -> None:
+        """Restore links and routes when a run is over, for the next one."""
+        self._agenda.take_rest()
+        for each in sorted(self._touched):
+            self._lose(each, None)
+            self._slow(each, None)
+        self._touched.clear()
+        if self._is_rerouted:
+            self._switches.reroute(self._graph)
+            self._is_rerouted = False
+
+    def _lose(self, direction: Direction, share: float | None) -> None:
+        usual = link(self._graph, *direction).loss_or(self._options.loss)
+        self._touched.add(direction)
+        self._ports()[self._number[direction], s.LOSS] = round(
+            (usual if share is None else share) * s.PROBABILITY_ONE
+        )
+
+    def _slow(self, direction: Direction, rate_bps: int | None) -> None:
+        usual = link(self._graph, *direction).rate_bps
+        self._touched.add(direction)
+        self._ports()[self._number[direction], s.RATE_BPS] = rate_bps or usual
+
+    def _reroute(self, without: Iterable[Direction]) -> None:
+        left = self._graph.copy()
+        left.remove_edges_from(without)
+        try:
+            self._switches.reroute(left)
+            self._is_rerouted = True
+        except TopologyError:  # no way leads around them, so packets wait for the old one
+            return
