@@ -101,6 +101,21 @@ _reinterpret(float32_at, types.float32)
 _reinterpret(int8_at, types.int8)
 
 
+def as_floats(words: Any) -> Any:
+    """Return the words of an arena as floats of 64 bits, which lie at the same places."""
+    return words.view(np.float64)
+
+
+@type_callable(as_floats)
+def _type_as_floats(_context: Any) -> Any:
+    return lambda words: ArenaArray(types.float64)
+
+
+@lower_builtin(as_floats, ArenaArray)
+def _lower_as_floats(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.bitcast(args[0], context.get_value_type(signature.return_type))
+
+
 def prefetch(array: Any, at: int) -> None:
     """Have the processor fetch the cache line of an item that will soon be needed."""
 

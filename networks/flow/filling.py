@@ -1,0 +1,419 @@
+"""Max-min fair rates by progressive filling: the solver of the flow network.
+
+Flows cross directions of links, and have a weight, a peak (the most that one may have) and a level.
+Those of a higher level are served first (strict priority); within a level, the rates of all flows
+grow in proportion to their weights until a link is full or a flow has its peak, and so forth
+(Bertsekas and Gallager, "Data Networks", 6.5.2). A row may stand for several flows that are alike.
+
+A link on which all flows together can't have more than its capacity, even at their peaks, never
+limits anybody. It is slack, and joins no flows to others. So after a flow has come or gone, only
+those are solved again that are joined to it by links that are not.
+
+Rates are in bit/s. Whole numbers are exact as floats, and so are their sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ringleaf.core.arena import Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.views import as_floats
+
+NONE = -1
+
+# The block.
+LINKS = 0
+LINKS_AT = 1  # rows
+FLOWS = 2
+FLOWS_AT = 3
+ENTRIES_AT = 4
+STAMP = 5  # the number of the last solution
+DIRTY_FLOWS = 6  # flows that have come since
+DIRTY_FLOWS_AT = 7
+DIRTY_LINKS = 8  # links that are not slack, or were not, and whose flows have changed since
+DIRTY_LINKS_AT = 9
+MET_FLOWS = 10  # flows of the last solution, in the order in which they were met
+MET_FLOWS_AT = 11
+MET_LINKS = 12
+MET_LINKS_AT = 13
+FILLING_WORDS = 14
+
+# A link's direction.
+CAPACITY = 0  # float
+LOAD = 1  # float: of its flows, if each had its peak
+FIRST = 2  # entry
+LINK_STAMP = 3
+IS_DIRTY_LINK = 4
+REST = 5  # float: what is left of the capacity
+USAGE = 6  # float: the sum of flows' uses by weight, of those that still grow
+GROWING = 7  # the number of those rows
+IS_FULL = 8
+LINK_WORDS = 9
+
+# A flow, or several that are alike.
+FIRST_ENTRY = 0
+ENTRY_COUNT = 1
+COUNT = 2  # of flows; 0: it is not there
+WEIGHT = 3  # float
+PEAK = 4  # float: the most that each may have
+LEVEL = 5
+RATE = 6  # float: of each
+FLOW_STAMP = 7
+IS_DIRTY_FLOW = 8
+IS_FIXED = 9
+FLOW_WORDS = 10
+
+# A flow's crossing of a link.
+LINK = 0
+USE = 1  # float: the bits that the link carries for each of the flow's
+FLOW = 2
+NEXT = 3  # entries of the link whose flows are there
+PREVIOUS = 4
+ENTRY_WORDS = 5
+
+TOLERANCE = 1e-9  # of sums that are not of whole numbers
+
+
+def make_filling(store: Store, capacities: Sequence[float]) -> int:
+    """Return the offset of a solver without flows, for links of these capacities in bit/s."""
+    at = store.allocate("words", FILLING_WORDS)
+    rows = store.allocate("words", len(capacities) * LINK_WORDS)
+    places = {
+        LINKS_AT: rows,
+        DIRTY_LINKS_AT: store.allocate("words", len(capacities)),
+        MET_LINKS_AT: store.allocate("words", len(capacities)),
+    }
+    words = store.arena.words
+    words[at + LINKS] = len(capacities)
+    for word, offset in places.items():
+        words[at + word] = offset
+    table = words[rows : rows + len(capacities) * LINK_WORDS].reshape(-1, LINK_WORDS)
+    table.view(np.float64)[:, CAPACITY] = capacities
+    table[:, FIRST] = NONE
+    return at
+
+
+def add_flows(
+    store: Store, at: int, ways: Sequence[Sequence[tuple[int, float]]], peaks: Sequence[float]
+) -> int:
+    """Add flows, which are not there yet; return the number of the first one.
+
+    Others may be there. A flow's weight is 1.
+
+    Args:
+        store: The store that holds the solver.
+        at: The solver's block.
+        ways: By flow, the links that it crosses, each once, and its use of them.
+        peaks: By flow, the most that it may have, in bit/s.
+    """
+    first, count = int(store.arena.words[at + FLOWS]), len(ways)
+    total = first + count
+    old_rows = int(store.arena.words[at + FLOWS_AT])
+    rows = store.allocate("words", total * FLOW_WORDS)
+    old_entries = int(store.arena.words[at + ENTRIES_AT])
+    used = _entries(store.arena.words, at)
+    entries = store.allocate("words", (used + sum(map(len, ways))) * ENTRY_WORDS)
+    lists = [store.allocate("words", total) for _ in range(2)]
+    words = store.arena.words
+    words[rows : rows + first * FLOW_WORDS] = words[old_rows:][: first * FLOW_WORDS]
+    words[entries : entries + used * ENTRY_WORDS] = words[old_entries:][: used * ENTRY_WORDS]
+    dirty = int(words[at + DIRTY_FLOWS])
+    words[lists[0] : lists[0] + dirty] = words[words[at + DIRTY_FLOWS_AT] :][:dirty]
+    words[at + FLOWS], words[at + FLOWS_AT], words[at + ENTRIES_AT] = total, rows, entries
+    words[at + DIRTY_FLOWS_AT], words[at + MET_FLOWS_AT] = lists
+    for number, (way, peak) in enumerate(zip(ways, peaks, strict=True), first):
+        row = flow_row(words, at, number)
+        words[row + FIRST_ENTRY], words[row + ENTRY_COUNT] = used, len(way)
+        as_floats(words)[row + WEIGHT], as_floats(words)[row + PEAK] = 1.0, peak
+        for place, (link, use) in enumerate(way, used):
+            entry = entry_row(words, at, place)
+            words[entry + LINK], words[entry + FLOW] = link, number
+            as_floats(words)[entry + USE] = use
+        used += len(way)
+    return first
+
+
+def _entries(words: Words, at: int) -> int:
+    """Return the number of entries of all flows."""
+    flows = int(words[at + FLOWS])
+    if flows == 0:
+        return 0
+    last = flow_row(words, at, flows - 1)
+    return int(words[last + FIRST_ENTRY] + words[last + ENTRY_COUNT])
+
+
+@inline
+def link_row(words: Words, at: int, link: int) -> int:
+    """Return the offset of a link's row."""
+    return words[at + LINKS_AT] + link * LINK_WORDS
+
+
+@inline
+def flow_row(words: Words, at: int, flow: int) -> int:
+    """Return the offset of a flow's row."""
+    return words[at + FLOWS_AT] + flow * FLOW_WORDS
+
+
+@inline
+def entry_row(words: Words, at: int, entry: int) -> int:
+    """Return the offset of an entry's row."""
+    return words[at + ENTRIES_AT] + entry * ENTRY_WORDS
+
+
+@inline
+def is_dirty(words: Words, at: int) -> bool:
+    """Return whether anything has changed since the last solution."""
+    return bool(words[at + DIRTY_FLOWS] > 0 or words[at + DIRTY_LINKS] > 0)
+
+
+@inline
+def is_slack(words: Words, row: int) -> bool:
+    """Return whether a link's flows have all that they may have, as far as the link goes."""
+    floats = as_floats(words)
+    return bool(floats[row + LOAD] <= floats[row + CAPACITY] * (1 + TOLERANCE))
+
+
+@inline
+def set_count(words: Words, at: int, flow: int, count: int) -> None:
+    """Set how many flows there are of one row."""
+    row = flow_row(words, at, flow)
+    before = words[row + COUNT]
+    words[row + COUNT] = count
+    if not words[row + IS_DIRTY_FLOW]:
+        words[row + IS_DIRTY_FLOW] = 1
+        words[words[at + DIRTY_FLOWS_AT] + words[at + DIRTY_FLOWS]] = flow
+        words[at + DIRTY_FLOWS] += 1
+    more = (count - before) * as_floats(words)[row + PEAK]
+    first = words[row + FIRST_ENTRY]
+    for entry in range(first, first + words[row + ENTRY_COUNT]):
+        change_entry(words, at, entry, more)
+        if before == 0 and count > 0:
+            put_in(words, at, entry)
+        elif before > 0 and count == 0:
+            take_out(words, at, entry)
+
+
+@inline
+def change_entry(words: Words, at: int, entry: int, more: float) -> None:
+    """Add to what a flow may have of one of its links."""
+    floats = as_floats(words)
+    here = entry_row(words, at, entry)
+    link = words[here + LINK]
+    row = link_row(words, at, link)
+    was_slack = is_slack(words, row)
+    floats[row + LOAD] += more * floats[here + USE]
+    if not (was_slack and is_slack(words, row)):
+        mark_link(words, at, link)
+
+
+@inline
+def mark_link(words: Words, at: int, link: int) -> None:
+    """Have a link's flows solved again."""
+    row = link_row(words, at, link)
+    if not words[row + IS_DIRTY_LINK]:
+        words[row + IS_DIRTY_LINK] = 1
+        words[words[at + DIRTY_LINKS_AT] + words[at + DIRTY_LINKS]] = link
+        words[at + DIRTY_LINKS] += 1
+
+
+@inline
+def set_capacity(words: Words, at: int, link: int, capacity: float) -> None:
+    """Change a link's capacity, in bit/s."""
+    row = link_row(words, at, link)
+    was_slack = is_slack(words, row)
+    as_floats(words)[row + CAPACITY] = capacity
+    if not (was_slack and is_slack(words, row)):
+        mark_link(words, at, link)
+
+
+@inline
+def put_in(words: Words, at: int, entry: int) -> None:
+    """Put an entry into the list of its link."""
+    here = entry_row(words, at, entry)
+    row = link_row(words, at, words[here + LINK])
+    after = words[row + FIRST]
+    words[here + NEXT], words[here + PREVIOUS] = after, NONE
+    if after != NONE:
+        words[entry_row(words, at, after) + PREVIOUS] = entry
+    words[row + FIRST] = entry
+
+
+@inline
+def take_out(words: Words, at: int, entry: int) -> None:
+    """Take an entry out of the list of its link."""
+    here = entry_row(words, at, entry)
+    after, before = words[here + NEXT], words[here + PREVIOUS]
+    if after != NONE:
+        words[entry_row(words, at, after) + PREVIOUS] = before
+    if before != NONE:
+        words[entry_row(words, at, before) + NEXT] = after
+    else:
+        words[link_row(words, at, words[here + LINK]) + FIRST] = after
+
+
+@inline
+def meet_flow(words: Words, at: int, flow: int) -> None:
+    """Have a flow solved, if it is there."""
+    row = flow_row(words, at, flow)
+    if words[row + COUNT] > 0 and words[row + FLOW_STAMP] != words[at + STAMP]:
+        words[row + FLOW_STAMP] = words[at + STAMP]
+        words[row + IS_FIXED] = 0
+        words[words[at + MET_FLOWS_AT] + words[at + MET_FLOWS]] = flow
+        words[at + MET_FLOWS] += 1
+
+
+@inline
+def meet_link(words: Words, at: int, link: int) -> None:
+    """Have a link's flows solved, and the link with them unless it is slack."""
+    row = link_row(words, at, link)
+    if words[row + LINK_STAMP] == words[at + STAMP]:
+        return
+    words[row + LINK_STAMP] = words[at + STAMP]
+    words[row + IS_FULL] = 0
+    if not is_slack(words, row):
+        as_floats(words)[row + REST] = as_floats(words)[row + CAPACITY]
+        words[words[at + MET_LINKS_AT] + words[at + MET_LINKS]] = link
+        words[at + MET_LINKS] += 1
+    entry = words[row + FIRST]
+    while entry != NONE:
+        here = entry_row(words, at, entry)
+        meet_flow(words, at, words[here + FLOW])
+        entry = words[here + NEXT]
+
+
+@inline
+def meet_all(words: Words, at: int) -> None:
+    """Meet all flows and links that the changes since the last solution may concern."""
+    words[at + STAMP] += 1
+    words[at + MET_FLOWS] = words[at + MET_LINKS] = 0
+    for i in range(words[at + DIRTY_FLOWS]):
+        flow = words[words[at + DIRTY_FLOWS_AT] + i]
+        words[flow_row(words, at, flow) + IS_DIRTY_FLOW] = 0
+        meet_flow(words, at, flow)
+    for i in range(words[at + DIRTY_LINKS]):
+        link = words[words[at + DIRTY_LINKS_AT] + i]
+        words[link_row(words, at, link) + IS_DIRTY_LINK] = 0
+        meet_link(words, at, link)
+    words[at + DIRTY_FLOWS] = words[at + DIRTY_LINKS] = 0
+    met = 0
+    while met < words[at + MET_FLOWS]:
+        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + met])
+        first = words[row + FIRST_ENTRY]
+        for entry in range(first, first + words[row + ENTRY_COUNT]):
+            link = words[entry_row(words, at, entry) + LINK]
+            if not is_slack(words, link_row(words, at, link)):
+                meet_link(words, at, link)
+        met += 1
+
+
+@inline
+def use(words: Words, at: int, row: int, rows: int, each: float, rate: float) -> None:
+    """Count a flow on its links: rows that grow, their growth together, and what is taken."""
+    floats = as_floats(words)
+    first = words[row + FIRST_ENTRY]
+    for entry in range(first, first + words[row + ENTRY_COUNT]):
+        here = entry_row(words, at, entry)
+        link = link_row(words, at, words[here + LINK])
+        words[link + GROWING] += rows
+        floats[link + USAGE] += words[row + COUNT] * floats[here + USE] * each
+        floats[link + REST] -= words[row + COUNT] * floats[here + USE] * rate
+
+
+@inline
+def fix(words: Words, at: int, row: int, rate: float) -> None:
+    """Give a flow its rate."""
+    floats = as_floats(words)
+    words[row + IS_FIXED] = 1
+    floats[row + RATE] = rate
+    use(words, at, row, -1, -floats[row + WEIGHT], rate)
+
+
+@inline
+def open_level(words: Words, at: int) -> int:
+    """Let the flows of the highest level grow that are not fixed; return the level, -1: none."""
+    floats = as_floats(words)
+    level = NONE
+    for i in range(words[at + MET_FLOWS]):
+        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
+        if not words[row + IS_FIXED]:
+            level = max(level, words[row + LEVEL])
+    for i in range(words[at + MET_LINKS]):
+        link = link_row(words, at, words[words[at + MET_LINKS_AT] + i])
+        words[link + GROWING] = 0
+        floats[link + USAGE] = 0.0
+    for i in range(words[at + MET_FLOWS]):
+        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
+        if not words[row + IS_FIXED] and words[row + LEVEL] == level:
+            use(words, at, row, 1, floats[row + WEIGHT], 0.0)
+    return level
+
+
+@inline
+def share_of(words: Words, link: int) -> float:
+    """Return the rate by weight at which a link is full; infinite, if nobody grows there."""
+    floats = as_floats(words)
+    if words[link + GROWING] == 0:
+        return np.inf
+    return max(floats[link + REST], 0.0) / floats[link + USAGE]
+
+
+@inline
+def fill_level(words: Words, at: int, level: int) -> None:
+    """Give the flows of a level their rates."""
+    floats = as_floats(words)
+    while True:
+        share = np.inf
+        for i in range(words[at + MET_LINKS]):
+            share = min(share, share_of(words, link_row(words, at, words[words[at + MET_LINKS_AT] + i])))
+        for i in range(words[at + MET_LINKS]):
+            link = link_row(words, at, words[words[at + MET_LINKS_AT] + i])
+            words[link + IS_FULL] = share_of(words, link) <= share * (1 + TOLERANCE)
+        growing = fixed = 0
+        for i in range(words[at + MET_FLOWS]):
+            row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
+            if not words[row + IS_FIXED] and words[row + LEVEL] == level:
+                growing += 1
+                if floats[row + PEAK] <= share * floats[row + WEIGHT]:
+                    fixed += 1
+                    fix(words, at, row, floats[row + PEAK])
+        if growing == 0:
+            return
+        if fixed == 0:
+            fix_full(words, at, level, share)
+
+
+@inline
+def fix_full(words: Words, at: int, level: int, share: float) -> None:
+    """Give the flows of full links what they have now."""
+    floats = as_floats(words)
+    for i in range(words[at + MET_FLOWS]):
+        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
+        if not words[row + IS_FIXED] and words[row + LEVEL] == level and meets_full(words, at, row):
+            fix(words, at, row, share * floats[row + WEIGHT])
+
+
+@inline
+def meets_full(words: Words, at: int, row: int) -> bool:
+    """Return whether a flow crosses a link that is full."""
+    first = words[row + FIRST_ENTRY]
+    for entry in range(first, first + words[row + ENTRY_COUNT]):
+        link = link_row(words, at, words[entry_row(words, at, entry) + LINK])
+        if words[link + LINK_STAMP] == words[at + STAMP] and words[link + IS_FULL]:
+            return True
+    return False
+
+
+@inline
+def solve(words: Words, at: int) -> None:
+    """Give all flows their rates that what has changed since the last solution may concern.
+
+    Their numbers are in the list of those met. A flow that has gone keeps its last rate.
+    """
+    meet_all(words, at)
+    level = open_level(words, at)
+    while level >= 0:
+        fill_level(words, at, level)
+        level = open_level(words, at)
