@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ringleaf.core.units import format_rate, format_size, format_time
-from ringleaf.experiments.spec.network import ROUTES, VIRTUAL, NetworkSpec
+from ringleaf.experiments.spec.network import FLOW, MININET, ROUTES, NetworkSpec
 from ringleaf.networks.options import NetworkOptions
 
 
 def is_live(spec: NetworkSpec) -> bool:
     """Return whether an experiment has a live network."""
-    return spec.net != VIRTUAL
+    return spec.is_live
 
 
 def conduct(spec: NetworkSpec, *, lossy: bool = False) -> str:
@@ -24,6 +24,8 @@ def conduct(spec: NetworkSpec, *, lossy: bool = False) -> str:
     """
     slower = f", rates divided by {spec.scale}" if spec.scale > 1 else ""
     clock = "simulated (virtual) time, packet by packet"
+    if spec.net == FLOW:
+        clock = "simulated (virtual) time, messages as flows (docs/flow.md)"
     if is_live(spec):
         clock = f"wall-clock time on Mininet, {spec.switch} switches"
     troubles = [
@@ -59,7 +61,7 @@ def unlike_hardware(options: Mapping[str, Any]) -> Iterator[str]:
     Args:
         options: Options of a network by their names in `NetworkSpec`.
     """
-    if options["net"] != VIRTUAL:
+    if options["net"] == MININET:
         return
     defaults = []
     if options["routes"] == ROUTES[0] and not options["control"]:

@@ -17,7 +17,7 @@ from ringleaf.experiments.records.folder import check_out
 from ringleaf.experiments.runs.kind import WorkloadKind
 from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.spec.network import SOLVED, VIRTUAL, NetworkSpec
+from ringleaf.experiments.spec.network import SOLVED, NetworkSpec
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import System
 from ringleaf.topologies.family import Counts
@@ -56,7 +56,7 @@ def check(request: RunRequest, *, live: bool = True) -> None:
     check_fits(kind, spec, counts)
     _check_racks(kind, spec, counts)
     _check_growth(spec)
-    if live and spec.net != VIRTUAL:
+    if live and spec.is_live:
         check_machine_for(spec)
     check_out(spec.out)
     if spec.routes in SOLVED:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ringleaf.core.shipped import built_program
 from ringleaf.experiments.programs.names import is_for_all, is_path
+from ringleaf.experiments.spec.network import FLOW
 from ringleaf.ina.systems import FORWARD
 
 if TYPE_CHECKING:
@@ -36,7 +37,11 @@ def stage() -> str:
 
 
 def load(spec: CollectiveSpec) -> None:
-    """Load or compile all code that a virtual run needs, so that no measurement waits for it."""
+    """Load or compile all code that a simulated run needs, so that no measurement waits for it."""
+    if spec.net == FLOW:
+        import ringleaf.networks.flow.network  # noqa: F401
+
+        return
     from ringleaf.experiments.setup.network import assigned_programs
 
     arguments = _arguments(spec, _served(spec.algos))

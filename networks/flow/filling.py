@@ -367,7 +367,9 @@ def fill_level(words: Words, at: int, level: int) -> None:
     while True:
         share = np.inf
         for i in range(words[at + MET_LINKS]):
-            share = min(share, share_of(words, link_row(words, at, words[words[at + MET_LINKS_AT] + i])))
+            share = min(
+                share, share_of(words, link_row(words, at, words[words[at + MET_LINKS_AT] + i]))
+            )
         for i in range(words[at + MET_LINKS]):
             link = link_row(words, at, words[words[at + MET_LINKS_AT] + i])
             words[link + IS_FULL] = share_of(words, link) <= share * (1 + TOLERANCE)

@@ -15,7 +15,7 @@ from ringleaf.core.arena import Store
 from ringleaf.core.headers import UDP_SRC_AT, get16
 from ringleaf.core.units import PS_PER_S, serialize_ps
 from ringleaf.core.views import as_floats, window
-from ringleaf.hosts.agent import HOST, UDP_PORT_LOW
+from ringleaf.hosts.agent import UDP_PORT_LOW
 from ringleaf.hosts.rc.state import ACK_EVERY, ALLOWED, MTU, QP_WORDS, QPS_AT, TEMPLATE_AT
 from ringleaf.hosts.rc.wire import FRAME_OVERHEAD_BYTES, HEAD_BYTES
 from ringleaf.networks.endpoints.connections import ChannelFlow, Connections

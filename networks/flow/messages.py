@@ -232,9 +232,7 @@ def arrive(arena: Arena, at: int, flow: int, now_ps: int) -> None:
 
 
 @inline
-def take(
-    arena: Arena, at: int, flow: int, qp: Qp, agent: int, number: int, now_ps: int
-) -> None:
+def take(arena: Arena, at: int, flow: int, qp: Qp, agent: int, number: int, now_ps: int) -> None:
     """Let the oldest message that is on its way land in the receive that was posted first."""
     words = arena.words
     sender = qp_of(arena, at, flow)

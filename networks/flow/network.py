@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.flow import loop
 from ringleaf.networks.flow.layout import Layout
-from ringleaf.networks.flow.scope import check_options
+from ringleaf.networks.flow.scope import check_flow
 from ringleaf.networks.flow.ways import Ways
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
@@ -32,7 +32,7 @@ from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual.fabric import places
 from ringleaf.networks.virtual.meter import Meter
 from ringleaf.topologies.addresses import ipv4
-from ringleaf.topologies.graph import hosts
+from ringleaf.topologies.graph import directions, hosts
 from ringleaf.topologies.routing import longest_rtt_ps, routes
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class FlowNetwork(GivesTensors):
     ) -> None:
         self.graph, self.options = graph, options
         self.groups = groups or [whole(graph, options.system, options.servers)]
-        check_options(graph, options, self.groups)
+        self._check()
         self.store = Store(has_data=options.has_data)
         self.now_ps = 0
         table = routes(graph)
@@ -88,6 +88,12 @@ class FlowNetwork(GivesTensors):
         [driver] = self._execution.drivers
         self.store.arena.words[self._layout.net + s.DRIVER] = driver
         self._tell: Tell | None = None
+
+    def _check(self) -> None:
+        """Check that flows can stand for what is asked for."""
+        check_flow({each.name: getattr(self.options, each.name) for each in fields(self.options)})
+        worst = max((sent.loss or 0.0 for _, _, sent in directions(self.graph)), default=0.0)
+        check_flow({"loss": worst}, "links: ")
 
     @property
     def slots(self) -> int | None:
@@ -203,7 +209,9 @@ class FlowNetwork(GivesTensors):
                 self._execution.take_asked()
                 return self._execution.take_done()
             elif reason == loop.EMPTY and until_ps == FOREVER_PS:
-                raise BackendError(f"run: nothing is under way any more, got {self._waits(under_way)}")
+                raise BackendError(
+                    f"run: nothing is under way any more, got {self._waits(under_way)}"
+                )
             else:
                 self.now_ps = stop_ps
                 if reason == loop.EMPTY or stop_ps == until_ps:

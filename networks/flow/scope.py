@@ -2,51 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from ringleaf.errors import ConfigError
 
-if TYPE_CHECKING:
-    import networkx as nx
+REMEDY = "net=virtual"
 
-    from ringleaf.networks.groups import Group
-    from ringleaf.networks.options import NetworkOptions
+PACKETS_ONLY: Mapping[str, tuple[str, object]] = MappingProxyType(
+    {
+        "loss": ("no fluid model covers loss", 0),
+        "duplicate": ("no fluid model covers packets that come twice", 0),
+        "reorder": ("no fluid model covers packets that come late", 0),
+        "trim_bytes": ("no fluid model covers trimming", None),
+        "pfc": ("no fluid model covers priority flow control", None),
+        "cc": ("no fluid model covers windows that change", "fixed"),
+        "discipline": ("no fluid model covers this queueing discipline", "strict"),
+        "program": ("flows run no P4 programs", "forward"),
+        "control": ("flows run no P4 programs", ""),
+        "assigned": ("flows run no P4 programs", {}),
+        "cross_traffic": ("flows have no packets to share links with a capture's", None),
+        "pcap": ("flows have no packets to capture", False),
+        "capture": ("flows have no packets to capture", None),
+        "record": ("flows have no packets to record", None),
+    }
+)
+"""Attribute -> why flows don't carry it out, and the value that asks for nothing.
 
-REMEDY = "use --net virtual"
+The names are attributes of specs (`NetworkSpec`) and of `NetworkOptions`.
+"""
 
 
-def check_options(
-    graph: nx.Graph[str], options: NetworkOptions, groups: Sequence[Group]
-) -> None:
-    """Check that a network of flows can be had with these options.
+def check_flow(values: Mapping[str, object], where: str = "") -> None:
+    """Check options that a network of flows shall carry out.
+
+    Args:
+        values: Values by attribute; those that are not in `PACKETS_ONLY` are passed over.
+        where: The beginning of the message.
 
     Raises:
         ConfigError: If packets would matter.
     """
-    from ringleaf.topologies.graph import directions
-
-    losses = [sent.loss_or(options.loss) for _, _, sent in directions(graph)]
-    refuse("loss", "covers loss", max(losses, default=0.0))
-    refuse("duplicate", "covers packets that come twice", options.duplicate)
-    refuse("reorder", "covers packets that come late", options.reorder)
-    refuse("trim", "covers trimming", options.trim_bytes)
-    refuse("pfc", "covers priority flow control", options.pfc)
-    refuse("cc", "covers controllers that react", options.cc != "fixed" and options.cc)
-    refuse("cross_traffic", "has packets for a capture", options.cross_traffic)
-    refuse("pcap", "has packets for a capture", options.capture)
-    refuse("record", "has packets for traces", options.record)
-    refuse("discipline", "covers other queues", options.discipline != "strict" and options.discipline)
-    refuse("program", "runs programs", options.assigned or options.program != "forward")
-    systems = [group.system.name for group in groups if group.system is not None]
-    refuse("algo", "is there for this system", ", ".join(systems))
+    for name, (reason, nothing) in PACKETS_ONLY.items():
+        value = values.get(name, nothing)
+        if value != nothing:
+            typed = name.removesuffix("_bytes")
+            raise ConfigError(f"{where}{typed}: {reason}, got {_shown(value)}; take {REMEDY}")
 
 
-def refuse(option: str, what: str, value: object) -> None:
-    """Refuse an option that is set.
-
-    Raises:
-        ConfigError: If the value is true.
-    """
-    if value:
-        raise ConfigError(f"{option}: no fluid model {what}, got {value}; {REMEDY}")
+def _shown(value: object) -> str:
+    return str(value) if isinstance(value, int | float) else repr(str(value))

@@ -32,7 +32,9 @@ class Ways:
         table: The topology's routes.
     """
 
-    def __init__(self, graph: nx.Graph[str], *, ecmp: bool, table: RouteTable | None = None) -> None:
+    def __init__(
+        self, graph: nx.Graph[str], *, ecmp: bool, table: RouteTable | None = None
+    ) -> None:
         self._graph = graph
         self._ecmp = ecmp
         ways = routes(graph) if table is None else table

@@ -52,7 +52,6 @@ from ringleaf.experiments.setup.network import (
 from ringleaf.experiments.setup.placing import embedding_of, placed
 from ringleaf.experiments.setup.ranks import count_nodes, count_ranks, one_collective
 from ringleaf.experiments.spec.kinds import DTYPES
-from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.workloads.collective import table, timeline
 from ringleaf.experiments.workloads.collective.limits import CollectiveLimits
@@ -163,7 +162,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         return CollectiveResults(
             about=list(table.about(spec, what, links, rates)),
             notes=list(table.explained(options, self.collective)),
-            is_virtual=spec.net == VIRTUAL,
+            is_virtual=not spec.is_live,
             collective=self.collective.value,
             topology=topology,
             ranks=self.ranks,
@@ -221,7 +220,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         """Return a context that makes networks."""
         if self._connect is not None:
             return nullcontext(self._connect)
-        if self.spec.net == VIRTUAL:
+        if not self.spec.is_live:
             loading.load(self.spec)
         return connecting(self.spec, self.graph, watched=self.watched)
 

@@ -39,7 +39,6 @@ from ringleaf.experiments.setup.network import (
 )
 from ringleaf.experiments.setup.placing import embedding_of
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.workloads.jobs.about import NOTES, VIRTUAL_NOTE, about
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
 from ringleaf.experiments.workloads.jobs.need import estimate_of_jobs, need_of_jobs
@@ -214,7 +213,7 @@ class JobsExperiment(Experiment[JobsSpec]):
     @contextmanager
     def _stage(self) -> Iterator[Stage | None]:
         """Yield the live network that plays cases; None: each has a virtual one."""
-        if self.spec.net == VIRTUAL:
+        if not self.spec.is_live:
             yield None
             return
         from ringleaf.experiments.setup.testbed import open_testbed

@@ -14,7 +14,7 @@ A YAML file, in which lists of `counts`, `algo`, `scheduler` and `entries` are s
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, ValidationInfo, model_validator
 
@@ -25,7 +25,7 @@ from ringleaf.core.units import parse_size
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import ValueReader, label, option
-from ringleaf.experiments.spec.network import WHERE, Checked, NetworkSpec
+from ringleaf.experiments.spec.network import NETWORKS, WHERE, Checked, NetworkSpec
 from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.model import Model, load_model, scaled
 from ringleaf.ina.allocation import ALLOCATORS, OWN
@@ -92,6 +92,7 @@ def _room(text: str, where: str) -> int:
 class JobsSpec(NetworkSpec):
     """An experiment with jobs: a run for each of `counts`, `algos`, `schedulers`, `entries`."""
 
+    networks: ClassVar = NETWORKS
     jobs: Annotated[tuple[JobSpec, ...], BeforeValidator(_jobs)] = option(
         "", "Training jobs, each a mapping: model, ranks, iterations and others"
     )
