@@ -96,18 +96,15 @@ def make_filling(store: Store, capacities: Sequence[float]) -> int:
     return at
 
 
-def add_flows(
-    store: Store, at: int, ways: Sequence[Sequence[tuple[int, float]]], peaks: Sequence[float]
-) -> int:
+def add_flows(store: Store, at: int, ways: Sequence[Sequence[tuple[int, float]]]) -> int:
     """Add flows, which are not there yet; return the number of the first one.
 
-    Others may be there. A flow's weight is 1.
+    Others may be there. A flow's weight is 1, its peak what its links have for it alone.
 
     Args:
         store: The store that holds the solver.
         at: The solver's block.
         ways: By flow, the links that it crosses, each once, and its use of them.
-        peaks: By flow, the most that it may have, in bit/s.
     """
     first, count = int(store.arena.words[at + FLOWS]), len(ways)
     total = first + count
@@ -124,14 +121,17 @@ def add_flows(
     words[lists[0] : lists[0] + dirty] = words[words[at + DIRTY_FLOWS_AT] :][:dirty]
     words[at + FLOWS], words[at + FLOWS_AT], words[at + ENTRIES_AT] = total, rows, entries
     words[at + DIRTY_FLOWS_AT], words[at + MET_FLOWS_AT] = lists
-    for number, (way, peak) in enumerate(zip(ways, peaks, strict=True), first):
-        row = flow_row(words, at, number)
+    for number, way in enumerate(ways, first):
+        row, floats = flow_row(words, at, number), as_floats(words)
         words[row + FIRST_ENTRY], words[row + ENTRY_COUNT] = used, len(way)
-        as_floats(words)[row + WEIGHT], as_floats(words)[row + PEAK] = 1.0, peak
+        floats[row + WEIGHT] = 1.0
+        floats[row + PEAK] = min(
+            floats[link_row(words, at, link) + CAPACITY] / use for link, use in way
+        )
         for place, (link, use) in enumerate(way, used):
             entry = entry_row(words, at, place)
             words[entry + LINK], words[entry + FLOW] = link, number
-            as_floats(words)[entry + USE] = use
+            floats[entry + USE] = use
         used += len(way)
     return first
 
@@ -161,6 +161,14 @@ def flow_row(words: Words, at: int, flow: int) -> int:
 def entry_row(words: Words, at: int, entry: int) -> int:
     """Return the offset of an entry's row."""
     return words[at + ENTRIES_AT] + entry * ENTRY_WORDS
+
+
+def set_peak(words: Words, at: int, flow: int, peak: float) -> None:
+    """Set the most that a flow may have, in bit/s, if that is less; it must not be there."""
+    row = flow_row(words, at, flow)
+    assert words[row + COUNT] == 0
+    floats = as_floats(words)
+    floats[row + PEAK] = min(floats[row + PEAK], peak)
 
 
 @inline

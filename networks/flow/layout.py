@@ -125,10 +125,9 @@ class Layout:
         ways = [self._way(end) for end in new]
         links = [[self._link_of[direction] for direction in way] for way in ways]
         self._add_rows(len(new))
-        caps = [self._cap(end, way) for end, way in zip(new, links, strict=True)]
         first = f.add_flows(
             *(self._store, int(self._store.arena.words[self.at + n.FILLING_AT])),
-            *([[(number, 1.0) for number in way] for way in links], caps),
+            [[(number, 1.0) for number in way] for way in links],
         )
         for flow, end in enumerate(new, first):
             assert len(self._by_qp[end.host]) == end.number
@@ -163,15 +162,21 @@ class Layout:
         ports = int(source), int(arena.words[agent + UDP_PORT_LOW])
         return self._ways.find(self._names[end.host], self._names[end.peer], ports)
 
-    def _cap(self, end: QueuePair, way: Sequence[int]) -> float:
-        """Return the most that a flow may have, by its links and its window."""
+    def _peak(self, end: QueuePair, way: Sequence[int], back: Sequence[int]) -> float:
+        """Return the most that a flow may have, by the links of its way and by its window."""
         words = self._store.arena.words
-        frame = int(words[self._connections.agents[end.host] + MTU]) + FRAME_OVERHEAD_BYTES
-        there_ps = sum(self._delays[i] + serialize_ps(frame, self._rates[i]) for i in way)
-        back_ps = sum(self._delays[i] for i in way)
+        frame = self._frame_bytes(end)
+        empty_ps = self._one_way_ps(way, frame) + self._one_way_ps(back, ANSWER_BYTES)
         window_bits = 8 * frame * int(words[self._state(end) + ALLOWED])
-        least = min(self._rates[i] for i in way)
-        return float(min(least, window_bits * PS_PER_S // (there_ps + back_ps)))
+        return float(min(*(self._rates[i] for i in way), window_bits * PS_PER_S // empty_ps))
+
+    def _frame_bytes(self, end: QueuePair) -> int:
+        """Return the line time of a full packet in bytes."""
+        agent = self._connections.agents[end.host]
+        return int(self._store.arena.words[agent + MTU]) + FRAME_OVERHEAD_BYTES
+
+    def _one_way_ps(self, way: Sequence[int], size_bytes: int) -> int:
+        return sum(self._delays[i] + serialize_ps(size_bytes, self._rates[i]) for i in way)
 
     def _add_rows(self, count: int) -> None:
         words = self._store.arena.words
@@ -200,15 +205,15 @@ class Layout:
         words[row + n.AGENT], words[row + n.QP], words[row + n.BACK] = agent, end.number, back
         words[row + n.TAIL_PS] = sum(self._delays[i] for i in way)
         floats[row + n.STORE_PS] = sum(PS_PER_S / rate for rate in rates) - PS_PER_S / min(rates)
-        words[row + n.ANSWER_PS] = sum(
-            self._delays[i] + serialize_ps(ANSWER_BYTES, self._rates[i]) for i in back_way
+        words[row + n.ANSWER_PS] = self._one_way_ps(back_way, ANSWER_BYTES)
+        f.set_peak(
+            *(words, int(words[self.at + n.FILLING_AT]), flow), self._peak(end, way, back_way)
         )
         every = int(words[self._state(end) + ACK_EVERY])
         words[row + n.ANSWERS_EACH] = every
         owner = self._groups[end.group].number
         words[row + n.OWNER] = owner if self._owners > 1 else 0
-        frame = int(words[agent + MTU]) + FRAME_OVERHEAD_BYTES
-        taken = min(rates) * ANSWER_BYTES / (every * frame)
+        taken = min(rates) * ANSWER_BYTES / (every * self._frame_bytes(end))
         for number in back_way:
             here = n.link_at(words, self.at, number)
             left = float(int(floats[here + n.FULL] - taken))
