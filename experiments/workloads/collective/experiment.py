@@ -51,7 +51,8 @@ from ringleaf.experiments.setup.network import (
 )
 from ringleaf.experiments.setup.placing import embedding_of, placed
 from ringleaf.experiments.setup.ranks import count_nodes, count_ranks, one_collective
-from ringleaf.experiments.spec.kinds import DTYPES
+from ringleaf.experiments.spec.kinds import DTYPES, NONE
+from ringleaf.experiments.spec.network import FLOW, VIRTUAL
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.workloads.collective import table, timeline
 from ringleaf.experiments.workloads.collective.limits import CollectiveLimits
@@ -75,6 +76,10 @@ if TYPE_CHECKING:
     from ringleaf.networks.outcome import RunResult
 
 _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
+
+
+MOST_PACKETS_S = 60.0
+"""Seconds that packets may be expected to take beside a row of flows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,12 +399,38 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             bound_ps=self.limits.bound_ps(schedule, inputs, network.slots),
             floor_ps=self.limits.floor_ps(algorithm, schedule, inputs),
         )
+        if self.spec.net == FLOW:
+            row = self._with_error(row, algorithm, schedule)
         measurement = self._measurement(algorithm, row, outcome, schedule, arrays)
         if self.spec.explain:
             bound_by = partial(self.limits.bound_ps, schedule, inputs, network.slots)
             explained = self._explained(network, algorithm, measurement, bound_by)
             return replace(measurement, explained=explained)
         return measurement
+
+    def _with_error(
+        self, row: CollectiveRow, algorithm: Algorithm, schedule: Schedule
+    ) -> CollectiveRow:
+        """Return the row of a flow run with what its time may be wrong by, and was found to be."""
+        from ringleaf.experiments.estimates.flow_errors import bound_of
+
+        bound = bound_of(self.spec, self.graph, row.algo, schedule, row.size_bytes)
+        row = replace(row, error_percent=bound.percent, outside=bound.outside)
+        if not self.spec.check_packets:
+            return row
+        packets = CollectiveExperiment(self._by_packets(algorithm, row.size_bytes))
+        if packets.need.known_s > MOST_PACKETS_S:
+            return row
+        (found,) = packets.run()
+        found_percent = 100 * (row.time_ps / found.row.time_ps - 1)
+        return replace(row, packets_ps=found.row.time_ps, found_percent=found_percent)
+
+    def _by_packets(self, algorithm: Algorithm, size_bytes: int) -> CollectiveSpec:
+        """Return the options of one row, carried by packets and without data if that can be."""
+        own = {"net": VIRTUAL, "algos": (algorithm.name,), "sizes": (str(size_bytes),)}
+        if not algorithm.in_network:
+            own["data"] = NONE
+        return self.spec.model_copy(update={**own, "check_packets": False})
 
     def _measure_method(
         self, network: Network, algorithm: Algorithm, size_bytes: int, inputs: RankInputs

@@ -106,6 +106,12 @@ class CollectiveSpec(NetworkSpec):
         "more than this: 0.1%; default: every packet is simulated. Hosts add up all data the same",
         flags="--skip",
     )
+    check_packets: kinds.Yes = option(
+        "no",
+        "net=flow: run packets as well, where that takes less than a minute, and print both times "
+        "and the error of flows",
+        flags="--check-packets",
+    )
     explain: kinds.Yes = option(
         "no",
         "Explain each row: where its time beyond the bound went, and messages over time "
@@ -216,6 +222,12 @@ class CollectiveSpec(NetworkSpec):
                 f"skip: steps do not repeat, or are wanted whole, with {asked[0]}, got "
                 f"{self.skip:.3%}; leave out either"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _check_comparison(self) -> Self:
+        if self.check_packets and self.net != FLOW:
+            raise ConfigError(f"check_packets: is for net={FLOW}, got {self.net!r}; leave it out")
         return self
 
     @model_validator(mode="after")
