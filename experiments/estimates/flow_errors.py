@@ -85,9 +85,13 @@ def read_cells() -> tuple[ErrorCell, ...]:
 
 
 def _cell(row: dict[str, str]) -> ErrorCell:
-    whole = {name: int(row[name]) for name in ("least_bytes", "most_ranks", "cases")}
-    parts = {name: float(row[name]) for name in ("ratio", "mean", "median", "p99", "worst")}
-    return ErrorCell(algo=row["algo"], family=row["family"], **whole, **parts)
+    return ErrorCell(
+        row["algo"],
+        row["family"],
+        float(row["ratio"]),
+        *(int(row[name]) for name in ("least_bytes", "most_ranks", "cases")),
+        *(float(row[name]) for name in ("mean", "median", "p99", "worst")),
+    )
 
 
 def bin_of(message_bytes: float) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -25,6 +25,9 @@ from ringleaf.networks.groups import Group
 from ringleaf.networks.virtual.fabric import PortPlace, fill_ports
 from ringleaf.networks.virtual.state import make_network, open_network
 from ringleaf.topologies.graph import hosts, index, link, switches
+
+if TYPE_CHECKING:
+    from ringleaf.ina.fluid import FluidStream
 
 
 class QueuePair(NamedTuple):
@@ -136,6 +139,21 @@ class Layout:
         for flow, (end, way) in enumerate(zip(new, links, strict=True), first):
             back = self._by_qp[end.peer][end.peer_number]
             self._write_flow(flow, end, way, back, links[back - first])
+
+    def add_stream(self, stream: FluidStream) -> int:
+        """Add a flow for the sums of a job; return its number. Nothing is under way yet."""
+        packet_bits = 8 * stream.packet_bytes
+        cap = stream.slots * packet_bits * PS_PER_S // stream.round_ps
+        self._add_rows(1)
+        way = [(self._link_of[ends], use) for ends, use in stream.way.items()]
+        filling = int(self._store.arena.words[self.at + n.FILLING_AT])
+        flow = f.add_flows(self._store, filling, [way])
+        words = self._store.arena.words
+        f.set_peak(words, filling, flow, float(cap))
+        alone_bps = as_floats(words)[f.flow_row(words, filling, flow) + f.PEAK]
+        first_ps = round(packet_bits * PS_PER_S / alone_bps)
+        words[n.flow_at(words, self.at, flow) + n.TAIL_PS] = stream.round_ps - first_ps
+        return flow
 
     def _new_of(self, host: int) -> list[tuple[int, ChannelFlow]]:
         flows = self._connections.flows(host)

@@ -12,7 +12,7 @@ import ringleaf.networks.flow.filling as f
 import ringleaf.networks.flow.state as n
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Arena, Words
-from ringleaf.core.compiled import compiled, handler, handler_at, inline
+from ringleaf.core.compiled import call_back, compiled, handler, handler_at, inline
 from ringleaf.core.heap import CAPACITY, COUNT, first_time_ps, pop_event
 from ringleaf.core.native import ARENA
 from ringleaf.core.units import FOREVER_PS
@@ -20,6 +20,7 @@ from ringleaf.networks.endpoints.driver import (
     ACT,
     DISPATCH,
     DRIVE,
+    FAILED,
     due_ps,
     is_noteworthy,
     is_pending,
@@ -28,6 +29,7 @@ from ringleaf.networks.flow.messages import (
     ARRIVE,
     CREDIT,
     END,
+    SUMMED,
     arrive,
     end,
     flush,
@@ -80,16 +82,28 @@ def go_on(arena: Arena, at: int, time_ps: int, until_ps: int) -> int:
 
 
 @inline
+def handle_sum(words: Words, at: int, row: int, kind: int, flow: int, now_ps: int) -> None:
+    """Have Python go on with a sum that is done in the network, unless its rate has changed."""
+    if kind == SUMMED or (words[row + n.IS_ON] and words[row + n.END_PS] == now_ps):
+        words[at + n.NOW_PS] = now_ps
+        if call_back(words[at + n.SUMS], 2 * flow + (kind == SUMMED)) < 0:
+            words[words[words[at + n.NET_AT] + s.DRIVER] + FAILED] = 1
+
+
+@inline
 def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     """Handle one event: its kind in 3 bits, and a flow above them."""
     kind, flow = event & 7, event >> 3
     words = arena.words
-    if kind == END:
+    row = n.flow_at(words, at, flow)
+    if kind == SUMMED or words[row + n.AGENT] == 0:
+        handle_sum(words, at, row, kind, flow, now_ps)
+    elif kind == END:
         end(arena, at, flow, now_ps)
     elif kind == ARRIVE:
         arrive(arena, at, flow, now_ps)
     elif kind == CREDIT:
-        back = words[n.flow_at(words, at, flow) + n.BACK]
+        back = words[row + n.BACK]
         take_credit(arena, at, flow, words[n.flow_at(words, at, back) + n.OFFERED], now_ps)
     else:
         take_answer(arena, at, flow, now_ps)

@@ -65,6 +65,7 @@ END = 0  # of a message: its last bit has been carried
 ARRIVE = 1  # its last bit is at the receiver
 ANSWER = 2  # the acknowledgement of the oldest message is at the sender
 CREDIT = 3  # an acknowledgement that brings credit only is there
+SUMMED = 4  # all workers have the sum of the switches
 
 ANSWER_BYTES = ACK_HEAD_BYTES + ICRC_BYTES
 PRIORITIES = 8

@@ -25,6 +25,7 @@ from ringleaf.networks.endpoints.tensors import GivesTensors
 from ringleaf.networks.flow import loop
 from ringleaf.networks.flow.layout import Layout
 from ringleaf.networks.flow.scope import check_flow
+from ringleaf.networks.flow.sums import FluidSums, FluidSystem
 from ringleaf.networks.flow.ways import Ways
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
@@ -63,9 +64,11 @@ class FlowNetwork(GivesTensors):
         groups: Sequence[Group] | None = None,
     ) -> None:
         self.graph, self.options = graph, options
-        self.groups = groups or [whole(graph, options.system, options.servers)]
+        given = groups or [whole(graph, options.system, options.servers)]
         self._check()
         self.store = Store(has_data=options.has_data)
+        self._sums = FluidSums(self.store)
+        self.groups = self._fluid(given)
         self.now_ps = 0
         table = routes(graph)
         rtt_ps = longest_rtt_ps(graph, options.mtu_bytes, table=table)
@@ -78,6 +81,7 @@ class FlowNetwork(GivesTensors):
             bins=options.bins,
             owners=self.endpoints.owners,
         )
+        self._sums.lay_out(self._layout, self.endpoints.connections.agents)
         self._execution = Execution(
             self.endpoints,
             self.store,
@@ -95,9 +99,18 @@ class FlowNetwork(GivesTensors):
         worst = max((sent.loss or 0.0 for _, _, sent in directions(self.graph)), default=0.0)
         check_flow({"loss": worst}, "links: ")
 
+    def _fluid(self, groups: Sequence[Group]) -> list[Group]:
+        """Return the groups with the fluid forms of their systems."""
+        systems = {id(group.system): group.system for group in groups if group.system is not None}
+        fluid = {key: FluidSystem(system, self._sums) for key, system in systems.items()}
+        return [
+            replace(group, system=fluid[id(group.system)]) if group.system is not None else group
+            for group in groups
+        ]
+
     @property
     def slots(self) -> int | None:
-        """Packets that a worker of a system has in flight; None, as there are no packets."""
+        """Packets that a worker of the first group's system has in flight; None without one."""
         return self.endpoints.slots
 
     def arrays(
@@ -207,6 +220,7 @@ class FlowNetwork(GivesTensors):
             elif reason == loop.REPORTED:
                 self.now_ps = max(self.now_ps, self._execution.now_ps)
                 self._execution.take_asked()
+                self._sums.check()
                 return self._execution.take_done()
             elif reason == loop.EMPTY and until_ps == FOREVER_PS:
                 raise BackendError(

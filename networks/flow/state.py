@@ -20,11 +20,11 @@ STIRRED = 7  # hosts whose agents have been given something to do
 STIRRED_AT = 8
 IS_STIRRED_AT = 9  # by host
 NOW_PS = 10
-RNR_PS = 11  # time until a message is sent again that was refused
+SUMS = 11  # callback: 2 * flow, plus 1 if a sum has arrived; else its last bit has been carried
 FLOW_NETWORK_WORDS = 12
 
 # A flow.
-AGENT = 0  # the sender's
+AGENT = 0  # the sender's; 0: switches add up, and the rest is `sums`'
 QP = 1  # number of its queue pair
 BACK = 2  # the flow of the receiver's queue pair, the other way
 TAIL_PS = 3  # from when a message's last bit was carried until it has arrived: delays

@@ -415,7 +415,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         from ringleaf.experiments.estimates.flow_errors import bound_of
 
         bound = bound_of(self.spec, self.graph, row.algo, schedule, row.size_bytes)
-        row = replace(row, error_percent=bound.percent, outside=bound.outside)
+        row = replace(row, within_percent=bound.percent, outside=bound.outside)
         if not self.spec.check_packets:
             return row
         packets = CollectiveExperiment(self._by_packets(algorithm, row.size_bytes))

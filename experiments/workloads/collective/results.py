@@ -68,7 +68,7 @@ COLUMNS = (
 )
 
 FLOW_COLUMNS = (
-    Column("error_percent", "error", "%", 6, lambda percent: f"{percent:.1f}", is_swept=True),
+    Column("within_percent", "error", "%", 6, lambda percent: f"{percent:.1f}", is_swept=True),
     Column("packets_ps", "packets", "us", 10, as_us),
     Column("found_percent", "found", "%", 7, lambda percent: f"{percent:+.2f}"),
 )

@@ -38,13 +38,13 @@ class CollectiveRow:
     limit: str = ""  # live: the part without processor time left, so links were not the limit
     reason: str = ""  # why the first wrong element is wrong
     skipped_percent: float = 0.0  # of steps, or of elements: they were not simulated
-    # What the time may be wrong by, because of that, or as flows were carried; None: not known.
-    error_percent: float | None = 0.0
+    error_percent: float = 0.0  # what the time may be wrong by, because of that
     skipping: str = ""  # if it was asked for: what was skipped, or why nothing was
     choice: str = ""  # by an algorithm that chooses: the one it has chosen
     expected_ps: int | None = None  # the time that the cost model gives for it
     pauses: int = 0  # times that a port asked the other end to pause a class
     trims: int = 0  # packets that found a queue full, and went on without their payload
+    within_percent: float | None = None  # of flows: what the time may be wrong by, if known
     outside: str = ""  # of flows: why it is not known what the time may be wrong by
     packets_ps: int | None = None  # of flows: the time of packets, if that was asked for
     found_percent: float | None = None  # of flows: the signed error, in percent of that
