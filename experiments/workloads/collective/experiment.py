@@ -400,7 +400,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             floor_ps=self.limits.floor_ps(algorithm, schedule, inputs),
         )
         if self.spec.net == FLOW:
-            row = self._with_error(row, algorithm, schedule)
+            row = self._with_error(row, algorithm, schedule, inputs)
         measurement = self._measurement(algorithm, row, outcome, schedule, arrays)
         if self.spec.explain:
             bound_by = partial(self.limits.bound_ps, schedule, inputs, network.slots)
@@ -409,28 +409,28 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         return measurement
 
     def _with_error(
-        self, row: CollectiveRow, algorithm: Algorithm, schedule: Schedule
+        self, row: CollectiveRow, algorithm: Algorithm, schedule: Schedule, inputs: RankInputs
     ) -> CollectiveRow:
         """Return the row of a flow run with what its time may be wrong by, and was found to be."""
         from ringleaf.experiments.estimates.flow_errors import bound_of
 
         bound = bound_of(self.spec, self.graph, row.algo, schedule, row.size_bytes)
         row = replace(row, within_percent=bound.percent, outside=bound.outside)
-        if not self.spec.check_packets:
+        packets = self._by_packets(algorithm)
+        wanted = self.spec.check_packets
+        if not wanted or packets.estimate(algorithm, row.size_bytes).time_s > MOST_PACKETS_S:
             return row
-        packets = CollectiveExperiment(self._by_packets(algorithm, row.size_bytes))
-        if packets.need.known_s > MOST_PACKETS_S:
-            return row
-        (found,) = packets.run()
-        found_percent = 100 * (row.time_ps / found.row.time_ps - 1)
-        return replace(row, packets_ps=found.row.time_ps, found_percent=found_percent)
+        plain = partial(connect, watched=False)
+        found = packets.measure(plain, algorithm, row.size_bytes, inputs).row
+        found_percent = 100 * (row.time_ps / found.time_ps - 1)
+        return replace(row, packets_ps=found.time_ps, found_percent=found_percent)
 
-    def _by_packets(self, algorithm: Algorithm, size_bytes: int) -> CollectiveSpec:
-        """Return the options of one row, carried by packets and without data if that can be."""
-        own = {"net": VIRTUAL, "algos": (algorithm.name,), "sizes": (str(size_bytes),)}
+    def _by_packets(self, algorithm: Algorithm) -> CollectiveExperiment:
+        """Return the same experiment by packets, without data if the algorithm needs none."""
+        update: dict[str, Any] = {"net": VIRTUAL, "check_packets": False}
         if not algorithm.in_network:
-            own["data"] = NONE
-        return self.spec.model_copy(update={**own, "check_packets": False})
+            update["data"] = NONE
+        return CollectiveExperiment(self.spec.model_copy(update=update))
 
     def _measure_method(
         self, network: Network, algorithm: Algorithm, size_bytes: int, inputs: RankInputs
