@@ -40,7 +40,7 @@ from ringleaf.experiments.setup.network import (
 from ringleaf.experiments.setup.placing import embedding_of
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.jobs.about import NOTES, VIRTUAL_NOTE, about
-from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
+from ringleaf.experiments.workloads.jobs.ledger import GradientLedger, NoGradients
 from ringleaf.experiments.workloads.jobs.need import estimate_of_jobs, need_of_jobs
 from ringleaf.experiments.workloads.jobs.places import (
     check_room,
@@ -295,7 +295,8 @@ class JobsExperiment(Experiment[JobsSpec]):
         jobs = spec.jobs[: combination.count]
         systems = [_system_of(job.algo or combination.algo) for job in jobs]
         places = self.places_of(combination)
-        ledger = GradientLedger(
+        make = GradientLedger if spec.has_data else NoGradients
+        ledger = make(
             max(job.model.elements for job in jobs),
             max(job.ranks for job in jobs),
             seed=spec.seed,
@@ -352,6 +353,7 @@ class JobsExperiment(Experiment[JobsSpec]):
         return replace(
             common_options(self.spec),
             threads=self._estimate.threads,
+            has_data=self.spec.has_data,
             switch_entries=combination.entries,
             allocator=self.spec.memory,
             watch_queues=True,

@@ -59,7 +59,7 @@ class JobsPerformance:
 
     jobs: list[TrainingJob]
     stretches: list[PieceTimes]
-    wrong: list[int]
+    wrong: list[int | None]
     reasons: list[str]
     moves: list[int]
     outcome: RunResult
@@ -106,7 +106,9 @@ def play_live(spec: JobsSpec, testbed: LiveTestbed, play: Play) -> JobsPerforman
     assignments = play.assign(network.endpoints)
     director = TrainingDirector(network.endpoints, assignments, play.scheduler, ledger, play.tell)
 
-    def collect() -> tuple[list[TrainingJob], list[PieceTimes], list[int], list[str], list[int]]:
+    def collect() -> tuple[
+        list[TrainingJob], list[PieceTimes], list[int | None], list[str], list[int]
+    ]:
         ledger.later.settle()
         jobs = [each.job for each in assignments]
         wrong, reasons = play.ledger.wrong, play.ledger.reasons
