@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from numba import types
+
 import ringleaf.networks.flow.filling as f
 import ringleaf.networks.flow.state as n
 import ringleaf.networks.virtual.state as s
-from ringleaf.core.arena import Words
-from ringleaf.core.compiled import inline
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import compiled, inline
+from ringleaf.core.native import ARENA
 from ringleaf.hosts.rc.wire import ACK_HEAD_BYTES, ICRC_BYTES
 from ringleaf.networks.virtual.bins import count_bin
 from ringleaf.networks.virtual.lines import line_bytes
@@ -57,3 +60,9 @@ def spread(
         count_bin(words, net, port, owner, from_ps, part)
         left -= part
         from_ps = until_ps
+
+
+@compiled(types.void(ARENA, *[types.int64] * 5))
+def count_stream(arena: Arena, at: int, flow: int, size: int, packets: int, now_ps: int) -> None:
+    """Count a sum of the switches on its links, for Python."""
+    count_way(arena.words, at, flow, n.flow_at(arena.words, at, flow), size, packets, now_ps)

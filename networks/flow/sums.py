@@ -21,7 +21,7 @@ from ringleaf.core.views import as_floats
 from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import HostAgent, complete
 from ringleaf.ina.systems import JobRequest, System
-from ringleaf.networks.flow.counting import count_way
+from ringleaf.networks.flow.counting import count_stream
 from ringleaf.networks.flow.messages import SUMMED, predict, push
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class FluidSums:
         job.arriving.append(tensor)
         blocks = -(-tensor.elements // job.stream.values)
         size_bytes = blocks * job.stream.packet_bytes
-        count_way(words, self._at, job.flow, row, size_bytes, blocks, now_ps)
+        count_stream(self._store.arena, self._at, job.flow, size_bytes, blocks, now_ps)
         is_float = tensor.dtype == np.float32
         tail_ps = int(words[row + n.TAIL_PS]) + is_float * job.stream.float_ps
         words[row + n.LAST_PS] = max(int(words[row + n.LAST_PS]), now_ps + tail_ps)
