@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -13,6 +17,7 @@ from hypothesis import strategies as st
 from numba import types
 
 import ringleaf.networks.flow.filling as f
+from bench.peers.simgrid_star import interpreter
 from ringleaf.core.arena import Arena, Store
 from ringleaf.core.compiled import compiled
 from ringleaf.core.native import ARENA
@@ -275,3 +280,42 @@ def test_transfers_end_as_in_references(
     capacities: list[int], transfers: list[Transfer], expected: list[int]
 ) -> None:
     assert ends_of(capacities, transfers) == pytest.approx(expected, rel=1e-6)
+
+
+CASES = 200
+SIZE = 1_000_000  # bytes; SimGrid's ends are exact to a nanosecond
+
+
+def random_case(rng: Random) -> tuple[list[int], list[Transfer]]:
+    links = rng.randint(1, 5)
+    capacities = [SIZE * rng.randint(1, 20) for _ in range(links)]
+    transfers = []
+    for _ in range(rng.randint(1, 6)):
+        way = rng.sample(range(links), rng.randint(1, links))
+        start = rng.choice([0, 0, rng.randint(1, 3)])
+        transfers.append(Transfer(dict.fromkeys(way, 1), SIZE * rng.randint(1, 50), start))
+    return capacities, transfers
+
+
+@pytest.mark.skipif(interpreter() is None, reason="needs simgrid: apt install python3-simgrid")
+def test_transfers_end_as_in_simgrid() -> None:
+    """All cases are one platform, as they have no link in common."""
+    rng = Random(1)
+    cases = [random_case(rng) for _ in range(CASES)]
+    capacities: list[int] = []
+    flows = []
+    for own, transfers in cases:
+        first = len(capacities)
+        flows += [([first + link for link in t.way], t.size, t.start) for t in transfers]
+        capacities += own
+
+    done = subprocess.run(
+        [interpreter() or "", str(Path(__file__).with_name("simgrid_flows.py"))],
+        input=json.dumps([capacities, flows]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    ours = [end for own, transfers in cases for end in ends_of(own, transfers)]
+    assert ours == pytest.approx(json.loads(done.stdout), rel=1e-3)
