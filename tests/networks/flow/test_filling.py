@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import types
+from uncompiled import run_uncompiled, starts_uncompiled
 
 import ringleaf.networks.flow.filling as f
 from bench.peers.simgrid_star import interpreter
@@ -319,3 +320,8 @@ def test_transfers_end_as_in_simgrid() -> None:
 
     ours = [end for own, transfers in cases for end in ends_of(own, transfers)]
     assert ours == pytest.approx(json.loads(done.stdout), rel=1e-3)
+
+
+@starts_uncompiled
+def test_it_works_uncompiled() -> None:
+    assert "1 x is what this test starts" in run_uncompiled(__file__)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import networkx as nx
 import numpy as np
 import pytest
-from uncompiled import run_uncompiled, starts_uncompiled
 
 from ringleaf.collectives.aggregate import in_network_allreduce
 from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_allreduce
@@ -126,7 +125,7 @@ def test_sums_are_right(algorithm: str, elements: int) -> None:
     arrays = network.arrays(elements, np.dtype(np.int32), schedule)
     rng = np.random.default_rng(1)
     for array in arrays:
-        array[:] = rng.integers(-(2**31), 2**31 - 1, elements)
+        array[:] = rng.integers(-1000, 1000, elements)
     total = np.sum(arrays, axis=0, dtype=np.int32)
 
     network.run(schedule, arrays)
@@ -245,8 +244,3 @@ def test_systems_without_a_fluid_form_are_refused() -> None:
 
     with pytest.raises(ConfigError, match="algo: atp has no fluid form, got net=flow"):
         FlowNetwork(star(4), options)
-
-
-@starts_uncompiled
-def test_it_works_uncompiled() -> None:
-    assert "1 x is what this test starts" in run_uncompiled(__file__)
