@@ -49,7 +49,7 @@ ALGOS = (
     *("reducescatter", "allgather", "alltoall", "broadcast", "reduce", "switchml"),
 )
 SIZES = ("16K", "64K", "256K", "1M", "4M", "16M")
-MOST_S = 10.0
+MOST_S = 5.0
 """Seconds that the packets of a case may be expected to take."""
 
 

@@ -91,6 +91,8 @@ class Layout:
         net = open_network(store.arena, self.net)
         fill_ports(net, graph, places, nodes)
         net.agents[:, s.AGENT_AT] = connections.agents
+        own = set(self._names)
+        self._is_of_host = [place.node in own for place in places]
         self._rates = [link(graph, place.node, place.peer).rate_bps for place in places]
         self._delays = net.ports[:, s.DELAY_PS].tolist()
         self.at = self._make(len(places))
@@ -114,7 +116,18 @@ class Layout:
         for number, rate in enumerate(self._rates):
             row = n.link_at(words, at, number)
             floats[row + n.FULL] = floats[row + n.REDUCED] = rate
+            words[row + n.IS_OF_HOST] = self._is_of_host[number]
         return at
+
+    def most_queued(self) -> dict[Direction, int]:
+        """Return the most bytes that packets might have had in the queue of each switch's port."""
+        words = self._store.arena.words
+        rows = {ends: n.link_at(words, self.at, i) for ends, i in self._link_of.items()}
+        return {
+            ends: int(as_floats(words)[row + n.MOST_QUEUED]) // 8
+            for ends, row in rows.items()
+            if not words[row + n.IS_OF_HOST]
+        }
 
     def update(self) -> None:
         """Give flows to queue pairs that have none; nothing is under way on those."""
@@ -182,11 +195,15 @@ class Layout:
 
     def _peak(self, end: QueuePair, way: Sequence[int], back: Sequence[int]) -> float:
         """Return the most that a flow may have, by the links of its way and by its window."""
-        words = self._store.arena.words
         frame = self._frame_bytes(end)
         empty_ps = self._one_way_ps(way, frame) + self._one_way_ps(back, ANSWER_BYTES)
-        window_bits = 8 * frame * int(words[self._state(end) + ALLOWED])
-        return float(min(*(self._rates[i] for i in way), window_bits * PS_PER_S // empty_ps))
+        by_window = self._window_bits(end) * PS_PER_S // empty_ps
+        return float(min(*(self._rates[i] for i in way), by_window))
+
+    def _window_bits(self, end: QueuePair) -> int:
+        """Return the bits on the line that a queue pair has in flight at most."""
+        packets = int(self._store.arena.words[self._state(end) + ALLOWED])
+        return 8 * self._frame_bytes(end) * packets
 
     def _frame_bytes(self, end: QueuePair) -> int:
         """Return the line time of a full packet in bytes."""
@@ -224,6 +241,7 @@ class Layout:
         words[row + n.TAIL_PS] = sum(self._delays[i] for i in way)
         floats[row + n.STORE_PS] = sum(PS_PER_S / rate for rate in rates) - PS_PER_S / min(rates)
         words[row + n.ANSWER_PS] = self._one_way_ps(back_way, ANSWER_BYTES)
+        words[row + n.WINDOW] = self._window_bits(end)
         f.set_peak(
             *(words, int(words[self.at + n.FILLING_AT]), flow), self._peak(end, way, back_way)
         )

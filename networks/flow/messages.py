@@ -118,7 +118,7 @@ def start(arena: Arena, at: int, flow: int, now_ps: int) -> None:
     words[row + n.END_PS] = FOREVER_PS
     begin(arena, at, row, qp, now_ps)
     f.set_count(words, words[at + n.FILLING_AT], flow, 1)
-    answer(words, at, words[row + n.BACK], 1)
+    count_flow(words, at, flow, words[row + n.BACK], 1)
 
 
 @inline
@@ -135,6 +135,18 @@ def begin(arena: Arena, at: int, row: int, qp: Qp, now_ps: int) -> None:
     size = bytes_on_line(qp.sends[request + 1], words[words[row + n.AGENT] + MTU])
     as_floats(words)[row + n.REST] = 8.0 * size
     words[row + n.FROM_PS] = words[row + n.BEGAN_PS] = now_ps
+
+
+@inline
+def count_flow(words: Words, at: int, flow: int, back: int, more: int) -> None:
+    """Count one more flow, or one less, on its links, and its acknowledgements on theirs."""
+    filling = words[at + n.FILLING_AT]
+    first = words[
+        f.entry_row(words, filling, words[f.flow_row(words, filling, flow) + f.FIRST_ENTRY])
+        + f.LINK
+    ]
+    words[n.link_at(words, at, first) + n.CARRIES] += more
+    answer(words, at, back, more)
 
 
 @inline
@@ -169,10 +181,49 @@ def predict(words: Words, at: int, flow: int, now_ps: int) -> None:
 
 
 @inline
+def note_queue(words: Words, at: int, link: int) -> None:
+    """Note how much packets might queue in front of a link that not all flows fit through.
+
+    A host's flows share its own link before, so they come no faster than that. What comes too fast
+    is in the queue, until all windows are.
+    """
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    here, row = n.link_at(words, at, link), f.link_row(words, filling, link)
+    if words[here + n.IS_OF_HOST]:
+        return
+    inflow = in_flight = 0.0
+    entry = words[row + f.FIRST]
+    while entry != f.NONE:
+        there = f.entry_row(words, filling, entry)
+        flow = words[there + f.FLOW]
+        inflow += may_come(words, at, flow)
+        mine = n.flow_at(words, at, flow)
+        in_flight += min(floats[mine + n.REST], words[mine + n.WINDOW])
+        entry = words[there + f.NEXT]
+    if inflow > floats[here + n.FULL]:
+        queued = in_flight * (1 - floats[here + n.FULL] / inflow)
+        floats[here + n.MOST_QUEUED] = max(floats[here + n.MOST_QUEUED], queued)
+
+
+@inline
+def may_come(words: Words, at: int, flow: int) -> float:
+    """Return the rate at which a flow's packets may leave its host, whose link others share."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    row = f.flow_row(words, filling, flow)
+    first = n.link_at(
+        words, at, words[f.entry_row(words, filling, words[row + f.FIRST_ENTRY]) + f.LINK]
+    )
+    shared = floats[first + n.FULL] / max(words[first + n.CARRIES], 1)
+    return min(floats[row + f.PEAK], shared)
+
+
+@inline
 def solve(words: Words, at: int, now_ps: int) -> None:
     """Give all flows their rates, and foretell the ends of those whose rates have changed."""
     filling, floats = words[at + n.FILLING_AT], as_floats(words)
     f.solve(words, filling)
+    for i in range(words[filling + f.MET_LINKS]):
+        note_queue(words, at, words[words[filling + f.MET_LINKS_AT] + i])
     for i in range(words[filling + f.MET_FLOWS]):
         flow = words[words[filling + f.MET_FLOWS_AT] + i]
         row = n.flow_at(words, at, flow)
@@ -212,7 +263,7 @@ def end(arena: Arena, at: int, flow: int, now_ps: int) -> None:
         words[row + n.IS_ON] = 0
         words[at + n.NOW_PS] = now_ps
         f.set_count(words, words[at + n.FILLING_AT], flow, 0)
-        answer(words, at, words[row + n.BACK], -1)
+        count_flow(words, at, flow, words[row + n.BACK], -1)
 
 
 @inline

@@ -14,7 +14,7 @@ from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.arena import Store
 from ringleaf.core.heap import CAPACITY, grow_heap
 from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
-from ringleaf.core.units import FOREVER_PS, PS_PER_US
+from ringleaf.core.units import FOREVER_PS, PS_PER_US, format_size
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.networks.endpoints.director import Director, Reacts
 from ringleaf.networks.endpoints.endpoints import Endpoints
@@ -33,7 +33,7 @@ from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual.fabric import places
 from ringleaf.networks.virtual.meter import Meter
 from ringleaf.topologies.addresses import ipv4
-from ringleaf.topologies.graph import directions, hosts
+from ringleaf.topologies.graph import directions, hosts, link
 from ringleaf.topologies.routing import longest_rtt_ps, routes
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class FlowNetwork(GivesTensors):
                 self._advance(FOREVER_PS, [operation])
                 operation.check()
             finish_ps = [operation.finish_ps(rank) for rank in range(schedule.ranks)]
-        result = meter.result(finish_ps)
+        result = self._with_queues(meter.result(finish_ps))
         if journal is None:
             return result
         return replace(result, notes=journal.notes, left_out=journal.left_out)
@@ -168,7 +168,7 @@ class FlowNetwork(GivesTensors):
                     director.finish(operation, self.now_ps)
             next_ps = director.next_ps()
             if next_ps == FOREVER_PS and not under_way:
-                return meter.result([end_ps])
+                return self._with_queues(meter.result([end_ps]))
             done = self._advance(next_ps, under_way) if next_ps > self.now_ps else []
             for operation in sorted(done, key=_order):
                 end_ps = operation.end_ps
@@ -189,6 +189,23 @@ class FlowNetwork(GivesTensors):
                 f"{operation.priority}; use --net virtual"
             )
         self._execution.start(operation, self.now_ps)
+
+    def _with_queues(self, result: RunResult) -> RunResult:
+        """Return the result with the queues that packets might have had since the beginning.
+
+        Raises:
+            BackendError: If one might have overflowed.
+        """
+        peaks = self._layout.most_queued()
+        for ends, most_bytes in peaks.items():
+            room_bytes = link(self.graph, *ends).queue_bytes_or(self.options.queue_bytes)
+            if most_bytes > room_bytes:
+                raise BackendError(
+                    f"run: the queue from {ends[0]} to {ends[1]} must hold all that windows send, "
+                    f"up to {format_size(most_bytes)}, got {format_size(room_bytes)}, and flows "
+                    "have no losses; take net=virtual, or a larger queue for flows"
+                )
+        return replace(result, queue_peaks=peaks, peak_queue_bytes=max(peaks.values(), default=0))
 
     def _watch(self, schedule: Schedule, notes: int | None) -> Journal | None:
         """Begin to note a collective's messages, as far as the options say."""

@@ -42,13 +42,17 @@ TOLD = 14  # messages that the sender has been told of
 OFFERED = 15  # the messages that the peer has given credit for, by what is on its way
 OWNER = 16  # the number of its group
 IS_ON = 17  # 1 while a message is carried
-FLOW_WORDS = 18
+WINDOW = 18  # bits in flight at most
+FLOW_WORDS = 19
 
 # A link's direction.
 FULL = 0  # float: its rate
 REDUCED = 1  # float: the rate that acknowledgements leave
 ANSWERED = 2  # flows under way whose acknowledgements go by it
-LINK_WORDS = 3
+CARRIES = 3  # flows under way that begin there
+MOST_QUEUED = 4  # float: the most bits that packets might have in the queue in front of it
+IS_OF_HOST = 5  # 1: a host sends there, whose packets wait for one another in the host
+LINK_WORDS = 6
 
 
 @inline

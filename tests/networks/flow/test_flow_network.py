@@ -244,3 +244,32 @@ def test_systems_without_a_fluid_form_are_refused() -> None:
 
     with pytest.raises(ConfigError, match="algo: atp has no fluid form, got net=flow"):
         FlowNetwork(star(4), options)
+
+
+def to_one(size_bytes: int, queue_bytes: int) -> RunResult:
+    """Eleven hosts send to the twelfth: windows of 26 packets of 4178 bytes, if so much is sent."""
+    ends = [(src, 11) for src in range(11)]
+    return run(star(12), copies(12, *ends), 11 * size_bytes, queue_bytes=queue_bytes)
+
+
+def test_queues_of_packets_are_foretold() -> None:
+    """Ten of eleven bits that come are queued, until the windows or the messages are sent."""
+    small, large = (max(to_one(size, 4 << 20).queue_peaks.values()) for size in (4096, 1 << 20))
+
+    assert small == pytest.approx(10 * 4178, rel=0.01)
+    window = NetworkOptions().mtu_bytes + HEADERS
+    assert large / window == pytest.approx(10 * 26, rel=0.25)
+
+
+def test_a_queue_that_might_overflow_ends_the_run() -> None:
+    with pytest.raises(BackendError, match="run: the queue from s0 to h11 must hold all that"):
+        to_one(1 << 20, 100_000)
+
+
+def test_flows_of_one_host_wait_in_the_host() -> None:
+    """Each host sends to all others, and none of them gets more at a time than its link has."""
+    ends = [(src, dst) for src in range(6) for dst in range(6) if src != dst]
+
+    result = run(star(6), copies(6, *ends), 30 << 16)
+
+    assert result.peak_queue_bytes == 0
