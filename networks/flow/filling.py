@@ -6,8 +6,8 @@ grow in proportion to their weights until a link is full or a flow has its peak,
 (Bertsekas and Gallager, "Data Networks", 6.5.2). A row may stand for several flows that are alike.
 
 A link on which all flows together can't have more than its capacity, even at their peaks, never
-limits anybody. It is slack, and joins no flows to others. So after a flow has come or gone, only
-those are solved again that are joined to it by links that are not.
+limits anybody: it is slack. After a flow has come or gone, only those are solved again that it may
+concern: flows of links that are not slack and on which anything changes.
 
 Rates are in bit/s. Whole numbers are exact as floats, and so are their sums.
 """
@@ -37,9 +37,11 @@ DIRTY_LINKS = 8  # links that are not slack, or were not, and whose flows have c
 DIRTY_LINKS_AT = 9
 MET_FLOWS = 10  # flows of the last solution, in the order in which they were met
 MET_FLOWS_AT = 11
-MET_LINKS = 12
+MET_LINKS = 12  # links that are not slack: first those all of whose flows are met, then borders
 MET_LINKS_AT = 13
-FILLING_WORDS = 14
+INNER = 14  # the number of the former
+ROUND = 15  # the number of the last time that flows were given rates
+FILLING_WORDS = 16
 
 # A link's direction.
 CAPACITY = 0  # float
@@ -51,7 +53,8 @@ REST = 5  # float: what is left of the capacity
 USAGE = 6  # float: the sum of flows' uses by weight, of those that still grow
 GROWING = 7  # the number of those rows
 IS_FULL = 8
-LINK_WORDS = 9
+LINK_ROUND = 9  # the last round in which it was among those met
+LINK_WORDS = 10
 
 # A flow, or several that are alike.
 FIRST_ENTRY = 0
@@ -64,7 +67,9 @@ RATE = 6  # float: of each
 FLOW_STAMP = 7
 IS_DIRTY_FLOW = 8
 IS_FIXED = 9
-FLOW_WORDS = 10
+BEFORE = 10  # float: its rate by the last solution
+LIMIT = 11  # the link that keeps it from more; NONE: it has its peak
+FLOW_WORDS = 12
 
 # A flow's crossing of a link.
 LINK = 0
@@ -268,9 +273,16 @@ def meet_flow(words: Words, at: int, flow: int) -> None:
     row = flow_row(words, at, flow)
     if words[row + COUNT] > 0 and words[row + FLOW_STAMP] != words[at + STAMP]:
         words[row + FLOW_STAMP] = words[at + STAMP]
-        words[row + IS_FIXED] = 0
+        as_floats(words)[row + BEFORE] = as_floats(words)[row + RATE]
         words[words[at + MET_FLOWS_AT] + words[at + MET_FLOWS]] = flow
         words[at + MET_FLOWS] += 1
+
+
+@inline
+def add_link(words: Words, at: int, link: int) -> None:
+    """Add a link to those that limit the flows met."""
+    words[words[at + MET_LINKS_AT] + words[at + MET_LINKS]] = link
+    words[at + MET_LINKS] += 1
 
 
 @inline
@@ -280,11 +292,8 @@ def meet_link(words: Words, at: int, link: int) -> None:
     if words[row + LINK_STAMP] == words[at + STAMP]:
         return
     words[row + LINK_STAMP] = words[at + STAMP]
-    words[row + IS_FULL] = 0
     if not is_slack(words, row):
-        as_floats(words)[row + REST] = as_floats(words)[row + CAPACITY]
-        words[words[at + MET_LINKS_AT] + words[at + MET_LINKS]] = link
-        words[at + MET_LINKS] += 1
+        add_link(words, at, link)
     entry = words[row + FIRST]
     while entry != NONE:
         here = entry_row(words, at, entry)
@@ -293,8 +302,8 @@ def meet_link(words: Words, at: int, link: int) -> None:
 
 
 @inline
-def meet_all(words: Words, at: int) -> None:
-    """Meet all flows and links that the changes since the last solution may concern."""
+def meet_changes(words: Words, at: int) -> None:
+    """Meet the flows that have come, and all flows of links that have changed."""
     words[at + STAMP] += 1
     words[at + MET_FLOWS] = words[at + MET_LINKS] = 0
     for i in range(words[at + DIRTY_FLOWS]):
@@ -306,15 +315,100 @@ def meet_all(words: Words, at: int) -> None:
         words[link_row(words, at, link) + IS_DIRTY_LINK] = 0
         meet_link(words, at, link)
     words[at + DIRTY_FLOWS] = words[at + DIRTY_LINKS] = 0
-    met = 0
-    while met < words[at + MET_FLOWS]:
-        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + met])
+
+
+@inline
+def open_round(words: Words, at: int) -> None:
+    """Have all flows met without a rate, and the links on their ways with what they may have."""
+    floats = as_floats(words)
+    words[at + ROUND] += 1
+    words[at + INNER] = words[at + MET_LINKS]
+    for i in range(words[at + INNER]):
+        row = link_row(words, at, words[words[at + MET_LINKS_AT] + i])
+        words[row + LINK_ROUND], words[row + IS_FULL] = words[at + ROUND], 0
+        floats[row + REST] = floats[row + CAPACITY]
+    for i in range(words[at + MET_FLOWS]):
+        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
+        words[row + IS_FIXED] = 0
         first = words[row + FIRST_ENTRY]
         for entry in range(first, first + words[row + ENTRY_COUNT]):
-            link = words[entry_row(words, at, entry) + LINK]
-            if not is_slack(words, link_row(words, at, link)):
-                meet_link(words, at, link)
-        met += 1
+            meet_border(words, at, words[entry_row(words, at, entry) + LINK])
+
+
+@inline
+def meet_border(words: Words, at: int, link: int) -> None:
+    """Have a link limit the flows met to what its other flows leave."""
+    floats, row = as_floats(words), link_row(words, at, link)
+    if words[row + LINK_ROUND] == words[at + ROUND] or is_slack(words, row):
+        return
+    words[row + LINK_ROUND], words[row + IS_FULL] = words[at + ROUND], 0
+    floats[row + REST] = floats[row + CAPACITY]
+    add_link(words, at, link)
+    entry = words[row + FIRST]
+    while entry != NONE:
+        here = entry_row(words, at, entry)
+        other = flow_row(words, at, words[here + FLOW])
+        if words[other + FLOW_STAMP] != words[at + STAMP]:
+            floats[row + REST] -= words[other + COUNT] * floats[here + USE] * floats[other + RATE]
+        entry = words[here + NEXT]
+
+
+@inline
+def meet_disturbed(words: Words, at: int) -> bool:
+    """Meet all flows of the borders where a rate has changed, or should; return if there are any.
+
+    All other flows have the rates that they had, on links on which nothing has changed. So these
+    are still the right ones.
+    """
+    met, count = words[at + INNER], words[at + MET_LINKS]
+    words[at + MET_LINKS] = met
+    for i in range(met, count):
+        link = words[words[at + MET_LINKS_AT] + i]
+        if is_disturbed(words, at, link):  # what is added takes the places of those looked at
+            meet_link(words, at, link)
+    return bool(words[at + MET_LINKS] > met)
+
+
+@inline
+def is_disturbed(words: Words, at: int, link: int) -> bool:
+    """Return whether a flow met has another rate on a link, or would have if others had less."""
+    entry = words[link_row(words, at, link) + FIRST]
+    while entry != NONE:
+        here = entry_row(words, at, entry)
+        row = flow_row(words, at, words[here + FLOW])
+        is_met = words[row + FLOW_STAMP] == words[at + STAMP]
+        if is_met and has_changed(words, row):
+            return True
+        if is_met and words[row + LIMIT] == link and is_envious(words, at, link, row):
+            return True
+        entry = words[here + NEXT]
+    return False
+
+
+@inline
+def has_changed(words: Words, row: int) -> bool:
+    """Return whether a flow has another rate than by the last solution."""
+    floats = as_floats(words)
+    return bool(abs(floats[row + RATE] - floats[row + BEFORE]) > TOLERANCE * floats[row + BEFORE])
+
+
+@inline
+def is_envious(words: Words, at: int, link: int, own: int) -> bool:
+    """Return whether flows of a link that are not met have what should be another one's."""
+    floats = as_floats(words)
+    share = floats[own + RATE] / floats[own + WEIGHT] * (1 + TOLERANCE)
+    entry = words[link_row(words, at, link) + FIRST]
+    while entry != NONE:
+        here = entry_row(words, at, entry)
+        row = flow_row(words, at, words[here + FLOW])
+        if words[row + FLOW_STAMP] != words[at + STAMP] and floats[row + RATE] > 0:
+            is_alike = words[row + LEVEL] == words[own + LEVEL]
+            if words[row + LEVEL] < words[own + LEVEL] or (
+                is_alike and floats[row + RATE] / floats[row + WEIGHT] > share
+            ):
+                return True
+        entry = words[here + NEXT]
+    return False
 
 
 @inline
@@ -331,10 +425,10 @@ def use(words: Words, at: int, row: int, rows: int, each: float, rate: float) ->
 
 
 @inline
-def fix(words: Words, at: int, row: int, rate: float) -> None:
-    """Give a flow its rate."""
+def fix(words: Words, at: int, row: int, rate: float, limit: int) -> None:
+    """Give a flow its rate, and note what limits it."""
     floats = as_floats(words)
-    words[row + IS_FIXED] = 1
+    words[row + IS_FIXED], words[row + LIMIT] = 1, limit
     floats[row + RATE] = rate
     use(words, at, row, -1, -floats[row + WEIGHT], rate)
 
@@ -388,7 +482,7 @@ def fill_level(words: Words, at: int, level: int) -> None:
                 growing += 1
                 if floats[row + PEAK] <= share * floats[row + WEIGHT]:
                     fixed += 1
-                    fix(words, at, row, floats[row + PEAK])
+                    fix(words, at, row, floats[row + PEAK], NONE)
         if growing == 0:
             return
         if fixed == 0:
@@ -401,29 +495,44 @@ def fix_full(words: Words, at: int, level: int, share: float) -> None:
     floats = as_floats(words)
     for i in range(words[at + MET_FLOWS]):
         row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
-        if not words[row + IS_FIXED] and words[row + LEVEL] == level and meets_full(words, at, row):
-            fix(words, at, row, share * floats[row + WEIGHT])
+        if not words[row + IS_FIXED] and words[row + LEVEL] == level:
+            limit = full_link(words, at, row)
+            if limit != NONE:
+                fix(words, at, row, share * floats[row + WEIGHT], limit)
 
 
 @inline
-def meets_full(words: Words, at: int, row: int) -> bool:
-    """Return whether a flow crosses a link that is full."""
+def full_link(words: Words, at: int, row: int) -> int:
+    """Return the first full link that a flow crosses; NONE, if there is none."""
     first = words[row + FIRST_ENTRY]
     for entry in range(first, first + words[row + ENTRY_COUNT]):
-        link = link_row(words, at, words[entry_row(words, at, entry) + LINK])
-        if words[link + LINK_STAMP] == words[at + STAMP] and words[link + IS_FULL]:
-            return True
-    return False
+        number = words[entry_row(words, at, entry) + LINK]
+        link = link_row(words, at, number)
+        if words[link + LINK_ROUND] == words[at + ROUND] and words[link + IS_FULL]:
+            return number
+    return NONE
+
+
+@inline
+def give_rates(words: Words, at: int) -> None:
+    """Give all flows met their rates, level by level."""
+    level = open_level(words, at)
+    while level >= 0:
+        fill_level(words, at, level)
+        level = open_level(words, at)
 
 
 @inline
 def solve(words: Words, at: int) -> None:
     """Give all flows their rates that what has changed since the last solution may concern.
 
-    Their numbers are in the list of those met. A flow that has gone keeps its last rate.
+    Flows of links that have changed are solved first, beside all others as they were. Where that
+    changes more links, their flows are solved with them, and so on. The numbers of flows met are
+    in a list. A flow that has gone keeps its last rate.
     """
-    meet_all(words, at)
-    level = open_level(words, at)
-    while level >= 0:
-        fill_level(words, at, level)
-        level = open_level(words, at)
+    meet_changes(words, at)
+    while True:
+        open_round(words, at)
+        give_rates(words, at)
+        if not meet_disturbed(words, at):
+            return
