@@ -148,6 +148,18 @@ def test_flows_that_a_change_does_not_concern_are_not_solved_again() -> None:
     assert solver.words[solver.at + f.MET_FLOWS] == 1
 
 
+def test_a_change_goes_on_where_others_have_too_much() -> None:
+    """When flow 1 has gone, flow 0 may have more of link 1 than flow 2 leaves there."""
+    solver = Solver([4, 12], [Flow({0: 1, 1: 1}), Flow({0: 1}), Flow({1: 1})])
+    for number in range(3):
+        solver.change(number)
+    assert solver.rates() == {0: 2, 1: 2, 2: 10}
+
+    solver.change(1)
+
+    assert solver.rates() == {0: 4, 2: 8}
+
+
 def test_a_capacity_that_changes_is_heeded_both_ways() -> None:
     solver = Solver([12], [Flow({0: 1})])
     solver.change(0)
