@@ -64,11 +64,11 @@ class FlowNetwork(GivesTensors):
         groups: Sequence[Group] | None = None,
     ) -> None:
         self.graph, self.options = graph, options
-        given = groups or [whole(graph, options.system, options.servers)]
+        asked = groups or [whole(graph, options.system, options.servers)]
         self._check()
         self.store = Store(has_data=options.has_data)
         self._sums = FluidSums(self.store)
-        self.groups = self._fluid(given)
+        self.groups = self._fluid(asked)
         self.now_ps = 0
         table = routes(graph)
         rtt_ps = longest_rtt_ps(graph, options.mtu_bytes, table=table)

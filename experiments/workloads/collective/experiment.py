@@ -417,13 +417,13 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         bound = bound_of(self.spec, self.graph, row.algo, schedule, row.size_bytes)
         row = replace(row, within_percent=bound.percent, outside=bound.outside)
         packets = self._by_packets(algorithm)
-        wanted = self.spec.check_packets
-        if not wanted or packets.estimate(algorithm, row.size_bytes).time_s > MOST_PACKETS_S:
+        expected_s = packets.estimate(algorithm, row.size_bytes).time_s
+        if not self.spec.check_packets or expected_s > MOST_PACKETS_S:
             return row
         plain = partial(connect, watched=False)
-        found = packets.measure(plain, algorithm, row.size_bytes, inputs).row
-        found_percent = 100 * (row.time_ps / found.time_ps - 1)
-        return replace(row, packets_ps=found.time_ps, found_percent=found_percent)
+        by_packets = packets.measure(plain, algorithm, row.size_bytes, inputs).row
+        error = row.time_ps / by_packets.time_ps - 1
+        return replace(row, packets_ps=by_packets.time_ps, found_percent=100 * error)
 
     def _by_packets(self, algorithm: Algorithm) -> CollectiveExperiment:
         """Return the same experiment by packets, without data if the algorithm needs none."""
