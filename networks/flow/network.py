@@ -180,13 +180,13 @@ class FlowNetwork(GivesTensors):
     def _start(self, operation: CollectiveOperation) -> None:
         if operation.rate_bps:
             raise ConfigError(
-                f"flow: has no form for hosts that pace their messages, got a rate of "
-                f"{operation.rate_bps} bit/s; use --net virtual"
+                "scheduler: flows are not paced by hosts, got a rate of "
+                f"{operation.rate_bps} bit/s; take net=virtual"
             )
         if operation.priority and not operation.marks:
             raise ConfigError(
-                "flow: has no form for priorities that only hosts obey, got one of "
-                f"{operation.priority}; use --net virtual"
+                "scheduler: flows have no priorities that only hosts obey, got one of "
+                f"{operation.priority}; take net=virtual"
             )
         self._execution.start(operation, self.now_ps)
 

@@ -113,6 +113,43 @@ def test_jobs_end_as_by_packets(tmp_path: Path) -> None:
         assert row.jct_ps == without.jct_ps
 
 
+TWO_JOBS: dict[str, Any] = {
+    "topo": "leafspine,leaves=2,spines=1,hosts=4",
+    "jobs": [
+        {"model": name, "ranks": 4, "iterations": 2, "size": 0.02, "compute": 0.02}
+        for name in ("resnet50", "vgg16")
+    ],
+    "servers": "0",
+    "algo": "ring",
+    "figures": "no",
+}
+
+
+def test_urgent_pieces_of_jobs_go_first_as_by_packets(tmp_path: Path) -> None:
+    """A scheduler that gives layers priorities changes a job's end, and by as much."""
+    ends = {}
+    for net in ("flow", "virtual"):
+        result = run(**TWO_JOBS, scheduler="fifo,p3", net=net, out=str(tmp_path / net))
+        ends[net] = [row.jct_ps for row in result.rows]
+
+    assert ends["flow"] == pytest.approx(ends["virtual"], rel=0.05)
+    assert ends["flow"][3] > 1.1 * ends["flow"][1]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "reason"),
+    [
+        ("varys", "scheduler: flows are not paced by hosts, got a rate of"),
+        ("mercury", "scheduler: flows have no priorities that only hosts obey, got one of"),
+    ],
+)
+def test_schedulers_that_need_packets_are_refused(
+    tmp_path: Path, scheduler: str, reason: str
+) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        run(**TWO_JOBS, scheduler=scheduler, net="flow", out=str(tmp_path))
+
+
 def test_jobs_of_packets_have_data() -> None:
     job = {"model": "resnet50", "ranks": 4, "iterations": 2}
 
