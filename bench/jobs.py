@@ -67,7 +67,7 @@ def measure(path: Path, index: int, began_s: float) -> JobsTiming:
         start_s=took_s - case.wall_s,
         wall_s=case.wall_s,
         packet_hops=case.rows[0].packet_hops,
-        wrong=sum(row.wrong for row in case.rows),
+        wrong=sum(row.wrong or 0 for row in case.rows),
         retransmissions=case.rows[0].retransmissions,
         drops=case.rows[0].drops,
         peak_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,

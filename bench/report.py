@@ -187,7 +187,7 @@ def _network(emit: Emit) -> Figures:
 def _peers(emit: Emit) -> Figures:
     from bench.peers import table
 
-    return table.run(emit)
+    return {f"{case.ranks} ranks": table.run(emit, case=case) for case in table.CASES}
 
 
 def _jobs(emit: Emit) -> Figures:

@@ -284,11 +284,10 @@ class _Contents:
         return once, twice
 
     def _sum(self, members: tuple[int, ...], chunk: int) -> tuple[_Words, _Words]:
-        once, twice = np.zeros((2, self.once.shape[2]), np.uint64)
-        for member in members:
-            twice |= self.twice[member, chunk] | once & self.once[member, chunk]
-            once |= self.once[member, chunk]
-        return once, twice
+        own = self.once[list(members), chunk]
+        once = np.bitwise_or.accumulate(own, axis=0)
+        twice = np.bitwise_or.reduce(self.twice[list(members), chunk], axis=0)
+        return once[-1], twice | np.bitwise_or.reduce(once[:-1] & own[1:], axis=0)
 
     def _add(self, dst: Column, chunk: Column, once: _Words, twice: _Words) -> None:
         there = self.once[dst, chunk]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ringleaf.core.arena import Arena, Store
     from ringleaf.core.tensors import Array, ElementType
     from ringleaf.hosts.agent import HostAgent
+    from ringleaf.ina.fluid import FluidStream
     from ringleaf.ina.holdings import Mover
     from ringleaf.ina.jobs import WorkersJob
     from ringleaf.ina.loads import Aggregation, Demand
@@ -320,6 +321,19 @@ class System(ABC):
 
         return least_demand(ways, what)
 
+    def fluid(self, graph: nx.Graph[str], request: JobRequest) -> FluidStream | None:
+        """Return a job as a flow, for networks without packets; None: it has no such form.
+
+        Raises:
+            ConfigError: If the job does not fit the switches.
+        """
+        return None
+
+    @property
+    def is_fluid(self) -> bool:
+        """Whether its jobs have a fluid form."""
+        return False
+
     def prepare(self) -> None:  # noqa: B027 - there may be nothing to do
         """Import its agents, so that their code is compiled with all others'."""
 
@@ -346,8 +360,8 @@ class System(ABC):
 class FolderSystem(System):
     """A system that is a package: what needs compiled code is in modules of it.
 
-    `job` has `join`; those that there are of `loads` (`demand`), `reading` (the reader itself) and
-    `samples` (`EXAMPLES` and `ROUNDS`) are used, too.
+    `job` has `join`; those that there are of `loads` (`demand`), `fluid` (`stream`), `reading` (the
+    reader itself) and `samples` (`EXAMPLES` and `ROUNDS`) are used, too.
 
     Attributes:
         home: The package. The last part of its name is that of its P4 programs: `atp-64`.
@@ -383,6 +397,22 @@ class FolderSystem(System):
             return super().demand(ways, what)
         demand: Demand = self._module("loads").demand(ways, what)
         return demand
+
+    def fluid(self, graph: nx.Graph[str], request: JobRequest) -> FluidStream | None:
+        """Return a job as a flow, for networks without packets; None: it has no such form.
+
+        Raises:
+            ConfigError: If the job does not fit the switches.
+        """
+        if not self.is_fluid:
+            return None
+        stream: FluidStream = self._module("fluid").stream(graph, request)
+        return stream
+
+    @property
+    def is_fluid(self) -> bool:
+        """Whether its jobs have a fluid form."""
+        return self._has("fluid")
 
     def prepare(self) -> None:
         """Import its agents, so that their code is compiled with all others'."""

@@ -110,8 +110,6 @@ class NetworkOptions:
             raise ConfigError(f"options: mtu must be 1 to {MAX_MTU}, got {self.mtu_bytes}")
         if self.bins < 2 or self.bins % 2:
             raise ConfigError(f"options: bins must be even, got {self.bins}")
-        if self.system is not None and not self.has_data:
-            raise ConfigError("options: packets must have data where switches add it up, got none")
         for name in ("jitter_ps", "message_overhead_ps"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"options: {name} must be >= 0, got {getattr(self, name)}")
@@ -147,6 +145,15 @@ class NetworkOptions:
                 f"trim: with pfc no queue is full, got {self.trim_bytes} and pfc {self.pfc}; "
                 "leave out either of them"
             )
+
+    def check_data(self) -> None:
+        """Check that packets have what switches add up.
+
+        Raises:
+            ConfigError: If they have no data.
+        """
+        if self.system is not None and not self.has_data:
+            raise ConfigError("options: packets must have data where switches add it up, got none")
 
     def check_program(self, aggregates: bool) -> None:
         """Check that switches can run the program that the congestion control needs.

@@ -102,7 +102,7 @@ def measure(spec: Path) -> Iterator[MeasuredScheduler]:
                 case.combination.scheduler,
                 tuple(row.model for row in case.rows),
                 tuple(settled_ms(case, row.job) for row in case.rows),
-                sum(row.wrong for row in case.rows),
+                sum(row.wrong or 0 for row in case.rows),
             )
 
 

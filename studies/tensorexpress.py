@@ -147,7 +147,7 @@ def measure(spec: Path) -> Iterator[MeasuredCondition]:
                 Condition(first.jobs, first.model, first.ranks, rate_bps, other),
                 case.combination.scheduler,
                 times_ms(case),
-                sum(row.wrong for row in case.rows),
+                sum(row.wrong or 0 for row in case.rows),
             )
 
 

@@ -149,8 +149,8 @@ def test_arrays_of_any_layout_have_their_strides() -> None:
 @pytest.mark.parametrize(
     ("table", "sums", "problem"),
     [
-        (np.zeros((2, 2), np.int64), np.zeros(2, np.int64), "an array of int64 with 2 axes"),
-        (np.zeros(4, np.int32), np.zeros(2, np.int64), "an array of int32 with 1 axes"),
+        (np.zeros((2, 2), np.int64), np.zeros(2, np.int64), "an array of int64 of 2-D shape"),
+        (np.zeros(4, np.int32), np.zeros(2, np.int64), "an array of int32 of 1-D shape"),
         (np.zeros((4, 4), np.int32)[:, ::2], np.zeros(4, np.int64), "that is not contiguous"),
         ([[1, 2]], np.zeros(2, np.int64), "got list"),
         (np.zeros((1, 2), np.int32), np.broadcast_to(np.int64(0), 1), "that can't be written"),

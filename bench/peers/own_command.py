@@ -16,9 +16,10 @@ _OUT = "out"  # in the run's folder
 
 @dataclass(frozen=True, slots=True)
 class Ringleaf:
-    """`ringleaf run`; `data` is its option of that name."""
+    """`ringleaf run`; `data` and `net` are its options of those names."""
 
     data: str
+    net: str
     name: str
     carries: str
 
@@ -39,6 +40,7 @@ class Ringleaf:
             "delay": f"{case.delay_ns}ns",
             "mtu": str(case.mtu_bytes),
             "data": self.data,
+            "net": self.net,
             "out": _OUT,
         }
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
@@ -61,11 +63,19 @@ class Ringleaf:
 
 WITH_DATA = Ringleaf(
     "random",
+    "virtual",
     "ringleaf",
     "packets through a switch's P4 program; float32 values, added up and checked",
 )
 WITHOUT_DATA = Ringleaf(
     "none",
+    "virtual",
     "ringleaf_data=none",
     "the same packets; sizes only",
+)
+FLOWS = Ringleaf(
+    "none",
+    "flow",
+    "ringleaf_net=flow",
+    "messages that share links by max-min fair rates; sizes only",
 )

@@ -25,7 +25,7 @@ class SimGrid:
 
     def missing(self) -> str:
         """Return how to install it, or ""."""
-        return "" if _interpreter() else "apt install python3-simgrid, or pip install simgrid"
+        return "" if interpreter() else "apt install python3-simgrid, or pip install simgrid"
 
     def prepare(self, home: Path) -> None:
         """Copy the script to a folder where no module of ours can be taken for one of others."""
@@ -35,7 +35,7 @@ class SimGrid:
         """Return the command."""
         numbers = (case.ranks, case.size_bytes, case.rate_bps, case.delay_ns)
         script = home / Path(simgrid_ring.__file__).name
-        return [_interpreter() or _SYSTEM, str(script), *map(str, numbers)]
+        return [interpreter() or _SYSTEM, str(script), *map(str, numbers)]
 
     def time_us(self, case: RingCase, run: Path) -> float:
         """Return the time that the script has printed; raises a BackendError if it has not."""
@@ -43,7 +43,7 @@ class SimGrid:
 
 
 @cache
-def _interpreter() -> str | None:
+def interpreter() -> str | None:
     """Return the Python that can import simgrid: this one or the system's."""
     return next((each for each in (sys.executable, _SYSTEM) if _can_import(each)), None)
 

@@ -16,15 +16,15 @@ from typing import Any
 
 from bench.peers.htsim import Htsim
 from bench.peers.ns3_star import Ns3
-from bench.peers.own_command import WITH_DATA, WITHOUT_DATA
+from bench.peers.own_command import FLOWS, WITH_DATA, WITHOUT_DATA
 from bench.peers.peer import Peer, RingCase
 from bench.peers.process import run_command
 from bench.peers.simgrid_star import SimGrid
 from ringleaf.core.units import format_size
 from ringleaf.errors import BackendError
 
-CASE = RingCase(ranks=16, size_bytes=16 << 20)
-PEERS: tuple[Peer, ...] = (WITH_DATA, WITHOUT_DATA, SimGrid(), Ns3(), Htsim())
+CASES = tuple(RingCase(ranks, size_bytes=16 << 20) for ranks in (16, 128))
+PEERS: tuple[Peer, ...] = (WITH_DATA, WITHOUT_DATA, FLOWS, SimGrid(), Ns3(), Htsim())
 BASE = WITHOUT_DATA.name  # others carry no data either, so ratios are to this one
 ROUNDS = 3
 
@@ -46,7 +46,7 @@ class Whole:
 Found = dict[str, list[Whole] | str]  # by peer: its runs, or the reason why there are none
 
 
-def run(emit: Emit, *, case: RingCase = CASE, peers: Sequence[Peer] = PEERS) -> dict[str, Any]:
+def run(emit: Emit, *, case: RingCase, peers: Sequence[Peer] = PEERS) -> dict[str, Any]:
     """Measure the peers that are on this machine, print a row for each, and return the figures."""
     for line in _head(case):
         emit(line)

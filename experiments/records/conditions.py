@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ringleaf.core.units import format_count, format_rate, format_size, format_time
-from ringleaf.experiments.spec.network import ROUTES, VIRTUAL, NetworkSpec
+from ringleaf.experiments.spec.network import FLOW, MININET, ROUTES, NetworkSpec
 from ringleaf.networks.options import NetworkOptions
 
 MOST_FAULTS = 3  # that a header tells, each in its words
@@ -14,7 +14,7 @@ MOST_FAULTS = 3  # that a header tells, each in its words
 
 def is_live(spec: NetworkSpec) -> bool:
     """Return whether an experiment has a live network."""
-    return spec.net != VIRTUAL
+    return spec.is_live
 
 
 def conduct(spec: NetworkSpec, *, lossy: bool = False) -> str:
@@ -26,6 +26,8 @@ def conduct(spec: NetworkSpec, *, lossy: bool = False) -> str:
     """
     slower = f", rates divided by {spec.scale}" if spec.scale > 1 else ""
     clock = "simulated (virtual) time, packet by packet"
+    if spec.net == FLOW:
+        clock = "simulated (virtual) time, messages as flows (docs/flow.md)"
     if is_live(spec):
         clock = f"wall-clock time on Mininet, {spec.switch} switches"
     troubles = [
@@ -74,7 +76,7 @@ def unlike_hardware(options: Mapping[str, Any]) -> Iterator[str]:
     Args:
         options: Options of a network by their names in `NetworkSpec`.
     """
-    if options["net"] != VIRTUAL:
+    if options["net"] == MININET:
         return
     defaults = []
     if options["routes"] == ROUTES[0] and not options["control"]:

@@ -17,7 +17,7 @@ from ringleaf.experiments.records.folder import check_out
 from ringleaf.experiments.runs.kind import WorkloadKind
 from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.spec.network import SOLVED, VIRTUAL, NetworkSpec
+from ringleaf.experiments.spec.network import FLOW, SOLVED, NetworkSpec
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import System
 from ringleaf.topologies.family import Counts
@@ -56,7 +56,8 @@ def check(request: RunRequest, *, live: bool = True) -> None:
     check_fits(kind, spec, counts)
     _check_racks(kind, spec, counts)
     _check_growth(spec)
-    if live and spec.net != VIRTUAL:
+    _check_fluid(spec)
+    if live and spec.is_live:
         check_machine_for(spec)
     check_out(spec.out)
     if spec.routes in SOLVED:
@@ -149,6 +150,13 @@ def _check_growth(spec: NetworkSpec) -> None:
                 f"lanes: BMv2 adds at most {BMV2_ADDS_BYTES} bytes to a packet, got {added} "
                 f"with algo={name} and lanes={spec.lanes}; take lanes=64, or switch=embedded"
             )
+
+
+def _check_fluid(spec: NetworkSpec) -> None:
+    """Check that aggregation systems can be had without packets, where there are none."""
+    for name, system in _systems(spec).items() if spec.net == FLOW else ():
+        if not system.is_fluid:
+            raise ConfigError(f"algo: {name} has no fluid form, got net={FLOW}; take net=virtual")
 
 
 def _systems(spec: NetworkSpec) -> dict[str, System]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ringleaf.core import compiling
 from ringleaf.core.shipped import built_program
 from ringleaf.experiments.programs.names import is_for_all, is_path
+from ringleaf.experiments.spec.network import FLOW
 from ringleaf.ina.systems import FORWARD
 
 if TYPE_CHECKING:
@@ -28,7 +29,13 @@ def stage() -> str:
 
 
 def load(spec: CollectiveSpec) -> None:
-    """Load or compile all code that a virtual run needs, so that no measurement waits for it."""
+    """Load or compile all code that a simulated run needs, so that no measurement waits for it."""
+    if spec.net == FLOW:
+        import ringleaf.networks.flow.network  # noqa: F401
+        from ringleaf.core import compiled
+
+        compiled.prepare()
+        return
     from ringleaf.experiments.setup.network import assigned_programs
 
     own = dict.fromkeys(each.program for each in assigned_programs(spec).values())

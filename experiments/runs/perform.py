@@ -11,7 +11,6 @@ from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.drawer import drawer
 from ringleaf.experiments.runs.request import RunRequest, resolve
 from ringleaf.experiments.runs.spec_file import Case
-from ringleaf.experiments.spec.network import VIRTUAL
 
 if TYPE_CHECKING:
     from ringleaf.experiments.records.results import Results
@@ -45,7 +44,7 @@ def perform_one(request: RunRequest, emit: Emit, **own: Any) -> Results:
     Raises:
         RingleafError: If an option, the topology or the network does not allow it.
     """
-    has_drawer = request.spec.net == VIRTUAL and request.spec.figures
+    has_drawer = not request.spec.is_live and request.spec.figures
     with (drawer() if has_drawer else None) or nullcontext() as beside:
         from ringleaf.experiments.runs import session  # imports the networks meanwhile
 

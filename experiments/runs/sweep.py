@@ -41,7 +41,6 @@ from ringleaf.experiments.runs.session import Emit
 from ringleaf.experiments.runs.spec_file import Case, swept
 from ringleaf.experiments.runs.sweep_files import FILE, columns_of, draw, rows_of, write
 from ringleaf.experiments.runs.workers import ALONE, RunProcesses, run_all
-from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import folder_name
 
 ALL = (PLAN, FILE, REPORT)
@@ -151,8 +150,8 @@ def _checked(cases: Mapping[str, Case], crew: RunProcesses, where: str) -> dict[
         requests[place] = request = resolve(case, where)
         check(request)
         spec = request.spec
-        if not crew.is_alone and (spec.net != VIRTUAL or spec.record is not None):
-            wrong = f"net={spec.net}" if spec.net != VIRTUAL else f"record={spec.record}"
+        if not crew.is_alone and (spec.is_live or spec.record is not None):
+            wrong = f"net={spec.net}" if spec.is_live else f"record={spec.record}"
             raise ConfigError(
                 f"run: on several processes only in virtual time and without traces, got {wrong}; "
                 "leave out --parallel and --on"

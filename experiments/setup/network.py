@@ -16,7 +16,7 @@ import networkx as nx
 
 from ringleaf.core.units import PS_PER_S
 from ringleaf.experiments.programs.names import is_path
-from ringleaf.experiments.spec.network import GOAT, SOLVED, VIRTUAL, NetworkSpec
+from ringleaf.experiments.spec.network import FLOW, GOAT, SOLVED, NetworkSpec
 from ringleaf.ina.systems import FORWARD
 from ringleaf.topologies import registry
 from ringleaf.topologies.delays import with_delays
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
     from ringleaf.core.tensors import Array, ElementType
     from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
+    from ringleaf.networks.flow.network import FlowNetwork
+    from ringleaf.networks.groups import Group
     from ringleaf.networks.options import Assigned, NetworkOptions
     from ringleaf.networks.outcome import RunResult
+    from ringleaf.networks.virtual import VirtualNetwork
 
 
 SomeSpec = TypeVar("SomeSpec", bound=NetworkSpec)
@@ -221,7 +224,6 @@ def connect(
     """
     from ringleaf.experiments.records.tracks import MOST_EVENTS
     from ringleaf.experiments.workloads.collective.timeline import MOST_PORTS  # loads NumPy
-    from ringleaf.networks.virtual import VirtualNetwork  # compiles, or loads compiled code
 
     options = network_options(spec, in_network, capture=capture, record=record)
     if watched:
@@ -235,7 +237,27 @@ def connect(
         from ringleaf.experiments.explain.log import LoggedNetwork
 
         return LoggedNetwork(graph, replace(options, threads=1), seed=spec.seed)
-    return VirtualNetwork(graph, options, seed=spec.seed)
+    return simulated(spec, graph, options)
+
+
+def simulated(
+    spec: NetworkSpec,
+    graph: nx.Graph[str],
+    options: NetworkOptions,
+    groups: Sequence[Group] | None = None,
+) -> VirtualNetwork | FlowNetwork:
+    """Return a new network in virtual time, of packets or of flows as the spec says.
+
+    Raises:
+        ConfigError: If options, topology, groups and program do not fit one another.
+    """
+    if spec.net == FLOW:
+        from ringleaf.networks.flow.network import FlowNetwork  # compiles, or loads compiled code
+
+        return FlowNetwork(graph, options, groups=groups)
+    from ringleaf.networks.virtual import VirtualNetwork  # likewise
+
+    return VirtualNetwork(graph, options, groups=groups, seed=spec.seed)
 
 
 @contextmanager
@@ -251,7 +273,7 @@ def connecting(
         ConfigError: If a live network needs something that is missing.
         BackendError: If it can't be brought up.
     """
-    if spec.net == VIRTUAL:
+    if not spec.is_live:
         yield partial(connect, watched=watched)
         return
     from ringleaf.experiments.setup.testbed import open_testbed

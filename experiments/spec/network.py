@@ -21,6 +21,7 @@ from ringleaf.experiments.spec.renamed import choose_option
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.ina.systems import MOST_TREES
 from ringleaf.ina.window_registry import WINDOWS
+from ringleaf.networks.flow.scope import check_flow
 from ringleaf.topologies.k_shortest import MOST_PATHS, USUAL_PATHS
 from ringleaf.topologies.registry import TOPOLOGIES
 
@@ -44,8 +45,9 @@ FIXED = "fixed"
 PROGRAMS = ("forward", "tensorexpress")
 
 VIRTUAL = "virtual"
+FLOW = "flow"
 MININET = "mininet"
-NETWORKS = (VIRTUAL, MININET)
+NETWORKS = (VIRTUAL, FLOW, MININET)
 SWITCHES = ("embedded", "bmv2")
 
 LIVE_SCALES = {"embedded": 1000, "bmv2": 100_000}
@@ -116,6 +118,9 @@ def _program(text: str, where: str) -> str:
 
 class NetworkSpec(Checked):
     """The network of an experiment; times in picoseconds, rates in bit/s."""
+
+    networks: ClassVar[Sequence[str]] = (VIRTUAL, MININET)
+    """The networks that can carry the workload."""
 
     virtual: ClassVar[str] = f"net={VIRTUAL}"
     """The way to have virtual time instead, for messages."""
@@ -292,7 +297,8 @@ class NetworkSpec(Checked):
     )
     net: Annotated[str, kinds.one_of("network", NETWORKS)] = option(
         VIRTUAL,
-        "Network that carries packets: virtual (simulated time) or mininet (wall-clock time; root)",
+        "Network: virtual (every packet, simulated time), flow (messages share links by max-min "
+        "fair rates; docs/flow.md) or mininet (wall-clock time; root)",
         flags="--net",
     )
     switch: Annotated[str, kinds.one_of("kind", SWITCHES)] = option(
@@ -360,7 +366,12 @@ class NetworkSpec(Checked):
         """The factor by which links are slower than their rate says."""
         if self.slowdown is not None:
             return self.slowdown
-        return 1 if self.net == VIRTUAL else LIVE_SCALES[self.switch]
+        return LIVE_SCALES[self.switch] if self.is_live else 1
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the network runs by the wall clock."""
+        return self.net == MININET
 
     @property
     def out(self) -> Path:
@@ -385,14 +396,21 @@ class NetworkSpec(Checked):
                 f"{where}queue: must hold a packet of mtu {self.mtu_bytes}, "
                 f"got {format_count(self.queue_bytes, 'byte')}; like 64K"
             )
-        if self.net == VIRTUAL:
+        if self.net not in self.networks:
+            raise ConfigError(
+                f"{where}net: can't carry this workload, got {self.net!r}; "
+                f"take net={' or '.join(self.networks)}"
+            )
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        if not self.is_live:
             if self.switch != SWITCHES[0]:
                 raise ConfigError(f"switch: needs net={MININET}, got {self.switch!r}")
         else:
             check_discipline(self.switch, self.discipline, where)
             check_pausing(self.switch, self.pfc, where, captured=self.pcap)
-            values = {name: getattr(self, name) for name in type(self).model_fields}
             check_live(values, where, self.virtual)
+        if self.net == FLOW:
+            check_flow(values, where)
         return self
 
     def _check_pausing(self, where: str) -> None:

@@ -19,7 +19,7 @@ from ringleaf.ina.netreduce.state import RC, TENSORS, join_ring, make_worker
 from ringleaf.ina.netreduce.values import check_range
 from ringleaf.ina.netreduce.wire import FROM_PREVIOUS, OVERHEAD_BYTES, TO_NEXT
 from ringleaf.ina.switchml.control import ENTRIES, SwitchmlJob
-from ringleaf.ina.switchml.job import slowest_ps
+from ringleaf.ina.switchml.dealing import slowest_ps
 from ringleaf.ina.systems import JobRequest
 from ringleaf.topologies.addresses import ipv4, mac
 from ringleaf.topologies.graph import index

@@ -30,10 +30,10 @@ def read_packet(data: bytes) -> str:
 
     It is "" if the packet is not of this system.
     """
-    told = describe(data, FIRST_UDP_PORT, without="no values")
-    if not told:
+    words = describe(data, FIRST_UDP_PORT, without="no values")
+    if not words:
         return ""
-    return f"{told}, next block {_name(int.from_bytes(data[NEXT_AT:VALUES_AT]))}"
+    return f"{words}, next block {_name(int.from_bytes(data[NEXT_AT:VALUES_AT]))}"
 
 
 def _name(block: int) -> str:

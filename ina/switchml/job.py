@@ -12,18 +12,17 @@ import ringleaf.ina.switchml.worker as worker
 from ringleaf.core.arena import Arena, Store
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.core.headers import UDP_PAYLOAD_AT
-from ringleaf.core.units import format_count, serialize_ps
-from ringleaf.errors import ConfigError
 from ringleaf.hosts.agent import HostAgent, HostProtocol
 from ringleaf.ina.holdings import Holding, entry_bps
 from ringleaf.ina.jobs import WorkersJob
 from ringleaf.ina.switchml.control import ENTRIES, SwitchmlJob, entities
+from ringleaf.ina.switchml.dealing import deal_job, slowest_ps
 from ringleaf.ina.switchml.moving import SlotMover, deal_slots
 from ringleaf.ina.switchml.state import TENSORS, make_worker
 from ringleaf.ina.switchml.wire import FIRST_UDP_PORT, HEADER_BYTES
 from ringleaf.ina.systems import JobRequest
 from ringleaf.topologies.addresses import ipv4, mac
-from ringleaf.topologies.graph import index, link
+from ringleaf.topologies.graph import index
 from ringleaf.topologies.trees import AggregationTree, aggregation_tree
 
 
@@ -88,7 +87,7 @@ def join_as(
         lanes = request.lanes
     packet_ps = slowest_ps(graph, tree, head_bytes + 4 * lanes + LINE_OVERHEAD_BYTES)
     moves = request.moves
-    job = _job(kind.name, replace(request, slots=None) if moves else request, packet_ps)
+    job = deal_job(kind.name, replace(request, slots=None) if moves else request, packet_ps)
     most = _most_slots(request, packet_ps) if moves else job.slots
     job = replace(job, slots=min(job.slots, most))
     workers = [
@@ -140,17 +139,6 @@ def join_as(
     )
 
 
-def slowest_ps(graph: nx.Graph[str], tree: AggregationTree, size_bytes: int) -> int:
-    """Return the time that so many bytes take on the slowest link of the tree."""
-    rate_bps = min(
-        link(graph, *ends).rate_bps
-        for switch, children in tree.children.items()
-        for child in children
-        for ends in ((switch, child), (child, switch))
-    )
-    return serialize_ps(size_bytes, rate_bps)
-
-
 def _available(request: JobRequest) -> int:
     """Return the slots of a switch that jobs exchange."""
     return request.share.exchanged(ENTRIES[request.lanes] // 2)
@@ -160,27 +148,3 @@ def _most_slots(request: JobRequest, packet_ps: int) -> int:
     """Return the slots that a job could use: those asked for, or twice a path's capacity."""
     slots = request.slots or max(2 * request.rtt_ps // packet_ps, 8)
     return min(slots, _available(request))
-
-
-def _job(name: str, request: JobRequest, packet_ps: int) -> SwitchmlJob:
-    """Return the job with its slots: twice a path's capacity, within its share of each switch.
-
-    Raises:
-        ConfigError: If they are more than the share: the next one is another job's.
-    """
-    first, most = request.share.cut(ENTRIES[request.lanes] // 2)
-    if most < 1:
-        raise ConfigError(
-            f"{name} job {request.number}: a switch must have a slot for each of "
-            f"{format_count(request.share.of, 'job')}, got {request.share.entries}"
-        )
-    slots = request.slots
-    if slots is None:
-        slots = min(max(2 * request.rtt_ps // packet_ps, 8), most)
-    elif slots > most:
-        raise ConfigError(
-            f"{name} job {request.number}: slots must be at most {most}, its share of a switch "
-            f"that {format_count(request.share.of, 'job')} use, got {slots}; ask for fewer, or "
-            "for more entries"
-        )
-    return SwitchmlJob(request.number, slots, first_slot=first, lanes=request.lanes)

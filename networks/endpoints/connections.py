@@ -153,6 +153,10 @@ class Connections:
         """Return the flow that a queue pair of a host carries, the inverse of `qp`."""
         return self._flows[host][qp]
 
+    def flows(self, host: int) -> Sequence[ChannelFlow]:
+        """Return the flows of a host's queue pairs, by number."""
+        return self._flows[host]
+
     def prioritise(
         self, group: int, channel: int, node: int, priority: int, *, marks: bool = True
     ) -> None:

@@ -82,7 +82,7 @@ def lay_out(
     net.state[s.DUPLICATE] = round(options.duplicate * s.PROBABILITY_ONE)
     net.state[s.REORDER] = round(options.reorder * s.PROBABILITY_ONE)
     net.state[s.JITTER_PS] = options.jitter_ps
-    _fill_ports(net, graph, ports, nodes)
+    fill_ports(net, graph, ports, nodes)
     net.ports[:, s.QUEUES_AT] = queues
     net.ports[:, s.LOSS] = [round(wire.loss_or(options.loss) * s.PROBABILITY_ONE) for wire in wires]
     _fill_switches(net, [by_name[name] for name in switches(graph)])
@@ -91,9 +91,10 @@ def lay_out(
     return at
 
 
-def _fill_ports(
+def fill_ports(
     net: NetworkState, graph: nx.Graph[str], ports: Sequence[PortPlace], nodes: Sequence[str]
 ) -> None:
+    """Write the rows of all ports: links, rates and delays; no queues and losses."""
     number = {(place.node, place.peer): here for here, place in enumerate(ports)}
     peers = [number[place.peer, place.node] for place in ports]
     wires = [link(graph, place.node, place.peer) for place in ports]

@@ -83,6 +83,7 @@ class VirtualNetwork(GivesTensors):
         groups: Sequence[Group] | None = None,
         seed: int = 1,
     ) -> None:
+        options.check_data()
         self.graph = graph
         self.options = options
         self.store = Store(has_data=options.has_data)

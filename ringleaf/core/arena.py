@@ -150,6 +150,11 @@ class Store:
         return _aligned(lambda size: np.empty(size, np.uint8), count)
 
     @property
+    def has_data(self) -> bool:
+        """Whether registered memory is written to."""
+        return self._has_data
+
+    @property
     def memory_used(self) -> int:
         """Bytes of registered memory handed out."""
         return self._memory_used

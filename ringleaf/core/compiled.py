@@ -20,6 +20,7 @@ import numpy as np
 from ringleaf.core.arena import Arena
 from ringleaf.core.callbacks import FUNCTION
 from ringleaf.core.native_types import ARENA, Signature, int64
+from ringleaf.core.units import format_count
 
 UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in {"", "0"}
 """Whether all functions run as plain Python."""
@@ -112,7 +113,9 @@ class Compiled:
         if self._native is None:
             self._prepare()
         if len(values) != len(self._adders):
-            raise TypeError(f"{self!r}: takes {len(self._adders)} values, got {len(values)}")
+            raise TypeError(
+                f"{self!r}: takes {format_count(len(self._adders), 'value')}, got {len(values)}"
+            )
         result, error = self._result(), ctypes.c_void_p()
         words = [ctypes.addressof(result), ctypes.addressof(error)]
         for add, value in zip(self._adders, values, strict=True):

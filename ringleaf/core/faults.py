@@ -67,7 +67,7 @@ class NetworkFault:
             LOSS: f"loss {100 * self.value:g}%",
             RATE: f"rate {exact_rate(int(self.value))}",
         }[self.kind]
-        text = f"{self.place} {what} at {exact_time(self.at_ps)}"
+        text = f"{self.place} {what} at {exact_time(self.at_ps) if self.at_ps else 0}"
         if self.lasting_ps is not None:
             text += f" for {exact_time(self.lasting_ps)}"
         if self.times > 1:

@@ -116,7 +116,7 @@ def _describe(value: Any) -> str:
     kinds = ("" if flags.c_contiguous else " that is not contiguous") + (
         "" if flags.writeable else " that can't be written"
     )
-    return f"an array of {value.dtype} with {value.ndim} axes{kinds}"
+    return f"an array of {value.dtype} of {value.ndim}-D shape{kinds}"
 
 
 class _ArenaType(Type):

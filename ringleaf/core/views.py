@@ -37,6 +37,11 @@ def int8_at(array: Any, start: int, count: int) -> Any:
     return array[start : start + count].view(np.int8)
 
 
+def as_floats(words: Any) -> Any:
+    """Return the words of an arena as floats of 64 bits, which lie at the same places."""
+    return words.view(np.float64)
+
+
 def prefetch(array: Any, at: int) -> None:
     """Have the processor fetch the cache line of an item that will soon be needed."""
 

@@ -320,5 +320,13 @@ def test_the_section_is_this_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "measure", lambda case, peers: {p.name: "absent" for p in peers})
     lines: list[str] = []
     figures = bench.SECTIONS["peers"](lines.append)
-    assert set(rows(lines)) >= {"ringleaf", "ringleaf_data=none", "simgrid", "ns-3", "htsim"}
-    assert figures["case"]["size_bytes"] == 16 << 20
+    assert set(rows(lines)) >= {
+        "ringleaf",
+        "ringleaf_data=none",
+        "ringleaf_net=flow",
+        "simgrid",
+        "ns-3",
+        "htsim",
+    }
+    assert figures.keys() == {"16 ranks", "128 ranks"}
+    assert figures["128 ranks"]["case"]["size_bytes"] == 16 << 20

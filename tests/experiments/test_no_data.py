@@ -136,7 +136,7 @@ def test_codecs_and_systems_need_data() -> None:
     with pytest.raises(ConfigError, match="run: messages must have data where a codec writes them"):
         network.run(schedule, network.tensors(100, torch.float32, schedule))
     with pytest.raises(ConfigError, match="options: packets must have data where switches add"):
-        NetworkOptions(has_data=False, system=find_system("switchml"))
+        VirtualNetwork(graph, NetworkOptions(has_data=False, system=find_system("switchml")))
 
 
 def test_estimates_leave_the_tensors_out() -> None:

@@ -51,8 +51,8 @@ from ringleaf.experiments.setup.network import (
 )
 from ringleaf.experiments.setup.placing import embedding_of, placed
 from ringleaf.experiments.setup.ranks import count_nodes, count_ranks, one_collective
-from ringleaf.experiments.spec.kinds import DTYPES
-from ringleaf.experiments.spec.network import VIRTUAL
+from ringleaf.experiments.spec.kinds import DTYPES, NONE
+from ringleaf.experiments.spec.network import FLOW, VIRTUAL
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.workloads.collective import table, timeline
 from ringleaf.experiments.workloads.collective.limits import CollectiveLimits
@@ -76,6 +76,10 @@ if TYPE_CHECKING:
     from ringleaf.networks.outcome import RunResult
 
 _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
+
+
+MOST_PACKETS_S = 60.0
+"""Seconds that packets may be expected to take beside a row of flows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +167,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         return CollectiveResults(
             about=list(table.about(spec, what, links, rates)),
             notes=list(table.explained(options, self.collective)),
-            is_virtual=spec.net == VIRTUAL,
+            is_virtual=not spec.is_live,
             collective=self.collective.value,
             topology=topology,
             ranks=self.ranks,
@@ -221,7 +225,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         """Return a context that makes networks."""
         if self._connect is not None:
             return nullcontext(self._connect)
-        if self.spec.net == VIRTUAL:
+        if not self.spec.is_live:
             loading.load(self.spec)
         return connecting(self.spec, self.graph, watched=self.watched)
 
@@ -399,12 +403,38 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             bound_ps=self.limits.bound_ps(schedule, inputs, network.slots),
             floor_ps=self.limits.floor_ps(algorithm, schedule, inputs),
         )
+        if self.spec.net == FLOW:
+            row = self._with_error(row, algorithm, schedule, inputs)
         measurement = self._measurement(algorithm, row, outcome, schedule, arrays)
         if self.spec.explain:
             bound_by = partial(self.limits.bound_ps, schedule, inputs, network.slots)
             explained = self._explained(network, algorithm, measurement, bound_by)
             return replace(measurement, explained=explained)
         return measurement
+
+    def _with_error(
+        self, row: CollectiveRow, algorithm: Algorithm, schedule: Schedule, inputs: RankInputs
+    ) -> CollectiveRow:
+        """Return the row of a flow run with what its time may be wrong by, and was found to be."""
+        from ringleaf.experiments.estimates.flow_errors import bound_of
+
+        bound = bound_of(self.spec, self.graph, row.algo, schedule, row.size_bytes)
+        row = replace(row, within_percent=bound.percent, outside=bound.outside)
+        packets = self._by_packets(algorithm)
+        expected_s = packets.estimate(algorithm, row.size_bytes).time_s
+        if not self.spec.check_packets or expected_s > MOST_PACKETS_S:
+            return row
+        plain = partial(connect, watched=False)
+        by_packets = packets.measure(plain, algorithm, row.size_bytes, inputs).row
+        error = row.time_ps / by_packets.time_ps - 1
+        return replace(row, packets_ps=by_packets.time_ps, found_percent=100 * error)
+
+    def _by_packets(self, algorithm: Algorithm) -> CollectiveExperiment:
+        """Return the same experiment by packets, without data if the algorithm needs none."""
+        update: dict[str, Any] = {"net": VIRTUAL, "check_packets": False}
+        if not algorithm.in_network:
+            update["data"] = NONE
+        return CollectiveExperiment(self.spec.model_copy(update=update))
 
     def _measure_method(
         self, network: Network, algorithm: Algorithm, size_bytes: int, inputs: RankInputs

@@ -22,6 +22,7 @@ from ringleaf.experiments.records.folder import RunFolder, write_bytes, write_te
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, common
 from ringleaf.experiments.records.table import network_lines, wrong_line
+from ringleaf.experiments.spec.network import FLOW
 from ringleaf.experiments.workloads.collective import table
 from ringleaf.experiments.workloads.collective.rows import (
     CollectiveRow,
@@ -65,6 +66,13 @@ COLUMNS = (
     Column("wire_bytes", "wireB/rank", "B", 10),
     Column("retransmissions", "retx", width=5, is_swept=True),
 )
+
+FLOW_COLUMNS = (
+    Column("within_percent", "error", "%", 6, lambda percent: f"{percent:.1f}", is_swept=True),
+    Column("packets_ps", "packets", "us", 10, as_us),
+    Column("found_percent", "found", "%", 7, lambda percent: f"{percent:+.2f}"),
+)
+"""Columns of runs of flows: what times may be wrong by; those of packets, and the error found."""
 
 DROPS = Column("drops", "drops", width=5)
 """A column that sweeps have, too."""
@@ -128,8 +136,11 @@ class CollectiveResults(Results):
     @property
     def columns(self) -> Sequence[Column]:
         """The columns; the first is as wide as the longest name, errors are of switches' sums."""
-        left_out = () if table.has_switch_sums(self.options) else ("error",)
-        kept = (each for each in COLUMNS if each.name not in left_out)
+        left_out: tuple[str, ...] = () if table.has_switch_sums(self.options) else ("error",)
+        if not self.options.get("check_packets"):
+            left_out += ("packets_ps", "found_percent")
+        own = FLOW_COLUMNS if self.options.get("net") == FLOW else ()
+        kept = (each for each in (*COLUMNS, *own) if each.name not in left_out)
         return columns.widened(kept, {"algo": self.options["algos"]})
 
     @property

@@ -44,6 +44,10 @@ class CollectiveRow:
     expected_ps: int | None = None  # the time that the cost model gives for it
     pauses: int = 0  # times that a port asked the other end to pause a class
     trims: int = 0  # packets that found a queue full, and went on without their payload
+    within_percent: float | None = None  # of flows: what the time may be wrong by, if known
+    outside: str = ""  # of flows: why it is not known what the time may be wrong by
+    packets_ps: int | None = None  # of flows: the time of packets, if that was asked for
+    found_percent: float | None = None  # of flows: the signed error, in percent of that
     error: float | None = None  # of switches' sums: the greatest, of the magnitudes added up
 
 

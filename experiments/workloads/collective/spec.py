@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import model_validator
 
@@ -22,7 +22,7 @@ from ringleaf.experiments.spec.kinds import (
     ValueReader,
     option,
 )
-from ringleaf.experiments.spec.network import MAX_HOSTS, VIRTUAL, NetworkSpec
+from ringleaf.experiments.spec.network import FLOW, MAX_HOSTS, NETWORKS, VIRTUAL, NetworkSpec
 
 ALGORITHMS = ("ring", "tree", "doubletree", "halvingdoubling", "blueconnect", "switchml")
 """The algorithms that are compared by default."""
@@ -39,6 +39,8 @@ def _sizes(text: str, where: str) -> tuple[str, ...]:
 
 class CollectiveSpec(NetworkSpec):
     """An experiment with a collective, every value checked and every default filled in."""
+
+    networks: ClassVar = NETWORKS
 
     algos: Annotated[
         tuple[str, ...],
@@ -104,6 +106,12 @@ class CollectiveSpec(NetworkSpec):
         "more than this: 0.1%; default: every packet is simulated. Hosts add up all data the same",
         flags="--skip",
     )
+    check_packets: kinds.Yes = option(
+        "no",
+        "net=flow: run packets as well, where that takes less than a minute, and print both times "
+        "and the error of flows",
+        flags="--check-packets",
+    )
     explain: kinds.Yes = option(
         "no",
         "Explain each row: where its time beyond the bound went, and messages over time "
@@ -159,13 +167,15 @@ class CollectiveSpec(NetworkSpec):
         if self.has_data:
             return self
         needing = [
-            f"algo={name}" for name in self.algos if KNOWN[name].in_network or KNOWN[name].method
+            f"algo={name}"
+            for name in self.algos
+            if KNOWN[name].method or (KNOWN[name].in_network and self.net != FLOW)
         ]
         if self.density < 1:
             needing.append("density")
         if self.compress:
             needing.append("compress")
-        if self.net != VIRTUAL:
+        if self.is_live:
             needing.append(f"net={self.net}")
         if needing:
             raise ConfigError(
@@ -212,6 +222,12 @@ class CollectiveSpec(NetworkSpec):
                 f"skip: steps do not repeat, or are wanted whole, with {asked[0]}, got "
                 f"{self.skip:.3%}; leave out either"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _check_comparison(self) -> Self:
+        if self.check_packets and self.net != FLOW:
+            raise ConfigError(f"check_packets: is for net={FLOW}, got {self.net!r}; leave it out")
         return self
 
     @model_validator(mode="after")

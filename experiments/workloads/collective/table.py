@@ -18,6 +18,7 @@ from ringleaf.experiments.records.conditions import (
     inside_nodes_of,
     unlike_hardware,
 )
+from ringleaf.experiments.spec.network import FLOW
 from ringleaf.topologies.kinds import LinkKind, describe
 from ringleaf.topologies.registry import notes
 
@@ -57,6 +58,10 @@ def explained(options: Mapping[str, Any], collective: Collective) -> Iterator[st
     )
     yield f"algbw = size/time; busbw = algbw x {busbw_formula(collective)}{error}"
     yield "bound: least time of this algorithm here; floor: of any, with the same adders"
+    if options["net"] == FLOW:
+        yield "error: what the time may be wrong by, as like runs were (docs/flow.md)"
+        if options["check_packets"]:
+            yield "packets: time by packets; found: error of flows, below 0 if they are faster"
 
 
 def has_switch_sums(options: Mapping[str, Any]) -> bool:
@@ -105,6 +110,12 @@ def remarks(rows: Sequence[CollectiveRow]) -> Iterator[str]:
                 f"{_name(row)}: an element is off by {100 * row.error:.2g} % of what was added "
                 "up, as switches add integers, and small values are rounded away; scale the "
                 "tensor (docs/aggregation.md)"
+            )
+    for row in rows:
+        if row.outside:
+            yield (
+                f"{_name(row)}: nobody has measured what flows are wrong by here (docs/flow.md): "
+                f"{row.outside}"
             )
     for row in rows:
         if row.skipping:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec.kinds import NONE, RANDOM
-from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.workloads.graph.spec import AUTO, WorkloadSpec
 from ringleaf.hosts.workload.matched import Matched
 
@@ -25,7 +24,7 @@ def data_of(spec: WorkloadSpec, matched: Matched) -> str:
         ConfigError: If there must be some, and the spec wants none.
     """
     in_network = adds_in_network(spec)
-    if spec.net != VIRTUAL:
+    if spec.is_live:
         if spec.data == NONE:
             raise ConfigError(f"data: live networks carry data, got {NONE!r}; take random")
         return RANDOM

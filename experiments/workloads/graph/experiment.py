@@ -17,10 +17,9 @@ from ringleaf.experiments.estimates.pace import RunPaces, Sort, read_paces
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs.kind import Experiment
 from ringleaf.experiments.runs.progress import Progress
-from ringleaf.experiments.setup.network import common_options, make_graph
+from ringleaf.experiments.setup.network import common_options, make_graph, simulated
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.kinds import NONE
-from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.workloads.graph.about import NOTES, about
 from ringleaf.experiments.workloads.graph.data import data_of
@@ -130,7 +129,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         return GraphResults(
             about=about(self),
             notes=NOTES,
-            is_virtual=self.spec.net == VIRTUAL,
+            is_virtual=not self.spec.is_live,
             config=self.plain(),
         )
 
@@ -204,7 +203,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
             capture=capture,
             record=self.spec.record,
         )
-        if self.spec.net == VIRTUAL:
+        if not self.spec.is_live:
             done = self._play(options, groups, tell, pass_hops)
             return self._summarise(done, owners)
         alone = replace(options, threads=1, capture=None, record=None)
@@ -217,9 +216,8 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         self, options: NetworkOptions, groups: Sequence[Group], tell: Tell, pass_hops: Hops
     ) -> GraphPerformance:
         from ringleaf.networks.endpoints.work import WorkDirector
-        from ringleaf.networks.virtual import VirtualNetwork
 
-        network = VirtualNetwork(self.graph, options, groups=groups, seed=self.spec.seed)
+        network = simulated(self.spec, self.graph, options, groups)
         ledger = self._ledger()
         director = WorkDirector(network.endpoints, self._score(), ledger, tell)
         outcome = network.play(director, pass_hops)
@@ -254,7 +252,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         assert not done.replay.left
         self.wall_s = done.outcome.wall_s
         results = summarise(self.graph, done, self.calls, owners)
-        if self.spec.workload == FLOWS and self.spec.net == VIRTUAL:
+        if self.spec.workload == FLOWS and not self.spec.is_live:
             results.slowdown = slowdowns(results.messages, self._alone_ps(results.messages))
         return results
 

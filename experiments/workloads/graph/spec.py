@@ -31,7 +31,7 @@ from ringleaf.core.units import parse_flops, parse_fraction, parse_size
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import DATA, ValueReader, label, option
-from ringleaf.experiments.spec.network import WHERE, NetworkSpec
+from ringleaf.experiments.spec.network import NETWORKS, WHERE, NetworkSpec
 from ringleaf.experiments.workloads.graph.names import FLOWS, LLM, NAMES, TRACE, WORKLOADS
 from ringleaf.hosts.workload.flow_sizes import DISTRIBUTIONS, read_distribution
 from ringleaf.hosts.workload.flows import AT_RANDOM, PATTERNS, Traffic
@@ -94,6 +94,7 @@ def _count(help: str, flags: str) -> Any:
 class WorkloadSpec(NetworkSpec):
     """An experiment that replays a graph of work, every value checked and defaults filled in."""
 
+    networks: ClassVar = NETWORKS
     defaults: ClassVar = {"topo": "leafspine"}
 
     workload: Annotated[str, ValueReader(_kind, {"type": "string", "examples": list(NAMES)})] = (

@@ -40,9 +40,8 @@ from ringleaf.experiments.setup.network import (
 )
 from ringleaf.experiments.setup.placing import embedding_of
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.spec.network import VIRTUAL
 from ringleaf.experiments.workloads.jobs.about import NOTES, VIRTUAL_NOTE, about
-from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
+from ringleaf.experiments.workloads.jobs.ledger import GradientLedger, NoGradients
 from ringleaf.experiments.workloads.jobs.need import estimate_of_jobs, need_of_jobs
 from ringleaf.experiments.workloads.jobs.places import (
     check_room,
@@ -216,7 +215,7 @@ class JobsExperiment(Experiment[JobsSpec]):
     @contextmanager
     def _stage(self) -> Iterator[Stage | None]:
         """Yield the live network that plays cases; None: each has a virtual one."""
-        if self.spec.net == VIRTUAL:
+        if not self.spec.is_live:
             yield None
             return
         from ringleaf.experiments.setup.testbed import open_testbed
@@ -298,7 +297,8 @@ class JobsExperiment(Experiment[JobsSpec]):
         jobs = spec.jobs[: combination.count]
         systems = [_system_of(job.algo or combination.algo) for job in jobs]
         places = self.places_of(combination)
-        ledger = GradientLedger(
+        make = GradientLedger if spec.has_data else NoGradients
+        ledger = make(
             max(job.model.elements for job in jobs),
             max(job.ranks for job in jobs),
             seed=spec.seed,
@@ -355,6 +355,7 @@ class JobsExperiment(Experiment[JobsSpec]):
         return replace(
             common_options(self.spec),
             threads=self._estimate.threads,
+            has_data=self.spec.has_data,
             switch_entries=combination.entries,
             allocator=self.spec.memory,
             watch_queues=True,

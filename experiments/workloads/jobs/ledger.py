@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -57,7 +58,7 @@ class GradientLedger:
         self._check = check
         self._seen: set[tuple[int, int]] = set()
         self._judge = Judge(Collective.ALLREDUCE)
-        self.wrong = [0] * len(systems)  # elements, by job
+        self.wrong: list[int | None] = [0] * len(systems)  # elements, by job; None: no data
         self.reasons = [""] * len(systems)  # why the first of them is wrong, by job
         self.checked = [0] * len(systems)  # pieces, by job
 
@@ -107,7 +108,7 @@ class GradientLedger:
         inputs = self._inputs(job, piece, len(tensors))
         self.checked[job] += 1
         verdict = self._judge.judge(schedule, inputs, tensors, self._tolerance(job))
-        self.wrong[job] += verdict.wrong
+        self.wrong[job] = (self.wrong[job] or 0) + verdict.wrong
         self.reasons[job] = self.reasons[job] or verdict.reason
 
     def _tolerance(self, job: int) -> Tolerance | None:
@@ -116,6 +117,22 @@ class GradientLedger:
         if system is None:
             return None
         return Tolerance(lambda parts: system.allowed_error(parts, lanes), block=lanes)
+
+
+class NoGradients(GradientLedger):
+    """A ledger of gradients that have sizes only: nothing is filled in, and nothing checked."""
+
+    def __init__(self, elements: int, ranks: int, **settings: Any) -> None:
+        super().__init__(0, 0, **settings)
+        self.wrong = [None] * len(self.wrong)
+
+    def fill(self, job: int, piece: GradientPiece, tensors: Sequence[Array]) -> None:
+        """Leave the gradients as they are."""
+
+    def check(
+        self, job: int, piece: GradientPiece, schedule: Schedule, tensors: Sequence[Array]
+    ) -> None:
+        """Compare nothing."""
 
 
 class LateLedger:

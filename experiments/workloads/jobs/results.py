@@ -57,7 +57,7 @@ class JobRow:
     wait_ps: int  # for gradients, per iteration that has one before it
     front_wait_ps: int  # of that, before the first quarter of the layers
     size_bytes: int  # of the gradient
-    wrong: int
+    wrong: int | None  # None: there was no data
     retransmissions: int  # of the case
     drops: int  # of the case
     peak_queue_bytes: int | None  # of the case; None: not known, as with live BMv2s

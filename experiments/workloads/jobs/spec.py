@@ -14,7 +14,7 @@ A YAML file, in which lists of `counts`, `algo`, `scheduler` and `entries` are s
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, ValidationInfo, model_validator
 
@@ -24,8 +24,8 @@ from ringleaf.collectives.synthesis.names import WithSynthesised
 from ringleaf.core.units import parse_size
 from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.spec import kinds
-from ringleaf.experiments.spec.kinds import ValueReader, label, option
-from ringleaf.experiments.spec.network import WHERE, Checked, NetworkSpec
+from ringleaf.experiments.spec.kinds import DATA, NONE, RANDOM, ValueReader, label, option
+from ringleaf.experiments.spec.network import FLOW, NETWORKS, WHERE, Checked, NetworkSpec
 from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.hosts.training.model import Model, load_model, scaled
 from ringleaf.ina.allocation import ALLOCATORS, OWN
@@ -92,6 +92,7 @@ def _room(text: str, where: str) -> int:
 class JobsSpec(NetworkSpec):
     """An experiment with jobs: a run for each of `counts`, `algos`, `schedulers`, `entries`."""
 
+    networks: ClassVar = NETWORKS
     jobs: Annotated[tuple[JobSpec, ...], BeforeValidator(_jobs)] = option(
         "", "Training jobs, each a mapping: model, ranks, iterations and others"
     )
@@ -137,6 +138,12 @@ class JobsSpec(NetworkSpec):
     fuse_bytes: Annotated[int, ValueReader(_room)] = option(
         "0", "Jobs: size up to which small gradients are sent together", flags="--fuse", name="fuse"
     )
+    data: Annotated[str, kinds.one_of("data", DATA)] = option(
+        RANDOM,
+        "Jobs: data of the gradients: random; or, with net=flow, none: nothing is added up or "
+        "checked",
+        flags="--data",
+    )
     check: kinds.Yes = option("yes", "Jobs: compare every sum with the reference", flags="--check")
 
     chakra: kinds.Yes = option(
@@ -149,6 +156,20 @@ class JobsSpec(NetworkSpec):
     def needed_hosts(self) -> int:
         """The number of hosts that all jobs take together."""
         return sum(job.ranks + self.servers for job in self.jobs)
+
+    @property
+    def has_data(self) -> bool:
+        """Whether gradients have contents, whose sums are checked."""
+        return self.data != NONE
+
+    @model_validator(mode="after")
+    def _check_data(self, info: ValidationInfo) -> Self:
+        if not self.has_data and self.net != FLOW:
+            raise ConfigError(
+                f"{label(info, WHERE)}data: of jobs can be none with net={FLOW} only, got "
+                f"{self.data!r} and net={self.net}; take data={RANDOM}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _scale_models(self, info: ValidationInfo) -> Self:

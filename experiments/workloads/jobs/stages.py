@@ -1,4 +1,4 @@
-"""The networks that jobs run on: a virtual one, or Mininet's. Both play one director."""
+"""The networks that jobs run on: one in virtual time, or Mininet's. Both play one director."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from ringleaf.core.units import PS_PER_S
+from ringleaf.experiments.setup.network import simulated
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger, LateLedger
 from ringleaf.experiments.workloads.jobs.spec import JobsSpec
 
@@ -58,7 +59,7 @@ class JobsPerformance:
 
     jobs: list[TrainingJob]
     stretches: list[PieceTimes]
-    wrong: list[int]
+    wrong: list[int | None]
     reasons: list[str]
     moves: list[int]
     outcome: RunResult
@@ -71,9 +72,8 @@ Stage = Callable[[Play], JobsPerformance]
 def play_virtually(spec: JobsSpec, graph: nx.Graph[str], play: Play) -> JobsPerformance:
     """Play a case in virtual time."""
     from ringleaf.networks.endpoints.training import TrainingDirector
-    from ringleaf.networks.virtual import VirtualNetwork
 
-    network = VirtualNetwork(graph, play.options, groups=play.groups, seed=spec.seed)
+    network = simulated(spec, graph, play.options, play.groups)
     assignments = play.assign(network.endpoints)
     director = TrainingDirector(
         network.endpoints, assignments, play.scheduler, play.ledger, play.tell
@@ -106,7 +106,9 @@ def play_live(spec: JobsSpec, testbed: LiveTestbed, play: Play) -> JobsPerforman
     assignments = play.assign(network.endpoints)
     director = TrainingDirector(network.endpoints, assignments, play.scheduler, ledger, play.tell)
 
-    def collect() -> tuple[list[TrainingJob], list[PieceTimes], list[int], list[str], list[int]]:
+    def collect() -> tuple[
+        list[TrainingJob], list[PieceTimes], list[int | None], list[str], list[int]
+    ]:
         ledger.later.settle()
         jobs = [each.job for each in assignments]
         wrong, reasons = play.ledger.wrong, play.ledger.reasons

@@ -12,6 +12,7 @@ from numba.np.arrayobj import make_array, populate_array
 
 from ringleaf.core.compiler.arenas import ArenaArray, data_of
 from ringleaf.core.views import (
+    as_floats,
     float32_at,
     int8_at,
     int64_at,
@@ -83,6 +84,16 @@ _reinterpret(float32_at, types.float32)
 
 
 _reinterpret(int8_at, types.int8)
+
+
+@type_callable(as_floats)
+def _type_as_floats(_context: Any) -> Any:
+    return lambda words: ArenaArray(types.float64)
+
+
+@lower_builtin(as_floats, ArenaArray)
+def _lower_as_floats(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.bitcast(args[0], context.get_value_type(signature.return_type))
 
 
 @type_callable(prefetch)

@@ -1,0 +1,158 @@
+"""What a time of a flow run may be wrong by: as much as like runs of packets were found to differ.
+
+The table beside this file is written by `python -m studies.flow_errors`. Whatever it does not cover
+has no bound, and is said to lie outside.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ringleaf.core.units import format_count, format_size
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+    from ringleaf.collectives.schedule import Schedule
+    from ringleaf.experiments.spec.network import NetworkSpec
+
+PATH = Path(__file__).with_name("flow_errors.csv")
+
+BINS = (1, 4 << 10, 64 << 10, 1 << 20)
+"""The least bytes of a message in each bin."""
+
+SETTINGS = {
+    "rate_bps": 100_000_000_000,
+    "delay_ps": 1_000_000,
+    "switch_delay_ps": 0,
+    "host_delay_ps": 0,
+    "message_overhead_ps": 0,
+    "mtu_bytes": 4096,
+    "window": None,
+    "routes": "dealt",
+    "servers": 0,
+}
+"""The options that all runs of the table have, by attribute of their spec."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCell:
+    """Errors of the flow network's times, in percent of those of packets, for one kind of runs.
+
+    Attributes:
+        algo: The algorithm.
+        family: The family of topologies.
+        ratio: How many times as fast hosts are as the links that lead away from their switch.
+        least_bytes: Of messages, the mean over a run: the least of the bin.
+        most_ranks: The most ranks that were measured.
+        cases: Runs.
+        mean: Mean of the signed errors.
+        median: Their median.
+        p99: Of their sizes.
+        worst: The largest of them.
+    """
+
+    algo: str
+    family: str
+    ratio: float
+    least_bytes: int
+    most_ranks: int
+    cases: int
+    mean: float
+    median: float
+    p99: float
+    worst: float
+
+
+@dataclass(frozen=True, slots=True)
+class FlowBound:
+    """What a time may be wrong by, in percent; None: nobody has measured it, as `outside` says."""
+
+    percent: float | None
+    outside: str = ""
+
+
+@cache
+def read_cells() -> tuple[ErrorCell, ...]:
+    """Return the table."""
+    with PATH.open(newline="") as file:
+        return tuple(_cell(row) for row in csv.DictReader(file))
+
+
+def _cell(row: dict[str, str]) -> ErrorCell:
+    return ErrorCell(
+        row["algo"],
+        row["family"],
+        float(row["ratio"]),
+        *(int(row[name]) for name in ("least_bytes", "most_ranks", "cases")),
+        *(float(row[name]) for name in ("mean", "median", "p99", "worst")),
+    )
+
+
+def bin_of(message_bytes: float) -> int:
+    """Return the least bytes of the bin that messages of this size are in."""
+    return max(least for least in BINS if least <= max(message_bytes, 1))
+
+
+def mean_message(schedule: Schedule, size_bytes: int) -> float:
+    """Return the mean size of a schedule's messages, for tensors of this size."""
+    rows = schedule.as_rows
+    return size_bytes * len(rows) / (schedule.chunks * max(rows.messages, 1))
+
+
+def oversubscription(graph: nx.Graph[str]) -> float:
+    """Return how many times as fast hosts are as the links that lead away from their switch."""
+    from ringleaf.topologies.graph import attachment, hosts, link, switch_graph
+
+    inward: dict[str, int] = {}
+    for host in hosts(graph):
+        switch = attachment(graph, host)
+        inward[switch] = inward.get(switch, 0) + link(graph, host, switch).rate_bps
+    peers = switch_graph(graph)
+    outward = {name: sum(link(graph, name, p).rate_bps for p in peers[name]) for name in inward}
+    return max((inward[name] / outward[name] for name in inward if outward[name]), default=1.0)
+
+
+def bound_of(
+    spec: NetworkSpec, graph: nx.Graph[str], algo: str, schedule: Schedule, size_bytes: int
+) -> FlowBound:
+    """Return what the time of a flow run may be wrong by."""
+    family, ratio = spec.topo.partition(",")[0], oversubscription(graph)
+    reasons = list(_unlike(spec))
+    least = bin_of(mean_message(schedule, size_bytes))
+    alike = [each for each in read_cells() if (each.algo, each.family) == (algo, family)]
+    cells = [each for each in alike if each.ratio == ratio and each.least_bytes == least]
+    if not alike:
+        reasons.append(f"{algo} on {family}")
+    elif not cells:
+        reasons.append(
+            f"messages of {format_size(least)} and more, with an oversubscription of {ratio:g}"
+        )
+    elif schedule.ranks > cells[0].most_ranks:
+        reasons.append(f"{format_count(schedule.ranks, 'rank')}, of at most {cells[0].most_ranks}")
+    if reasons:
+        return FlowBound(None, "; ".join(reasons))
+    return FlowBound(cells[0].worst)
+
+
+def _unlike(spec: NetworkSpec) -> Iterator[str]:
+    """Yield the options that are not those of the table."""
+    for name, value in SETTINGS.items():
+        own = getattr(spec, name, value)
+        if own != value:
+            yield f"{name.removesuffix('_ps').removesuffix('_bps').removesuffix('_bytes')}={own}"
+
+
+def write_cells(cells: Sequence[ErrorCell], path: Path = PATH) -> None:
+    """Write a table."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(ErrorCell.__slots__)
+        for each in cells:
+            values = [getattr(each, name) for name in ErrorCell.__slots__]
+            writer.writerow([f"{v:.3f}" if isinstance(v, float) else v for v in values])

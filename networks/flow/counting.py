@@ -1,0 +1,67 @@
+"""Bytes that flows have carried, by link and time, as networks of packets count theirs."""
+
+from __future__ import annotations
+
+import ringleaf.networks.flow.filling as f
+import ringleaf.networks.flow.state as n
+import ringleaf.networks.virtual.state as s
+from ringleaf.core import native_types as types
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import compiled, inline
+from ringleaf.core.native_types import ARENA
+from ringleaf.hosts.rc.wire import ACK_HEAD_BYTES, ICRC_BYTES
+from ringleaf.networks.virtual.bins import count_bin
+from ringleaf.networks.virtual.lines import line_bytes
+from ringleaf.networks.virtual.state import port_row
+
+ANSWER_BYTES = line_bytes(ACK_HEAD_BYTES + ICRC_BYTES)
+
+
+@inline
+def count_bytes(words: Words, at: int, flow: int, size: int, packets: int, now_ps: int) -> None:
+    """Count a message on its links, evenly since it began; and its acknowledgements on theirs."""
+    row = n.flow_at(words, at, flow)
+    answers = (packets + words[row + n.ANSWERS_EACH] - 1) // words[row + n.ANSWERS_EACH]
+    count_way(words, at, flow, row, size, packets, now_ps)
+    count_way(words, at, words[row + n.BACK], row, answers * ANSWER_BYTES, answers, now_ps)
+
+
+@inline
+def count_way(
+    words: Words, at: int, way: int, row: int, size: int, packets: int, now_ps: int
+) -> None:
+    """Count bytes of a flow on the links of a way, its own or that of its acknowledgements."""
+    net, filling = words[at + n.NET_AT], words[at + n.FILLING_AT]
+    here = f.flow_row(words, filling, way)
+    first = words[here + f.FIRST_ENTRY]
+    for entry in range(first, first + words[here + f.ENTRY_COUNT]):
+        link = words[f.entry_row(words, filling, entry) + f.LINK]
+        port = port_row(words, net, link)
+        words[port + s.TX_BYTES] += size
+        words[port + s.TX_PACKETS] += packets
+        words[net + s.HOPS] += packets
+        spread(words, net, link, words[row + n.OWNER], words[row + n.BEGAN_PS], now_ps, size)
+
+
+@inline
+def spread(
+    words: Words, net: int, port: int, owner: int, began_ps: int, now_ps: int, size: int
+) -> None:
+    """Count bytes in the bins of a time, as many in each as it has of the time."""
+    count_bin(words, net, port, owner, now_ps, 0)  # bins may get wider
+    width, since_ps = words[net + s.BIN_PS], words[net + s.BINS_FROM_PS]
+    left, from_ps = size, max(began_ps, since_ps)
+    while left > 0:
+        until_ps = min(since_ps + ((from_ps - since_ps) // width + 1) * width, now_ps)
+        part = left
+        if until_ps < now_ps:
+            part = left * (until_ps - from_ps) // (now_ps - from_ps)
+        count_bin(words, net, port, owner, from_ps, part)
+        left -= part
+        from_ps = until_ps
+
+
+@compiled(types.void(ARENA, *[types.int64] * 5))
+def count_stream(arena: Arena, at: int, flow: int, size: int, packets: int, now_ps: int) -> None:
+    """Count a sum of the switches on its links, for Python."""
+    count_way(arena.words, at, flow, n.flow_at(arena.words, at, flow), size, packets, now_ps)

@@ -1,0 +1,538 @@
+"""Max-min fair rates by progressive filling: the solver of the flow network.
+
+Flows cross directions of links, and have a weight, a peak (the most that one may have) and a level.
+Those of a higher level are served first (strict priority); within a level, the rates of all flows
+grow in proportion to their weights until a link is full or a flow has its peak, and so forth
+(Bertsekas and Gallager, "Data Networks", 6.5.2). A row may stand for several flows that are alike.
+
+A link on which all flows together can't have more than its capacity, even at their peaks, never
+limits anybody: it is slack. After a flow has come or gone, only those are solved again that it may
+concern: flows of links that are not slack and on which anything changes.
+
+Rates are in bit/s. Whole numbers are exact as floats, and so are their sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ringleaf.core.arena import Store, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.views import as_floats
+
+NONE = -1
+
+# The block.
+LINKS = 0
+LINKS_AT = 1  # rows
+FLOWS = 2
+FLOWS_AT = 3
+ENTRIES_AT = 4
+STAMP = 5  # the number of the last solution
+DIRTY_FLOWS = 6  # flows that have come since
+DIRTY_FLOWS_AT = 7
+DIRTY_LINKS = 8  # links that are not slack, or were not, and whose flows have changed since
+DIRTY_LINKS_AT = 9
+MET_FLOWS = 10  # flows of the last solution, in the order in which they were met
+MET_FLOWS_AT = 11
+MET_LINKS = 12  # links that are not slack: first those all of whose flows are met, then borders
+MET_LINKS_AT = 13
+INNER = 14  # the number of the former
+ROUND = 15  # the number of the last time that flows were given rates
+FILLING_WORDS = 16
+
+# A link's direction.
+CAPACITY = 0  # float
+LOAD = 1  # float: of its flows, if each had its peak
+FIRST = 2  # entry
+LINK_STAMP = 3
+IS_DIRTY_LINK = 4
+REST = 5  # float: what is left of the capacity
+USAGE = 6  # float: the sum of flows' uses by weight, of those that still grow
+GROWING = 7  # the number of those rows
+IS_FULL = 8
+LINK_ROUND = 9  # the last round in which it was among those met
+LINK_WORDS = 10
+
+# A flow, or several that are alike.
+FIRST_ENTRY = 0
+ENTRY_COUNT = 1
+COUNT = 2  # of flows; 0: it is not there
+WEIGHT = 3  # float
+PEAK = 4  # float: the most that each may have
+LEVEL = 5
+RATE = 6  # float: of each
+FLOW_STAMP = 7
+IS_DIRTY_FLOW = 8
+IS_FIXED = 9
+BEFORE = 10  # float: its rate by the last solution
+LIMIT = 11  # the link that keeps it from more; NONE: it has its peak
+FLOW_WORDS = 12
+
+# A flow's crossing of a link.
+LINK = 0
+USE = 1  # float: the bits that the link carries for each of the flow's
+FLOW = 2
+NEXT = 3  # entries of the link whose flows are there
+PREVIOUS = 4
+ENTRY_WORDS = 5
+
+TOLERANCE = 1e-9  # of sums that are not of whole numbers
+
+
+def make_filling(store: Store, capacities: Sequence[float]) -> int:
+    """Return the offset of a solver without flows, for links of these capacities in bit/s."""
+    at = store.allocate("words", FILLING_WORDS)
+    rows = store.allocate("words", len(capacities) * LINK_WORDS)
+    places = {
+        LINKS_AT: rows,
+        DIRTY_LINKS_AT: store.allocate("words", len(capacities)),
+        MET_LINKS_AT: store.allocate("words", len(capacities)),
+    }
+    words = store.arena.words
+    words[at + LINKS] = len(capacities)
+    for word, offset in places.items():
+        words[at + word] = offset
+    table = words[rows : rows + len(capacities) * LINK_WORDS].reshape(-1, LINK_WORDS)
+    table.view(np.float64)[:, CAPACITY] = capacities
+    table[:, FIRST] = NONE
+    return at
+
+
+def add_flows(store: Store, at: int, ways: Sequence[Sequence[tuple[int, float]]]) -> int:
+    """Add flows, which are not there yet; return the number of the first one.
+
+    Others may be there. A flow's weight is 1, its peak what its links have for it alone.
+
+    Args:
+        store: The store that holds the solver.
+        at: The solver's block.
+        ways: By flow, the links that it crosses, each once, and its use of them.
+    """
+    first, count = int(store.arena.words[at + FLOWS]), len(ways)
+    total = first + count
+    old_rows = int(store.arena.words[at + FLOWS_AT])
+    rows = store.allocate("words", total * FLOW_WORDS)
+    old_entries = int(store.arena.words[at + ENTRIES_AT])
+    used = _entries(store.arena.words, at)
+    entries = store.allocate("words", (used + sum(map(len, ways))) * ENTRY_WORDS)
+    lists = [store.allocate("words", total) for _ in range(2)]
+    words = store.arena.words
+    words[rows : rows + first * FLOW_WORDS] = words[old_rows:][: first * FLOW_WORDS]
+    words[entries : entries + used * ENTRY_WORDS] = words[old_entries:][: used * ENTRY_WORDS]
+    dirty = int(words[at + DIRTY_FLOWS])
+    words[lists[0] : lists[0] + dirty] = words[words[at + DIRTY_FLOWS_AT] :][:dirty]
+    words[at + FLOWS], words[at + FLOWS_AT], words[at + ENTRIES_AT] = total, rows, entries
+    words[at + DIRTY_FLOWS_AT], words[at + MET_FLOWS_AT] = lists
+    for number, way in enumerate(ways, first):
+        row, floats = flow_row(words, at, number), as_floats(words)
+        words[row + FIRST_ENTRY], words[row + ENTRY_COUNT] = used, len(way)
+        floats[row + WEIGHT] = 1.0
+        floats[row + PEAK] = min(
+            floats[link_row(words, at, link) + CAPACITY] / use for link, use in way
+        )
+        for place, (link, use) in enumerate(way, used):
+            entry = entry_row(words, at, place)
+            words[entry + LINK], words[entry + FLOW] = link, number
+            floats[entry + USE] = use
+        used += len(way)
+    return first
+
+
+def _entries(words: Words, at: int) -> int:
+    """Return the number of entries of all flows."""
+    flows = int(words[at + FLOWS])
+    if flows == 0:
+        return 0
+    last = flow_row(words, at, flows - 1)
+    return int(words[last + FIRST_ENTRY] + words[last + ENTRY_COUNT])
+
+
+@inline
+def link_row(words: Words, at: int, link: int) -> int:
+    """Return the offset of a link's row."""
+    return words[at + LINKS_AT] + link * LINK_WORDS
+
+
+@inline
+def flow_row(words: Words, at: int, flow: int) -> int:
+    """Return the offset of a flow's row."""
+    return words[at + FLOWS_AT] + flow * FLOW_WORDS
+
+
+@inline
+def entry_row(words: Words, at: int, entry: int) -> int:
+    """Return the offset of an entry's row."""
+    return words[at + ENTRIES_AT] + entry * ENTRY_WORDS
+
+
+def set_peak(words: Words, at: int, flow: int, peak: float) -> None:
+    """Set the most that a flow may have, in bit/s, if that is less; it must not be there."""
+    row = flow_row(words, at, flow)
+    assert words[row + COUNT] == 0
+    floats = as_floats(words)
+    floats[row + PEAK] = min(floats[row + PEAK], peak)
+
+
+@inline
+def is_dirty(words: Words, at: int) -> bool:
+    """Return whether anything has changed since the last solution."""
+    return bool(words[at + DIRTY_FLOWS] > 0 or words[at + DIRTY_LINKS] > 0)
+
+
+@inline
+def is_slack(words: Words, row: int) -> bool:
+    """Return whether a link's flows have all that they may have, as far as the link goes."""
+    floats = as_floats(words)
+    return bool(floats[row + LOAD] <= floats[row + CAPACITY] * (1 + TOLERANCE))
+
+
+@inline
+def set_count(words: Words, at: int, flow: int, count: int) -> None:
+    """Set how many flows there are of one row."""
+    row = flow_row(words, at, flow)
+    before = words[row + COUNT]
+    words[row + COUNT] = count
+    if not words[row + IS_DIRTY_FLOW]:
+        words[row + IS_DIRTY_FLOW] = 1
+        words[words[at + DIRTY_FLOWS_AT] + words[at + DIRTY_FLOWS]] = flow
+        words[at + DIRTY_FLOWS] += 1
+    more = (count - before) * as_floats(words)[row + PEAK]
+    first = words[row + FIRST_ENTRY]
+    for entry in range(first, first + words[row + ENTRY_COUNT]):
+        change_entry(words, at, entry, more)
+        if before == 0 and count > 0:
+            put_in(words, at, entry)
+        elif before > 0 and count == 0:
+            take_out(words, at, entry)
+
+
+@inline
+def change_entry(words: Words, at: int, entry: int, more: float) -> None:
+    """Add to what a flow may have of one of its links."""
+    floats = as_floats(words)
+    here = entry_row(words, at, entry)
+    link = words[here + LINK]
+    row = link_row(words, at, link)
+    was_slack = is_slack(words, row)
+    floats[row + LOAD] += more * floats[here + USE]
+    if not (was_slack and is_slack(words, row)):
+        mark_link(words, at, link)
+
+
+@inline
+def mark_link(words: Words, at: int, link: int) -> None:
+    """Have a link's flows solved again."""
+    row = link_row(words, at, link)
+    if not words[row + IS_DIRTY_LINK]:
+        words[row + IS_DIRTY_LINK] = 1
+        words[words[at + DIRTY_LINKS_AT] + words[at + DIRTY_LINKS]] = link
+        words[at + DIRTY_LINKS] += 1
+
+
+@inline
+def set_capacity(words: Words, at: int, link: int, capacity: float) -> None:
+    """Change a link's capacity, in bit/s."""
+    row = link_row(words, at, link)
+    was_slack = is_slack(words, row)
+    as_floats(words)[row + CAPACITY] = capacity
+    if not (was_slack and is_slack(words, row)):
+        mark_link(words, at, link)
+
+
+@inline
+def put_in(words: Words, at: int, entry: int) -> None:
+    """Put an entry into the list of its link."""
+    here = entry_row(words, at, entry)
+    row = link_row(words, at, words[here + LINK])
+    after = words[row + FIRST]
+    words[here + NEXT], words[here + PREVIOUS] = after, NONE
+    if after != NONE:
+        words[entry_row(words, at, after) + PREVIOUS] = entry
+    words[row + FIRST] = entry
+
+
+@inline
+def take_out(words: Words, at: int, entry: int) -> None:
+    """Take an entry out of the list of its link."""
+    here = entry_row(words, at, entry)
+    after, before = words[here + NEXT], words[here + PREVIOUS]
+    if after != NONE:
+        words[entry_row(words, at, after) + PREVIOUS] = before
+    if before != NONE:
+        words[entry_row(words, at, before) + NEXT] = after
+    else:
+        words[link_row(words, at, words[here + LINK]) + FIRST] = after
+
+
+@inline
+def meet_flow(words: Words, at: int, flow: int) -> None:
+    """Have a flow solved, if it is there."""
+    row = flow_row(words, at, flow)
+    if words[row + COUNT] > 0 and words[row + FLOW_STAMP] != words[at + STAMP]:
+        words[row + FLOW_STAMP] = words[at + STAMP]
+        as_floats(words)[row + BEFORE] = as_floats(words)[row + RATE]
+        words[words[at + MET_FLOWS_AT] + words[at + MET_FLOWS]] = flow
+        words[at + MET_FLOWS] += 1
+
+
+@inline
+def add_link(words: Words, at: int, link: int) -> None:
+    """Add a link to those that limit the flows met."""
+    words[words[at + MET_LINKS_AT] + words[at + MET_LINKS]] = link
+    words[at + MET_LINKS] += 1
+
+
+@inline
+def meet_link(words: Words, at: int, link: int) -> None:
+    """Have a link's flows solved, and the link with them unless it is slack."""
+    row = link_row(words, at, link)
+    if words[row + LINK_STAMP] == words[at + STAMP]:
+        return
+    words[row + LINK_STAMP] = words[at + STAMP]
+    if not is_slack(words, row):
+        add_link(words, at, link)
+    entry = words[row + FIRST]
+    while entry != NONE:
+        here = entry_row(words, at, entry)
+        meet_flow(words, at, words[here + FLOW])
+        entry = words[here + NEXT]
+
+
+@inline
+def meet_changes(words: Words, at: int) -> None:
+    """Meet the flows that have come, and all flows of links that have changed."""
+    words[at + STAMP] += 1
+    words[at + MET_FLOWS] = words[at + MET_LINKS] = 0
+    for i in range(words[at + DIRTY_FLOWS]):
+        flow = words[words[at + DIRTY_FLOWS_AT] + i]
+        words[flow_row(words, at, flow) + IS_DIRTY_FLOW] = 0
+        meet_flow(words, at, flow)
+    for i in range(words[at + DIRTY_LINKS]):
+        link = words[words[at + DIRTY_LINKS_AT] + i]
+        words[link_row(words, at, link) + IS_DIRTY_LINK] = 0
+        meet_link(words, at, link)
+    words[at + DIRTY_FLOWS] = words[at + DIRTY_LINKS] = 0
+
+
+@inline
+def open_round(words: Words, at: int) -> None:
+    """Have all flows met without a rate, and the links on their ways with what they may have."""
+    floats = as_floats(words)
+    words[at + ROUND] += 1
+    words[at + INNER] = words[at + MET_LINKS]
+    for i in range(words[at + INNER]):
+        row = link_row(words, at, words[words[at + MET_LINKS_AT] + i])
+        words[row + LINK_ROUND], words[row + IS_FULL] = words[at + ROUND], 0
+        floats[row + REST] = floats[row + CAPACITY]
+    for i in range(words[at + MET_FLOWS]):
+        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
+        words[row + IS_FIXED] = 0
+        first = words[row + FIRST_ENTRY]
+        for entry in range(first, first + words[row + ENTRY_COUNT]):
+            meet_border(words, at, words[entry_row(words, at, entry) + LINK])
+
+
+@inline
+def meet_border(words: Words, at: int, link: int) -> None:
+    """Have a link limit the flows met to what its other flows leave."""
+    floats, row = as_floats(words), link_row(words, at, link)
+    if words[row + LINK_ROUND] == words[at + ROUND] or is_slack(words, row):
+        return
+    words[row + LINK_ROUND], words[row + IS_FULL] = words[at + ROUND], 0
+    floats[row + REST] = floats[row + CAPACITY]
+    add_link(words, at, link)
+    entry = words[row + FIRST]
+    while entry != NONE:
+        here = entry_row(words, at, entry)
+        other = flow_row(words, at, words[here + FLOW])
+        if words[other + FLOW_STAMP] != words[at + STAMP]:
+            floats[row + REST] -= words[other + COUNT] * floats[here + USE] * floats[other + RATE]
+        entry = words[here + NEXT]
+
+
+@inline
+def meet_disturbed(words: Words, at: int) -> bool:
+    """Meet all flows of the borders where a rate has changed, or should; return if there are any.
+
+    All other flows have the rates that they had, on links on which nothing has changed. So these
+    are still the right ones.
+    """
+    met, count = words[at + INNER], words[at + MET_LINKS]
+    words[at + MET_LINKS] = met
+    for i in range(met, count):
+        link = words[words[at + MET_LINKS_AT] + i]
+        if is_disturbed(words, at, link):  # what is added takes the places of those looked at
+            meet_link(words, at, link)
+    return bool(words[at + MET_LINKS] > met)
+
+
+@inline
+def is_disturbed(words: Words, at: int, link: int) -> bool:
+    """Return whether a flow met has another rate on a link, or would have if others had less."""
+    entry = words[link_row(words, at, link) + FIRST]
+    while entry != NONE:
+        here = entry_row(words, at, entry)
+        row = flow_row(words, at, words[here + FLOW])
+        is_met = words[row + FLOW_STAMP] == words[at + STAMP]
+        if is_met and has_changed(words, row):
+            return True
+        if is_met and words[row + LIMIT] == link and is_envious(words, at, link, row):
+            return True
+        entry = words[here + NEXT]
+    return False
+
+
+@inline
+def has_changed(words: Words, row: int) -> bool:
+    """Return whether a flow has another rate than by the last solution."""
+    floats = as_floats(words)
+    return bool(abs(floats[row + RATE] - floats[row + BEFORE]) > TOLERANCE * floats[row + BEFORE])
+
+
+@inline
+def is_envious(words: Words, at: int, link: int, own: int) -> bool:
+    """Return whether flows of a link that are not met have what should be another one's."""
+    floats = as_floats(words)
+    share = floats[own + RATE] / floats[own + WEIGHT] * (1 + TOLERANCE)
+    entry = words[link_row(words, at, link) + FIRST]
+    while entry != NONE:
+        here = entry_row(words, at, entry)
+        row = flow_row(words, at, words[here + FLOW])
+        if words[row + FLOW_STAMP] != words[at + STAMP] and floats[row + RATE] > 0:
+            is_alike = words[row + LEVEL] == words[own + LEVEL]
+            if words[row + LEVEL] < words[own + LEVEL] or (
+                is_alike and floats[row + RATE] / floats[row + WEIGHT] > share
+            ):
+                return True
+        entry = words[here + NEXT]
+    return False
+
+
+@inline
+def use(words: Words, at: int, row: int, rows: int, each: float, rate: float) -> None:
+    """Count a flow on its links: rows that grow, their growth together, and what is taken."""
+    floats = as_floats(words)
+    first = words[row + FIRST_ENTRY]
+    for entry in range(first, first + words[row + ENTRY_COUNT]):
+        here = entry_row(words, at, entry)
+        link = link_row(words, at, words[here + LINK])
+        words[link + GROWING] += rows
+        floats[link + USAGE] += words[row + COUNT] * floats[here + USE] * each
+        floats[link + REST] -= words[row + COUNT] * floats[here + USE] * rate
+
+
+@inline
+def fix(words: Words, at: int, row: int, rate: float, limit: int) -> None:
+    """Give a flow its rate, and note what limits it."""
+    floats = as_floats(words)
+    words[row + IS_FIXED], words[row + LIMIT] = 1, limit
+    floats[row + RATE] = rate
+    use(words, at, row, -1, -floats[row + WEIGHT], rate)
+
+
+@inline
+def open_level(words: Words, at: int) -> int:
+    """Let the flows of the highest level grow that are not fixed; return the level, -1: none."""
+    floats = as_floats(words)
+    level = NONE
+    for i in range(words[at + MET_FLOWS]):
+        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
+        if not words[row + IS_FIXED]:
+            level = max(level, words[row + LEVEL])
+    for i in range(words[at + MET_LINKS]):
+        link = link_row(words, at, words[words[at + MET_LINKS_AT] + i])
+        words[link + GROWING] = 0
+        floats[link + USAGE] = 0.0
+    for i in range(words[at + MET_FLOWS]):
+        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
+        if not words[row + IS_FIXED] and words[row + LEVEL] == level:
+            use(words, at, row, 1, floats[row + WEIGHT], 0.0)
+    return level
+
+
+@inline
+def share_of(words: Words, link: int) -> float:
+    """Return the rate by weight at which a link is full; infinite, if nobody grows there."""
+    floats = as_floats(words)
+    if words[link + GROWING] == 0:
+        return np.inf
+    return max(floats[link + REST], 0.0) / floats[link + USAGE]
+
+
+@inline
+def fill_level(words: Words, at: int, level: int) -> None:
+    """Give the flows of a level their rates."""
+    floats = as_floats(words)
+    while True:
+        share = np.inf
+        for i in range(words[at + MET_LINKS]):
+            share = min(
+                share, share_of(words, link_row(words, at, words[words[at + MET_LINKS_AT] + i]))
+            )
+        for i in range(words[at + MET_LINKS]):
+            link = link_row(words, at, words[words[at + MET_LINKS_AT] + i])
+            words[link + IS_FULL] = share_of(words, link) <= share * (1 + TOLERANCE)
+        growing = fixed = 0
+        for i in range(words[at + MET_FLOWS]):
+            row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
+            if not words[row + IS_FIXED] and words[row + LEVEL] == level:
+                growing += 1
+                if floats[row + PEAK] <= share * floats[row + WEIGHT]:
+                    fixed += 1
+                    fix(words, at, row, floats[row + PEAK], NONE)
+        if growing == 0:
+            return
+        if fixed == 0:
+            fix_full(words, at, level, share)
+
+
+@inline
+def fix_full(words: Words, at: int, level: int, share: float) -> None:
+    """Give the flows of full links what they have now."""
+    floats = as_floats(words)
+    for i in range(words[at + MET_FLOWS]):
+        row = flow_row(words, at, words[words[at + MET_FLOWS_AT] + i])
+        if not words[row + IS_FIXED] and words[row + LEVEL] == level:
+            limit = full_link(words, at, row)
+            if limit != NONE:
+                fix(words, at, row, share * floats[row + WEIGHT], limit)
+
+
+@inline
+def full_link(words: Words, at: int, row: int) -> int:
+    """Return the first full link that a flow crosses; NONE, if there is none."""
+    first = words[row + FIRST_ENTRY]
+    for entry in range(first, first + words[row + ENTRY_COUNT]):
+        number = words[entry_row(words, at, entry) + LINK]
+        link = link_row(words, at, number)
+        if words[link + LINK_ROUND] == words[at + ROUND] and words[link + IS_FULL]:
+            return number
+    return NONE
+
+
+@inline
+def give_rates(words: Words, at: int) -> None:
+    """Give all flows met their rates, level by level."""
+    level = open_level(words, at)
+    while level >= 0:
+        fill_level(words, at, level)
+        level = open_level(words, at)
+
+
+@inline
+def solve(words: Words, at: int) -> None:
+    """Give all flows their rates that what has changed since the last solution may concern.
+
+    Flows of links that have changed are solved first, beside all others as they were. Where that
+    changes more links, their flows are solved with them, and so on. The numbers of flows met are
+    in a list. A flow that has gone keeps its last rate.
+    """
+    meet_changes(words, at)
+    while True:
+        open_round(words, at)
+        give_rates(words, at)
+        if not meet_disturbed(words, at):
+            return

@@ -1,0 +1,256 @@
+"""The tables of a flow network, laid out from a topology and the queue pairs of its hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import networkx as nx
+import numpy as np
+
+import ringleaf.networks.flow.filling as f
+import ringleaf.networks.flow.state as n
+import ringleaf.networks.virtual.state as s
+from ringleaf.core.arena import Store
+from ringleaf.core.headers import UDP_SRC_AT, get16
+from ringleaf.core.units import PS_PER_S, serialize_ps
+from ringleaf.core.views import as_floats, window
+from ringleaf.hosts.agent import UDP_PORT_LOW
+from ringleaf.hosts.rc.state import ACK_EVERY, ALLOWED, MTU, QP_WORDS, QPS_AT, TEMPLATE_AT
+from ringleaf.hosts.rc.wire import FRAME_OVERHEAD_BYTES, HEAD_BYTES
+from ringleaf.networks.endpoints.connections import ChannelFlow, Connections
+from ringleaf.networks.flow.counting import ANSWER_BYTES
+from ringleaf.networks.flow.ways import Direction, Ways
+from ringleaf.networks.groups import Group
+from ringleaf.networks.virtual.fabric import PortPlace, fill_ports
+from ringleaf.networks.virtual.state import make_network, open_network
+from ringleaf.topologies.graph import hosts, index, link, switches
+
+if TYPE_CHECKING:
+    from ringleaf.ina.fluid import FluidStream
+
+
+class QueuePair(NamedTuple):
+    """One end of a connection: host, number, the peer's host and number, and the group."""
+
+    host: int
+    number: int
+    peer: int
+    peer_number: int
+    group: int
+
+
+class Layout:
+    """A flow network's tables, which grow with the hosts' queue pairs.
+
+    Args:
+        graph: The topology.
+        store: The store that has the hosts.
+        places: The ports of all nodes; links' directions have their numbers.
+        connections: The hosts' agents and queue pairs.
+        groups: The network's groups.
+        ways: Finds the links between hosts.
+        ring: The completion ring.
+        bins: Of the series of links' loads.
+        owners: A bound above the numbers of groups; 1: there is one only.
+    """
+
+    def __init__(
+        self,
+        graph: nx.Graph[str],
+        store: Store,
+        places: Sequence[PortPlace],
+        connections: Connections,
+        groups: Sequence[Group],
+        ways: Ways,
+        *,
+        ring: int,
+        bins: int,
+        owners: int,
+    ) -> None:
+        self._graph, self._store, self._connections, self._ways = graph, store, connections, ways
+        self._groups = groups
+        self._names = hosts(graph)
+        self._nodes = [[index(name) for name in group.nodes] for group in groups]
+        self._node_of = [{host: node for node, host in enumerate(own)} for own in self._nodes]
+        self._link_of = {(place.node, place.peer): i for i, place in enumerate(places)}
+        self._known = [0] * len(self._names)  # queue pairs that have flows, by host
+        self._by_qp: list[list[int]] = [[] for _ in self._names]
+        self._owners = owners
+        nodes = [*switches(graph), *self._names]
+        self.net = make_network(
+            *(store,),
+            ports=len(places),
+            nodes=len(nodes),
+            agents=len(self._names),
+            ring=ring,
+            bins=bins,
+            seed=0,
+            owners=owners,
+        )
+        net = open_network(store.arena, self.net)
+        fill_ports(net, graph, places, nodes)
+        net.agents[:, s.AGENT_AT] = connections.agents
+        own = set(self._names)
+        self._is_of_host = [place.node in own for place in places]
+        self._rates = [link(graph, place.node, place.peer).rate_bps for place in places]
+        self._delays = net.ports[:, s.DELAY_PS].tolist()
+        self.at = self._make(len(places))
+
+    def _make(self, links: int) -> int:
+        store, count = self._store, len(self._names)
+        filling = f.make_filling(store, [float(rate) for rate in self._rates])
+        tables = {
+            n.LINKS_AT: store.allocate("words", links * n.LINK_WORDS),
+            n.HOSTS_AT: store.allocate("words", count),
+            n.STIRRED_AT: store.allocate("words", count),
+            n.IS_STIRRED_AT: store.allocate("words", count),
+            n.NET_AT: self.net,
+            n.FILLING_AT: filling,
+        }
+        at = store.allocate("words", n.FLOW_NETWORK_WORDS)
+        words = store.arena.words
+        for word, offset in tables.items():
+            words[at + word] = offset
+        floats = as_floats(words)
+        for number, rate in enumerate(self._rates):
+            row = n.link_at(words, at, number)
+            floats[row + n.FULL] = floats[row + n.REDUCED] = rate
+            words[row + n.IS_OF_HOST] = self._is_of_host[number]
+        return at
+
+    def most_queued(self) -> dict[Direction, int]:
+        """Return the most bytes that packets might have had in the queue of each switch's port."""
+        words = self._store.arena.words
+        rows = {ends: n.link_at(words, self.at, i) for ends, i in self._link_of.items()}
+        return {
+            ends: int(as_floats(words)[row + n.MOST_QUEUED]) // 8
+            for ends, row in rows.items()
+            if not words[row + n.IS_OF_HOST]
+        }
+
+    def update(self) -> None:
+        """Give flows to queue pairs that have none; nothing is under way on those."""
+        new = [
+            self._end(host, number, flow)
+            for host in range(len(self._names))
+            for number, flow in self._new_of(host)
+        ]
+        if not new:
+            return
+        ways = [self._way(end) for end in new]
+        links = [[self._link_of[direction] for direction in way] for way in ways]
+        self._add_rows(len(new))
+        first = f.add_flows(
+            *(self._store, int(self._store.arena.words[self.at + n.FILLING_AT])),
+            [[(number, 1.0) for number in way] for way in links],
+        )
+        for flow, end in enumerate(new, first):
+            assert len(self._by_qp[end.host]) == end.number
+            self._by_qp[end.host].append(flow)
+        self._write_map()
+        for flow, (end, way) in enumerate(zip(new, links, strict=True), first):
+            back = self._by_qp[end.peer][end.peer_number]
+            self._write_flow(flow, end, way, back, links[back - first])
+
+    def add_stream(self, stream: FluidStream) -> int:
+        """Add a flow for the sums of a job; return its number. Nothing is under way yet."""
+        packet_bits = 8 * stream.packet_bytes
+        cap = stream.slots * packet_bits * PS_PER_S // stream.round_ps
+        self._add_rows(1)
+        way = [(self._link_of[ends], use) for ends, use in stream.way.items()]
+        filling = int(self._store.arena.words[self.at + n.FILLING_AT])
+        flow = f.add_flows(self._store, filling, [way])
+        words = self._store.arena.words
+        f.set_peak(words, filling, flow, float(cap))
+        alone_bps = as_floats(words)[f.flow_row(words, filling, flow) + f.PEAK]
+        first_ps = round(packet_bits * PS_PER_S / alone_bps)
+        words[n.flow_at(words, self.at, flow) + n.TAIL_PS] = stream.round_ps - first_ps
+        return flow
+
+    def _new_of(self, host: int) -> list[tuple[int, ChannelFlow]]:
+        flows = self._connections.flows(host)
+        known, self._known[host] = self._known[host], len(flows)
+        return list(enumerate(flows[known:], known))
+
+    def _end(self, host: int, number: int, flow: ChannelFlow) -> QueuePair:
+        nodes = self._nodes[flow.group]
+        peer = nodes[flow.stream.peer]
+        own = flow.stream._replace(peer=self._node_of[flow.group][host])
+        back = ChannelFlow(flow.group, flow.channel, own)
+        return QueuePair(host, number, peer, self._connections.qp(peer, back), flow.group)
+
+    def _state(self, end: QueuePair) -> int:
+        """Return the offset of a queue pair's words."""
+        agent = self._connections.agents[end.host]
+        return int(self._store.arena.words[agent + QPS_AT]) + end.number * QP_WORDS
+
+    def _way(self, end: QueuePair) -> list[Direction]:
+        arena = self._store.arena
+        agent = self._connections.agents[end.host]
+        template = int(arena.words[self._state(end) + TEMPLATE_AT])
+        source = get16(window(arena.bytes, template, HEAD_BYTES), UDP_SRC_AT)
+        ports = int(source), int(arena.words[agent + UDP_PORT_LOW])
+        return self._ways.find(self._names[end.host], self._names[end.peer], ports)
+
+    def _peak(self, end: QueuePair, way: Sequence[int], back: Sequence[int]) -> float:
+        """Return the most that a flow may have, by the links of its way and by its window."""
+        frame = self._frame_bytes(end)
+        empty_ps = self._one_way_ps(way, frame) + self._one_way_ps(back, ANSWER_BYTES)
+        by_window = self._window_bits(end) * PS_PER_S // empty_ps
+        return float(min(*(self._rates[i] for i in way), by_window))
+
+    def _window_bits(self, end: QueuePair) -> int:
+        """Return the bits on the line that a queue pair has in flight at most."""
+        packets = int(self._store.arena.words[self._state(end) + ALLOWED])
+        return 8 * self._frame_bytes(end) * packets
+
+    def _frame_bytes(self, end: QueuePair) -> int:
+        """Return the line time of a full packet in bytes."""
+        agent = self._connections.agents[end.host]
+        return int(self._store.arena.words[agent + MTU]) + FRAME_OVERHEAD_BYTES
+
+    def _one_way_ps(self, way: Sequence[int], size_bytes: int) -> int:
+        return sum(self._delays[i] + serialize_ps(size_bytes, self._rates[i]) for i in way)
+
+    def _add_rows(self, count: int) -> None:
+        words = self._store.arena.words
+        old, at = int(words[self.at + n.FLOWS]), int(words[self.at + n.FLOWS_AT])
+        rows = self._store.allocate("words", (old + count) * n.FLOW_WORDS)
+        words = self._store.arena.words
+        words[rows : rows + old * n.FLOW_WORDS] = words[at : at + old * n.FLOW_WORDS]
+        words[self.at + n.FLOWS], words[self.at + n.FLOWS_AT] = old + count, rows
+
+    def _write_map(self) -> None:
+        """Write the flows by host and queue pair."""
+        starts = np.cumsum([0, *map(len, self._by_qp)])
+        place = self._store.allocate("words", int(starts[-1]))
+        words = self._store.arena.words
+        words[place : place + starts[-1]] = [flow for flows in self._by_qp for flow in flows]
+        words[self.at + n.BY_QP_AT] = place
+        hosts_at = int(words[self.at + n.HOSTS_AT])
+        words[hosts_at : hosts_at + len(self._by_qp)] = starts[:-1]
+
+    def _write_flow(
+        self, flow: int, end: QueuePair, way: Sequence[int], back: int, back_way: Sequence[int]
+    ) -> None:
+        words = self._store.arena.words
+        floats, row = as_floats(words), n.flow_at(words, self.at, flow)
+        agent, rates = self._connections.agents[end.host], [self._rates[i] for i in way]
+        words[row + n.AGENT], words[row + n.QP], words[row + n.BACK] = agent, end.number, back
+        words[row + n.TAIL_PS] = sum(self._delays[i] for i in way)
+        floats[row + n.STORE_PS] = sum(PS_PER_S / rate for rate in rates) - PS_PER_S / min(rates)
+        words[row + n.ANSWER_PS] = self._one_way_ps(back_way, ANSWER_BYTES)
+        words[row + n.WINDOW] = self._window_bits(end)
+        f.set_peak(
+            *(words, int(words[self.at + n.FILLING_AT]), flow), self._peak(end, way, back_way)
+        )
+        every = int(words[self._state(end) + ACK_EVERY])
+        words[row + n.ANSWERS_EACH] = every
+        owner = self._groups[end.group].number
+        words[row + n.OWNER] = owner if self._owners > 1 else 0
+        taken = min(rates) * ANSWER_BYTES / (every * self._frame_bytes(end))
+        for number in back_way:
+            here = n.link_at(words, self.at, number)
+            left = float(int(floats[here + n.FULL] - taken))
+            floats[here + n.REDUCED] = min(floats[here + n.REDUCED], left)

@@ -1,0 +1,384 @@
+"""Messages as flows: when they begin, how much is left of them, when they and their answers arrive.
+
+A queue pair's messages are carried one after the other, without gaps, as those of packets are. So
+the queue pair is the flow, and rates change only when it falls idle, or ceases to be.
+"""
+
+from __future__ import annotations
+
+import ringleaf.networks.flow.filling as f
+import ringleaf.networks.flow.state as n
+import ringleaf.networks.virtual.state as s
+from ringleaf.core.arena import Arena, Words
+from ringleaf.core.compiled import inline
+from ringleaf.core.heap import push_event
+from ringleaf.core.units import FOREVER_PS, PS_PER_S
+from ringleaf.core.views import as_floats
+from ringleaf.hosts.agent import HOST, PROGRESS, READY, REFUSALS, complete
+from ringleaf.hosts.fifo import FIFO_COUNT, FIFO_WORDS, fifo_pop, open_fifo
+from ringleaf.hosts.rc.landing import ASKED, choose_landing, land
+from ringleaf.hosts.rc.queue import has_credit, owe
+from ringleaf.hosts.rc.sender import packets_of
+from ringleaf.hosts.rc.state import (
+    ACKED_PSN,
+    ADVERTISED,
+    ANSWERS_AT,
+    EAGER,
+    GAP_REPORTED,
+    HAS_DATA,
+    IN_SENDERS,
+    LEFT,
+    LEVELS,
+    LIMIT,
+    MTU,
+    NEXT_PSN,
+    OVERRUN,
+    PRIORITY,
+    RECEIVED,
+    RECEIVES_END,
+    RECEIVES_FIRST,
+    REQUEST_WORDS,
+    RING,
+    SENDERS_AT,
+    SENDS_CURRENT,
+    SENDS_END,
+    SENDS_FIRST,
+    SENT,
+    SYNDROME,
+    Qp,
+    open_qp,
+)
+from ringleaf.hosts.rc.wire import (
+    ACK,
+    ACK_HEAD_BYTES,
+    CREDITS,
+    FRAME_OVERHEAD_BYTES,
+    ICRC_BYTES,
+    PACKET_OVERHEAD_BYTES,
+    credit_code,
+)
+from ringleaf.networks.flow.counting import count_bytes
+from ringleaf.networks.virtual.lines import line_bytes
+
+# Events: kind | flow << 3.
+END = 0  # of a message: its last bit has been carried
+ARRIVE = 1  # its last bit is at the receiver
+ANSWER = 2  # the acknowledgement of the oldest message is at the sender
+CREDIT = 3  # an acknowledgement that brings credit only is there
+SUMMED = 4  # all workers have the sum of the switches
+
+ANSWER_BYTES = ACK_HEAD_BYTES + ICRC_BYTES
+PRIORITIES = 8
+
+
+@inline
+def bytes_on_line(size_bytes: int, mtu: int) -> int:
+    """Return the line time of a message's packets in bytes, their headers and gaps included."""
+    packets = packets_of(size_bytes, mtu)
+    last = size_bytes - (packets - 1) * mtu
+    whole = (packets - 1) * (mtu + FRAME_OVERHEAD_BYTES)
+    return whole + line_bytes(last + PACKET_OVERHEAD_BYTES)
+
+
+@inline
+def qp_of(arena: Arena, at: int, flow: int) -> Qp:
+    """Return the queue pair that sends a flow."""
+    row = n.flow_at(arena.words, at, flow)
+    return open_qp(arena, arena.words[row + n.AGENT], arena.words[row + n.QP])
+
+
+@inline
+def push(words: Words, at: int, time_ps: int, kind: int, flow: int) -> None:
+    """Add an event of a flow; those of one time come in the order of flows."""
+    push_event(words, words[words[at + n.NET_AT] + s.HEAP_AT], time_ps, kind | flow << 3, 0)
+
+
+@inline
+def stir(words: Words, at: int, agent: int, now_ps: int) -> None:
+    """Have an agent looked at when the instant is over."""
+    host = words[agent + HOST]
+    words[at + n.NOW_PS] = now_ps
+    if not words[words[at + n.IS_STIRRED_AT] + host]:
+        words[words[at + n.IS_STIRRED_AT] + host] = 1
+        words[words[at + n.STIRRED_AT] + words[at + n.STIRRED]] = agent
+        words[at + n.STIRRED] += 1
+
+
+@inline
+def start(arena: Arena, at: int, flow: int, now_ps: int) -> None:
+    """Begin to carry a queue pair's next message, if there is one with credit."""
+    words = arena.words
+    row = n.flow_at(words, at, flow)
+    qp = qp_of(arena, at, flow)
+    if words[row + n.IS_ON] or not may_send(qp):
+        return
+    words[row + n.IS_ON] = 1
+    words[f.flow_row(words, words[at + n.FILLING_AT], flow) + f.LEVEL] = qp.state[PRIORITY]
+    as_floats(words)[row + n.RATE] = 0.0
+    words[row + n.END_PS] = FOREVER_PS
+    begin(arena, at, row, qp, now_ps)
+    f.set_count(words, words[at + n.FILLING_AT], flow, 1)
+    count_flow(words, at, flow, words[row + n.BACK], 1)
+
+
+@inline
+def may_send(qp: Qp) -> bool:
+    """Return whether a queue pair has a message to send, and credit for it."""
+    return bool(qp.state[SENDS_CURRENT] < qp.state[SENDS_END] and has_credit(qp))
+
+
+@inline
+def begin(arena: Arena, at: int, row: int, qp: Qp, now_ps: int) -> None:
+    """Begin with the message that is next; the rate stays as it is."""
+    words = arena.words
+    request = (qp.state[SENDS_CURRENT] % RING) * REQUEST_WORDS
+    size = bytes_on_line(qp.sends[request + 1], words[words[row + n.AGENT] + MTU])
+    as_floats(words)[row + n.REST] = 8.0 * size
+    words[row + n.FROM_PS] = words[row + n.BEGAN_PS] = now_ps
+
+
+@inline
+def count_flow(words: Words, at: int, flow: int, back: int, more: int) -> None:
+    """Count one more flow, or one less, on its links, and its acknowledgements on theirs."""
+    filling = words[at + n.FILLING_AT]
+    first = words[
+        f.entry_row(words, filling, words[f.flow_row(words, filling, flow) + f.FIRST_ENTRY])
+        + f.LINK
+    ]
+    words[n.link_at(words, at, first) + n.CARRIES] += more
+    answer(words, at, back, more)
+
+
+@inline
+def answer(words: Words, at: int, back: int, more: int) -> None:
+    """Count one more flow, or one less, whose acknowledgements go the way of another one."""
+    filling = words[at + n.FILLING_AT]
+    row = f.flow_row(words, filling, back)
+    first = words[row + f.FIRST_ENTRY]
+    for entry in range(first, first + words[row + f.ENTRY_COUNT]):
+        link = words[f.entry_row(words, filling, entry) + f.LINK]
+        here = n.link_at(words, at, link)
+        words[here + n.ANSWERED] += more
+        floats = as_floats(words)
+        if more > 0 and words[here + n.ANSWERED] == 1:
+            f.set_capacity(words, filling, link, floats[here + n.REDUCED])
+        elif words[here + n.ANSWERED] == 0:
+            f.set_capacity(words, filling, link, floats[here + n.FULL])
+
+
+@inline
+def predict(words: Words, at: int, flow: int, now_ps: int) -> None:
+    """Foretell when the message that is carried will end, at its rate."""
+    floats, row = as_floats(words), n.flow_at(words, at, flow)
+    rate = floats[row + n.RATE]
+    if rate <= 0:
+        words[row + n.END_PS] = FOREVER_PS
+        return
+    left_ps = floats[row + n.REST] * PS_PER_S / rate
+    whole_ps = int(left_ps)
+    words[row + n.END_PS] = now_ps + whole_ps + (left_ps > whole_ps)
+    push(words, at, words[row + n.END_PS], END, flow)
+
+
+@inline
+def note_queue(words: Words, at: int, link: int) -> None:
+    """Note how much packets might queue in front of a link that not all flows fit through.
+
+    A host's flows share its own link before, so they come no faster than that. What comes too fast
+    is in the queue, until all windows are.
+    """
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    here, row = n.link_at(words, at, link), f.link_row(words, filling, link)
+    if words[here + n.IS_OF_HOST]:
+        return
+    inflow = in_flight = 0.0
+    entry = words[row + f.FIRST]
+    while entry != f.NONE:
+        there = f.entry_row(words, filling, entry)
+        flow = words[there + f.FLOW]
+        inflow += may_come(words, at, flow)
+        mine = n.flow_at(words, at, flow)
+        in_flight += min(floats[mine + n.REST], words[mine + n.WINDOW])
+        entry = words[there + f.NEXT]
+    if inflow > floats[here + n.FULL]:
+        queued = in_flight * (1 - floats[here + n.FULL] / inflow)
+        floats[here + n.MOST_QUEUED] = max(floats[here + n.MOST_QUEUED], queued)
+
+
+@inline
+def may_come(words: Words, at: int, flow: int) -> float:
+    """Return the rate at which a flow's packets may leave its host, whose link others share."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    row = f.flow_row(words, filling, flow)
+    first = n.link_at(
+        words, at, words[f.entry_row(words, filling, words[row + f.FIRST_ENTRY]) + f.LINK]
+    )
+    shared = floats[first + n.FULL] / max(words[first + n.CARRIES], 1)
+    return min(floats[row + f.PEAK], shared)
+
+
+@inline
+def solve(words: Words, at: int, now_ps: int) -> None:
+    """Give all flows their rates, and foretell the ends of those whose rates have changed."""
+    filling, floats = words[at + n.FILLING_AT], as_floats(words)
+    f.solve(words, filling)
+    for i in range(words[filling + f.MET_LINKS]):
+        note_queue(words, at, words[words[filling + f.MET_LINKS_AT] + i])
+    for i in range(words[filling + f.MET_FLOWS]):
+        flow = words[words[filling + f.MET_FLOWS_AT] + i]
+        row = n.flow_at(words, at, flow)
+        rate = floats[f.flow_row(words, filling, flow) + f.RATE]
+        if rate != floats[row + n.RATE]:
+            carried = floats[row + n.RATE] * (now_ps - words[row + n.FROM_PS]) / PS_PER_S
+            floats[row + n.REST] = max(floats[row + n.REST] - carried, 0.0)
+            words[row + n.FROM_PS], floats[row + n.RATE] = now_ps, rate
+            predict(words, at, flow, now_ps)
+
+
+@inline
+def end(arena: Arena, at: int, flow: int, now_ps: int) -> None:
+    """Let a message arrive later whose last bit has been carried, and go on with the next one."""
+    words = arena.words
+    row = n.flow_at(words, at, flow)
+    if not words[row + n.IS_ON] or words[row + n.END_PS] != now_ps:
+        return  # its rate has changed meanwhile
+    qp = qp_of(arena, at, flow)
+    agent = words[row + n.AGENT]
+    request = (qp.state[SENDS_CURRENT] % RING) * REQUEST_WORDS
+    size, mtu = qp.sends[request + 1], words[agent + MTU]
+    frame = line_bytes(min(size, mtu) + PACKET_OVERHEAD_BYTES)
+    tail_ps = words[row + n.TAIL_PS] + round(as_floats(words)[row + n.STORE_PS] * (8 * frame))
+    words[row + n.LAST_PS] = max(words[row + n.LAST_PS], now_ps + tail_ps)
+    push(words, at, words[row + n.LAST_PS], ARRIVE, flow)
+    count_bytes(words, at, flow, bytes_on_line(size, mtu), packets_of(size, mtu), now_ps)
+    if qp.state[EAGER]:
+        complete(arena, agent, LEFT, words[row + n.QP], qp.sends[request + 2], now_ps)
+    qp.state[SENDS_CURRENT] += 1
+    qp.state[NEXT_PSN] += packets_of(size, mtu)
+    qp.state[ACKED_PSN] = qp.state[NEXT_PSN]  # no window is closed
+    if may_send(qp):
+        begin(arena, at, row, qp, now_ps)
+        predict(words, at, flow, now_ps)
+    else:
+        words[row + n.IS_ON] = 0
+        words[at + n.NOW_PS] = now_ps
+        f.set_count(words, words[at + n.FILLING_AT], flow, 0)
+        count_flow(words, at, flow, words[row + n.BACK], -1)
+
+
+@inline
+def arrive(arena: Arena, at: int, flow: int, now_ps: int) -> None:
+    """Give a message to its receiver, which answers when the instant is over."""
+    words = arena.words
+    back = words[n.flow_at(words, at, flow) + n.BACK]
+    row = n.flow_at(words, at, back)
+    agent = words[row + n.AGENT]
+    qp = qp_of(arena, at, back)
+    if qp.state[RECEIVES_FIRST] == qp.state[RECEIVES_END]:
+        words[row + n.HELD] += 1
+        words[agent + REFUSALS] += 1
+        qp.state[GAP_REPORTED] = 1  # so that it answers as soon as a receive is posted
+        return
+    take(arena, at, flow, qp, agent, words[row + n.QP], now_ps)
+    stir(words, at, agent, now_ps)
+
+
+@inline
+def take(arena: Arena, at: int, flow: int, qp: Qp, agent: int, number: int, now_ps: int) -> None:
+    """Let the oldest message that is on its way land in the receive that was posted first."""
+    words = arena.words
+    sender = qp_of(arena, at, flow)
+    source = (qp.state[RECEIVES_FIRST] % RING) * REQUEST_WORDS
+    row = source  # both ends count the same messages
+    size, tag = sender.sends[source + 1], qp.receives[row + 2]
+    target, how = qp.receives[row], qp.receives[row + 3]
+    if how == ASKED:
+        target, how = choose_landing(arena, target)
+    if size > qp.receives[row + 1]:
+        complete(arena, agent, OVERRUN, number, tag, now_ps)
+    elif words[agent + HAS_DATA]:
+        land(arena, how, target, arena.memory, sender.sends[source], size)
+    qp.state[RECEIVES_FIRST] += 1
+    words[agent + PROGRESS] += 1
+    complete(arena, agent, RECEIVED, number, tag, now_ps, size)
+    owe(arena, agent, number, qp, ACK)
+
+
+@inline
+def flush(arena: Arena, at: int) -> None:
+    """Send the answers that are owed, and begin messages, of all agents that were stirred."""
+    words = arena.words
+    now_ps = words[at + n.NOW_PS]
+    for i in range(words[at + n.STIRRED]):
+        agent = words[words[at + n.STIRRED_AT] + i]
+        words[words[at + n.IS_STIRRED_AT] + words[agent + HOST]] = 0
+    count = words[at + n.STIRRED]
+    words[at + n.STIRRED] = 0
+    for i in range(count):
+        serve(arena, at, words[words[at + n.STIRRED_AT] + i], now_ps)
+
+
+@inline
+def serve(arena: Arena, at: int, agent: int, now_ps: int) -> None:
+    """Send what an agent owes, and begin what it may send."""
+    words = arena.words
+    first = words[words[at + n.HOSTS_AT] + words[agent + HOST]]
+    answers = open_fifo(arena, agent + ANSWERS_AT)
+    while answers.state[FIFO_COUNT] > 0:
+        number = fifo_pop(answers)
+        give_answer(arena, at, words[words[at + n.BY_QP_AT] + first + number], now_ps)
+    for level in range(PRIORITIES):
+        senders = open_fifo(arena, agent + SENDERS_AT + level * FIFO_WORDS)
+        while senders.state[FIFO_COUNT] > 0:
+            flow = words[words[at + n.BY_QP_AT] + first + fifo_pop(senders)]
+            qp_of(arena, at, flow).state[IN_SENDERS] = 0
+            start(arena, at, flow, now_ps)
+    words[agent + LEVELS] = words[agent + READY] = 0
+
+
+@inline
+def give_answer(arena: Arena, at: int, flow: int, now_ps: int) -> None:
+    """Acknowledge what a queue pair has received, and say how many receives it has posted."""
+    words = arena.words
+    row = n.flow_at(words, at, flow)
+    sender = words[row + n.BACK]
+    qp, peer = qp_of(arena, at, flow), qp_of(arena, at, sender)
+    state = qp.state
+    while words[row + n.HELD] > 0 and state[RECEIVES_FIRST] < state[RECEIVES_END]:
+        words[row + n.HELD] -= 1
+        state[SYNDROME] = ACK  # it is about to answer, so `owe` must not queue it again
+        take(arena, at, sender, qp, words[row + n.AGENT], words[row + n.QP], now_ps)
+    state[SYNDROME], state[GAP_REPORTED] = -1, words[row + n.HELD] > 0
+    code = credit_code(state[RECEIVES_END] - state[RECEIVES_FIRST])
+    state[ADVERTISED] = state[RECEIVES_FIRST] + CREDITS[code]
+    arrival_ps = now_ps + words[n.flow_at(words, at, sender) + n.ANSWER_PS]
+    if words[row + n.TOLD] == state[RECEIVES_FIRST]:
+        words[row + n.OFFERED] = state[ADVERTISED]
+        push(words, at, arrival_ps, CREDIT, sender)
+    while words[row + n.TOLD] < state[RECEIVES_FIRST]:
+        peer.sends[(words[row + n.TOLD] % RING) * REQUEST_WORDS + 3] = state[ADVERTISED]
+        words[row + n.TOLD] += 1
+        push(words, at, arrival_ps, ANSWER, sender)
+
+
+@inline
+def take_answer(arena: Arena, at: int, flow: int, now_ps: int) -> None:
+    """Report that the oldest message has arrived, and use the credit that its answer brings."""
+    words = arena.words
+    row = n.flow_at(words, at, flow)
+    qp, agent = qp_of(arena, at, flow), words[row + n.AGENT]
+    request = (qp.state[SENDS_FIRST] % RING) * REQUEST_WORDS
+    words[agent + PROGRESS] += 1
+    complete(arena, agent, SENT, words[row + n.QP], qp.sends[request + 2], now_ps)
+    qp.state[SENDS_FIRST] += 1
+    take_credit(arena, at, flow, qp.sends[request + 3], now_ps)
+
+
+@inline
+def take_credit(arena: Arena, at: int, flow: int, limit: int, now_ps: int) -> None:
+    """Note credit for messages, and begin one that has waited for it."""
+    qp = qp_of(arena, at, flow)
+    if limit > qp.state[LIMIT]:
+        qp.state[LIMIT] = limit
+    arena.words[at + n.NOW_PS] = now_ps
+    start(arena, at, flow, now_ps)

@@ -1,0 +1,58 @@
+"""What flows can stand for; all else is refused, with the reason and a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ringleaf.errors import ConfigError
+
+REMEDY = "net=virtual"
+
+PACKETS_ONLY: Mapping[str, tuple[str, object]] = MappingProxyType(
+    {
+        "faults": ("no fluid model covers links that fail", ()),
+        "reroute_ps": ("no fluid model covers links that fail", None),
+        "loss": ("no fluid model covers loss", 0),
+        "duplicate": ("no fluid model covers packets that come twice", 0),
+        "reorder": ("no fluid model covers packets that come late", 0),
+        "trim_bytes": ("no fluid model covers trimming", None),
+        "pfc": ("no fluid model covers priority flow control", None),
+        "cc": ("no fluid model covers windows that change", "fixed"),
+        "discipline": ("no fluid model covers this queueing discipline", "strict"),
+        "program": ("flows run no P4 programs", "forward"),
+        "control": ("flows run no P4 programs", ""),
+        "assigned": ("flows run no P4 programs", {}),
+        "cross_traffic": ("flows have no packets to share links with a capture's", None),
+        "pcap": ("flows have no packets to capture", False),
+        "capture": ("flows have no packets to capture", None),
+        "record": ("flows have no packets to record", None),
+    }
+)
+"""Attribute -> why flows don't carry it out, and the value that asks for nothing.
+
+The names are attributes of specs (`NetworkSpec`) and of `NetworkOptions`.
+"""
+
+
+def check_flow(values: Mapping[str, object], where: str = "") -> None:
+    """Check options that a network of flows shall carry out.
+
+    Args:
+        values: Values by attribute; those that are not in `PACKETS_ONLY` are passed over.
+        where: The beginning of the message.
+
+    Raises:
+        ConfigError: If packets would matter.
+    """
+    for name, (reason, nothing) in PACKETS_ONLY.items():
+        value = values.get(name, nothing)
+        if value != nothing:
+            typed = name.removesuffix("_bytes").removesuffix("_ps")
+            raise ConfigError(f"{where}{typed}: {reason}, got {_shown(value)}; take {REMEDY}")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return repr(", ".join(map(str, value)))
+    return str(value) if isinstance(value, int | float) else repr(str(value))

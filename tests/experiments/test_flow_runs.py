@@ -1,0 +1,179 @@
+"""Experiments on the network of flows: rows, what they say of errors, and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringleaf.errors import ConfigError
+from ringleaf.experiments.estimates import flow_errors
+from ringleaf.experiments.estimates.flow_errors import ErrorCell, bin_of, read_cells
+from ringleaf.experiments.runs.checks import check
+from ringleaf.experiments.runs.python import run
+from ringleaf.experiments.runs.request import resolve
+
+SMALL = {"topo": "leafspine,leaves=2,spines=2,hosts=2", "net": "flow", "figures": "no"}
+KNOWN = ErrorCell("ring", "leafspine", 1.0, 64 << 10, 4, 9, -0.2, -0.1, 0.4, 0.5)
+
+
+@pytest.fixture(autouse=True)
+def _cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow_errors, "read_cells", lambda: (KNOWN,))
+
+
+def results_of(tmp_path: Path, **options: Any) -> Any:
+    return run(**{**SMALL, "out": str(tmp_path / "run"), **options})
+
+
+def test_a_row_says_what_its_time_may_be_wrong_by(tmp_path: Path) -> None:
+    result = results_of(tmp_path, algo="ring", size="1M,4K")
+
+    known, unknown = result.rows
+    assert (known.wrong, known.within_percent, known.outside) == (0, 0.5, "")
+    assert unknown.within_percent is None
+    assert unknown.outside == "messages of 1 B and more, with an oversubscription of 1"
+    assert known.packets_ps is None
+
+
+def test_packets_run_beside_it_if_that_is_asked_for(tmp_path: Path) -> None:
+    (row,) = results_of(tmp_path, algo="ring", size="1M", check_packets="yes").rows
+    (packets,) = results_of(tmp_path, algo="ring", size="1M", net="virtual").rows
+
+    assert row.packets_ps == packets.time_ps
+    assert row.found_percent == pytest.approx(100 * (row.time_ps / packets.time_ps - 1))
+    assert abs(row.found_percent) < 1
+
+
+@pytest.mark.parametrize(
+    ("options", "outside"),
+    [
+        ({"algo": "tree"}, "tree on leafspine"),
+        ({"topo": "fattree,k=4"}, "ring on fattree"),
+        ({"topo": "leafspine,leaves=4,spines=2,hosts=2"}, "8 ranks, of at most 4"),
+        (
+            {"topo": "leafspine,leaves=2,spines=1,hosts=2"},
+            "messages of 64 KiB and more, with an oversubscription of 2",
+        ),
+        ({"delay": "5us"}, "delay=5000000"),
+        ({"routes": "ecmp"}, "routes=ecmp"),
+    ],
+)
+def test_what_nobody_has_measured_is_said(
+    tmp_path: Path, options: Mapping[str, str], outside: str
+) -> None:
+    (row,) = results_of(tmp_path, **{"algo": "ring", "size": "1M", **options}).rows
+
+    assert row.within_percent is None
+    assert row.outside == outside
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"loss": "1%"}, "loss: no fluid model covers loss, got 0.01; take net=virtual"),
+        ({"pfc": "64K:48K"}, "pfc: no fluid model covers priority flow control"),
+        ({"cc": "dcqcn"}, "cc: no fluid model covers windows that change, got 'dcqcn'"),
+        ({"pcap": "yes"}, "pcap: flows have no packets to capture"),
+        ({"explain": "yes"}, "explain: needs the packets' times"),
+        ({"skip": "1%"}, "skip: steps do not repeat, or are wanted whole, with net=flow"),
+        ({"algo": "atp", "servers": "1"}, "algo: atp has no fluid form, got net=flow"),
+        ({"offload": "guo"}, "net: can't carry this workload, got 'flow'; take net=virtual"),
+        ({"net": "virtual", "check_packets": "yes"}, "check_packets: is for net=flow"),
+    ],
+)
+def test_what_flows_are_not_for_is_refused(options: Mapping[str, str], reason: str) -> None:
+    given = {"algo": "ring", **SMALL, **options}
+    if "offload" in options:
+        given = {"net": "flow", **options}
+    with pytest.raises(ConfigError, match=reason):
+        check(resolve(given))
+
+
+def test_jobs_end_as_by_packets(tmp_path: Path) -> None:
+    job = {"model": "resnet50", "ranks": 4, "iterations": 2, "size": 0.02, "compute": 0.02}
+    given = {"topo": "leafspine,leaves=2,spines=1,hosts=4", "jobs": [job, job], "servers": "0"}
+    given |= {"algo": "ring", "figures": "no"}
+
+    flows, packets, plain = (
+        run(**given, **options, out=str(tmp_path / name))  # type: ignore[arg-type]
+        for name, options in {
+            "flow": {"net": "flow"},
+            "virtual": {"net": "virtual"},
+            "none": {"net": "flow", "data": "none"},
+        }.items()
+    )
+
+    assert [row.wrong for row in flows.rows] == [0, 0]
+    assert [row.wrong for row in plain.rows] == [None, None]
+    for row, by_packets, without in zip(flows.rows, packets.rows, plain.rows, strict=True):
+        assert row.jct_ps == pytest.approx(by_packets.jct_ps, rel=0.02)
+        assert row.jct_ps == without.jct_ps
+
+
+TWO_JOBS: dict[str, Any] = {
+    "topo": "leafspine,leaves=2,spines=1,hosts=4",
+    "jobs": [
+        {"model": name, "ranks": 4, "iterations": 2, "size": 0.02, "compute": 0.02}
+        for name in ("resnet50", "vgg16")
+    ],
+    "servers": "0",
+    "algo": "ring",
+    "figures": "no",
+}
+
+
+def test_urgent_pieces_of_jobs_go_first_as_by_packets(tmp_path: Path) -> None:
+    """A scheduler that gives layers priorities changes a job's end, and by as much."""
+    ends = {}
+    for net in ("flow", "virtual"):
+        result = run(**TWO_JOBS, scheduler="fifo,p3", net=net, out=str(tmp_path / net))
+        ends[net] = [row.jct_ps for row in result.rows]
+
+    assert ends["flow"] == pytest.approx(ends["virtual"], rel=0.05)
+    assert ends["flow"][3] > 1.1 * ends["flow"][1]
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "reason"),
+    [
+        ("varys", "scheduler: flows are not paced by hosts, got a rate of"),
+        ("mercury", "scheduler: flows have no priorities that only hosts obey, got one of"),
+    ],
+)
+def test_schedulers_that_need_packets_are_refused(
+    tmp_path: Path, scheduler: str, reason: str
+) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        run(**TWO_JOBS, scheduler=scheduler, net="flow", out=str(tmp_path))
+
+
+def test_jobs_of_packets_have_data() -> None:
+    job = {"model": "resnet50", "ranks": 4, "iterations": 2}
+
+    with pytest.raises(ConfigError, match="data: of jobs can be none with net=flow only"):
+        resolve({"jobs": [job], "data": "none"})
+
+
+def test_a_graph_of_work_ends_as_by_packets(tmp_path: Path) -> None:
+    """Short messages are too quick, as there are no queues, but the last one ends as by packets."""
+    given = {"topo": "leafspine,leaves=2,spines=1,hosts=4", "workload": "all-to-all"}
+    given |= {"ranks": "8", "figures": "no"}
+
+    times = [
+        run(**given, net=net, out=str(tmp_path / net)).rows[-1].longest_ps  # type: ignore[arg-type]
+        for net in ("flow", "virtual")
+    ]
+
+    assert times[0] == pytest.approx(times[1], rel=0.01)
+
+
+def test_the_table_has_a_bound_for_each_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    cells = read_cells()
+
+    assert len({(c.algo, c.family, c.ratio, c.least_bytes) for c in cells}) == len(cells) >= 100
+    assert all(abs(c.median) <= c.worst and abs(c.mean) <= c.worst for c in cells)
+    assert all(bin_of(c.least_bytes) == c.least_bytes for c in cells)
