@@ -186,8 +186,7 @@ _COMPILE = """
 import time, sys
 from ringleaf.switches.program import Program
 start = time.perf_counter()
-program = Program.load(sys.argv[1])
-program.ingress, program.egress
+Program.load(sys.argv[1]).prepare()
 print(time.perf_counter() - start)
 """
 

@@ -113,9 +113,8 @@ class Compiled:
         if self._native is None:
             self._prepare()
         if len(values) != len(self._adders):
-            raise TypeError(
-                f"{self!r}: takes {format_count(len(self._adders), 'value')}, got {len(values)}"
-            )
+            count = format_count(len(self._adders), "value")
+            raise TypeError(f"{self!r}: takes {count}, got {len(values)}")
         result, error = self._result(), ctypes.c_void_p()
         words = [ctypes.addressof(result), ctypes.addressof(error)]
         for add, value in zip(self._adders, values, strict=True):
