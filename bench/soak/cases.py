@@ -21,7 +21,7 @@ from ringleaf.core.disciplines import names as disciplines
 from ringleaf.core.units import PS_PER_NS, PS_PER_US
 from ringleaf.experiments.workloads.collective.kind import OPTIONS
 from ringleaf.ina.window_registry import WINDOWS
-from ringleaf.networks.faults import Direction, Disturbance, LinkLoss, Restart
+from ringleaf.networks.faults import Direction, Disturbance, LinkLoss, LinkRate, Reroute, Restart
 
 TOPOLOGIES = (
     "leafspine,leaves=1,spines=1,hosts=4",
@@ -91,14 +91,19 @@ class Disturbances:
         outages: Number of links that are down for a while, in both directions.
         bursts: Number of links that lose half of the packets for a while, in one direction only.
         restarts: Number of switches that restart.
+        reroutes: Number of links between switches that are down, and that routes lead around.
+        slowdowns: Number of links that have a tenth of their rate, or less, for a while.
     """
 
     outages: int = 0
     bursts: int = 0
     restarts: int = 0
+    reroutes: int = 0
+    slowdowns: int = 0
 
     def __bool__(self) -> bool:
-        return self.outages + self.bursts + self.restarts > 0
+        counts = self.outages, self.bursts, self.restarts, self.reroutes, self.slowdowns
+        return sum(counts) > 0
 
     def draw(
         self, links: Sequence[Direction], switches: Sequence[str], random: Random
@@ -112,6 +117,19 @@ class Disturbances:
             found += _for_a_while([random.choice(links)], 0.5, random)
         for _ in range(self.restarts):
             found.append(Restart(random.randrange(LONGEST_PS), random.choice(switches)))
+        inner = [each for each in links if set(each) <= set(switches)]
+        for _ in range(self.reroutes if inner else 0):
+            a, b = random.choice(inner)
+            outage = _for_a_while([(a, b), (b, a)], 1.0, random)
+            delay_ps = random.randrange(LONGEST_PS)
+            start_ps, end_ps = outage[0].after_ps + delay_ps, outage[-1].after_ps + delay_ps
+            around = Reroute(start_ps, frozenset([(a, b)])), Reroute(end_ps, frozenset())
+            found += [*outage, *around]
+        for _ in range(self.slowdowns):
+            link, start_ps = random.choice(links), random.randrange(LONGEST_PS)
+            end_ps = start_ps + random.randrange(LONGEST_PS)
+            rate_bps = random.choice((10**8, 10**9, 10**10))
+            found += [LinkRate(start_ps, link, rate_bps), LinkRate(end_ps, link, None)]
         return found
 
 
@@ -188,7 +206,10 @@ def draw_trouble(given: Mapping[str, str], random: Random) -> Disturbances:
     if random.random() < 0.7:
         return Disturbances()
     outages, bursts, restarts = (random.choice((0, 0, 1, 2)) for _ in range(3))
-    return Disturbances(outages, bursts, 0 if "pfc" in given else restarts)
+    reroutes, slowdowns = (random.choice((0, 0, 1, 2)) for _ in range(2))
+    if "pfc" in given:
+        return Disturbances(outages, bursts, slowdowns=slowdowns)
+    return Disturbances(outages, bursts, restarts, reroutes, slowdowns)
 
 
 INTEGERS_TOO = "topk:5%"
