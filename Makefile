@@ -26,7 +26,7 @@ endef
 # Names given on the command line; below, values are made text, and look like the Makefile's own.
 TYPED := $(foreach v,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(v)))),$(v)))
 
-VALUES := $(NAMES) PCAP EXPLAIN WIDE ALL RANKS ELEMENTS HTML PACKET PORT ENTRIES JUNIT TRACE ONLY REPEATS JOBS TIME RUNS CASE INPUTS HOSTILE DRAW SINCE
+VALUES := $(NAMES) PCAP EXPLAIN CHECK_PACKETS WIDE ALL RANKS ELEMENTS HTML PACKET PORT ENTRIES JUNIT TRACE ONLY REPEATS JOBS TIME RUNS CASE INPUTS HOSTILE DRAW SINCE
 $(foreach o,$(VALUES),$(if $(filter-out undefined default,$(origin $(o))),\
   $(if $(findstring $(newline),$(value $(o))),$(error $(o) must be one line))\
   $(eval override $(o) := $$(value $(o)))))
@@ -40,6 +40,7 @@ flags = $(foreach o,$(1),$(if $($(o)),$(FLAG_$(o)) $(call q,$($(o)))))
 RUN_FLAGS = $(call flags,$(NAMES)) \
             $(if $(filter-out 0 no,$(PCAP)),--pcap) \
             $(if $(filter-out 0 no,$(EXPLAIN)),--explain) \
+            $(if $(filter-out 0 no,$(CHECK_PACKETS)),--check-packets) \
             $(if $(filter-out 0 no,$(WIDE)),--wide) \
             $(if $(GIVEN_CC),--cc $(call q,$(GIVEN_CC)))
 
@@ -77,7 +78,7 @@ $(STAMP): pyproject.toml constraints.txt constraints-hashes.txt
 	$(PIP) $(PIP_FLAGS) $(if $(filter-out 0 no,$(HASHES)),--no-build-isolation) -c constraints.txt -e '.[dev]'
 	@touch $@
 
-TAKES_exp := $(NAMES) PCAP EXPLAIN WIDE CC
+TAKES_exp := $(NAMES) PCAP EXPLAIN CHECK_PACKETS WIDE CC
 exp: $(STAMP)  ## Run an experiment: table, figures, report.html
 	@$(BIN)/ringleaf run $(RUN_FLAGS)
 

@@ -38,7 +38,7 @@ TOPOLOGIES = (
     *("torus2d,x=4,y=4", "torus2d,x=8,y=8", "torus3d,x=4,y=4,z=4"),
     *(
         "bcube,n=4,k=2",
-        "bcube,n=8,k=2",
+        "bcube,n=4,k=1",
         "hammingmesh,a=2,b=2,x=2,y=2",
         "hammingmesh,a=2,b=2,x=4,y=4",
     ),

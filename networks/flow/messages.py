@@ -11,6 +11,7 @@ import ringleaf.networks.flow.state as n
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Arena, Words
 from ringleaf.core.compiled import inline
+from ringleaf.core.headers import PRIORITIES
 from ringleaf.core.heap import push_event
 from ringleaf.core.units import FOREVER_PS, PS_PER_S
 from ringleaf.core.views import as_floats
@@ -50,10 +51,8 @@ from ringleaf.hosts.rc.state import (
 )
 from ringleaf.hosts.rc.wire import (
     ACK,
-    ACK_HEAD_BYTES,
     CREDITS,
     FRAME_OVERHEAD_BYTES,
-    ICRC_BYTES,
     PACKET_OVERHEAD_BYTES,
     credit_code,
 )
@@ -66,9 +65,6 @@ ARRIVE = 1  # its last bit is at the receiver
 ANSWER = 2  # the acknowledgement of the oldest message is at the sender
 CREDIT = 3  # an acknowledgement that brings credit only is there
 SUMMED = 4  # all workers have the sum of the switches
-
-ANSWER_BYTES = ACK_HEAD_BYTES + ICRC_BYTES
-PRIORITIES = 8
 
 
 @inline

@@ -115,7 +115,7 @@ def test_every_option_reaches_the_spec() -> None:
         ("queue", "-1", r"queue: not understood, got '-1'"),
         ("switch", "bmv2", r"switch: needs net=mininet, got 'bmv2'"),
         ("scale", "0", "scale: must be at least 1, got '0'"),
-        ("net", "real", r"net: unknown network, got 'real'; valid: virtual, mininet"),
+        ("net", "real", r"net: unknown network, got 'real'; valid: virtual, flow, mininet"),
         ("pcap", "maybe", r"pcap: unknown answer, got 'maybe'; valid: yes, "),
         ("color", "red", r"options: unknown option, got 'color'; valid: topo, algo"),
     ],
