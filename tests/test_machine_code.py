@@ -110,6 +110,16 @@ def test_where_nothing_can_be_kept_all_is_compiled(warm: Path, tmp_path: Path) -
     assert "compiled code can't be kept: " in found[1]
 
 
+def test_what_is_marked_is_compiled_whatever_the_environment_says_later(
+    warm: Path, tmp_path: Path
+) -> None:
+    """Whether functions are compiled is decided once, when they are marked."""
+    script = tmp_path / "script.py"
+    later = "import os; os.environ['NUMBA_DISABLE_JIT'] = '1'\nprint("
+    script.write_text(SCRIPT.replace("print(", later))
+    assert call(script, XDG_CACHE_HOME=str(tmp_path)) == (COLD, "")
+
+
 FUNCTIONS = """
 import os
 from pathlib import Path

@@ -101,6 +101,7 @@ def _without_executables() -> Iterator[Callable[[Any], None]]:
 @cache
 def _dispatcher(function: Compiled) -> Any:
     """Return Numba's object for a function, which is compiled for its own types only."""
+    numba.config.DISABLE_JIT = 0  # which Numba reads again if the environment has changed
     dispatcher: Any = numba.njit(**_OPTIONS)(function.function)
     with typeinfer.register_dispatcher(dispatcher):
         dispatcher.compile(_signature(function.signature))
