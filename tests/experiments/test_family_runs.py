@@ -1,0 +1,26 @@
+"""Collectives on families of topologies: sums are right, and no run is faster than its bound."""
+
+from __future__ import annotations
+
+import pytest
+from running import run
+
+TOPOLOGIES = [
+    ("jellyfish,switches=8,degree=3,hosts=1", "dealt"),
+    ("jellyfish,switches=8,degree=3,hosts=1", "ecmp"),
+    ("jellyfish,switches=8,degree=3,hosts=1", "ksp:8"),
+]
+
+
+ALLREDUCES = "ring,tree,halvingdoubling,switchml"
+
+
+@pytest.mark.parametrize("algos", [ALLREDUCES, "alltoall"])
+@pytest.mark.parametrize(("topo", "routes"), TOPOLOGIES)
+def test_sums_are_right_and_bounds_hold(topo: str, routes: str, algos: str) -> None:
+    given = {"topo": topo, "routes": routes, "algo": algos, "hosts": "8", "size": "20000"}
+    rows = run(given).rows
+    assert [row.algo for row in rows] == algos.split(",")
+    for row in rows:
+        assert row.wrong == 0
+        assert row.bound_ps <= row.time_ps

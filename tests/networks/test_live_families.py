@@ -1,0 +1,26 @@
+"""A small network of each family, live, through the command line, as root."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from live_commands import PATIENCE_S, start
+
+pytestmark = pytest.mark.live
+
+TOPOLOGIES = [
+    ("jellyfish,switches=5,degree=2,hosts=1", "ksp:2"),
+]
+
+
+@pytest.mark.parametrize(("topo", "routes"), TOPOLOGIES)
+def test_sums_are_right(topo: str, routes: str, tmp_path: Path) -> None:
+    process = start(
+        *("run", "--topo", topo, "--routes", routes, "--hosts", "4", "--algo", "ring,switchml"),
+        *("--size", "4K", "--net", "mininet", "--rate", "10M", "--scale", "1"),
+        *("--mtu", "1024", "--lanes", "64", "--figures", "no", "--out", str(tmp_path / "out")),
+    )
+    output, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, output
+    assert "# wrong values: 0 OK" in output
