@@ -12,6 +12,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.topologies.cells import cell_sizes
+
 Numbers = npt.NDArray[np.int64]
 
 NextSwitches = Callable[[int, Numbers, Sequence[int]], Numbers]
@@ -109,11 +111,3 @@ def dcell_routing(switch: int, leaves: Numbers, shape: Sequence[int]) -> Numbers
         target = np.where(apart, near, target)
     inside = target if switch >= servers else np.where(target == switch, switch, servers + cell)
     return np.where(following < 0, inside, following)
-
-
-def cell_sizes(ports: int, levels: int) -> list[int]:
-    """Return the number of servers of a DCell of each level: n, then t (t + 1)."""
-    sizes = [ports]
-    for _ in range(levels):
-        sizes.append(sizes[-1] * (sizes[-1] + 1))
-    return sizes

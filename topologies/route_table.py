@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.errors import TopologyError
 from ringleaf.topologies.arrays import Distances, Numbers, SwitchArrays
 
 Ports = tuple[int, ...]
@@ -118,16 +119,23 @@ def links_left(following: npt.NDArray[np.int32], leaves: Numbers) -> Distances:
     """Return the links that are left of each way, (switches, leaves).
 
     Args:
-        following: (switches, leaves) the switch that comes next; every way arrives.
+        following: (switches, leaves) the switch that comes next.
         leaves: (leaves,) the switches of destinations.
+
+    Raises:
+        TopologyError: If a way never arrives.
     """
     column = np.arange(len(leaves))
-    here = np.repeat(np.arange(len(following))[:, None], len(leaves), axis=1)
+    start = np.arange(len(following), dtype=np.int32)
+    here = np.repeat(start[:, None], len(leaves), axis=1)
     left = np.zeros(following.shape, np.int16)
-    while (under_way := here != leaves).any():
+    for _ in following:
+        under_way = here != leaves
+        if not under_way.any():
+            return left
         left += under_way
         here = following[here, column]
-    return left
+    raise TopologyError(f"routing: a way never arrives, got a loop at s{here[under_way][0]}")
 
 
 def dealt_sets(

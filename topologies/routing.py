@@ -119,6 +119,19 @@ def _complain(graph: nx.Graph[str], arrays: SwitchArrays) -> None:
         _towards(graph, peers, arrays.switches[leaf])
 
 
+def with_routing(graph: nx.Graph[str], rule: str, family: str) -> nx.Graph[str]:
+    """Return the same topology with another routing, which is one family's own.
+
+    Raises:
+        TopologyError: If it is of another family.
+    """
+    if graph.name.partition(",")[0] != family or "machine" in graph.graph:
+        raise TopologyError(f"{graph.name}: routes {family} are for {family}; take routes=dealt")
+    changed = graph.copy()
+    changed.graph["routing"] = rule
+    return changed
+
+
 def dealt(graph: nx.Graph[str], table: RouteTable) -> RouteTable:
     """Return the table with one port per host, dealt out so that neighbouring ranks part early.
 
@@ -142,6 +155,11 @@ def routes_to(graph: nx.Graph[str], host: str) -> dict[str, Ports]:
     """Return, for every switch, the ports towards one host: one column of `routes`."""
     last = attachment(graph, host)
     return {**_towards(graph, switch_graph(graph), last), last: (port(graph, last, host),)}
+
+
+def next_ports(graph: nx.Graph[str], last: str) -> dict[str, Ports]:
+    """Return the ports of all switches but `last` towards it, by the graph's routing."""
+    return _towards(graph, switch_graph(graph), last)
 
 
 def _towards(graph: nx.Graph[str], peers: Peers, last: str) -> dict[str, Ports]:

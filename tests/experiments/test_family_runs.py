@@ -9,6 +9,10 @@ TOPOLOGIES = [
     ("jellyfish,switches=8,degree=3,hosts=1", "dealt"),
     ("jellyfish,switches=8,degree=3,hosts=1", "ecmp"),
     ("jellyfish,switches=8,degree=3,hosts=1", "ksp:8"),
+    ("dragonfly,a=2,p=1,h=2", "dealt"),
+    ("dragonfly,a=2,p=1,h=2", "valiant"),
+    ("dcell,n=3,k=1", "dealt"),
+    ("dcell,n=2,k=2", "dcell"),
 ]
 
 
