@@ -11,6 +11,7 @@ TOPOLOGIES = [
     ("jellyfish,switches=8,degree=3,hosts=1", "ksp:8"),
     ("dragonfly,a=2,p=1,h=2", "dealt"),
     ("dragonfly,a=2,p=1,h=2", "valiant"),
+    ("slimfly,q=3,hosts=1", "ecmp"),
     ("dcell,n=3,k=1", "dealt"),
     ("dcell,n=2,k=2", "dcell"),
 ]

@@ -13,6 +13,7 @@ TOPOLOGIES = [
     ("jellyfish,switches=5,degree=2,hosts=1", "ksp:2"),
     ("dragonfly,a=2,p=1,h=1", "valiant"),
     ("dcell,n=2,k=1", "dcell"),
+    ("slimfly,q=3,hosts=1", "ecmp"),
 ]
 
 
