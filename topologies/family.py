@@ -34,7 +34,9 @@ class Family:
     `generate(**sizes, link=, host_link=)` returns the graph; `fit(hosts, fixed)` returns all sizes
     of the smallest instance with at least that many hosts, keeping the fixed ones;
     `count(**sizes)` says how large the graph would be, without making it. Both `generate` and
-    `count` raise TopologyError if there is no such instance.
+    `count` raise TopologyError if there is no such instance. `of_machines` is another family of the
+    same sizes, if hosts that are machines (`node=8xh100`) are joined in another way; one of its
+    sizes is `rails`, the number of their NICs.
     """
 
     summary: str
@@ -42,6 +44,7 @@ class Family:
     defaults: Mapping[str, int]
     fit: Callable[[int, Mapping[str, int]], dict[str, int]]
     count: Callable[..., Counts]
+    of_machines: Family | None = None
 
 
 def check_sizes(where: str, smallest: int = 1, **sizes: int) -> None:

@@ -14,6 +14,8 @@ TOPOLOGIES = [
     ("dragonfly,a=2,p=1,h=1", "valiant"),
     ("dcell,n=2,k=1", "dcell"),
     ("slimfly,q=3,hosts=1", "ecmp"),
+    ("railonly,nodes=2,rails=2", "dealt"),
+    ("railoptimised,pods=2,nodes=1,spines=1,node=2xh100", "dealt"),
 ]
 
 
