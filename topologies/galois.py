@@ -57,9 +57,9 @@ class FiniteField:
         """Return 1, x, x^2, ... of the first element x whose powers are all but 0."""
         for x in self.elements[1:]:
             found = [1]
-            while (following := self.times(found[-1], x)) != 1:
-                found.append(following)
-            if len(found) == len(self.elements) - 1:
+            for _ in self.elements[2:]:
+                found.append(self.times(found[-1], x))
+            if len({0, *found}) == len(self.elements):
                 return found
         raise AssertionError("every finite field has such an element")
 

@@ -87,13 +87,13 @@ def dcell_routing(switch: int, leaves: Numbers, shape: Sequence[int]) -> Numbers
     Args:
         switch: Where the packets are.
         leaves: (leaves,) the servers where they go.
-        shape: Servers of a smallest cell, and the number of levels above it.
+        shape: Servers of a smallest cell, and the number of levels, its own included.
 
     Source: Guo et al., "DCell: A Scalable and Fault-Tolerant Network Structure for Data
         Centers", SIGCOMM 2008, 4.1: DCellRouting.
     """
     ports, levels = shape
-    sizes = cell_sizes(ports, levels)
+    sizes = cell_sizes(ports, levels - 1)
     servers = sizes[-1]
     cell = switch // ports if switch < servers else switch - servers
     here = cell * ports  # a server of the same smallest cell

@@ -85,6 +85,11 @@ def _joins_machines(spec: ParsedName) -> Family | None:
     return TOPOLOGIES[spec.family].of_machines
 
 
+def sizes_of(family: Family) -> list[str]:
+    """Return the names of all sizes that a family takes."""
+    return [*family.defaults, *family.optional]
+
+
 def notes(text: str) -> tuple[str, ...]:
     """Return lines on what of a topology's file is not used, or was assumed.
 
@@ -127,7 +132,7 @@ def parse(text: str) -> ParsedName:
         _check_name(name)
     sizes: dict[str, int] = {}
     reading: dict[str, str] = {}
-    names = READING if is_file(name) else TOPOLOGIES[name].defaults
+    names = READING if is_file(name) else sizes_of(TOPOLOGIES[name])
     links: dict[str, int] = {}
     machine: dict[str, str] = {}
     for option in options:
@@ -260,5 +265,6 @@ def _too_small(
 
 
 def _name(spec: ParsedName, sizes: Mapping[str, int]) -> str:
-    options = [f"{key}={sizes[key]}" for key in TOPOLOGIES[spec.family].defaults]
+    names = sizes_of(TOPOLOGIES[spec.family])
+    options = [f"{key}={sizes[key]}" for key in names if key in sizes]
     return ",".join([spec.family, *options, *([str(spec.inside)] if spec.inside else [])])

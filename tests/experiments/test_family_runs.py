@@ -13,6 +13,7 @@ TOPOLOGIES = [
     ("dragonfly,a=2,p=1,h=2", "valiant"),
     ("slimfly,q=3,hosts=1", "ecmp"),
     ("dcell,n=3,k=1", "dealt"),
+    ("fattree,k=4,edge=2,core=2", "dealt"),
     ("railonly,nodes=2,rails=4", "dealt"),
     ("railoptimised,pods=2,nodes=2,rails=2,spines=1", "ecmp"),
     ("railonly,nodes=2,node=4xh100", "dealt"),

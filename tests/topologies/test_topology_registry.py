@@ -20,7 +20,10 @@ def test_a_spec_is_a_name_and_options() -> None:
     [
         ("fatree", "unknown name, got 'fatree'; did you mean 'fattree'. valid: bcube, "),
         ("", "topology: unknown name, got ''; valid: bcube, dcell, dragonfly"),
-        ("fattree,q=4", "topology fattree: unknown key, got 'q'; valid: k, rate, delay"),
+        (
+            "fattree,q=4",
+            "topology fattree: unknown key, got 'q'; valid: k, edge, core, rate, delay",
+        ),
         ("fattree,k", "topology fattree: option must be key=value, got 'k'"),
         ("fattree,k=4,k=6", "topology fattree: k is there twice"),
         ("fattree,k=four", "topology fattree: k: must be a whole number, got 'four'"),

@@ -56,7 +56,9 @@ def dcell(n: int, k: int, *, link: Link, host_link: Link | None = None) -> nx.Gr
     sizes = cell_sizes(n, k)
     servers = sizes[-1]
     cells = [size // smaller for smaller, size in pairwise(sizes)]
-    graph = new_graph(name, (n, *cells), shape=(n, k), layout="grid", uneven=True, irregular=True)
+    graph = new_graph(
+        name, (n, *cells), shape=(n, k + 1), layout="grid", uneven=True, irregular=True
+    )
     for server in range(servers):
         add_server(graph, server, _address(server, sizes), _place(server, sizes))
     for cell in range(servers // n):

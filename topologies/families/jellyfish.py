@@ -142,12 +142,13 @@ def _fit(hosts: int, fixed: Mapping[str, int]) -> dict[str, int]:
     degree = fixed.get("degree", 3)
     per_switch = fixed.get("hosts", max(degree // 3, 1))
     switches = max(-(-hosts // max(per_switch, 1)), degree + 1)
-    return {"switches": switches, "degree": degree, "hosts": per_switch, "seed": 1, **fixed}
+    return {"switches": switches, "degree": degree, "hosts": per_switch, **fixed}
 
 
 def _checked(switches: int, degree: int, hosts: int, seed: int = 1) -> str:
     """Return the name of an instance, if there is one."""
-    name = f"jellyfish,switches={switches},degree={degree},hosts={hosts},seed={seed}"
+    name = f"jellyfish,switches={switches},degree={degree},hosts={hosts}"
+    name += f",seed={seed}" if seed != 1 else ""
     check_sizes(name, 2, switches=switches)
     check_sizes(name, 1 if switches == 2 else 2, degree=degree)
     check_sizes(name, hosts=hosts)
@@ -166,7 +167,8 @@ def _count(switches: int, degree: int, hosts: int, seed: int = 1) -> Counts:
 TOPOLOGY = Family(
     "switches joined at random, `degree` links each, `hosts` hosts per switch",
     jellyfish,
-    {"switches": 16, "degree": 3, "hosts": 1, "seed": 1},
+    {"switches": 16, "degree": 3, "hosts": 1},
     _fit,
     _count,
+    optional={"seed": 1},
 )
