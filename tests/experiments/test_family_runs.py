@@ -12,6 +12,7 @@ TOPOLOGIES = [
     ("dragonfly,a=2,p=1,h=2", "dealt"),
     ("dragonfly,a=2,p=1,h=2", "valiant"),
     ("slimfly,q=3,hosts=1", "ecmp"),
+    ("debruijn,n=2,k=3,hosts=1", "ecmp"),
     ("dcell,n=3,k=1", "dealt"),
     ("fattree,k=4,edge=2,core=2", "dealt"),
     ("railonly,nodes=2,rails=4", "dealt"),

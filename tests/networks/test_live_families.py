@@ -15,6 +15,7 @@ TOPOLOGIES = [
     ("dcell,n=2,k=1", "dcell"),
     ("slimfly,q=3,hosts=1", "ecmp"),
     ("railonly,nodes=2,rails=2", "dealt"),
+    ("debruijn,n=2,k=2,hosts=1", "ecmp"),
     ("railoptimised,pods=2,nodes=1,spines=1,node=2xh100", "dealt"),
 ]
 

@@ -29,6 +29,7 @@ SPECS = [
     "dragonfly,a=3,p=2,h=1",
     "slimfly,q=3,hosts=2",
     "slimfly,q=4,hosts=1",
+    "debruijn,n=2,k=3,hosts=1",
     "dcell,n=3,k=0",
     "dcell,n=3,k=1",
     "dcell,n=2,k=2",
@@ -72,6 +73,7 @@ ANY_SPEC = st.one_of(
     _spec("dragonfly", a=st.integers(1, 3), p=st.integers(1, 2), h=st.integers(1, 2)),
     _spec("slimfly", q=st.sampled_from([3, 4, 5]), hosts=st.integers(1, 2)),
     _spec("dcell", n=st.integers(2, 5), k=st.integers(0, 1)),
+    _spec("debruijn", n=st.integers(2, 3), k=st.integers(1, 2), hosts=st.integers(1, 2)),
     _spec("railonly", nodes=_few, rails=_few),
     _spec("railoptimised", pods=_few, nodes=_few, rails=_few, spines=_few),
 )
