@@ -148,7 +148,8 @@ def test_impossible_sizes_are_refused(name: str) -> None:
     ("needed", "found"),
     [
         (6, "dragonfly,a=2,p=1,h=1"),
-        (7, "dragonfly,a=4,p=1,h=2"),
+        (7, "dragonfly,a=3,p=1,h=1"),
+        (16, "dragonfly,a=4,p=1,h=1"),
         (72, "dragonfly,a=4,p=2,h=2"),
         (1000, "dragonfly,a=8,p=4,h=4"),
     ],

@@ -136,3 +136,11 @@ def test_a_name_like_a_files_is_taken_for_one_that_is_not_there() -> None:
         parse("mine.edgez")
     with pytest.raises(ConfigError, match=r"unknown name, got 'fattree\.k=4'"):
         parse("fattree.k=4")
+
+
+@pytest.mark.parametrize("family", TOPOLOGIES)
+def test_sizes_that_cannot_be_are_refused_where_hosts_must_find_room(family: str) -> None:
+    """The search for the other sizes ends, too."""
+    for key in set(TOPOLOGIES[family].defaults) - {"k", "spines", "seed"}:
+        with pytest.raises(TopologyError, match=f"{key} must be >= [123], got 0"):
+            count(f"{family},{key}=0", hosts=50)
