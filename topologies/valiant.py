@@ -2,9 +2,9 @@
 
 Whatever hosts send to whom, links then carry about as much as with traffic of all to all, and ways
 are about twice as long. In a Dragonfly packets go by way of a group, which they enter by its one
-link from theirs. A pair keeps what was drawn for it, as its packets must stay in order. UGAL,
-which takes the way by a drawn group only where the queue of the shorter one is the longer, needs
-queues' lengths of other switches at the moment that a packet is sent, which no switch here has.
+link from theirs. A pair keeps what was drawn for it, as its packets must stay in order. UGAL
+takes such a way only where the router's queue towards the shorter one is long enough. That is left
+out: v1model has lengths of queues in egress, when a packet's port is chosen already.
 
 Source:
     Valiant and Brebner, "Universal schemes for parallel communication", STOC 1981. In a
