@@ -84,12 +84,12 @@ class SwitchArrays:
         place[self.leaves] = np.arange(len(self.leaves))
         return place[self.at]
 
-    def joins(self, pairs: Numbers) -> bool:
-        """Return whether there is a link for each row (switch, switch) of `pairs`."""
+    def has_links(self, pairs: Numbers) -> npt.NDArray[np.bool_]:
+        """Return, for each row (switch, switch) of `pairs`, whether a link joins them."""
         count = len(self.switches)
         source = np.repeat(np.arange(count), np.diff(self.first))
         keys = pairs[:, 0] * count + pairs[:, 1]
-        return bool(np.isin(keys, source * count + self.peer).all())
+        return np.isin(keys, source * count + self.peer)
 
     @cached_property
     def distances(self) -> Distances:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, count
 from math import prod
 from typing import TYPE_CHECKING
@@ -34,7 +34,10 @@ class Family:
     `generate(**sizes, link=, host_link=)` returns the graph; `fit(hosts, fixed)` returns all sizes
     of the smallest instance with at least that many hosts, keeping the fixed ones;
     `count(**sizes)` says how large the graph would be, without making it. Both `generate` and
-    `count` raise TopologyError if there is no such instance.
+    `count` raise TopologyError if there is no such instance. `of_machines` is another family of the
+    same sizes, if hosts that are machines (`node=8xh100`) are joined in another way; one of its
+    sizes is `rails`, the number of their NICs. `optional` has sizes that names need not have, with
+    their usual values; `generate` and `count` take these if they are not given.
     """
 
     summary: str
@@ -42,6 +45,8 @@ class Family:
     defaults: Mapping[str, int]
     fit: Callable[[int, Mapping[str, int]], dict[str, int]]
     count: Callable[..., Counts]
+    of_machines: Family | None = None
+    optional: Mapping[str, int] = field(default_factory=dict)
 
 
 def check_sizes(where: str, smallest: int = 1, **sizes: int) -> None:

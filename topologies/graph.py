@@ -14,8 +14,10 @@ A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0
   `grid` (sizes of a grid of hosts whose dimensions close into rings, the fastest first) and
   `in_grid` (the rank at each of its places; missing: the same number), if there is one,
   and `layout` (`tiers` if `pos` counts hosts by tiers, `grid` if both axes have one scale);
+  `rails`, if NICs of a machine in place of a host are at as many switches from the host's on;
   `detours`, if there are any (`ringleaf.topologies.detours`); `uneven`, if the first host may
-  be nearer to others than some hosts are to each other; `named`, if labels are a file's names.
+  be nearer to others than some hosts are to each other; `irregular`, if the worst cut need not
+  be one of a level of `hierarchy`; `named`, if labels are a file's names.
 - Hints for drawings: a switch's `rail` (two ends of a line that stands for it), a link's `stubs`
   (node -> vector; the link is drawn as these instead) and the graph's `frames` (corners).
 """

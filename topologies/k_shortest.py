@@ -99,9 +99,9 @@ def k_shortest(peers: Peers, src: str, dst: str, paths: int) -> list[Path]:
     return shortest
 
 
-def too_many_hosts(where: str, count: int) -> TopologyError:
+def too_many_hosts(where: str, count: int, routes: str = "over k shortest paths") -> TopologyError:
     """Return the error for a topology whose pairs of hosts are too many for switches' tables."""
     return TopologyError(
-        f"{where}: routes over k shortest paths need an entry for each pair of hosts, of at most "
+        f"{where}: routes {routes} need an entry for each pair of hosts, of at most "
         f"{MOST_HOSTS}, got {count}; take routes=ecmp"
     )

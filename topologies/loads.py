@@ -6,17 +6,18 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 import networkx as nx
+import numpy as np
 
 from ringleaf.core.units import serialize_ps
-from ringleaf.topologies.graph import attachment, distances, link, neighbors, switch_graph
-from ringleaf.topologies.routing import Table
+from ringleaf.topologies.graph import attachment, link, neighbors, switch_graph
+from ringleaf.topologies.route_table import RouteTable
 
 Direction = tuple[str, str]
 Demand = Mapping[str, Mapping[str, float]]
 """Destination host -> node -> the amount it sends there; the node may be a switch, too."""
 
 
-def link_loads(graph: nx.Graph[str], demand: Demand, table: Table) -> dict[Direction, float]:
+def link_loads(graph: nx.Graph[str], demand: Demand, table: RouteTable) -> dict[Direction, float]:
     """Return the load of each link's direction, in the unit of `demand`.
 
     Where several ports are allowed, each gets an equal part, as with many flows. Data that a host
@@ -31,7 +32,6 @@ def link_loads(graph: nx.Graph[str], demand: Demand, table: Table) -> dict[Direc
     beyond = {switch: neighbors(graph, switch) for switch in peers}  # by port
     loads: dict[Direction, float] = defaultdict(float)
     for dst, sources in demand.items():
-        last = attachment(graph, dst)
         through: dict[str, float] = defaultdict(float)  # by switch, towards `dst`
         for src, amount in sources.items():
             if src in peers:
@@ -39,8 +39,9 @@ def link_loads(graph: nx.Graph[str], demand: Demand, table: Table) -> dict[Direc
             else:
                 through[attachment(graph, src)] += amount
                 loads[src, attachment(graph, src)] += amount
-        away = distances(peers, last)
-        for switch in sorted(away, key=lambda name: -away[name]):  # all routes are minimal
+        away = table.away[:, table.arrays.leaf[table.arrays.hosts.index(dst)]]
+        for number in np.argsort(-away, kind="stable").tolist():  # each way leads nearer
+            switch = table.arrays.switches[number]
             ports = table[switch][dst] if through[switch] > 0 else ()
             for port in ports:
                 peer = beyond[switch][port]

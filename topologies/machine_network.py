@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 def with_machines(graph: nx.Graph[str], inside: Inside) -> nx.Graph[str]:
     """Return the network in which each host is a machine: its GPUs are the hosts, rank by rank.
 
-    The link of a host to its switch is there once for each NIC. Switches of GPUs come first,
+    The link of a host to its switch is there once for each NIC; in a graph with the attribute
+    `rails`, the next NIC's leads to the next switch. Switches of GPUs come first,
     then the other parts, machine by machine, then the switches of the network. Routes are shortest
     paths, also where the network had others.
     """
@@ -123,9 +124,11 @@ class _Builder:
             a, b = b, a
         there, back = link(self._old, a, b), link(self._old, b, a)
         if self._old.nodes[a]["role"] is Role.HOST:
+            is_railed = "rails" in self._old.graph
             for nic in range(self._inside.nics):
                 start = self._parts[index(a)]["nic", nic]
-                connect(self._new, start, self._name[b], there, back=back)
+                end = f"s{index(b) + nic}" if is_railed else b
+                connect(self._new, start, self._name[end], there, back=back)
             return
         start, end = self._name[a], self._name[b]
         connect(self._new, start, end, there, back=back)

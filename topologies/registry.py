@@ -7,7 +7,7 @@ package.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ringleaf.core.file_names import is_file_name
@@ -75,7 +75,19 @@ def find_family(spec: ParsedName) -> Family:
     """
     if is_file(spec.family):
         return file_family(spec.family, spec.reading)
-    return TOPOLOGIES[spec.family]
+    return _joins_machines(spec) or TOPOLOGIES[spec.family]
+
+
+def _joins_machines(spec: ParsedName) -> Family | None:
+    """Return the family that joins machines where hosts are machines, and have one of their own."""
+    if spec.inside is None or is_file(spec.family):
+        return None
+    return TOPOLOGIES[spec.family].of_machines
+
+
+def sizes_of(family: Family) -> list[str]:
+    """Return the names of all sizes that a family takes."""
+    return [*family.defaults, *family.optional]
 
 
 def notes(text: str) -> tuple[str, ...]:
@@ -120,7 +132,7 @@ def parse(text: str) -> ParsedName:
         _check_name(name)
     sizes: dict[str, int] = {}
     reading: dict[str, str] = {}
-    names = READING if is_file(name) else TOPOLOGIES[name].defaults
+    names = READING if is_file(name) else sizes_of(TOPOLOGIES[name])
     links: dict[str, int] = {}
     machine: dict[str, str] = {}
     for option in options:
@@ -207,11 +219,24 @@ def count(text: str, *, hosts: int | None = None) -> Counts:
 
 def _sizes(text: str, spec: ParsedName, hosts: int | None) -> dict[str, int]:
     family = find_family(spec)
+    if spec.inside is not None and family is _joins_machines(spec):
+        spec = _with_rails(text, spec, spec.inside.nics)
     if hosts is None:
         return {**family.defaults, **spec.sizes}
     if hosts < 1:
         raise TopologyError(f"{text}: hosts must be >= 1, got {hosts}")
     return family.fit(-(-hosts // spec.gpus), spec.sizes)
+
+
+def _with_rails(text: str, spec: ParsedName, nics: int) -> ParsedName:
+    """Return the spec with a rail for each NIC of a machine."""
+    rails = spec.sizes.get("rails", nics)
+    if rails != nics:
+        raise TopologyError(
+            f"{text}: rails must be the number of a machine's NICs, {nics}, got {rails}; "
+            f"take rails={nics}"
+        )
+    return replace(spec, sizes={**spec.sizes, "rails": nics})
 
 
 def _exact(key: str, value: int) -> str:
@@ -232,7 +257,7 @@ def _too_small(
     spec: ParsedName, sizes: Mapping[str, int], host_count: int, hosts: int
 ) -> TopologyError:
     """Return the error for an instance with too few hosts, which names one that has enough."""
-    better = TOPOLOGIES[spec.family].fit(-(-hosts // spec.gpus), {})
+    better = find_family(spec).fit(-(-hosts // spec.gpus), {})
     return TopologyError(
         f"{_name(spec, sizes)}: has {format_count(host_count, 'host')}, {hosts} are wanted; "
         f"try {_name(spec, better)}"
@@ -240,5 +265,6 @@ def _too_small(
 
 
 def _name(spec: ParsedName, sizes: Mapping[str, int]) -> str:
-    options = [f"{key}={sizes[key]}" for key in TOPOLOGIES[spec.family].defaults]
+    names = sizes_of(TOPOLOGIES[spec.family])
+    options = [f"{key}={sizes[key]}" for key in names if key in sizes]
     return ",".join([spec.family, *options, *([str(spec.inside)] if spec.inside else [])])

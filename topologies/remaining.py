@@ -38,7 +38,7 @@ def remaining_ps(table: RouteTable, hop_ps: HopTime, *, longest: bool = False) -
     The last row, of zeros, stands for being there.
 
     Args:
-        table: Routes; each leads nearer to its host with each link.
+        table: Routes.
         hop_ps: The time of each link, which includes that of the node behind it.
         longest: Return the longest times that routes allow instead.
     """
@@ -46,9 +46,9 @@ def remaining_ps(table: RouteTable, hop_ps: HopTime, *, longest: bool = False) -
     arrays = table.arrays
     links = _Links(table, hop_ps)
     left = np.zeros((len(arrays.switches) + 1, len(arrays.hosts)), np.int64)
-    for distance in range(int(arrays.distances.max(initial=0)) + 1):
-        near = np.flatnonzero((arrays.distances == distance).any(axis=1))
-        at, host = np.nonzero(arrays.distances[near][:, arrays.leaf] == distance)
+    for distance in range(int(table.away.max(initial=0)) + 1):
+        near = np.flatnonzero((table.away == distance).any(axis=1))
+        at, host = np.nonzero(table.away[near][:, arrays.leaf] == distance)
         at = near[at]
         chosen = links.choice[at, host]
         least = np.full(len(at), worst)

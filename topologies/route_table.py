@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.topologies.arrays import Numbers, SwitchArrays
+from ringleaf.errors import TopologyError
+from ringleaf.topologies.arrays import Distances, Numbers, SwitchArrays
 
 Ports = tuple[int, ...]
 
@@ -50,14 +50,27 @@ class RouteTable(Mapping[str, SwitchRoutes]):
     Args:
         arrays: The topology's switches and hosts.
         find: A function that returns the routes of a switch, by its number.
+        away: (switches, leaves) the most links that are left of a way to each switch with hosts,
+            which every hop makes fewer; None: shortest paths.
     """
 
-    def __init__(self, arrays: SwitchArrays, find: Callable[[int], PortSets]) -> None:
+    def __init__(
+        self,
+        arrays: SwitchArrays,
+        find: Callable[[int], PortSets],
+        away: Distances | None = None,
+    ) -> None:
         self.arrays = arrays
         self._find = find
+        self._away = away
         self._port_sets: dict[str, PortSets] = {}
         self._rows: dict[str, SwitchRoutes] = {}
         self._rank = {host: rank for rank, host in enumerate(arrays.hosts)}
+
+    @property
+    def away(self) -> Distances:
+        """(switches, leaves) the links that are left, which order switches along all ways."""
+        return self.arrays.distances if self._away is None else self._away
 
     def find(self, number: int) -> PortSets:
         """Return the routes of a switch, by its number, for a caller who needs them only once."""
@@ -89,35 +102,40 @@ def shortest_sets(arrays: SwitchArrays, switch: int) -> PortSets:
     return _with_own(arrays, switch, *_distinct(nearer.T, arrays.port[links]))
 
 
-def in_order_sets(arrays: SwitchArrays, switch: int, shape: Sequence[int]) -> PortSets:
-    """Return the port of dimension-order routing in a torus of this shape; all links must exist.
+def next_sets(arrays: SwitchArrays, switch: int, following: Numbers) -> PortSets:
+    """Return the ports towards one next switch for each destination.
 
-    Source: Dally and Towles, "Principles and Practices of Interconnection Networks", 8.4.2.
+    Args:
+        arrays: The topology's switches and hosts.
+        switch: The switch that sends.
+        following: (leaves,) the number of the switch that comes next; itself for its own hosts.
     """
     links = slice(arrays.first[switch], arrays.first[switch + 1])
-    following = np.full(len(arrays.leaves), switch)
-    below = [prod(shape[:axis]) for axis in range(len(shape))]
-    for size, stride in reversed(list(zip(shape, below, strict=True))):
-        here, there = switch // stride % size, arrays.leaves // stride % size
-        ahead = (there - here) % size
-        step = np.where(2 * ahead <= size, 1, -1)
-        peer = switch + ((here + step) % size - here) * stride
-        following = np.where(ahead > 0, peer, following)  # the first dimension has the last word
     chosen = following[:, None] == arrays.peer[links]
     return _with_own(arrays, switch, *_distinct(chosen, arrays.port[links]))
 
 
-def torus_links(shape: Sequence[int]) -> Numbers:
-    """Return the links (from, to) of a torus of this shape, (links, 2), that routes may take."""
-    here = np.arange(prod(shape))
-    links = []
-    for axis, size in enumerate(shape):
-        stride = prod(shape[:axis])
-        place = here // stride % size
-        steps = (1, -1)[: size - 1]
-        links += [here + ((place + step) % size - place) * stride for step in steps]
-    ends = [np.stack([here, there], axis=1) for there in links]
-    return np.concatenate(ends) if ends else np.zeros((0, 2), np.int64)
+def links_left(following: npt.NDArray[np.int32], leaves: Numbers) -> Distances:
+    """Return the links that are left of each way, (switches, leaves).
+
+    Args:
+        following: (switches, leaves) the switch that comes next.
+        leaves: (leaves,) the switches of destinations.
+
+    Raises:
+        TopologyError: If a way never arrives.
+    """
+    column = np.arange(len(leaves))
+    start = np.arange(len(following), dtype=np.int32)
+    here = np.repeat(start[:, None], len(leaves), axis=1)
+    left = np.zeros(following.shape, np.int16)
+    for _ in following:
+        under_way = here != leaves
+        if not under_way.any():
+            return left
+        left += under_way
+        here = following[here, column]
+    raise TopologyError(f"routing: a way never arrives, got a loop at s{here[under_way][0]}")
 
 
 def dealt_sets(

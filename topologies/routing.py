@@ -3,8 +3,9 @@
 A graph says by its attribute `routing` which of `ROUTERS` it wants. `shortest` takes every
 shortest path, which is up-down routing in a fat-tree or leaf-spine (Al-Fares et al., SIGCOMM
 2008), digit correcting in any order in BCube (Guo et al., SIGCOMM 2009) and minimal routing in
-HammingMesh (Hoefler et al., SC 2022). `dimension_order` is for the torus: X, then Y, then Z,
-each the shorter way round, and upward if both are as long. Hosts never forward.
+HammingMesh (Hoefler et al., SC 2022). Others give one way by a rule (`next_switch`), like
+`dimension_order` of the torus: X, then Y, then Z, each the shorter way round, and upward if both
+are as long. Hosts never forward.
 """
 
 from __future__ import annotations
@@ -12,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from math import prod
 
 import networkx as nx
 import numpy as np
 
 from ringleaf.core.units import serialize_ps
 from ringleaf.errors import TopologyError, choose
-from ringleaf.topologies.arrays import UNREACHED, SwitchArrays
+from ringleaf.topologies.arrays import UNREACHED, Numbers, SwitchArrays
 from ringleaf.topologies.delays import inside_ps, node_delay_ps
 from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import (
@@ -34,15 +34,22 @@ from ringleaf.topologies.graph import (
     port,
     switch_graph,
 )
+from ringleaf.topologies.next_switch import (
+    NextSwitches,
+    dcell_routing,
+    dimension_order,
+    dragonfly_minimal,
+    torus_links,
+)
 from ringleaf.topologies.remaining import remaining_ps
 from ringleaf.topologies.route_table import (
     Ports,
     PortSets,
     RouteTable,
     dealt_sets,
-    in_order_sets,
+    links_left,
+    next_sets,
     shortest_sets,
-    torus_links,
 )
 
 Table = Mapping[str, Mapping[str, Ports]]
@@ -73,10 +80,36 @@ def _shortest_table(graph: nx.Graph[str]) -> RouteTable:
 
 
 def _in_order_table(graph: nx.Graph[str]) -> RouteTable:
+    """Return the table of `dimension_order`, whose ways are shortest paths, switch by switch."""
     arrays, shape = SwitchArrays.of(graph), graph.graph["shape"]
-    if not arrays.joins(torus_links(shape)):
+    if not arrays.has_links(torus_links(shape)).all():
         _complain(graph, arrays)
-    return RouteTable(arrays, partial(in_order_sets, arrays, shape=shape))
+
+    def find(number: int) -> PortSets:
+        return next_sets(arrays, number, dimension_order(number, arrays.leaves, shape))
+
+    return RouteTable(arrays, find)
+
+
+def _rule_table(graph: nx.Graph[str], rule: NextSwitches) -> RouteTable:
+    """Return the table of a rule whose ways may be longer than the shortest."""
+    arrays, shape = SwitchArrays.of(graph), graph.graph["shape"]
+    following = np.zeros((len(arrays.switches), len(arrays.leaves)), np.int32)
+    for number in range(len(arrays.switches)):
+        following[number] = rule(number, arrays.leaves, shape)
+        _check_links(graph, arrays, number, np.unique(following[number]))
+    away = links_left(following, arrays.leaves)
+    return RouteTable(arrays, lambda number: next_sets(arrays, number, following[number]), away)
+
+
+def _check_links(
+    graph: nx.Graph[str], arrays: SwitchArrays, switch: int, following: Numbers
+) -> None:
+    """Check that links lead from a switch to those that come next."""
+    links = slice(arrays.first[switch], arrays.first[switch + 1])
+    missing = np.setdiff1d(following, [switch, *arrays.peer[links]])
+    if len(missing):
+        raise TopologyError(f"{graph.name}: no link from s{switch} to s{missing[0]}")
 
 
 def _complain(graph: nx.Graph[str], arrays: SwitchArrays) -> None:
@@ -84,6 +117,19 @@ def _complain(graph: nx.Graph[str], arrays: SwitchArrays) -> None:
     peers = switch_graph(graph)
     for leaf in arrays.leaves.tolist():
         _towards(graph, peers, arrays.switches[leaf])
+
+
+def with_routing(graph: nx.Graph[str], rule: str, family: str) -> nx.Graph[str]:
+    """Return the same topology with another routing, which is one family's own.
+
+    Raises:
+        TopologyError: If it is of another family.
+    """
+    if graph.name.partition(",")[0] != family or "machine" in graph.graph:
+        raise TopologyError(f"{graph.name}: routes {family} are for {family}; take routes=dealt")
+    changed = graph.copy()
+    changed.graph["routing"] = rule
+    return changed
 
 
 def dealt(graph: nx.Graph[str], table: RouteTable) -> RouteTable:
@@ -102,13 +148,18 @@ def dealt(graph: nx.Graph[str], table: RouteTable) -> RouteTable:
         port_sets = table.find(number)
         return dealt_sets(arrays, port_sets, lambda ports: min(ports**tier, MOST_RANKS), gpus)
 
-    return RouteTable(arrays, deal)
+    return RouteTable(arrays, deal, table.away)
 
 
 def routes_to(graph: nx.Graph[str], host: str) -> dict[str, Ports]:
     """Return, for every switch, the ports towards one host: one column of `routes`."""
     last = attachment(graph, host)
     return {**_towards(graph, switch_graph(graph), last), last: (port(graph, last, host),)}
+
+
+def next_ports(graph: nx.Graph[str], last: str) -> dict[str, Ports]:
+    """Return the ports of all switches but `last` towards it, by the graph's routing."""
+    return _towards(graph, switch_graph(graph), last)
 
 
 def _towards(graph: nx.Graph[str], peers: Peers, last: str) -> dict[str, Ports]:
@@ -132,49 +183,33 @@ def _shortest(graph: nx.Graph[str], peers: Peers, last: str) -> dict[str, Ports]
     }
 
 
-def _dimension_order(graph: nx.Graph[str], peers: Peers, last: str) -> dict[str, Ports]:
-    """Source: Dally and Towles, "Principles and Practices of Interconnection Networks", 8.4.2."""
-    shape: tuple[int, ...] = graph.graph["shape"]
-    there = _coordinates(index(last), shape)
+def _by_rule(
+    graph: nx.Graph[str], peers: Peers, last: str, *, rule: NextSwitches
+) -> dict[str, Ports]:
+    shape, there = graph.graph["shape"], np.array([index(last)])
     table: dict[str, Ports] = {}
     for switch, near in peers.items():
         if switch != last:
-            peer = _next_in_order(index(switch), there, shape)
+            peer = f"s{rule(index(switch), there, shape)[0]}"
             if peer not in near:
                 raise TopologyError(f"{graph.name}: no link from {switch} to {peer}")
             table[switch] = (near[peer],)
     return table
 
 
-def _next_in_order(number: int, there: Sequence[int], shape: Sequence[int]) -> str:
-    here = _coordinates(number, shape)
-    axis = next(i for i in range(len(shape)) if here[i] != there[i])
-    ahead = (there[axis] - here[axis]) % shape[axis]
-    # Half-way round a ring both ways are as short; one of them is taken always, so that there is
-    # one route.
-    way = 1 if 2 * ahead <= shape[axis] else -1
-    step = (here[axis] + way) % shape[axis] - here[axis]
-    return f"s{number + step * prod(shape[:axis])}"
-
-
-def _coordinates(number: int, shape: Sequence[int]) -> list[int]:
-    """Return the digits of `number`, with the coordinate that changes fastest first."""
-    digits = []
-    for size in shape:
-        number, digit = divmod(number, size)
-        digits.append(digit)
-    return digits
-
-
 ROUTERS: dict[str, Callable[[nx.Graph[str], Peers, str], dict[str, Ports]]] = {
     "shortest": _shortest,
-    "dimension_order": _dimension_order,
+    "dimension_order": partial(_by_rule, rule=dimension_order),
+    "dragonfly_minimal": partial(_by_rule, rule=dragonfly_minimal),
+    "dcell_routing": partial(_by_rule, rule=dcell_routing),
 }
 
 
 TABLES: dict[str, Callable[[nx.Graph[str]], RouteTable]] = {
     "shortest": _shortest_table,
     "dimension_order": _in_order_table,
+    "dragonfly_minimal": partial(_rule_table, rule=dragonfly_minimal),
+    "dcell_routing": partial(_rule_table, rule=dcell_routing),
 }
 
 

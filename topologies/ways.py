@@ -16,7 +16,7 @@ import networkx as nx
 import numpy as np
 
 from ringleaf.core.units import PS_PER_S
-from ringleaf.topologies.arrays import Numbers, SwitchArrays
+from ringleaf.topologies.arrays import Numbers
 from ringleaf.topologies.delays import node_delay_ps
 from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import (
@@ -29,6 +29,7 @@ from ringleaf.topologies.graph import (
     switch_graph,
 )
 from ringleaf.topologies.remaining import TimesTo, remaining_ps
+from ringleaf.topologies.route_table import RouteTable
 from ringleaf.topologies.routing import dealt, routes
 
 Outlet = tuple[str, tuple[str, ...]]
@@ -241,7 +242,7 @@ class TopologyRoutes:
         Flows are followed until they meet a choice; at the last switch all are together.
         """
         to_dst, last = self._remaining_ps(dst), self.access[dst]
-        at = _Meeting(self._table.arrays, dst)
+        at = _Meeting(self._table, dst)
         last_ps = to_dst[last]
         left_ps: Mapping[str, int]
         for src, flow in flows.items():
@@ -304,9 +305,9 @@ class TopologyRoutes:
 class _Meeting:
     """Flows to one host, at the switches where they are joined."""
 
-    def __init__(self, arrays: SwitchArrays, dst: int) -> None:
-        self._number = arrays.number
-        self._distance = arrays.distances[:, arrays.leaf[dst]]
+    def __init__(self, table: RouteTable, dst: int) -> None:
+        self._number = table.arrays.number
+        self._distance = table.away[:, table.arrays.leaf[dst]]
         self._at: dict[int, dict[str, list[PlannedFlow]]] = {}  # by distance, then by switch
 
     def add(self, node: str, flow: PlannedFlow) -> None:

@@ -38,6 +38,14 @@ TOPOLOGIES = (
     "bcube,n=2,k=1",
     "bcube,n=3,k=1",
     "hammingmesh,a=2,b=2,x=2,y=2",
+    "fattree,k=4,edge=2,core=2",
+    "jellyfish,switches=6,degree=3,hosts=1",
+    "dragonfly,a=2,p=1,h=1",
+    "slimfly,q=3,hosts=1",
+    "debruijn,n=2,k=2,hosts=2",
+    "dcell,n=2,k=1",
+    "railonly,nodes=2,rails=3",
+    "railoptimised,pods=2,nodes=1,rails=2,spines=1",
 )
 
 METHODS = (

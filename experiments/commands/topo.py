@@ -30,20 +30,30 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     shown = {"hosts": OPTIONS["hosts"]}
     below = typer.Typer(help="List, show or export topologies.")
-    below.command("list")(guard(topo_list_command))
+    below.command("list")(guard(with_options(topo_list_command, shown)))
     below.command("show")(guard(with_options(topo_show_command, shown)))
     below.command("export")(guard(with_options(topo_export_command, OPTIONS)))
     app.add_typer(below, name="topo")
 
 
-def topo_list_command(debug: Debug = False) -> None:
-    """List topologies and their parameters."""
+def topo_list_command(typed: Mapping[str, str], debug: Debug = False) -> None:
+    """List topologies and their parameters, with figures by which they compare.
+
+    Figures are of the smallest network of at least so many hosts. Ports are both ends of all
+    cables, and stand for the cost. Bisections are of links of 100 Gbit/s; <=: an upper bound.
+    """
+    asked = TopoSpec.read(typed)
+    from ringleaf.topologies.comparison import figures_of, table
     from ringleaf.topologies.machine import MACHINES
-    from ringleaf.topologies.registry import TOPOLOGIES
+    from ringleaf.topologies.registry import TOPOLOGIES, build
 
     for name, family in TOPOLOGIES.items():
         spec = ",".join([name, *(f"{key}={size}" for key, size in family.defaults.items())])
         say(f"{spec:<34} {family.summary}")
+    graphs = (build(name, hosts=asked.hosts) for name in TOPOLOGIES)
+    say("")
+    for line in table((graph.name, figures_of(graph)) for graph in graphs):
+        say(line)
     say("\nmachines that hosts may be, each with GPUs and NICs:\n")
     for name, machine in MACHINES.items():
         say(f"{f'node={machine.gpus}x{name}':<34} {machine.summary}")

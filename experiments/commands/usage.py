@@ -70,7 +70,7 @@ EXAMPLES = {
     "nic guo": ("ringleaf nic guo --topo fattree --rows 4096 --policy lru,lfu",),
     "nic fcsn": ("ringleaf nic fcsn --topo fattree --samples 64",),
     "topo": ("ringleaf topo show fattree,k=4 -o fattree.svg",),
-    "topo list": ("ringleaf topo list",),
+    "topo list": ("ringleaf topo list --hosts 64",),
     "topo show": ("ringleaf topo show hammingmesh", "ringleaf topo show net.graphml -o net.svg"),
     "topo export": ("ringleaf topo export --topo fattree,k=4 -o net.graphml",),
     "workload": ("ringleaf workload run llama70b --ranks 16 --topo fattree",),

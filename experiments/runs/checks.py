@@ -17,7 +17,7 @@ from ringleaf.experiments.records.folder import check_out
 from ringleaf.experiments.runs.kind import WorkloadKind
 from ringleaf.experiments.runs.request import RunRequest
 from ringleaf.experiments.setup.ranks import count_nodes
-from ringleaf.experiments.spec.network import FLOW, SOLVED, NetworkSpec
+from ringleaf.experiments.spec.network import FLOW, SOLVED, VALIANT, NetworkSpec
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import System
 from ringleaf.topologies.family import Counts
@@ -52,6 +52,8 @@ def check(request: RunRequest, *, live: bool = True) -> None:
     _check_programs(spec, counts)
     if spec.shortest_paths is not None and counts.hosts > MOST_HOSTS:
         raise too_many_hosts(spec.topo, counts.hosts)
+    if spec.routes == VALIANT and counts.hosts > MOST_HOSTS:
+        raise too_many_hosts(spec.topo, counts.hosts, "by drawn switches")
     kind.check(spec, counts)
     check_fits(kind, spec, counts)
     _check_racks(kind, spec, counts)

@@ -16,7 +16,14 @@ import networkx as nx
 
 from ringleaf.core.units import PS_PER_S
 from ringleaf.experiments.programs.names import is_path
-from ringleaf.experiments.spec.network import FLOW, GOAT, SOLVED, NetworkSpec
+from ringleaf.experiments.spec.network import (
+    DCELL,
+    FLOW,
+    GOAT,
+    SOLVED,
+    VALIANT,
+    NetworkSpec,
+)
 from ringleaf.ina.systems import FORWARD
 from ringleaf.topologies import registry
 from ringleaf.topologies.delays import with_delays
@@ -25,6 +32,8 @@ from ringleaf.topologies.graph import attachment, distances, switch_graph, with_
 from ringleaf.topologies.graph import hosts as all_hosts
 from ringleaf.topologies.injection import divide_ports
 from ringleaf.topologies.k_shortest import with_k_shortest
+from ringleaf.topologies.routing import with_routing
+from ringleaf.topologies.valiant import with_valiant
 
 if TYPE_CHECKING:
     from ringleaf.collectives.schedule import Schedule
@@ -109,6 +118,10 @@ def make_graph(spec: NetworkSpec) -> nx.Graph[str]:
         graph = with_detours(graph, [*spec.detours, *_solved_ways(spec, graph)])
     if spec.shortest_paths is not None:
         graph = with_k_shortest(graph, spec.shortest_paths)
+    elif spec.routes == VALIANT:
+        graph = with_valiant(graph, spec.seed)
+    elif spec.routes == DCELL:
+        graph = with_routing(graph, "dcell_routing", "dcell")
     return with_delays(
         graph,
         switch_delay_ps=spec.switch_delay_ps,

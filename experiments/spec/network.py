@@ -37,7 +37,8 @@ MTUS = (256, 512, 1024, 2048, 4096)
 KSP = "ksp"
 SOLVED = GRID, GOAT = ("grid", "goat")
 """Ways of one job's gradients to its parameter servers, solved for the topology."""
-ROUTES = ("dealt", "ecmp", KSP, *SOLVED)
+VALIANT, DCELL = ("valiant", "dcell")
+ROUTES = ("dealt", "ecmp", KSP, VALIANT, DCELL, *SOLVED)
 
 FIXED = "fixed"
 """The name for no congestion control, which is known to need no marks without being loaded."""
@@ -211,6 +212,7 @@ class NetworkSpec(Checked):
         "dealt",
         "Choice among paths. dealt: one of the shortest for each destination host; ecmp: of the "
         f"shortest by flow hash; {KSP}:8: of the 8 shortest, which may be longer, for each pair; "
+        f"{VALIANT}: by way of a random switch, or group of a dragonfly; {DCELL}: DCellRouting; "
         "grid, goat: dealt, but workers' gradients for servers go where these papers' programs "
         "have them added up (docs/aggregation.md)",
         flags="--routes",

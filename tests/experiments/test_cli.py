@@ -296,6 +296,10 @@ def test_topologies_are_listed_and_shown(
     assert call("topo", "list") == 0
     names = [line.split(",")[0] for line in capsys.readouterr().out.splitlines()]
     assert {"fattree", "leafspine", "bcube", "hammingmesh", "torus2d", "torus3d"} <= set(names)
+    assert call("topo", "list", "--hosts", "20") == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (dcell,) = (row for row in rows if row[:2] == ["dcell,n=4,k=1", "20"])
+    assert dcell[2:7] == ["5", "30", "5", "60", "3.0"]
 
     assert call("topo", "show", "fattree") == 0
     assert "16 hosts, 20 switches" in capsys.readouterr().out

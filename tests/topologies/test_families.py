@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.errors import TopologyError
+from ringleaf.topologies.bisection import bisection
 from ringleaf.topologies.families.hammingmesh import hamming_mesh
 from ringleaf.topologies.graph import Link, hosts, link, switch_graph, switches
 from ringleaf.topologies.metrics import diameter
@@ -60,6 +61,32 @@ def test_a_core_switch_joins_the_aggregation_switches_of_its_number() -> None:
         group = graph.nodes[core]["label"].removeprefix("core ").split(".")[0]
         below = [graph.nodes[agg]["label"] for agg in graph[core]]
         assert below == [f"agg {pod}.{group}" for pod in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("k", "edge", "core"), [(4, 1, 1), (4, 2, 1), (4, 2, 2), (8, 1, 2), (8, 4, 2), (12, 3, 2)]
+)
+def test_fat_tree_with_fewer_links_up(k: int, edge: int, core: int) -> None:
+    """Of k/2 ports down, k/2 / edge lead up from edge switches, and k/2 / core from the next."""
+    sizes = f"fattree,k={k},edge={edge},core={core}"
+    graph, half = build(sizes, rate_bps=10**9), k // 2
+    up, top = half // edge, half // core
+
+    assert len(hosts(graph)) == k**3 // 4
+    assert per_tier(graph) == {0: k * half, 1: k * up, 2: up * top}
+    assert [degrees(graph, tier) for tier in range(3)] == [{half + up}, {half + top}, {k}]
+    assert diameter(graph) == 4
+    if k < 12:
+        found = bisection(graph)
+        assert found.is_exact
+        assert found.bps == k**3 // 8 * 10**9 // (edge * core)
+
+
+def test_fat_trees_without_oversubscription_keep_their_name() -> None:
+    assert build("fattree,k=4,edge=1").name == build("fattree,k=4").name == "fattree,k=4"
+    assert build("fattree,k=4,core=2").name == "fattree,k=4,core=2"
+    assert count("fattree,edge=4", hosts=16) == count("fattree,k=8,edge=4")
+    assert count("fattree,edge=2,core=3", hosts=433) == count("fattree,k=24,edge=2,core=3")
 
 
 @given(small, small, small)
@@ -182,6 +209,9 @@ def test_a_flat_torus_has_two_dimensions() -> None:
     [
         ("fattree,k=5", "fattree,k=5: k must be even, got 5; try k=6"),
         ("fattree,k=0", "fattree,k=0: k must be >= 2, got 0"),
+        ("fattree,k=8,edge=3", "edge must divide the 4 ports of a switch that lead down, got 3"),
+        ("fattree,k=8,core=3", "core must divide the 4 ports of a switch that lead down, got 3"),
+        ("fattree,core=0", "core must be >= 1, got 0"),
         ("leafspine,leaves=0", "leaves must be >= 1, got 0"),
         ("leafspine,leaves=2,spines=0", "spines must be >= 1, got 0"),
         ("leafspine,hosts=0", "hosts must be >= 1, got 0"),

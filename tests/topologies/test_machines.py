@@ -9,7 +9,7 @@ import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from topology_specs import ANY_SPEC
+from topology_specs import ANY_OF_MACHINES
 
 from ringleaf.errors import ConfigError, TopologyError
 from ringleaf.topologies.family import Counts
@@ -44,7 +44,7 @@ def joined(graph: nx.Graph[str], a: str, b: str) -> list[Link]:
     ]
 
 
-@given(ANY_SPEC, ANY_MACHINE)
+@given(ANY_OF_MACHINES, ANY_MACHINE)
 def test_a_network_of_any_machines_is_counted_without_being_made(family: str, node: str) -> None:
     text = f"{family},{node}"
     if count(text).hosts > 300:
@@ -62,7 +62,7 @@ def test_a_network_of_any_machines_is_counted_without_being_made(family: str, no
     assert found.rack == rack
 
 
-@given(ANY_SPEC, ANY_MACHINE)
+@given(ANY_OF_MACHINES, ANY_MACHINE)
 def test_every_gpu_reaches_every_other_and_inside_a_machine_without_the_network(
     family: str, node: str
 ) -> None:
@@ -82,7 +82,7 @@ def test_every_gpu_reaches_every_other_and_inside_a_machine_without_the_network(
             assert met <= {"gpu", "nvswitch"}, labels(graph, way)
 
 
-@given(ANY_SPEC, ANY_MACHINE)
+@given(ANY_OF_MACHINES, ANY_MACHINE)
 def test_names_build_the_same_network_again(family: str, node: str) -> None:
     text = f"{family},{node},pcie_rate=7G,cpu_delay=3ns"
     if count(text).hosts > 100:

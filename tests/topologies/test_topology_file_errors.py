@@ -61,6 +61,7 @@ BROKEN = {
     "hierarchy=2y1\na s\nb s\n": "hierarchy: must be sizes like 4x2",
     "routing=best\na s\nb s\n": "unknown routing, got 'best'",
     "layout=tiers\na s\nb s\n": "layout: needs x and y of all nodes",
+    "routing=dcell_routing\na s\nb s\n": "shape: must be two numbers with routing=dcell",
     "routing=dimension_order\na s\nb s\n": "dimension_order needs a torus of servers",
     "routing=dimension_order shape=2\na s\nb s\n": "needs a torus of servers, got the host 'a'",
     f"{'x' * 81} s\nb s\n": "line 1: node: must be 1 to 80 letters",

@@ -19,8 +19,11 @@ def test_a_spec_is_a_name_and_options() -> None:
     ("text", "message"),
     [
         ("fatree", "unknown name, got 'fatree'; did you mean 'fattree'. valid: bcube, "),
-        ("", "topology: unknown name, got ''; valid: bcube, fattree"),
-        ("fattree,q=4", "topology fattree: unknown key, got 'q'; valid: k, rate, delay"),
+        ("", "topology: unknown name, got ''; valid: bcube, dcell, debruijn"),
+        (
+            "fattree,q=4",
+            "topology fattree: unknown key, got 'q'; valid: k, edge, core, rate, delay",
+        ),
         ("fattree,k", "topology fattree: option must be key=value, got 'k'"),
         ("fattree,k=4,k=6", "topology fattree: k is there twice"),
         ("fattree,k=four", "topology fattree: k: must be a whole number, got 'four'"),
@@ -35,10 +38,11 @@ def test_a_wrong_spec_names_the_valid_ones(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize("family", TOPOLOGIES)
-def test_every_family_has_a_default_of_16_hosts(family: str) -> None:
+def test_every_family_has_a_default_of_16_hosts_or_few_more(family: str) -> None:
+    """DCell, Dragonfly and Slim Fly have no balanced instance of 16."""
     graph = build(family)
 
-    assert len(hosts(graph)) == 16
+    assert 16 <= len(hosts(graph)) <= 20
     assert graph.name.startswith(f"{family},")
 
 
@@ -132,3 +136,11 @@ def test_a_name_like_a_files_is_taken_for_one_that_is_not_there() -> None:
         parse("mine.edgez")
     with pytest.raises(ConfigError, match=r"unknown name, got 'fattree\.k=4'"):
         parse("fattree.k=4")
+
+
+@pytest.mark.parametrize("family", TOPOLOGIES)
+def test_sizes_that_cannot_be_are_refused_where_hosts_must_find_room(family: str) -> None:
+    """The search for the other sizes ends, too."""
+    for key in set(TOPOLOGIES[family].defaults) - {"k", "spines", "seed"}:
+        with pytest.raises(TopologyError, match=f"{key} must be >= [123], got 0"):
+            count(f"{family},{key}=0", hosts=50)

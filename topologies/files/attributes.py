@@ -19,7 +19,7 @@ from ringleaf.errors import ConfigError, choose
 from ringleaf.topologies.files.description import LinkDirection
 
 HOST, SERVER, SWITCH = ROLES = ("host", "server", "switch")
-ROUTINGS = ("shortest", "dimension_order")
+ROUTINGS = ("shortest", "dimension_order", "dragonfly_minimal", "dcell_routing")
 LAYOUTS = ("tiers", "grid")
 
 HOSTS, RATE_UNIT, DELAY_UNIT = READING = ("hosts", "rate_unit", "delay_unit")

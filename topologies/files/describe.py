@@ -151,6 +151,11 @@ def _check_whole(description: Description, place: str) -> None:
         )
     if description.routing == "dimension_order":
         _check_torus(description.hosts, description.cables, description.shape, place)
+    elif description.routing not in ("", "shortest") and len(description.shape) != 2:
+        raise ConfigError(
+            f"{place}: shape: must be two numbers with routing={description.routing}, got "
+            f"{_text(description.shape) or 'none'}; write it like 4x1"
+        )
 
 
 def _check_torus(

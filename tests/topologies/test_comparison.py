@@ -1,0 +1,53 @@
+"""Figures by which topologies compare, from the formulas of their papers."""
+
+from __future__ import annotations
+
+import pytest
+
+from ringleaf.topologies import comparison
+from ringleaf.topologies.comparison import TopologyFigures, figures_of, table
+from ringleaf.topologies.registry import build
+
+G = 10**9
+
+
+@pytest.mark.parametrize(
+    ("text", "figures"),
+    [
+        # k^3/4 hosts, 5 k^2/4 switches, 3 k^3/4 links; 6 links from pod to pod
+        ("fattree,k=4", TopologyFigures(16, 20, 48, 6, 800 * G, True)),
+        (
+            "fattree,k=8,edge=2,core=2",
+            TopologyFigures(128, 32 + 16 + 4, 128 + 64 + 32, 6, 1600 * G, True),
+        ),
+        # n^(k+1) hosts, (k+1) n^k switches, (k+1) n^(k+1) links; k + 1 hops of two links
+        ("bcube,n=4,k=1", TopologyFigures(16, 8, 32, 4, 800 * G, True)),
+        # t hosts, t/n switches, t + k t/2 links; link, switch, link, link, switch, link: 2 + 1 + 2
+        ("dcell,n=2,k=1", TopologyFigures(6, 3, 9, 4, 200 * G, True)),
+        ("leafspine,leaves=1,spines=0,hosts=4", TopologyFigures(4, 1, 4, 2, 200 * G, True)),
+        ("torus2d,x=4,y=4", TopologyFigures(16, 0, 32, 4, 800 * G, True)),
+    ],
+)
+def test_figures_are_those_of_the_formulas(text: str, figures: TopologyFigures) -> None:
+    found = figures_of(build(text))
+    assert found == figures
+    assert found.ports == 2 * figures.links
+
+
+def test_a_table_has_a_line_for_each() -> None:
+    named = [
+        ("a,k=4", TopologyFigures(16, 20, 48, 6, 800 * G, True)),
+        ("longer", TopologyFigures(5, 1, 40, 2, 100 * G, False)),
+        ("huge", TopologyFigures(1000, 1, 1500, 2, None, False)),
+    ]
+    assert table(named) == [
+        "topology  hosts  switches  links  diameter  ports  per host      bisection      per host",
+        "a,k=4        16        20     48         6     96       6.0     800 Gbit/s    100 Gbit/s",
+        "longer        5         1     40         2     80      16.0  <= 100 Gbit/s  <= 50 Gbit/s",
+        "huge       1000         1   1500         2   3000       3.0              -             -",
+    ]
+
+
+def test_bisections_of_large_networks_are_not_sought(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "MOST_HOSTS", 15)
+    assert figures_of(build("fattree,k=4")).bisection_bps is None

@@ -1,0 +1,105 @@
+"""Figures of topologies by which they compare: size, length of ways, bisection, cost in ports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING
+
+from ringleaf.core.units import format_rate
+from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.metrics import diameter
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+HEAD = (
+    "topology",
+    "hosts",
+    "switches",
+    "links",
+    "diameter",
+    "ports",
+    "per host",
+    "bisection",
+    "per host",
+)
+
+MOST_HOSTS = 500
+"""Hosts of a network whose bisection is sought; it takes seconds for more."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyFigures:
+    """One topology in numbers.
+
+    Attributes:
+        hosts: Number of hosts.
+        switches: Number of switches; those inside servers that forward are not counted.
+        links: Number of cables; servers' inner links are none.
+        diameter: The most cables on a shortest path between two hosts.
+        bisection_bps: Bisection bandwidth; None: not sought.
+        is_exact: Whether it is exact; else it is at most that.
+    """
+
+    hosts: int
+    switches: int
+    links: int
+    diameter: int
+    bisection_bps: int | None
+    is_exact: bool
+
+    @property
+    def ports(self) -> int:
+        """The cost: both ends of all cables, so ports of switches and of hosts' NICs."""
+        return 2 * self.links
+
+
+def figures_of(graph: nx.Graph[str]) -> TopologyFigures:
+    """Return the figures of a topology.
+
+    Raises:
+        TopologyError: If a host can't reach another.
+    """
+    count = len(hosts(graph))
+    inner = count if graph.graph["servers"] else 0
+    longest = diameter(graph) if inner else diameter(graph) + 2
+    bps, is_exact = None, False
+    if count <= MOST_HOSTS:
+        from ringleaf.topologies.bisection import bisection
+
+        bps, is_exact = astuple(bisection(graph))
+    return TopologyFigures(
+        count,
+        len(switches(graph)) - inner,
+        graph.number_of_edges() - inner,
+        longest if count > 1 else 0,
+        bps,
+        is_exact,
+    )
+
+
+def table(named: Iterable[tuple[str, TopologyFigures]]) -> list[str]:
+    """Return a head and a line for each topology, numbers aligned to the right."""
+    rows = [HEAD, *(_cells(name, each) for name, each in named)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    return [
+        "  ".join(
+            cell.rjust(width) if column else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _cells(name: str, each: TopologyFigures) -> tuple[str, ...]:
+    numbers = (each.hosts, each.switches, each.links, each.diameter, each.ports)
+    texts = [*map(str, numbers), f"{each.ports / each.hosts:.1f}", "-", "-"]
+    if each.bisection_bps is not None:
+        at_most = "" if each.is_exact else "<= "
+        half = max(each.hosts // 2, 1)
+        texts[-2:] = [
+            f"{at_most}{format_rate(bps)}"
+            for bps in (each.bisection_bps, each.bisection_bps / half)
+        ]
+    return (name, *texts)
