@@ -45,6 +45,7 @@ USES = {
     "nic fcsn": "nic fcsn",
     "plot": "plot nowhere",
     "topo show": "topo show fattree",
+    "topo list": "topo list",
     "topo export": "topo export",
     "workload run": "workload run incast",
     "workload export": "workload export incast",

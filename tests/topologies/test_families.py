@@ -209,8 +209,8 @@ def test_a_flat_torus_has_two_dimensions() -> None:
     [
         ("fattree,k=5", "fattree,k=5: k must be even, got 5; try k=6"),
         ("fattree,k=0", "fattree,k=0: k must be >= 2, got 0"),
-        ("fattree,k=8,edge=3", "edge must divide the 4 ports of a switch that lead down, got 3"),
-        ("fattree,k=8,core=3", "core must divide the 4 ports of a switch that lead down, got 3"),
+        ("fattree,k=8,edge=3", "edge must divide the ports of a switch that lead down, 4, got 3"),
+        ("fattree,k=8,core=3", "core must divide the ports of a switch that lead down, 4, got 3"),
         ("fattree,core=0", "core must be >= 1, got 0"),
         ("leafspine,leaves=0", "leaves must be >= 1, got 0"),
         ("leafspine,leaves=2,spines=0", "spines must be >= 1, got 0"),

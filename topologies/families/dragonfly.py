@@ -75,17 +75,19 @@ def _fit(hosts: int, fixed: Mapping[str, int]) -> dict[str, int]:
     if "a" in fixed and "h" in fixed:
         routers = max(fixed["a"] * (fixed["a"] * fixed["h"] + 1), 1)
         return {"p": max(-(-hosts // routers), 1), **fixed}
-    found: list[dict[str, int]] = []
+    candidates: list[dict[str, int]] = []
     for step in count(1):
         for a in range(2 * step, 4 * step + 1):
             sizes = {"a": a, "h": step, **fixed}
             routers = max(sizes["a"] * (sizes["a"] * sizes["h"] + 1), 1)
             p = max(fixed.get("p", -(-hosts // routers)), 1)
             if routers * p >= hosts and (p <= sizes["h"] or "p" in fixed):
-                found.append({**sizes, "p": fixed.get("p", p)})
-        if found and step > 2 + found[0]["h"] // 2:
+                candidates.append({**sizes, "p": fixed.get("p", p)})
+        if candidates and step > 2 + candidates[0]["h"] // 2:
             break
-    return min(found, key=lambda sizes: (sizes["a"] * (sizes["a"] * sizes["h"] + 1), sizes["p"]))
+    return min(
+        candidates, key=lambda sizes: (sizes["a"] * (sizes["a"] * sizes["h"] + 1), sizes["p"])
+    )
 
 
 def _checked(a: int, p: int, h: int) -> str:
