@@ -65,8 +65,8 @@ def bisection(graph: nx.Graph[str]) -> Bisection:
 
 def _is_regular(graph: nx.Graph[str]) -> bool:
     sizes: tuple[int, ...] = graph.graph["hierarchy"]
-    told = graph.graph.get("named", False) or graph.graph.get("irregular", False)
-    return not told and all(size % 2 == 0 for size in sizes)
+    is_unknown = graph.graph.get("named", False) or graph.graph.get("irregular", False)
+    return not is_unknown and all(size % 2 == 0 for size in sizes)
 
 
 def _kinds(graph: nx.Graph[str]) -> Counter[tuple[int, int, int]]:

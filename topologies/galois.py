@@ -27,9 +27,9 @@ class FiniteField:
     """
 
     def __init__(self, q: int) -> None:
-        found = prime_power(q)
-        assert found is not None, q
-        self._p, self._m = found
+        power = prime_power(q)
+        assert power is not None, q
+        self._p, self._m = power
         self._digits = [self._read(number) for number in range(q)]
         self._reduced = self._irreducible() if self._m > 1 else ()
         self.elements = range(q)
@@ -45,22 +45,22 @@ class FiniteField:
 
     def times(self, a: int, b: int) -> int:
         """Return the product."""
-        found = [0] * (2 * self._m - 1)
+        terms = [0] * (2 * self._m - 1)
         for (i, x), (j, y) in product(enumerate(self._digits[a]), enumerate(self._digits[b])):
-            found[i + j] += x * y
-        for degree in reversed(range(self._m, len(found))):
+            terms[i + j] += x * y
+        for degree in reversed(range(self._m, len(terms))):
             for i, x in enumerate(self._reduced):
-                found[degree - self._m + i] -= found[degree] * x
-        return self._number(found[: self._m])
+                terms[degree - self._m + i] -= terms[degree] * x
+        return self._number(terms[: self._m])
 
     def powers(self) -> list[int]:
         """Return 1, x, x^2, ... of the first element x whose powers are all but 0."""
         for x in self.elements[1:]:
-            found = [1]
+            chain = [1]
             for _ in self.elements[2:]:
-                found.append(self.times(found[-1], x))
-            if len({0, *found}) == len(self.elements):
-                return found
+                chain.append(self.times(chain[-1], x))
+            if len({0, *chain}) == len(self.elements):
+                return chain
         raise AssertionError("every finite field has such an element")
 
     def _read(self, number: int) -> Polynomial:

@@ -106,8 +106,8 @@ def dcell_routing(switch: int, leaves: Numbers, shape: Sequence[int]) -> Numbers
         far = theirs * size + np.where(a < b, a, a - 1)
         apart = (following < 0) & (a != b)
         is_near = near // ports == cell if switch >= servers else near == switch
-        found = np.where(is_near, far if switch < servers else near, -1)
-        following = np.where(apart, found, following)
+        ahead = np.where(is_near, far if switch < servers else near, -1)
+        following = np.where(apart, ahead, following)
         target = np.where(apart, near, target)
     inside = target if switch >= servers else np.where(target == switch, switch, servers + cell)
     return np.where(following < 0, inside, following)

@@ -128,8 +128,8 @@ def _fit(hosts: int, fixed: Mapping[str, int]) -> dict[str, int]:
         levels = (k for k in range(MOST_LEVELS) if cell_sizes(ports, k)[-1] >= hosts)
         return {"k": next(levels, MOST_LEVELS), **fixed}
     levels_tried = [min(fixed["k"], MOST_LEVELS)] if "k" in fixed else [1, 2]
-    found = [(_ports(hosts, k), k) for k in levels_tried]
-    n, k = min(found, key=lambda size: (cell_sizes(*size)[-1], size[1]))
+    enough = [(_ports(hosts, k), k) for k in levels_tried]
+    n, k = min(enough, key=lambda size: (cell_sizes(*size)[-1], size[1]))
     return {"n": n, "k": k, **fixed}
 
 

@@ -67,25 +67,25 @@ def dragonfly(
 def _fit(hosts: int, fixed: Mapping[str, int]) -> dict[str, int]:
     """Return the sizes with the fewest routers, and the fewest hosts that are enough.
 
-    As the paper advises, routers have at most as many hosts as links to other groups, and groups
-    at least twice as many routers; at most four times as many are tried.
+    For balance, routers have at most as many hosts as links to other groups, and groups two to
+    four times as many routers as a router has such links.
     """
     if min(fixed.values(), default=1) < 1:
         return {"a": 2, "p": 1, "h": 1, **fixed}  # the generator refuses it, and says why
     if "a" in fixed and "h" in fixed:
         routers = max(fixed["a"] * (fixed["a"] * fixed["h"] + 1), 1)
         return {"p": max(-(-hosts // routers), 1), **fixed}
-    found: list[dict[str, int]] = []
+    enough: list[dict[str, int]] = []
     for step in count(1):
         for a in range(2 * step, 4 * step + 1):
             sizes = {"a": a, "h": step, **fixed}
             routers = max(sizes["a"] * (sizes["a"] * sizes["h"] + 1), 1)
             p = max(fixed.get("p", -(-hosts // routers)), 1)
             if routers * p >= hosts and (p <= sizes["h"] or "p" in fixed):
-                found.append({**sizes, "p": fixed.get("p", p)})
-        if found and step > 2 + found[0]["h"] // 2:
+                enough.append({**sizes, "p": fixed.get("p", p)})
+        if enough and step > 2 + enough[0]["h"] // 2:
             break
-    return min(found, key=lambda sizes: (sizes["a"] * (sizes["a"] * sizes["h"] + 1), sizes["p"]))
+    return min(enough, key=lambda sizes: (sizes["a"] * (sizes["a"] * sizes["h"] + 1), sizes["p"]))
 
 
 def _checked(a: int, p: int, h: int) -> str:

@@ -84,8 +84,8 @@ def _fit(hosts: int, fixed: Mapping[str, int]) -> dict[str, int]:
 def _checked(k: int, edge: int = 1, core: int = 1) -> str:
     """Return the name of an instance, if there is one."""
     ratios = {"edge": edge, "core": core}
-    given = "".join(f",{name}={ratio}" for name, ratio in ratios.items() if ratio != 1)
-    name = f"fattree,k={k}{given}"
+    shown = "".join(f",{name}={ratio}" for name, ratio in ratios.items() if ratio != 1)
+    name = f"fattree,k={k}{shown}"
     check_sizes(name, 2, k=k)
     check_sizes(name, **ratios)
     if k % 2:
