@@ -231,7 +231,7 @@ _OPTIONS = {
     "ecn": ("1", "8"),
     "mtu": ("256", "1024"),
     "window": ("1", "2", "8"),
-    "routes": ("ecmp",),
+    "routes": ("ecmp", "ksp:4", "valiant"),
     "cc": OTHER_CONTROLLERS,
     "queue": ("16K", "64K"),
     "trim": ("1K", "64K"),

@@ -67,8 +67,8 @@ def dragonfly(
 def _fit(hosts: int, fixed: Mapping[str, int]) -> dict[str, int]:
     """Return the sizes with the fewest routers, and the fewest hosts that are enough.
 
-    As the paper advises, routers have at most as many hosts as links to other groups, and groups
-    at least twice as many routers; at most four times as many are tried.
+    For balance, routers have at most as many hosts as links to other groups, and groups two to
+    four times as many routers as a router has such links.
     """
     if min(fixed.values(), default=1) < 1:
         return {"a": 2, "p": 1, "h": 1, **fixed}  # the generator refuses it, and says why
