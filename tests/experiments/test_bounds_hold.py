@@ -39,6 +39,13 @@ _TOPOLOGIES = st.one_of(
     _topology("torus3d", x=_FEW, y=st.integers(2, 3), z=st.just(2)),
     _topology("bcube", n=st.integers(2, 3), k=st.just(1)),
     _topology("hammingmesh", a=_FEW, b=st.just(1), x=st.just(2), y=st.integers(1, 2)),
+    _topology("fattree", k=st.just(4), edge=st.sampled_from([1, 2]), core=st.just(2)),
+    _topology("jellyfish", switches=st.integers(4, 6), degree=st.just(3), hosts=st.just(1)),
+    _topology("dragonfly", a=st.just(2), p=st.integers(1, 2), h=st.just(1)),
+    _topology("debruijn", n=st.just(2), k=st.integers(1, 3), hosts=st.just(1)),
+    _topology("dcell", n=st.integers(2, 3), k=st.just(1)),
+    _topology("railonly", nodes=st.just(2), rails=st.integers(2, 3)),
+    _topology("railoptimised", pods=st.just(2), nodes=st.just(1), rails=_FEW, spines=_FEW),
     st.tuples(
         _topology("leafspine", leaves=st.integers(1, 2), spines=st.just(1), hosts=st.just(2)),
         st.sampled_from(["2xh100", "3xh100,nics=1", "dgx1", "2xpcie", "4xpcie,nics=1"]),
