@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.soak import damage
+from ringleaf.core import machine_code
 from ringleaf.core.private import cache_folder, keep_text
 from ringleaf.core.sealed import read_sealed, write_sealed
 from ringleaf.errors import ConfigError
@@ -118,6 +119,23 @@ def test_what_is_marked_is_compiled_whatever_the_environment_says_later(
     later = "import os; os.environ['NUMBA_DISABLE_JIT'] = '1'\nprint("
     script.write_text(SCRIPT.replace("print(", later))
     assert call(script, XDG_CACHE_HOME=str(tmp_path)) == (COLD, "")
+
+
+def test_a_process_with_threads_is_not_forked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy would have the locks of threads that it has not."""
+    forked: list[int] = []
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(machine_code, "folder", lambda: tmp_path)
+    monkeypatch.setattr(machine_code, "_fork", lambda work: forked.__iadd__([os.getpid()])[-1])
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+    with machine_code._helped([None] * 5):  # type: ignore[list-item]
+        assert len(forked) == 2
+    monkeypatch.setattr("threading.active_count", lambda: 2)
+    with machine_code._helped([None] * 5):  # type: ignore[list-item]
+        assert len(forked) == 2
 
 
 FUNCTIONS = """

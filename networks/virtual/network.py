@@ -139,7 +139,8 @@ class VirtualNetwork(GivesTensors):
         self._troubles = Troubles(
             *(graph, options, self._switches),
             links=self._links,
-            ports=lambda: self._net().ports,
+            store=self.store,
+            at=self._network,
             restart=self.restart,
         )
         self._tell: Tell | None = None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from weakref import WeakMethod
 
 import networkx as nx
 
 import ringleaf.networks.virtual.state as s
+from ringleaf.core.arena import Store
 from ringleaf.errors import TopologyError
 from ringleaf.networks.faults import (
     Agenda,
@@ -31,8 +33,9 @@ class Troubles:
         options: The network's options, with faults of every run.
         switches: Its switches.
         links: The direction of each port, in order.
-        ports: Returns the ports' rows.
-        restart: Has a switch restart.
+        store: The store that holds the network.
+        at: The network's block.
+        restart: Has a switch restart. Its object is not kept alive by this.
 
     Raises:
         ConfigError: If a fault is at a place that is not there.
@@ -45,16 +48,21 @@ class Troubles:
         switches: SwitchSet,
         *,
         links: Sequence[Direction],
-        ports: Callable[[], Any],
+        store: Store,
+        at: int,
         restart: Callable[[str], None],
     ) -> None:
         self._graph, self._options, self._switches = graph, options, switches
         self._number = {each: number for number, each in enumerate(links)}
-        self._ports, self._restart = ports, restart
+        self._store, self._at, self._restart = store, at, WeakMethod(restart)
         self._usual = disturbances_of(options.faults, graph, options.reroute_ps)
         self._agenda = Agenda((), 0)
         self._touched: set[Direction] = set()
         self._is_rerouted = False
+
+    @property
+    def _ports(self) -> Any:
+        return s.open_network(self._store.arena, self._at).ports
 
     @property
     def next_ps(self) -> int:
@@ -76,7 +84,9 @@ class Troubles:
             elif isinstance(each, Reroute):
                 self._reroute(each.without)
             else:
-                self._restart(each.switch)
+                restart = self._restart()
+                assert restart is not None, "its network is running"
+                restart(each.switch)
 
     def settle(self) -> None:
         """Restore links and routes when a run is over, for the next one."""
@@ -92,14 +102,14 @@ class Troubles:
     def _lose(self, direction: Direction, share: float | None) -> None:
         usual = link(self._graph, *direction).loss_or(self._options.loss)
         self._touched.add(direction)
-        self._ports()[self._number[direction], s.LOSS] = round(
+        self._ports[self._number[direction], s.LOSS] = round(
             (usual if share is None else share) * s.PROBABILITY_ONE
         )
 
     def _slow(self, direction: Direction, rate_bps: int | None) -> None:
         usual = link(self._graph, *direction).rate_bps
         self._touched.add(direction)
-        self._ports()[self._number[direction], s.RATE_BPS] = rate_bps or usual
+        self._ports[self._number[direction], s.RATE_BPS] = rate_bps or usual
 
     def _reroute(self, without: Iterable[Direction]) -> None:
         left = self._graph.copy()

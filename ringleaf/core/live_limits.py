@@ -57,6 +57,8 @@ def check_live(values: Mapping[str, object], where: str = "", take: str = "net=v
 def _shown(name: str, value: object) -> str:
     if name.endswith("_ps") and isinstance(value, int):
         return repr(exact_time(value))
+    if isinstance(value, tuple):
+        return repr(", ".join(map(str, value)))
     return repr(value) if isinstance(value, int | float) else repr(str(value))
 
 

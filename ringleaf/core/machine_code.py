@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import gc
 import hashlib
 import marshal
 import os
@@ -20,6 +21,7 @@ import platform
 import re
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -242,10 +244,13 @@ class _Locks:
 def _helped(functions: Sequence[Compiled]) -> Iterator[None]:
     """Have other processes compile some of several functions meanwhile, one per processor.
 
-    They leave machine code in the cache. If one fails, what it has not done is done here.
+    They leave machine code in the cache. If one fails, what it has not done is done here. A process
+    with other threads is not forked: they may hold what the copy would wait for.
     """
     more = min(len(os.sched_getaffinity(0)), len(functions)) - 1
-    children = [_fork(lambda: _compile_all(functions)) for _ in range(more)] if _can_keep() else []
+    if threading.active_count() > 1 or not _can_keep():
+        more = 0
+    children = [_fork(lambda: _compile_all(functions)) for _ in range(more)]
     try:
         yield
     except BaseException:
@@ -277,6 +282,7 @@ def _fork(work: Callable[[], None]) -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _die_with_parent()
+        gc.disable()  # what is left of the parent's objects is not for this process to end
         compiling.show = None
         silent = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):

@@ -43,12 +43,12 @@ PARTS = {
     "packets, of which bounds are": ("mtu", "lanes", "slots", "cc", "message_overhead"),
     "time that is added to a run, never taken off": (
         *("loss", "duplicate", "reorder", "window", "ina_cc", "ecn", "queue", "trim", "pfc"),
-        *("discipline", "cross_traffic", "control"),
+        *("discipline", "cross_traffic", "control", "faults", "reroute"),
     ),
     "the process's own time and memory, which estimates count": ("skip", "explain", "threads"),
     "another network or program, or files only": (
         *("program", "net", "switch", "scale", "stall", "pcap", "record", "figures", "column"),
-        *("wide", "out"),
+        *("wide", "out", "check_packets"),
     ),
 }
 """Options by what they change. A new one is put where it belongs when its parts are there."""

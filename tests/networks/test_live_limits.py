@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ringleaf.core.faults import NetworkFault
 from ringleaf.core.live_limits import VIRTUAL_ONLY, check_live
 from ringleaf.core.pausing import Pausing
 from ringleaf.errors import ConfigError
@@ -33,6 +34,8 @@ CASES: dict[str, tuple[object, str, str, str]] = {
     "message_overhead_ps": (1, "'1ps'", "message_overhead", "1ps"),
     "cross_traffic": (Path("x.pcap"), "'x.pcap'", "cross_traffic", "x.pcap"),
     "trim_bytes": (65536, "65536", "trim", "64K"),
+    "faults": ((NetworkFault("h0", "down"),), "'h0 down at 0'", "faults", "h0 down"),
+    "reroute_ps": (1_000_000, "'1us'", "reroute", "1us"),
     "has_data": (False, "False", "has_data", ""),
 }
 
