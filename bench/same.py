@@ -113,14 +113,25 @@ def _differing(
 
 
 def _unequal_columns(before: str, now: str) -> list[str]:
-    """Return the columns in which two tables are not the same, or "rows" if they have others."""
+    """Return the columns in which two tables are not the same, or "rows" if they have others.
+
+    Columns that only one of them has are told as such.
+    """
     sides = [list(csv.DictReader(io.StringIO(text, newline=""))) for text in (before, now)]
-    if len(sides[0]) != len(sides[1]) or not sides[0] or sides[0][0].keys() != sides[1][0].keys():
+    if len(sides[0]) != len(sides[1]) or not sides[0]:
         return ["rows"]
+    gone, new = (
+        [name for name in sides[here][0] if name not in sides[1 - here][0]] for here in (0, 1)
+    )
     return [
-        column
-        for column in sides[0][0]
-        if any(one[column] != other[column] for one, other in zip(*sides, strict=True))
+        *(f"{name} (gone)" for name in gone),
+        *(f"{name} (new)" for name in new),
+        *(
+            name
+            for name in sides[0][0]
+            if name not in gone
+            and any(one[name] != other[name] for one, other in zip(*sides, strict=True))
+        ),
     ]
 
 
