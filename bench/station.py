@@ -63,11 +63,11 @@ def offer(words: Words, descriptor: int, gap_ps: int, duration_ps: int) -> int:
         if due < 1:
             words[_SCRATCH] = 0
             words[_SCRATCH + 1] = min(gap_ps, NAP_PS) // PS_PER_NS
-            await_input(0, 0, address_in(words, _SCRATCH))
+            await_input(0, 0, address_in(words, _SCRATCH), 0)
             continue
         if due > MOST_DUE:
             skipped += due - MOST_DUE
-        done = send_batch(descriptor, address_in(words, _MESSAGES), min(due, BATCH))
+        done = send_batch(descriptor, address_in(words, _MESSAGES), min(due, BATCH), 0)
         if done > 0:
             sent += done
         else:
