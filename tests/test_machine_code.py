@@ -121,21 +121,28 @@ def test_what_is_marked_is_compiled_whatever_the_environment_says_later(
     assert call(script, XDG_CACHE_HOME=str(tmp_path)) == (COLD, "")
 
 
-def test_a_process_with_threads_is_not_forked(
+def test_helpers_end_with_the_work_and_a_process_with_threads_has_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The copy would have the locks of threads that it has not."""
-    forked: list[int] = []
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    """A copy would have the locks of threads that it has not."""
+    helpers: list[subprocess.Popen[bytes]] = []
+
+    def fork(_work: object) -> int:
+        helpers.append(subprocess.Popen(["sleep", "600"]))
+        return helpers[-1].pid
+
     monkeypatch.setattr(machine_code, "folder", lambda: tmp_path)
-    monkeypatch.setattr(machine_code, "_fork", lambda work: forked.__iadd__([os.getpid()])[-1])
+    monkeypatch.setattr(machine_code, "_fork", fork)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
     monkeypatch.setattr("threading.active_count", lambda: 1)
     with machine_code._helped([None] * 5):  # type: ignore[list-item]
-        assert len(forked) == 2
+        assert len(helpers) == 2
+    for each in helpers:
+        with pytest.raises(ProcessLookupError):
+            os.kill(each.pid, 0)
     monkeypatch.setattr("threading.active_count", lambda: 2)
     with machine_code._helped([None] * 5):  # type: ignore[list-item]
-        assert len(forked) == 2
+        assert len(helpers) == 2
 
 
 FUNCTIONS = """

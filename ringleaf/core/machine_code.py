@@ -253,13 +253,10 @@ def _helped(functions: Sequence[Compiled]) -> Iterator[None]:
     children = [_fork(lambda: _compile_all(functions)) for _ in range(more)]
     try:
         yield
-    except BaseException:
+    finally:  # there is nothing left for them to do
         for child in children:
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
-        raise
-    finally:
-        for child in children:
             with suppress(ChildProcessError):
                 os.waitpid(child, 0)
 
