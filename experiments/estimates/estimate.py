@@ -40,7 +40,7 @@ FLOAT32_BYTES = 4
 FARTHER = 0.25  # of the links that the mean distance has more
 
 # Bytes.
-BASE_BYTES = 165 << 20  # Python and compiled code; to compile it takes as much again
+BASE_BYTES = 152 << 20  # Python and compiled code; to compile it takes as much again
 TORCH_BYTES = 250 << 20  # more, if PyTorch is loaded
 COPIES = 1.15  # of all ranks' tensors: in registered memory, and pieces of them
 LEAST_BYTES = 64 << 20
