@@ -14,8 +14,9 @@ from itertools import pairwise
 import networkx as nx
 
 from ringleaf.core.faults import DOWN, LOSS, RATE, NetworkFault
-from ringleaf.core.units import FOREVER_PS
+from ringleaf.core.units import FOREVER_PS, format_count
 from ringleaf.errors import ConfigError
+from ringleaf.topologies.detours import detours
 from ringleaf.topologies.graph import hosts, neighbors, switches
 
 Direction = tuple[str, str]
@@ -93,7 +94,7 @@ def disturbances_of(
             have routes that know of it; None: routes stay as they are.
 
     Raises:
-        ConfigError: If a place is none of the topology.
+        ConfigError: If a place is none of the topology, or its routes can't lead around links.
     """
     changes: list[Disturbance] = []
     restarting = frozenset(switches(graph))
@@ -105,8 +106,24 @@ def disturbances_of(
                 changes.append(Restart(end_ps, fault.place))
     _check_apart(faults, graph)
     if reroute_ps is not None:
+        _check_routes(graph)
         changes += _reroutes(faults, graph, reroute_ps)
     return changes
+
+
+def _check_routes(graph: nx.Graph[str]) -> None:
+    """Check that routes of a topology can be computed again with fewer links."""
+    rule = graph.graph["routing"]
+    if rule != "shortest":
+        raise ConfigError(
+            f"reroute: routes by a rule lead around nothing, got {rule} of {graph.name}; "
+            "leave it out"
+        )
+    if ways := detours(graph):
+        raise ConfigError(
+            "reroute: is for routes dealt and ecmp, got routes of "
+            f"{format_count(len(ways), 'pair')} of hosts; leave it out"
+        )
 
 
 def _check_apart(faults: Sequence[NetworkFault], graph: nx.Graph[str]) -> None:

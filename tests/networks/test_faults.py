@@ -29,6 +29,7 @@ from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.switches.p4runtime.table_rows import entities_of
 from ringleaf.topologies.graph import directions, switches, with_links
+from ringleaf.topologies.k_shortest import with_k_shortest
 from ringleaf.topologies.registry import build
 
 CLOS = "leafspine,leaves=2,spines=2,hosts=2"  # leaves s0 and s1, spines s2 and s3
@@ -153,6 +154,15 @@ def test_two_faults_are_not_at_one_link_together() -> None:
     assert disturbances_of(apart, graph)
     with pytest.raises(ConfigError, match="two must not be at one link together, got 's0 down at"):
         disturbances_of(read("s2-s0 loss 1% at 2us, s0 down at 1us for 2us"), graph)
+
+
+def test_new_routes_are_refused_where_routes_cannot_change() -> None:
+    down = read("s0-s1 down")
+    with pytest.raises(ConfigError, match=r"reroute: routes by a rule .*got dimension_order of"):
+        disturbances_of(down, build("torus2d,x=3,y=3"), US)
+    with pytest.raises(ConfigError, match="reroute: is for routes dealt and ecmp, got routes of "):
+        disturbances_of(read("s0-s2 down"), with_k_shortest(build(CLOS), 2), US)
+    assert disturbances_of(down, build("torus2d,x=3,y=3"))
 
 
 def test_a_place_that_is_not_there_is_refused_before_anything_runs() -> None:
