@@ -1,4 +1,4 @@
-"""What a time of a flow run may be wrong by: as much as like runs of packets were found to differ.
+"""The error that a flow run's time may have: as much as like runs of packets were found to differ.
 
 The table beside this file is written by `python -m studies.flow_errors`. Whatever it does not cover
 has no bound, and is said to lie outside.
@@ -71,7 +71,7 @@ class ErrorCell:
 
 @dataclass(frozen=True, slots=True)
 class FlowBound:
-    """What a time may be wrong by, in percent; None: nobody has measured it, as `outside` says."""
+    """The error that a time may have, in percent; None: nobody has measured it (`outside`)."""
 
     percent: float | None
     outside: str = ""

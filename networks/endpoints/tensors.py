@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import torch
 
     from ringleaf.collectives.schedule import Schedule
+    from ringleaf.networks.endpoints.endpoints import Endpoints
 
 
 class GivesTensors(ABC):
@@ -35,3 +36,20 @@ class GivesTensors(ABC):
         """Return `arrays` as tensors, which share their memory; None: of float32."""
         kind = FLOAT32 if dtype is None else element_type(dtype)
         return as_tensors(self.arrays(elements, kind, schedule))
+
+
+class HasEndpoints(GivesTensors):
+    """A network in virtual time, whose memory and slots are those of its endpoints."""
+
+    endpoints: Endpoints
+
+    @property
+    def slots(self) -> int | None:
+        """Packets that a worker of the first group's system has in flight; None without one."""
+        return self.endpoints.slots
+
+    def arrays(
+        self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
+    ) -> list[Array]:
+        """Return one uninitialised array per rank, of shape (elements,), in registered memory."""
+        return self.endpoints.arrays(elements, dtype, schedule)

@@ -13,7 +13,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.arena import Store
 from ringleaf.core.heap import CAPACITY, grow_heap
-from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
+from ringleaf.core.tensors import Array, as_arrays
 from ringleaf.core.units import FOREVER_PS, PS_PER_US, format_size
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.networks.endpoints.director import Director, Reacts
@@ -21,7 +21,7 @@ from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.execution import Execution
 from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.endpoints.operation import CollectiveOperation
-from ringleaf.networks.endpoints.tensors import GivesTensors
+from ringleaf.networks.endpoints.tensors import HasEndpoints
 from ringleaf.networks.flow import loop
 from ringleaf.networks.flow.layout import Layout
 from ringleaf.networks.flow.scope import check_flow
@@ -44,7 +44,7 @@ TELL_PS = 50 * PS_PER_US
 Tell = Callable[[int], None]
 
 
-class FlowNetwork(GivesTensors):
+class FlowNetwork(HasEndpoints):
     """Hosts and links of a topology, whose messages share links by max-min fair rates.
 
     Args:
@@ -107,17 +107,6 @@ class FlowNetwork(GivesTensors):
             replace(group, system=fluid[id(group.system)]) if group.system is not None else group
             for group in groups
         ]
-
-    @property
-    def slots(self) -> int | None:
-        """Packets that a worker of the first group's system has in flight; None without one."""
-        return self.endpoints.slots
-
-    def arrays(
-        self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
-    ) -> list[Array]:
-        """Return one uninitialised array per rank, of shape (elements,), in registered memory."""
-        return self.endpoints.arrays(elements, dtype, schedule)
 
     def run(
         self,

@@ -1,4 +1,4 @@
-"""What flows can stand for; all else is refused, with the reason and a remedy."""
+"""The options that flows have no form for, and their refusal with the reason and a remedy."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.arena import Store
 from ringleaf.core.packets import POOL_SIZE, free_packets, make_pool
-from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
+from ringleaf.core.tensors import Array, as_arrays
 from ringleaf.core.units import FOREVER_PS, PS_PER_US, format_time
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.hosts.agent import make_ring, take_completions
@@ -27,7 +27,7 @@ from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.endpoints.leases import ChunkLeases, Fill, Leases, is_of_ranks
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.endpoints.segments import SegmentLeases, is_one_sum
-from ringleaf.networks.endpoints.tensors import GivesTensors
+from ringleaf.networks.endpoints.tensors import HasEndpoints
 from ringleaf.networks.faults import Disturbance
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
@@ -62,7 +62,7 @@ TELL_PS = 50 * PS_PER_US  # virtual time after which to tell how far a run is, a
 Tell = Callable[[int], None]
 
 
-class VirtualNetwork(GivesTensors):
+class VirtualNetwork(HasEndpoints):
     """Hosts, switches and links of a topology, in virtual time.
 
     Args:
@@ -226,17 +226,6 @@ class VirtualNetwork(GivesTensors):
             seed=seed,
             owners=self.endpoints.owners,
         )
-
-    @property
-    def slots(self) -> int | None:
-        """Packets that a worker of the first group's system has in flight; None without one."""
-        return self.endpoints.slots
-
-    def arrays(
-        self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
-    ) -> list[Array]:
-        """Return one uninitialised array per rank, of shape (elements,), in registered memory."""
-        return self.endpoints.arrays(elements, dtype, schedule)
 
     def run(
         self,

@@ -39,7 +39,7 @@ numba_blas.load()
 compiling.listen(event)
 
 CompileError = NumbaError
-"""What a function that does not compile raises."""
+"""The error of a function that does not compile."""
 
 # Our arrays outlive every compiled call, so views of them need no reference counts (`_nrt`):
 # those cost more than the work itself. In exchange no compiled function may return an array
