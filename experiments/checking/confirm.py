@@ -1,6 +1,7 @@
 """A quick confirmation that results are right, in one pass over them, by all cores.
 
-Each piece of all ranks' elements is small enough for a core's cache. The ranks' inputs are read, or
+Each piece of all ranks' elements is small enough for the cores' last cache, and large enough that
+threads seldom wait for one another between pieces. The ranks' inputs are read, or
 made again, and summed up exactly; the schedule's rows are replayed on them; and then all ranks'
 results must have the replay's bits, and these must be the sums or copies that the collective
 demands. Where anything differs, the judge looks again, slowly, and says what is wrong.
@@ -32,10 +33,9 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float32]
 
-_PIECE_BYTES = 1 << 18  # of all nodes' values, well within a core's second cache
-_SUMMED = 4  # times as many are checked at a time where nothing is replayed on them
+_PIECE_BYTES = 1 << 22  # of all nodes' values
 _LEAST = 16  # elements of a piece
-_TOGETHER = 128  # pieces that a thread does at a time
+_TOGETHER = 32  # pieces that a thread does at a time
 
 _BLOCK = 1024  # elements summed up at a time, so that the sums stay in the first cache
 
@@ -73,7 +73,7 @@ def confirms(
     if tolerance is not None:
         if schedule.codec is not None or inputs.dtype not in _KERNELS or (demand != EVERYONE).any():
             return False
-        width = -(-_SUMMED * width // tolerance.block) * tolerance.block
+        width = -(-width // tolerance.block) * tolerance.block
         check: _Check | _SumCheck = _SumCheck(
             inputs, _in_place(results, leases), tolerance.bound, width, errors
         )
