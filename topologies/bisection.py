@@ -92,15 +92,19 @@ def _least_cut(graph: nx.Graph[str], kinds: Counter[tuple[int, int, int]], sets:
         cuts += rate_bps * (sets[:, a] & ~sets[:, b])
     switch, up, down = (np.array(column, dtype=np.int64) for column in zip(*kinds, strict=True))
     members = np.array([*kinds.values()], dtype=np.int64)
+    total = int(members.sum())
+    halves = {total // 2, total - total // 2}
     inside = sets[:, switch]
+    if len({*up, *down}) == 1:  # the senders are as many as there are, those inside first
+        here = inside @ members
+        return min(int((cuts + up[0] * abs(here - senders)).min()) for senders in halves)
     cuts += (inside * down * members).sum(axis=1)
     added = np.where(inside, -down, up)
     order = np.argsort(added, axis=1)
     added = np.take_along_axis(added, order, axis=1)
     before = np.cumsum(members[order], axis=1) - members[order]
-    total = int(members.sum())
     least = []
-    for senders in {total // 2, total - total // 2}:
+    for senders in halves:
         taken = np.clip(senders - before, 0, members[order])
         least.append(int((cuts + (added * taken).sum(axis=1)).min()))
     return min(least)
