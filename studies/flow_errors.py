@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from functools import partial
+from itertools import chain, product
+from typing import Any
 
 import numpy as np
 
@@ -23,13 +25,20 @@ from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.estimates.flow_errors import (
     ErrorCell,
     bin_of,
+    jobs_by,
     mean_message,
     oversubscription,
+    workload_of,
     write_cells,
 )
 from ringleaf.experiments.runs.console import Debug, say
-from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment, Measurement
-from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.experiments.workloads.collective.experiment import CollectiveExperiment
+from ringleaf.experiments.workloads.collective.kind import resolve as resolve_collective
+from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
+from ringleaf.experiments.workloads.graph.kind import resolve_workload
+from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
+from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
+from ringleaf.hosts.workload.flows import PATTERNS
 
 TOPOLOGIES = (
     *("fattree,k=4", "fattree,k=6", "fattree,k=8"),
@@ -53,26 +62,43 @@ MOST_S = 4.0
 """Seconds that the packets of a case may be expected to take, by the estimate's constants."""
 
 
+SCHEDULED = ("fifo", "p3")
+"""Schedulers of jobs."""
+
+JOB_ALGOS = ("ring", "halvingdoubling", "tree", "switchml")
+JOB_TOPOLOGIES = (
+    "fattree,k=4",
+    *(f"leafspine,leaves=4,spines={spines},hosts=4" for spines in (4, 2, 1)),
+)
+JOBS = ((1, 16), (2, 8), (4, 4))
+"""Numbers of jobs, and of each one's ranks."""
+
+COMPUTE = "0.02"
+"""Factor on the jobs' computing, so that it hides little of what is on the network."""
+
+PATTERN_SIZES = ("64K", "1M", "64K,64K,64K,1M")
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorCase:
-    """One run on both networks.
+    """One time on both networks.
 
     Attributes:
-        algo: The algorithm.
+        what: What ran, as the table calls it.
         topo: The topology, as typed.
         ratio: Its oversubscription.
         ranks: The number of ranks.
-        size_bytes: Of each rank's tensor.
+        size: As typed: of each rank's tensor; the factor on models; of flows.
         message_bytes: Mean size of the messages.
         packets_ps: Time by packets.
         flow_ps: Time by flows.
     """
 
-    algo: str
+    what: str
     topo: str
     ratio: float
     ranks: int
-    size_bytes: int
+    size: str
     message_bytes: float
     packets_ps: int
     flow_ps: int
@@ -83,8 +109,12 @@ class ErrorCase:
         return 100 * (self.flow_ps / self.packets_ps - 1)
 
 
-def measure(topo: str, algo: str, size: str) -> ErrorCase | None:
-    """Run a case on both networks; return None if its packets would take long.
+Given = dict[str, Any]
+"""Options, as typed."""
+
+
+def measure_collective(topo: str, algo: str, size: str) -> list[ErrorCase]:
+    """Run a collective on both networks; return no case if its packets would take long.
 
     Raises:
         RingleafError: If there is no such case.
@@ -92,29 +122,65 @@ def measure(topo: str, algo: str, size: str) -> ErrorCase | None:
     given = {"topo": topo, "algo": algo, "size": size}
     if not ALGORITHMS[algo].in_network:
         given["data"] = "none"
-    packets = CollectiveExperiment(resolve(given))
+    packets = CollectiveExperiment(resolve_collective(given))
     (algorithm,), (size_bytes,) = packets.algorithms, packets.spec.sizes_bytes
     if packets.estimate(algorithm, size_bytes).run_s > MOST_S:
-        return None
-    (by_packets,) = packets.run()
-    (by_flows,) = CollectiveExperiment(resolve({**given, "net": "flow"})).run()
-    return _case(topo, packets, by_packets, by_flows)
+        return []
+    (one,) = packets.run()
+    (other,) = CollectiveExperiment(resolve_collective({**given, "net": "flow"})).run()
+    message_bytes = mean_message(one.schedule, size_bytes)
+    times = one.row.time_ps, other.row.time_ps
+    ratio = oversubscription(packets.graph)
+    return [ErrorCase(algo, topo, ratio, packets.ranks, size, message_bytes, *times)]
 
 
-def _case(
-    topo: str, experiment: CollectiveExperiment, packets: Measurement, flows: Measurement
-) -> ErrorCase:
-    row = packets.row
-    return ErrorCase(
-        row.algo,
-        topo,
-        oversubscription(experiment.graph),
-        experiment.ranks,
-        row.size_bytes,
-        mean_message(packets.schedule, row.size_bytes),
-        row.time_ps,
-        flows.row.time_ps,
-    )
+def measure_jobs(topo: str, algo: str, scheduler: str, size: str, count: int) -> list[ErrorCase]:
+    """Run jobs on both networks; return a case for each, or none if packets would take long.
+
+    Raises:
+        RingleafError: If there is no such case.
+    """
+    ranks = dict(JOBS)[count]
+    job = {"model": "resnet50", "ranks": ranks, "iterations": 2}
+    given: Given = {"topo": topo, "algo": algo, "scheduler": scheduler, "size": size}
+    given |= {"jobs": [job] * count, "compute": COMPUTE, "fuse": "4MiB"}
+    given |= {"servers": "0", "check": "no"}
+    packets = JobsExperiment(resolve_jobs(given))
+    (combination,) = packets.combinations
+    if packets.case_s(combination) > MOST_S:
+        return []
+    flows = JobsExperiment(resolve_jobs({**given, "net": "flow"}))
+    pairs = zip(packets.case(combination).rows, flows.case(combination).rows, strict=True)
+    message_bytes = packets.message_bytes(packets.spec.jobs[0], algo)
+    about = topo, oversubscription(packets.graph), count * ranks, size, message_bytes
+    what = jobs_by(algo, scheduler)
+    return [ErrorCase(what, *about, one.jct_ps, other.jct_ps) for one, other in pairs]
+
+
+def measure_workload(topo: str, given: Given) -> list[ErrorCase]:
+    """Replay a workload on both networks; return no case if its packets would take long.
+
+    Raises:
+        RingleafError: If there is no such case.
+    """
+    packets = WorkExperiment(resolve_workload({"topo": topo, "data": "none", **given}))
+    if packets.expected_s > MOST_S:
+        return []
+    flows = WorkExperiment(resolve_workload({"topo": topo, "data": "none", "net": "flow", **given}))
+    spec, ranks = packets.spec, len(packets.matched.graph.ranks)
+    what = workload_of(spec.pattern or spec.workload)
+    size = str(given.get("flow_sizes") or given.get("layers"))
+    about = topo, oversubscription(packets.graph), ranks, size, packets.mean_bytes
+    times = [each.run(_untold, _unpassed).iteration_ps for each in (packets, flows)]
+    return [ErrorCase(what, *about, *times)]
+
+
+def _untold(_share: float, _done: int, _wanted: int) -> None:
+    """Tell nobody how far a replay is."""
+
+
+def _unpassed(_hops: int) -> None:
+    """Tell nobody of packets."""
 
 
 def cells_of(cases: list[ErrorCase]) -> list[ErrorCell]:
@@ -122,14 +188,14 @@ def cells_of(cases: list[ErrorCase]) -> list[ErrorCell]:
     kinds: dict[tuple[str, str, float, int], list[ErrorCase]] = defaultdict(list)
     for case in cases:
         family = case.topo.partition(",")[0]
-        kinds[case.algo, family, case.ratio, bin_of(case.message_bytes)].append(case)
+        kinds[case.what, family, case.ratio, bin_of(case.message_bytes)].append(case)
     return [_cell(*kind, kinds[kind]) for kind in sorted(kinds)]
 
 
-def _cell(algo: str, family: str, ratio: float, least: int, cases: list[ErrorCase]) -> ErrorCell:
+def _cell(what: str, family: str, ratio: float, least: int, cases: list[ErrorCase]) -> ErrorCell:
     errors = np.array([case.percent for case in cases])
     return ErrorCell(
-        *(algo, family, ratio, least),
+        *(what, family, ratio, least),
         most_ranks=max(case.ranks for case in cases),
         cases=len(cases),
         mean=float(errors.mean()),
@@ -139,26 +205,53 @@ def _cell(algo: str, family: str, ratio: float, least: int, cases: list[ErrorCas
     )
 
 
-def _cases(
+Measured = Callable[[], list[ErrorCase]]
+
+
+def _collectives(
     topologies: list[str] | None, algorithms: list[str] | None, sizes: list[str] | None
-) -> Iterator[ErrorCase]:
-    for topo, algo, size in product(topologies or TOPOLOGIES, algorithms or ALGOS, sizes or SIZES):
+) -> Iterator[tuple[str, Measured]]:
+    for each in product(topologies or TOPOLOGIES, algorithms or ALGOS, sizes or SIZES):
+        yield "{1} on {0} at {2}".format(*each), partial(measure_collective, *each)
+
+
+def _jobs() -> Iterator[tuple[str, Measured]]:
+    counts = [count for count, _ in JOBS]
+    for each in product(JOB_TOPOLOGIES, JOB_ALGOS, SCHEDULED, ("0.02", "0.2"), counts):
+        name = "{4} jobs by {1} and {2} on {0}, size {3}".format(*each)
+        yield name, partial(measure_jobs, *each)
+
+
+def _workloads() -> Iterator[tuple[str, Measured]]:
+    for topo, pattern, sizes in product(JOB_TOPOLOGIES, PATTERNS, PATTERN_SIZES):
+        given = {"workload": pattern, "ranks": "16", "flow_sizes": sizes, "flows": "200"}
+        yield f"{pattern} of {sizes} on {topo}", partial(measure_workload, topo, given)
+    for topo, layers, hidden in product(JOB_TOPOLOGIES, ("4", "8"), ("512", "2048")):
+        model = {"layers": layers, "hidden": hidden, "heads": "8", "sequence": "512"}
+        split = {"tp": "2", "dp": "4", "pp": "2", "micro_batches": "4"}
+        name = f"{layers} layers of {hidden} on {topo}"
+        yield name, partial(measure_workload, topo, {"workload": "llm", **model, **split})
+
+
+def _run(every: Iterable[tuple[str, Measured]]) -> Iterator[ErrorCase]:
+    """Run and print cases; say why others are left out."""
+    for name, measured in every:
         began_s = time.perf_counter()
         try:
-            case = measure(topo, algo, size)
+            cases = measured()
         except RingleafError as error:
-            say(f"# {algo} on {topo} at {size}: {error}")
+            say(f"# {name}: {error}")
             continue
-        if case is None:
-            say(f"# {algo} on {topo} at {size}: packets take long")
-            continue
-        say(
-            f" {topo:>34} {algo:>17} {case.ratio:5g} {case.ranks:5} {size:>5} "
-            f"{case.message_bytes:10.0f} {case.packets_ps / PS_PER_US:11.2f} "
-            f"{case.flow_ps / PS_PER_US:11.2f} {case.percent:7.2f} "
-            f"{time.perf_counter() - began_s:6.2f}"
-        )
-        yield case
+        if not cases:
+            say(f"# {name}: packets take long")
+        for case in cases:
+            say(
+                f" {case.topo:>34} {case.what:>34} {case.ratio:5g} {case.ranks:5} {case.size:>15} "
+                f"{case.message_bytes:10.0f} {case.packets_ps / PS_PER_US:11.2f} "
+                f"{case.flow_ps / PS_PER_US:11.2f} {case.percent:7.2f} "
+                f"{time.perf_counter() - began_s:6.2f}"
+            )
+        yield from cases
 
 
 def flow_errors_command(
@@ -166,10 +259,12 @@ def flow_errors_command(
 ) -> None:
     """Print all cases and their errors; write the table, if no cases were chosen."""
     say(
-        f"#{'topology':>34} {'algo':>17} {'ratio':>5} {'ranks':>5} {'size':>5} {'message(B)':>10} "
+        f"#{'topology':>34} {'what':>34} {'ratio':>5} {'ranks':>5} {'size':>15} {'message(B)':>10} "
         f"{'packets(us)':>11} {'flows(us)':>11} {'%error':>7} {'s':>6}"
     )
-    cases = list(_cases(topo, algo, size))
+    are_chosen = bool(topo or algo or size)
+    every = _collectives(topo, algo, size)
+    cases = list(_run(every if are_chosen else chain(every, _jobs(), _workloads())))
     for least in sorted({bin_of(case.message_bytes) for case in cases}):
         own = np.array([case.percent for case in cases if bin_of(case.message_bytes) == least])
         say(
@@ -177,7 +272,7 @@ def flow_errors_command(
             f"{own.mean():.2f} %, of their sizes {np.abs(own).mean():.2f} %, median "
             f"{np.median(own):.2f} %, 99 of 100 within {np.percentile(np.abs(own), 99):.2f} %"
         )
-    if not (topo or algo or size):
+    if not are_chosen:
         write_cells(cells_of(cases))
 
 

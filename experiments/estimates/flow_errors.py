@@ -36,8 +36,10 @@ SETTINGS = {
     "window": None,
     "routes": "dealt",
     "servers": 0,
+    "jitter": 0.0,
+    "entries": (),
 }
-"""The options that all runs of the table have, by attribute of their spec."""
+"""The options that all runs of the table have, by attribute of their spec, if it has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class ErrorCell:
     """Errors of the flow network's times, in percent of those of packets, for one kind of runs.
 
     Attributes:
-        algo: The algorithm.
+        what: The algorithm; of jobs and workloads, `jobs_by` and `workload_of`.
         family: The family of topologies.
         ratio: How many times as fast hosts are as the links that lead away from their switch.
         least_bytes: Of messages, the mean over a run: the least of the bin.
@@ -57,7 +59,7 @@ class ErrorCell:
         worst: The largest of them.
     """
 
-    algo: str
+    what: str
     family: str
     ratio: float
     least_bytes: int
@@ -86,7 +88,7 @@ def read_cells() -> tuple[ErrorCell, ...]:
 
 def _cell(row: dict[str, str]) -> ErrorCell:
     return ErrorCell(
-        row["algo"],
+        row["what"],
         row["family"],
         float(row["ratio"]),
         *(int(row[name]) for name in ("least_bytes", "most_ranks", "cases")),
@@ -118,26 +120,49 @@ def oversubscription(graph: nx.Graph[str]) -> float:
     return max((inward[name] / outward[name] for name in inward if outward[name]), default=1.0)
 
 
+def jobs_by(algo: str, scheduler: str) -> str:
+    """Return what the table calls jobs that reduce by an algorithm, ordered by a scheduler."""
+    return f"jobs by {algo} and {scheduler}"
+
+
+def workload_of(name: str) -> str:
+    """Return what the table calls a workload of a kind, or flows of a pattern."""
+    return f"workload {name}"
+
+
 def bound_of(
-    spec: NetworkSpec, graph: nx.Graph[str], algo: str, schedule: Schedule, size_bytes: int
+    spec: NetworkSpec, graph: nx.Graph[str], what: str, ranks: int, message_bytes: float
 ) -> FlowBound:
-    """Return what the time of a flow run may be wrong by."""
+    """Return what the time of a flow run may be wrong by.
+
+    Args:
+        spec: Its options.
+        graph: Its topology.
+        what: What runs, as the table calls it (`ErrorCell.what`).
+        ranks: The ranks of all of it.
+        message_bytes: Mean size of its messages.
+    """
     family, ratio = spec.topo.partition(",")[0], oversubscription(graph)
     reasons = list(_unlike(spec))
-    least = bin_of(mean_message(schedule, size_bytes))
-    alike = [each for each in read_cells() if (each.algo, each.family) == (algo, family)]
+    least = bin_of(message_bytes)
+    alike = [each for each in read_cells() if (each.what, each.family) == (what, family)]
     cells = [each for each in alike if each.ratio == ratio and each.least_bytes == least]
     if not alike:
-        reasons.append(f"{algo} on {family}")
+        reasons.append(f"{what} on {family}")
     elif not cells:
         reasons.append(
             f"messages of {format_size(least)} and more, with an oversubscription of {ratio:g}"
         )
-    elif schedule.ranks > cells[0].most_ranks:
-        reasons.append(f"{format_count(schedule.ranks, 'rank')}, of at most {cells[0].most_ranks}")
+    elif ranks > cells[0].most_ranks:
+        reasons.append(f"{format_count(ranks, 'rank')}, of at most {cells[0].most_ranks}")
     if reasons:
         return FlowBound(None, "; ".join(reasons))
     return FlowBound(cells[0].worst)
+
+
+def unmeasured(name: str, outside: str) -> str:
+    """Return a line that says why it is not known what the times of a flow run are wrong by."""
+    return f"{name}: nobody has measured what flows are wrong by here (docs/flow.md): {outside}"
 
 
 def _unlike(spec: NetworkSpec) -> Iterator[str]:

@@ -416,9 +416,10 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         self, row: CollectiveRow, algorithm: Algorithm, schedule: Schedule, inputs: RankInputs
     ) -> CollectiveRow:
         """Return the row of a flow run with what its time may be wrong by, and was found to be."""
-        from ringleaf.experiments.estimates.flow_errors import bound_of
+        from ringleaf.experiments.estimates.flow_errors import bound_of, mean_message
 
-        bound = bound_of(self.spec, self.graph, row.algo, schedule, row.size_bytes)
+        message_bytes = mean_message(schedule, row.size_bytes)
+        bound = bound_of(self.spec, self.graph, row.algo, schedule.ranks, message_bytes)
         row = replace(row, within_percent=bound.percent, outside=bound.outside)
         packets = self._by_packets(algorithm)
         expected_s = packets.estimate(algorithm, row.size_bytes).time_s

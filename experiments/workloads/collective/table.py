@@ -10,6 +10,7 @@ from ringleaf.collectives.registry import SYSTEMS
 from ringleaf.collectives.sparse.algorithm import names_sparse
 from ringleaf.core.units import PS_PER_US, format_count, format_size
 from ringleaf.experiments.bounds.busbw import busbw_formula
+from ringleaf.experiments.estimates.flow_errors import unmeasured
 from ringleaf.experiments.explain.findings import TITLES, Explained
 from ringleaf.experiments.programs.names import is_path
 from ringleaf.experiments.records.conditions import (
@@ -113,10 +114,7 @@ def remarks(rows: Sequence[CollectiveRow]) -> Iterator[str]:
             )
     for row in rows:
         if row.outside:
-            yield (
-                f"{_name(row)}: nobody has measured what flows are wrong by here (docs/flow.md): "
-                f"{row.outside}"
-            )
+            yield unmeasured(_name(row), row.outside)
     for row in rows:
         if row.skipping:
             yield f"{_name(row)}: {row.skipping}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ringleaf.core.units import PS_PER_MS, PS_PER_US, format_count, format_size, format_time
+from ringleaf.experiments.estimates.flow_errors import unmeasured
 from ringleaf.experiments.records.conditions import (
     conduct,
     injection,
@@ -115,6 +116,13 @@ def results(done: WorkResults) -> Iterator[str]:
         f"{100 * done.share('compute_ps'):.1f} %, exposed communication "
         f"{100 * done.share('exposed_ps'):.1f} %, idle {100 * done.share('idle_ps'):.1f} %"
     )
+    if done.within_percent is not None:
+        yield (
+            f"by flows: packets may take up to {done.within_percent:.1f} % more or less "
+            "(docs/flow.md)"
+        )
+    if done.outside:
+        yield unmeasured("by flows", done.outside)
     yield f"bubble: idle time is {100 * done.bubble:.1f} % of the rest"
     if done.wrong is None:
         yield "nothing was checked, as messages had sizes only"

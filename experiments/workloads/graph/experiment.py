@@ -13,6 +13,7 @@ from ringleaf.core.tensors import FLOAT32
 from ringleaf.core.units import PS_PER_S, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimates.estimate import Estimate, Need, sort_of, start_s
+from ringleaf.experiments.estimates.flow_errors import bound_of, workload_of
 from ringleaf.experiments.estimates.pace import RunPaces, Sort, read_paces
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs.kind import Experiment
@@ -20,6 +21,7 @@ from ringleaf.experiments.runs.progress import Progress
 from ringleaf.experiments.setup.network import common_options, make_graph, simulated
 from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.spec.kinds import NONE
+from ringleaf.experiments.spec.network import FLOW
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.workloads.graph.about import NOTES, about
 from ringleaf.experiments.workloads.graph.data import data_of
@@ -254,7 +256,22 @@ class WorkExperiment(Experiment[WorkloadSpec]):
         results = summarise(self.graph, done, self.calls, owners)
         if self.spec.workload == FLOWS and not self.spec.is_live:
             results.slowdown = slowdowns(results.messages, self._alone_ps(results.messages))
+        if self.spec.net == FLOW:
+            return self._with_error(results)
         return results
+
+    def _with_error(self, results: WorkResults) -> WorkResults:
+        """Return the results of a flow run with what its iteration may be wrong by."""
+        what = workload_of(self.spec.pattern or self.spec.workload)
+        ranks = len(self.matched.graph.ranks)
+        bound = bound_of(self.spec, self.graph, what, ranks, self.mean_bytes)
+        return replace(results, within_percent=bound.percent, outside=bound.outside)
+
+    @property
+    def mean_bytes(self) -> float:
+        """The mean size of messages, and of what ranks bring to collectives."""
+        meetings = self.matched.meetings
+        return sum(each.size_bytes for each in meetings) / max(len(meetings), 1)
 
     def _alone_ps(self, messages: Messages) -> Table:
         """Return the time of each message, if it were alone."""

@@ -76,6 +76,8 @@ class WorkResults:
     pauses: int = 0  # times that a port asked the other end to pause a class
     trims: int = 0  # packets that found a queue full, and went on without their payload
     slowdown: list[Bin] = field(default_factory=list)  # of flows, by size
+    within_percent: float | None = None  # of flows: what the iteration may be wrong by, if known
+    outside: str = ""  # of flows: why that is not known
     times: list[list[NodeTimes]] = field(default_factory=list)  # by rank and node; not in files
 
     def share(self, name: str) -> float:
@@ -100,7 +102,7 @@ PERCENTILE_NAMES = ("p50_ps", "p99_ps", "p999_ps")
 
 _SCALARS = ("iteration_ps", "wrong", "reason", "retransmissions", "drops", "packet_hops",
             "peak_queue_bytes", "bin_ps", "link", "link_rate_bps", "labels", "virtual_ps",
-            "late_ps", "most_late_ps", "pauses", "trims")  # fmt: skip
+            "late_ps", "most_late_ps", "pauses", "trims", "within_percent", "outside")  # fmt: skip
 
 
 def percentiles_of(messages: Messages) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 
 from ringleaf.core.units import PS_PER_MS, format_count
+from ringleaf.experiments.estimates.flow_errors import unmeasured
 from ringleaf.experiments.records.conditions import (
     conduct,
     injection,
@@ -67,3 +68,10 @@ def told_of_memory(cases: Sequence[JobsCase]) -> Iterator[str]:
             phrases.append(f"{late} of {format_count(len(due), 'deadline')} missed")
         if phrases:
             yield f"{case.combination.name}: {'; '.join(phrases)}"
+
+
+def told_of_errors(rows: Sequence[JobRow]) -> Iterator[str]:
+    """Yield, once for all jobs alike, why it is not known what their times are wrong by."""
+    told = {f"{row.algo}, {row.scheduler}": row.outside for row in rows if row.outside}
+    for name, outside in told.items():
+        yield unmeasured(name, outside)

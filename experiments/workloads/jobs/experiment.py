@@ -26,6 +26,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.checking.exchanges import coded
 from ringleaf.experiments.estimates.estimate import Estimate, Need, sort_of
+from ringleaf.experiments.estimates.flow_errors import bound_of, jobs_by, mean_message
 from ringleaf.experiments.estimates.pace import RunPaces, read_paces
 from ringleaf.experiments.records.conditions import is_live
 from ringleaf.experiments.records.folder import RunFolder
@@ -40,6 +41,7 @@ from ringleaf.experiments.setup.network import (
 )
 from ringleaf.experiments.setup.placing import embedding_of
 from ringleaf.experiments.setup.ranks import count_nodes
+from ringleaf.experiments.spec.network import FLOW
 from ringleaf.experiments.workloads.jobs.about import NOTES, VIRTUAL_NOTE, about
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger, NoGradients
 from ringleaf.experiments.workloads.jobs.need import estimate_of_jobs, need_of_jobs
@@ -49,6 +51,7 @@ from ringleaf.experiments.workloads.jobs.places import (
 )
 from ringleaf.experiments.workloads.jobs.results import (
     Combination,
+    JobRow,
     JobsCase,
     JobsResults,
     write_traces,
@@ -321,10 +324,26 @@ class JobsExperiment(Experiment[JobsSpec]):
         done = stage(play)
         link = self._links.get(combination.count, "")
         case = summarise(self.graph, combination, jobs, done, link)
+        if spec.net == FLOW:
+            case.rows = list(map(self._with_error, case.rows, jobs))
         self._links[combination.count] = case.link
         if spec.chakra:
             case.traces = [_trace(done, *each) for each in enumerate(job.ranks for job in jobs)]
         return case
+
+    def _with_error(self, row: JobRow, job: JobSpec) -> JobRow:
+        """Return the row of a flow run with what its times may be wrong by."""
+        what = jobs_by(row.algo, row.scheduler)
+        ranks = sum(each.ranks for each in self.spec.jobs[: row.jobs])
+        bound = bound_of(self.spec, self.graph, what, ranks, self.message_bytes(job, row.algo))
+        return replace(row, within_percent=bound.percent, outside=bound.outside)
+
+    def message_bytes(self, job: JobSpec, algo: str) -> float:
+        """Return the mean size of the messages that reduce a job's pieces of mean size."""
+        pieces = cut(job.model, fuse_bytes=self.spec.fuse_bytes)
+        elements = max(job.model.elements // len(pieces), 1)
+        network = self._cabling(tuple(self.places(1)[0][0]))
+        return mean_message(self._schedule(algo, job.ranks, network, elements), 4 * elements)
 
     def _assign(
         self, combination: Combination, places: Sequence[Place], endpoints: Endpoints

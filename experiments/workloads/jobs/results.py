@@ -24,7 +24,7 @@ from ringleaf.experiments.records.link_use import LinkUse
 from ringleaf.experiments.records.pauses import Counted
 from ringleaf.experiments.records.results import Results, common
 from ringleaf.experiments.records.table import network_lines, rate_line, wrong_line
-from ringleaf.experiments.workloads.jobs.about import told_of_live, told_of_memory
+from ringleaf.experiments.workloads.jobs.about import told_of_errors, told_of_live, told_of_memory
 from ringleaf.experiments.workloads.jobs.timeline import (
     JobSpan,
     as_chrome,
@@ -76,6 +76,8 @@ class JobRow:
     limit: str = ""  # of the case, live: the part without processor time left
     pauses: int = 0  # of the case: times that a port asked the other end to pause a class
     trims: int = 0  # of the case: packets that went on without their payload
+    within_percent: float | None = None  # of flows: what the times may be wrong by, if known
+    outside: str = ""  # of flows: why it is not known what the times may be wrong by
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +153,9 @@ _SERIES = ("link_series", "queue_series", "memory_series")
 VIRTUAL_JCT = "virtual_jct_ps"
 """The column of live runs that has the completion time in virtual time."""
 
+WITHIN = "within_percent"
+"""The column of runs by flows."""
+
 COLUMNS = (
     Column("jobs", "jobs", width=5),
     Column("algo", "algo", width=10, is_swept=True),
@@ -161,6 +166,7 @@ COLUMNS = (
     Column("ranks", "ranks", width=5),
     Column("jct_ps", "JCT", "ms", 9, as_ms, is_swept=True),
     Column(VIRTUAL_JCT, "virtual", "ms", 9, as_ms),
+    Column(WITHIN, "error", "%", 6, fixed(1)),
     Column("iteration_ps", "iteration", "ms", 9, as_ms),
     Column("compute_ps", "compute", "ms", 8, as_ms),
     Column("wait_ps", "wait", "ms", 8, as_ms, is_swept=True),
@@ -224,8 +230,11 @@ class JobsResults(Results):
 
     @property
     def columns(self) -> Sequence[Column]:
-        """The columns, as wide as names are; live runs have one more."""
-        kept = [each for each in COLUMNS if not self.is_virtual or each.name != VIRTUAL_JCT]
+        """The columns, as wide as names are; live runs and those by flows have one more."""
+        left_out = {VIRTUAL_JCT} if self.is_virtual else set[str]()
+        if not any(row.outside or row.within_percent is not None for row in self.rows):
+            left_out.add(WITHIN)
+        kept = [each for each in COLUMNS if each.name not in left_out]
         texts = {
             name: [getattr(row, name) for row in self.rows]
             for name in ("algo", "scheduler", "model")
@@ -244,6 +253,7 @@ class JobsResults(Results):
     def foot(self) -> Iterator[str]:
         """Yield the lines below the table."""
         yield from told_of_memory(self.cases)
+        yield from told_of_errors(self.rows)
         yield wrong_line(self.wrong)
         yield from self.reasons()
         yield from network_lines(self)
