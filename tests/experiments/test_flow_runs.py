@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,20 @@ from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimates import flow_errors
 from ringleaf.experiments.estimates.flow_errors import ErrorCell, bin_of, read_cells
 from ringleaf.experiments.runs.checks import check
+from ringleaf.experiments.runs.drawing import read_results
 from ringleaf.experiments.runs.python import run
 from ringleaf.experiments.runs.request import resolve
+from ringleaf.experiments.workloads.graph.results import GraphResults
 
 SMALL = {"topo": "leafspine,leaves=2,spines=2,hosts=2", "net": "flow", "figures": "no"}
 KNOWN = ErrorCell("ring", "leafspine", 1.0, 64 << 10, 4, 9, -0.2, -0.1, 0.4, 0.5)
+JOBS = replace(KNOWN, what="jobs by ring and fifo", worst=0.7)
+FLOWS = replace(KNOWN, what="workload all-to-all", worst=0.9)
 
 
 @pytest.fixture(autouse=True)
 def _cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flow_errors, "read_cells", lambda: (KNOWN,))
+    monkeypatch.setattr(flow_errors, "read_cells", lambda: (KNOWN, JOBS, FLOWS))
 
 
 def results_of(tmp_path: Path, **options: Any) -> Any:
@@ -68,6 +73,62 @@ def test_what_nobody_has_measured_is_said(
 
     assert row.within_percent is None
     assert row.outside == outside
+
+
+@pytest.mark.parametrize(
+    ("options", "within_percent", "outside"),
+    [
+        ({}, 0.7, ""),  # one piece of 2 MB, halves of which go round
+        ({"scheduler": "p3"}, None, "jobs by ring and p3 on leafspine"),
+        ({"jitter": "5%"}, None, "jitter=0.05"),
+        (
+            {"fuse": "0"},  # 53 pieces
+            None,
+            "messages of 4 KiB and more, with an oversubscription of 1",
+        ),
+        ({"counts": "3"}, None, "6 ranks, of at most 4"),
+    ],
+)
+def test_jobs_say_what_their_times_may_be_wrong_by(
+    tmp_path: Path, options: Mapping[str, str], within_percent: float | None, outside: str
+) -> None:
+    jobs = [{"model": "resnet50", "ranks": 2, "iterations": 1}] * 3
+    given = {"topo": "leafspine,leaves=2,spines=3,hosts=3", "servers": "0", "counts": "2"}
+
+    given |= {"algo": "ring", "size": "0.02", "fuse": "4MiB"}
+    result = read_results(results_of(tmp_path, jobs=jobs, **{**given, **options}).folder)
+
+    for row in result.rows:
+        assert (row.within_percent, row.outside) == (within_percent, outside)
+    assert "within_percent" in [each.name for each in result.columns]
+    told = f"nobody has measured what flows are wrong by here (docs/flow.md): {outside}"
+    assert [line for line in result.foot() if "nobody has measured" in line] == (
+        [f"ring, {options.get('scheduler', 'fifo')}: {told}"] if outside else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "within_percent", "line"),
+    [
+        ({}, 0.9, "by flows: packets may take up to 0.9 % more or less (docs/flow.md)"),
+        (
+            {"workload": "incast"},
+            None,
+            "by flows: nobody has measured what flows are wrong by here (docs/flow.md): workload "
+            "incast on leafspine",
+        ),
+    ],
+)
+def test_workloads_say_what_their_time_may_be_wrong_by(
+    tmp_path: Path, options: Mapping[str, str], within_percent: float | None, line: str
+) -> None:
+    given = {"workload": "all-to-all", "ranks": "4", "flow_sizes": "64K"}
+
+    result = read_results(results_of(tmp_path, **{**given, **options}).folder)
+
+    assert isinstance(result, GraphResults)
+    assert result.done.within_percent == within_percent
+    assert line in list(result.foot())
 
 
 @pytest.mark.parametrize(
@@ -174,6 +235,6 @@ def test_the_table_has_a_bound_for_each_kind(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.undo()
     cells = read_cells()
 
-    assert len({(c.algo, c.family, c.ratio, c.least_bytes) for c in cells}) == len(cells) >= 100
+    assert len({(c.what, c.family, c.ratio, c.least_bytes) for c in cells}) == len(cells) >= 100
     assert all(abs(c.median) <= c.worst and abs(c.mean) <= c.worst for c in cells)
     assert all(bin_of(c.least_bytes) == c.least_bytes for c in cells)

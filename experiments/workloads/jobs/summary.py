@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
@@ -132,7 +132,7 @@ def _speed(job: TrainingJob) -> float:
     return job.model.compute_ps * len(done) / max(done[-1].end_ps - job.start_ps, 1)
 
 
-def _times(job: TrainingJob) -> dict[str, int]:
+def _times(job: TrainingJob) -> dict[str, Any]:
     done = [each for each in job.history if each.end_ps < FOREVER_PS]
     if not done:
         return {"jct_ps": 0, "iteration_ps": 0, "wait_ps": 0, "front_wait_ps": 0}
