@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Generic, Protocol, TypeVar
 
 import networkx as nx
 
@@ -200,7 +201,18 @@ def _reroutes(
         yield Reroute(time_ps + delay_ps, down)
 
 
-class Agenda:
+class Timed(Protocol):
+    """Something that happens in a run."""
+
+    @property
+    def after_ps(self) -> int:
+        """Time since the run's start."""
+
+
+T = TypeVar("T", bound=Timed)
+
+
+class Agenda(Generic[T]):
     """The remaining disturbances of one run.
 
     Args:
@@ -208,7 +220,7 @@ class Agenda:
         start_ps: Start time of the run.
     """
 
-    def __init__(self, disturbances: Iterable[Disturbance], start_ps: int) -> None:
+    def __init__(self, disturbances: Iterable[T], start_ps: int) -> None:
         self._left = sorted(disturbances, key=lambda each: each.after_ps)
         self._start_ps = start_ps
 
@@ -217,13 +229,13 @@ class Agenda:
         """Time of the next disturbance; `FOREVER_PS` if there is none."""
         return self._start_ps + self._left[0].after_ps if self._left else FOREVER_PS
 
-    def take_due(self, now_ps: int) -> list[Disturbance]:
+    def take_due(self, now_ps: int) -> list[T]:
         """Remove and return the disturbances that are due by now."""
         due = [each for each in self._left if self._start_ps + each.after_ps <= now_ps]
         del self._left[: len(due)]
         return due
 
-    def take_rest(self) -> list[Disturbance]:
+    def take_rest(self) -> list[T]:
         """Remove and return the disturbances that are not due yet."""
         rest, self._left = self._left, []
         return rest

@@ -367,5 +367,6 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
         "ecn": spec.ecn,
         "program": FORWARD if is_path(spec.program) else spec.program,
         "assigned": assigned_programs(spec),
+        "faults": tuple(each.slowed(spec.scale) for each in spec.faults),
     }
     return NetworkOptions(**values | resolved)

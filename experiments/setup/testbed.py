@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 import networkx as nx
 
+from ringleaf.experiments.setup.network import common_options
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.networks.live.processes import ended_like_interrupts
 from ringleaf.networks.mininet.fabric import LiveSettings
-from ringleaf.networks.mininet.network import LiveTestbed
+from ringleaf.networks.mininet.network import LiveTestbed, live_disturbances
 
 
 @contextmanager
@@ -21,6 +22,7 @@ def open_testbed(spec: NetworkSpec, graph: nx.Graph[str]) -> Iterator[LiveTestbe
         ConfigError: If the machine lacks something.
         BackendError: If the network can't be brought up.
     """
+    live_disturbances(graph, common_options(spec).faults)
     settings = LiveSettings(
         switch=spec.switch,
         scale=1,  # the graph's rates are already scaled

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
-from ringleaf.core.live_limits import check_discipline, check_live, check_pausing
+from ringleaf.core.live_limits import check_discipline, check_faults, check_live, check_pausing
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.core.units import exact_rate, format_count
 from ringleaf.errors import ConfigError, choose
@@ -410,6 +410,7 @@ class NetworkSpec(Checked):
         else:
             check_discipline(self.switch, self.discipline, where)
             check_pausing(self.switch, self.pfc, where, captured=self.pcap)
+            check_faults(self.switch, self.faults, where)
             check_live(values, where, self.virtual)
         if self.net == FLOW:
             check_flow(values, where)

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from ringleaf.errors import BackendError
 from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
+from ringleaf.networks.live.line_changes import LineChange
 from ringleaf.networks.live.processes import Child
 
 READY_TIMEOUT_S = 300.0  # a new machine compiles first
@@ -90,6 +91,20 @@ class Daemon:
     def remove(self, name: str) -> None:
         """End a switch, and its P4Runtime device."""
         self._ask("remove", name=name)
+
+    def disturb(self, changes: Sequence[tuple[str, int, LineChange]], start_ns: int) -> None:
+        """Have lines change in a run: a switch, its port, and what changes.
+
+        Args:
+            changes: Their `line` does not matter.
+            start_ns: The run's start by the monotonic clock.
+        """
+        plain = [(name, port, asdict(change)) for name, port, change in changes]
+        self._ask("disturb", start_ns=start_ns, changes=plain)
+
+    def settle(self) -> None:
+        """Have all lines as usual again."""
+        self._ask("settle")
 
     def record(self, folder: Path) -> None:
         """Record each switch from its next program on.

@@ -1,6 +1,6 @@
 """The process of a coordinator: it sends its orders to hosts, and passes their messages to it.
 
-It says to the process that forked it: {"started"}, {"stopping"}, {"gone": host},
+It says to the process that forked it: {"start": ns}, {"started"}, {"stopping"}, {"gone": host},
 {"error"}, and at last {"result": bytes}, which lie in a file that both have open.
 """
 
@@ -73,6 +73,9 @@ class CoordinatorTask:
 class Overseer(Protocol):
     """Whoever has forked the hosts, as a coordination sees it."""
 
+    def begin(self, start_ns: int) -> None:
+        """Take note that hosts will start at this time of the monotonic clock."""
+
     def start(self) -> None:
         """Take note that hosts have started."""
 
@@ -91,6 +94,10 @@ class _Remote:
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
+
+    def begin(self, start_ns: int) -> None:
+        """Say so on the control socket."""
+        say(self._control, {"start": start_ns})
 
     def start(self) -> None:
         """Say so on the control socket."""
@@ -168,7 +175,8 @@ class Coordination:
         self._start_ns = time.monotonic_ns() + START_AFTER_NS
         everyone = range(len(self._hosts))
         self._send(everyone, {"start": self._start_ns})
-        time.sleep(START_AFTER_NS / 1e9)  # as they do
+        self._overseer.begin(self._start_ns)
+        time.sleep(max(self._start_ns - time.monotonic_ns(), 0) / 1e9)  # as they do
         self._overseer.start()
         self._coordinate()
         self._overseer.stop()

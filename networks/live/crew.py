@@ -68,8 +68,10 @@ class HostCrew:
             self._poll.register(descriptor, select.POLLIN)
         self._fork(operation)
         self._gather("ready", READY_S)
-        self._tell({"start": time.monotonic_ns() + START_AFTER_NS})
-        time.sleep(START_AFTER_NS / 1e9)  # as they do
+        start_ns = time.monotonic_ns() + START_AFTER_NS
+        self._tell({"start": start_ns})
+        self._around.begin(start_ns)
+        time.sleep(max(start_ns - time.monotonic_ns(), 0) / 1e9)  # as they do
         stopwatch.start()
         finish = self._gather("finished", self._around.stall_s)
         stopwatch.stop()

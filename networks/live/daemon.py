@@ -3,7 +3,8 @@
 It serves P4Runtime at one address, a device per switch, and takes commands as lines of JSON on a
 Unix socket that only its own user can connect to: {"add": {"name", "device", "lines"}},
 {"add_all": {"switches": [those of add, ...]}},
-{"remove": {"name"}}, {"record": {"folder"}}, {"save": {}}, {"counters": {}}, {"status": {}},
+{"remove": {"name"}}, {"disturb": {"start_ns", "changes": [[name, port, change], ...]}},
+{"settle": {}}, {"record": {"folder"}}, {"save": {}}, {"counters": {}}, {"status": {}},
 {"stop": {}}. Each is answered by one line: {"result": ...} or {"error": text}. When the socket
 answers, the daemon is ready.
 """
@@ -22,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from ringleaf.core.interrupts import ended_within
-from ringleaf.errors import ConfigError, RingleafError
+from ringleaf.errors import ConfigError, RingleafError, choose
 from ringleaf.networks.live.engine import CPU_PORT
 from ringleaf.networks.live.fleet import Fleet, parse_line
+from ringleaf.networks.live.line_changes import WHAT, LineChange
 from ringleaf.networks.live.processes import hurry
 from ringleaf.switches.server.limits import FLEET_LIMITS
 from ringleaf.switches.server.server import P4RuntimeServer
@@ -56,6 +58,17 @@ class Commands:
     def remove(self, name: str) -> None:
         """End a switch: its interfaces, and the device that the server offers."""
         self._server.remove(self._fleet.remove(name))
+
+    def disturb(self, start_ns: int, changes: list[tuple[str, int, dict[str, Any]]]) -> None:
+        """Have lines change in a run that starts at a time of the monotonic clock."""
+        known = [(name, port, LineChange(**change)) for name, port, change in changes]
+        for _, _, change in known:
+            choose("disturb", "change", change.what, WHAT)
+        self._fleet.disturb(known, start_ns)
+
+    def settle(self) -> None:
+        """Have all lines as usual again."""
+        self._fleet.settle()
 
     def record(self, folder: str) -> None:
         """Record each switch from its next program on."""

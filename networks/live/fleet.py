@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from ringleaf.core.packets import empty_pool, make_pool, widen_pool
 from ringleaf.core.units import PS_PER_MS
 from ringleaf.errors import ConfigError, RingleafError
 from ringleaf.networks.live.engine import CPU_PORT, Engine, LinkEnd, LiveNode
+from ringleaf.networks.live.line_changes import LineChange, LineChanges
 from ringleaf.networks.live.record import LiveRecorder
 from ringleaf.networks.live.turns import Turns
 from ringleaf.networks.virtual.loop import CAPTURED
@@ -48,6 +49,7 @@ class Fleet:
         )
         self._engine = Engine(self._store, seed=seed)
         self._engine.build([])
+        self._changes = LineChanges(self._engine, [])
         self._seed = seed
         self._cpu_port = cpu_port
         self._members: dict[str, _Member] = {}
@@ -119,7 +121,8 @@ class Fleet:
         while not self._stopped:
             with self.turns.turn():
                 self._refresh()
-                until_ps = self._engine.now_ps + TURN_PS
+                self._changes.happen()
+                until_ps = min(self._engine.now_ps + TURN_PS, self._changes.next_ps)
                 while self._engine.serve(until_ps) == CAPTURED:
                     assert self._recorder is not None
                     self._recorder.flush()
@@ -140,6 +143,34 @@ class Fleet:
         """End `run`, from any thread."""
         self._stopped = True
         self._engine.ask()
+
+    def disturb(self, changes: Sequence[tuple[str, int, LineChange]], start_ns: int) -> None:
+        """Have lines change in a run.
+
+        Args:
+            changes: A switch, its port, and what changes; `line` counts from that port.
+            start_ns: The run's start by the monotonic clock.
+
+        Raises:
+            ConfigError: If there is no such switch.
+        """
+        with self.turns:
+            first, number = {}, 0
+            for name, member in self._members.items():
+                first[name] = number
+                number += len(member.node.lines)
+            self._changes.begin(
+                [
+                    replace(change, line=first[self._member(name).node.name] + port - 1)
+                    for name, port, change in changes
+                ],
+                start_ns,
+            )
+
+    def settle(self) -> None:
+        """Have all lines as usual again."""
+        with self.turns:
+            self._changes.settle()
 
     def record(self, folder: Path) -> None:
         """Record each switch from its next program on.
@@ -210,7 +241,9 @@ class Fleet:
         if self._recorder is not None:
             self._recorder.stop()
         empty_pool(self._store)
-        self._engine.build([member.node for member in self._members.values()])
+        nodes = [member.node for member in self._members.values()]
+        self._engine.build(nodes)
+        self._changes = LineChanges(self._engine, [line for node in nodes for line in node.lines])
 
     def _make_switch(self, name: str, program: Program, ports: int) -> Switch:
         """Return a switch for a pipeline, with room in the pool for its packets' fields."""

@@ -13,7 +13,7 @@ import os
 import select
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,6 +31,7 @@ from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.execution import Execution, Wake
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.live.engine import Engine, LinkEnd, LiveNode
+from ringleaf.networks.live.line_changes import LineChange, LineChanges
 from ringleaf.networks.live.members import MESSAGE_BYTES, say
 from ringleaf.networks.live.processes import hurry
 from ringleaf.networks.virtual.room import make_room
@@ -49,11 +50,13 @@ class LivePlace:
         name: Name of the host.
         line: Its interface, and the link that begins there.
         namespace: The file that stands for its network namespace.
+        changes: What happens to the line in each run.
     """
 
     name: str
     line: LinkEnd
     namespace: Path
+    changes: Sequence[LineChange] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,7 @@ class Host:
             caller=control.fileno(),
         )
         self.engine.build([LiveNode(place.name, [place.line], agents=agents)])
+        self._place, self._changes = place, LineChanges(self.engine, [place.line])
         self.execution = Execution(task.endpoints, task.store, wake=wake, networks=[self.engine.at])
 
     @property
@@ -142,7 +146,13 @@ class Host:
     def hear_start(self) -> int:
         """Wait for the time of the common start; return it in this process's time."""
         start_ns = json.loads(self.control.recv(MESSAGE_BYTES))["start"]
+        self._changes.begin(self._place.changes, start_ns)
         return self.engine.now_ps + (start_ns - time.monotonic_ns()) * PS_PER_NS
+
+    def serve_turn(self) -> int:
+        """Serve until agents report, for one turn at most, or until the line changes."""
+        self._changes.happen()
+        return self.engine.serve(min(self.engine.now_ps + TURN_PS, self._changes.next_ps))
 
     def dispatch(self) -> None:
         """Have reports taken, and requests posted."""
@@ -243,7 +253,7 @@ class CollectiveHost(Host):
 
     def _advance(self, start_ps: int) -> None:
         """Serve until agents report, for one turn at most."""
-        if self.engine.serve(self.engine.now_ps + TURN_PS) != loop.REPORTED:
+        if self.serve_turn() != loop.REPORTED:
             return
         self.dispatch()
         if self.execution.take_done():

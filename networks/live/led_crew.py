@@ -72,7 +72,7 @@ class LedCrew:
         """
         with Members() as members:
             task, hosts = self._fork_hosts(members, director, lambda: None)
-            overseer = _Overseer(hosts, stopwatch, self._look)
+            overseer = _Overseer(hosts, stopwatch, self._around.begin, self._look)
             return Coordination(task, hosts, overseer, halts=True).run()
 
     def _fork_hosts(
@@ -115,7 +115,9 @@ class LedCrew:
                 raise BackendError(message["error"])
             if "gone" in message:
                 raise death(hosts[message["gone"]])
-            if "started" in message:
+            if "start" in message:
+                self._around.begin(message["start"])
+            elif "started" in message:
                 stopwatch.start()
             elif "stopping" in message:
                 stopwatch.stop()
@@ -132,11 +134,15 @@ class _Overseer:
     """The overseer of a coordination in the process that has forked the hosts."""
 
     def __init__(
-        self, hosts: Sequence[HostProcess], stopwatch: Stopwatch, look: Callable[[], None]
+        self,
+        hosts: Sequence[HostProcess],
+        stopwatch: Stopwatch,
+        begin: Callable[[int], None],
+        look: Callable[[], None],
     ) -> None:
         self._hosts = hosts
         self.start, self.stop = stopwatch.start, stopwatch.stop
-        self.look = look
+        self.begin, self.look = begin, look
 
     def mourn(self, host: int) -> NoReturn:
         """Fail with the error that the host's process has left."""

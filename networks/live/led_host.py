@@ -13,7 +13,7 @@ import ringleaf.networks.virtual.loop as loop
 from ringleaf.hosts.executor.build import Executors
 from ringleaf.ina.holdings import Holding
 from ringleaf.networks.endpoints.operation import CollectiveOperation, Combine
-from ringleaf.networks.live.host_process import TURN_PS, Host, HostTask, LivePlace
+from ringleaf.networks.live.host_process import Host, HostTask, LivePlace
 from ringleaf.networks.live.members import MESSAGE_BYTES, say
 from ringleaf.networks.live.orders import Begin, Left, Move, PartDone, Raise
 
@@ -51,7 +51,7 @@ class LedHost(Host):
         self._start_ps = self.hear_start()
         cpu_s = time.process_time()
         while self._obey():
-            self.engine.serve(self.engine.now_ps + TURN_PS)
+            self.serve_turn()
             self.dispatch()
             for operation in self.execution.take_done():
                 self._finish(operation)

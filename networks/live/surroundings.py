@@ -18,6 +18,10 @@ def _closed(updates: Updates) -> None:
     raise AssertionError(f"switches can't be told {sorted(updates)}")
 
 
+def _untold(start_ns: int) -> None:
+    """Do nothing when a run starts."""
+
+
 @dataclass(frozen=True, slots=True)
 class CrewSurroundings:
     """The network around a crew of hosts' processes.
@@ -30,6 +34,7 @@ class CrewSurroundings:
         explain: Returns possible reasons why nothing gets through.
         stall_s: Time without any progress after which a run fails.
         door: Writes P4Runtime entities to the switches; only for a process that forks no more.
+        begin: Is told when a run starts, by the monotonic clock in nanoseconds, before it does.
     """
 
     places: Sequence[LivePlace]
@@ -38,6 +43,7 @@ class CrewSurroundings:
     explain: Callable[[], Sequence[str]] = tuple
     stall_s: float = STALL_S
     door: Door = _closed
+    begin: Callable[[int], None] = _untold
 
     def look(self, ready: set[int]) -> None:
         """Look whether a process has ended, as its descriptor is among those that are ready.

@@ -18,6 +18,7 @@ from ringleaf.core.live_limits import check_discipline, check_pausing
 from ringleaf.core.pausing import Pausing
 from ringleaf.errors import BackendError, ConfigError, choose
 from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
+from ringleaf.networks.live.line_changes import LineChange
 from ringleaf.networks.mininet.links import MTU_BYTES
 from ringleaf.networks.mininet.preflight import check_machine
 from ringleaf.networks.mininet.programming import Door, program_switches
@@ -212,6 +213,19 @@ class MininetFabric:
         if recording is not None:
             targets = {switch.name: switch.target() for switch in self.net.switches}
             recording.save(targets)
+
+    def disturb(self, changes: Sequence[tuple[str, int, LineChange]], start_ns: int) -> None:
+        """Have embedded switches' lines change in a run: a switch, its port, and what changes.
+
+        Args:
+            changes: Their `line` does not matter.
+            start_ns: The run's start by the monotonic clock.
+        """
+        self._runtime.disturb(changes, start_ns)
+
+    def settle(self) -> None:
+        """Have all lines of switches as usual again."""
+        self._runtime.settle()
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
         """Return packets and bytes since the network started, per switch and port (from 1 on).

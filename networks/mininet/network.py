@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -14,12 +15,15 @@ import numpy as np
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.arena import Store
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.faults import NetworkFault
+from ringleaf.core.live_limits import check_faults
 from ringleaf.core.tensors import FLOAT32, Array, ElementType
 from ringleaf.errors import ConfigError
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.endpoints.director import Planner
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.tensors import GivesTensors
+from ringleaf.networks.faults import LinkLoss, LinkRate, Restart, disturbances_of
 from ringleaf.networks.forwarding import forwarding_entities, program_entities
 from ringleaf.networks.groups import Group
 from ringleaf.networks.live.coordination import Played
@@ -28,6 +32,7 @@ from ringleaf.networks.live.engine import LinkEnd
 from ringleaf.networks.live.host_process import LivePlace
 from ringleaf.networks.live.hosts import LiveHosts, LiveOutcome
 from ringleaf.networks.live.led_crew import LedCrew
+from ringleaf.networks.live.line_changes import changes_of
 from ringleaf.networks.live.processor import Stopwatch
 from ringleaf.networks.live.surroundings import STALL_S, CrewSurroundings
 from ringleaf.networks.mininet.fabric import LiveSettings, MininetFabric
@@ -119,6 +124,8 @@ class MininetNetwork(GivesTensors):
         groups: Sequence[Group] | None = None,
     ) -> None:
         _check_settings(testbed.settings, options)
+        check_faults(testbed.settings.switch, options.faults, "options: ")
+        self._disturbances = live_disturbances(testbed.graph, options.faults)
         self.graph = testbed.graph
         self._options = options
         self._stall_s = stall_s
@@ -180,12 +187,13 @@ class MininetNetwork(GivesTensors):
             BackendError: If a host or a switch ends, or there is no progress any more.
         """
         before, wall_s = self._fabric.counters(), time.monotonic()
-        outcome = self._hosts.run(
-            schedule,
-            tensors,
-            self._around(),
-            switches_s=self._fabric.cpu_s,
-        )
+        with self._settling():
+            outcome = self._hosts.run(
+                schedule,
+                tensors,
+                self._around(),
+                switches_s=self._fabric.cpu_s,
+            )
         return self._result(outcome, before, time.monotonic() - wall_s)
 
     @property
@@ -233,7 +241,8 @@ class MininetNetwork(GivesTensors):
         crew = self._hosts.led_crew(self._around())
         before, wall_s = fabric.counters(), time.monotonic()
         stopwatch = Stopwatch(fabric.cpu_s)
-        played = act(crew, stopwatch)
+        with self._settling():
+            played = act(crew, stopwatch)
         outcome = LiveOutcome([played.end_ps], played.counters, stopwatch)
         return played, self._result(outcome, before, time.monotonic() - wall_s)
 
@@ -264,14 +273,59 @@ class MininetNetwork(GivesTensors):
             fabric.cut_links,
             self._stall_s,
             fabric.door(),
+            self._begin,
         )
 
+    def _begin(self, start_ns: int) -> None:
+        """Have switches' lines change in a run that starts then; hosts see to their own."""
+        if not self._disturbances:
+            return
+        names = frozenset(switches(self.graph))
+        changes = [
+            (place.node, place.port, change)
+            for place in places(self.graph)
+            if place.node in names
+            for change in changes_of(self._disturbances, (place.node, place.peer))
+        ]
+        self._fabric.disturb(changes, start_ns)
+
+    @contextmanager
+    def _settling(self) -> Iterator[None]:
+        """Have all lines of switches as usual after a run, however it ends."""
+        try:
+            yield
+        finally:
+            if self._disturbances:
+                self._fabric.settle()
+
     def _place(self, host: str) -> LivePlace:
-        wire = link(self.graph, host, attachment(self.graph, host))
+        switch = attachment(self.graph, host)
+        wire = link(self.graph, host, switch)
         loss = wire.loss_or(self._options.loss)
         pfc = str(self._options.pfc or "")
         line = LinkEnd(self._fabric.interface(host), wire.rate_bps, wire.delay_ps, loss, pfc=pfc)
-        return LivePlace(host, line, Path(f"/proc/{self._fabric.namespace_pid(host)}/ns/net"))
+        namespace = Path(f"/proc/{self._fabric.namespace_pid(host)}/ns/net")
+        return LivePlace(host, line, namespace, changes_of(self._disturbances, (host, switch)))
+
+
+def live_disturbances(
+    graph: nx.Graph[str], faults: Sequence[NetworkFault]
+) -> list[LinkLoss | LinkRate]:
+    """Return what faults do to a live network's links.
+
+    Raises:
+        ConfigError: If a place is none of the topology, or a switch would restart.
+    """
+    changes = []
+    for each in disturbances_of(faults, graph):
+        if isinstance(each, Restart):
+            raise ConfigError(
+                f"faults: live switches don't restart, got {each.switch!r} down and back; "
+                "take net=virtual, or its links"
+            )
+        assert isinstance(each, LinkLoss | LinkRate), "routes stay as they are"
+        changes.append(each)
+    return changes
 
 
 def _check_settings(settings: LiveSettings, options: NetworkOptions) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from ringleaf.errors import BackendError
 from ringleaf.networks.live.client import Daemon
 from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
+from ringleaf.networks.live.line_changes import LineChange
 from ringleaf.networks.live.processes import Child, identify
 from ringleaf.networks.mininet.send_buffers import give_room
 from ringleaf.networks.mininet.state import Record, new_record, remove, runtime_dir
@@ -146,6 +147,16 @@ class Runtime:
         """Raise BackendError if a switch's process has ended."""
         for child in self.children:
             child.check()
+
+    def disturb(self, changes: Sequence[tuple[str, int, LineChange]], start_ns: int) -> None:
+        """Have embedded switches' lines change in a run: a switch, its port, and what changes."""
+        if changes:
+            self.daemon.disturb(changes, start_ns)
+
+    def settle(self) -> None:
+        """Have all lines of embedded switches as usual again."""
+        if self._daemon is not None:
+            self._daemon.settle()
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
         """Return the counters per embedded switch and port."""

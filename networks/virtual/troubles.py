@@ -56,7 +56,7 @@ class Troubles:
         self._number = {each: number for number, each in enumerate(links)}
         self._store, self._at, self._restart = store, at, WeakMethod(restart)
         self._usual = disturbances_of(options.faults, graph, options.reroute_ps)
-        self._agenda = Agenda((), 0)
+        self._agenda: Agenda[Disturbance] = Agenda((), 0)
         self._touched: set[Direction] = set()
         self._is_rerouted = False
 

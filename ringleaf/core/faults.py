@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ringleaf.core.plausible import link_rate
 from ringleaf.core.units import exact_rate, exact_time, parse_fraction, parse_time
@@ -73,6 +73,16 @@ class NetworkFault:
         if self.times > 1:
             text += f" every {exact_time(self.every_ps)} times {self.times}"
         return text
+
+    def slowed(self, factor: int) -> NetworkFault:
+        """Return the same in a network that is so many times as slow: its rates, and all times."""
+        return replace(
+            self,
+            value=self.value // factor if self.kind == RATE else self.value,
+            at_ps=self.at_ps * factor,
+            lasting_ps=None if self.lasting_ps is None else self.lasting_ps * factor,
+            every_ps=self.every_ps * factor,
+        )
 
     def spans(self) -> list[tuple[int, int | None]]:
         """Return when it begins and is over, each time."""

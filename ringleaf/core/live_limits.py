@@ -6,7 +6,7 @@ ignored in silence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from ringleaf.core.units import exact_time
@@ -20,7 +20,6 @@ VIRTUAL_ONLY: Mapping[str, object] = MappingProxyType(
         "host_delay_ps": 0,
         "message_overhead_ps": 0,
         "cross_traffic": None,
-        "faults": (),
         "reroute_ps": None,
         "trim_bytes": None,
         "has_data": True,
@@ -72,6 +71,19 @@ def check_discipline(switch: str, discipline: str, where: str = "") -> None:
         raise ConfigError(
             f"{where}discipline: BMv2's ports have strict priority only, got {discipline!r}; "
             "take switch=embedded"
+        )
+
+
+def check_faults(switch: str, faults: Sequence[object], where: str = "") -> None:
+    """Check that a kind of live switch has links that fail, if they are wanted.
+
+    Raises:
+        ConfigError: If it is BMv2, whose lines can't change in a run.
+    """
+    if faults and switch == "bmv2":
+        got = ", ".join(map(str, faults))
+        raise ConfigError(
+            f"{where}faults: BMv2's lines stay as they are, got {got!r}; take switch=embedded"
         )
 
 

@@ -98,7 +98,8 @@ def test_nothing_restarts_while_traces_are_recorded(tmp_path: pytest.TempPathFac
 
 def test_disturbances_come_in_order_of_time() -> None:
     late, early = Restart(30, "s1"), LinkLoss(10, UP, 0.5)
-    agenda = Agenda([late, early], start_ps=100)
+    both: list[Disturbance] = [late, early]
+    agenda = Agenda(both, start_ps=100)
 
     assert agenda.next_ps == 110
     assert agenda.take_due(109) == []

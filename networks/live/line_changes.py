@@ -1,0 +1,96 @@
+"""Changes of live lines' losses and rates, at times of the wall clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import ringleaf.networks.virtual.state as s
+from ringleaf.core.units import FOREVER_PS, PS_PER_NS
+from ringleaf.networks.faults import Agenda, Direction, Disturbance, LinkLoss, LinkRate
+from ringleaf.networks.live.engine import Engine, LinkEnd
+
+WHAT = ("loss", "rate_bps")
+"""The attributes of a `LinkEnd` that may change."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineChange:
+    """A change of one line of a process.
+
+    Attributes:
+        after_ps: Time since the run's start.
+        line: Its number in the process.
+        what: One of `WHAT`.
+        value: A probability, or bit/s; None: as usual.
+    """
+
+    after_ps: int
+    line: int
+    what: str
+    value: float | None
+
+    @classmethod
+    def of(cls, change: LinkLoss | LinkRate, line: int) -> LineChange:
+        """Return a change of the link's direction that this line sends in."""
+        if isinstance(change, LinkLoss):
+            return cls(change.after_ps, line, "loss", change.loss)
+        return cls(change.after_ps, line, "rate_bps", change.rate_bps)
+
+
+def changes_of(
+    disturbances: Iterable[Disturbance], direction: Direction, line: int = 0
+) -> list[LineChange]:
+    """Return what changes a direction of a link, of which a line has this number."""
+    return [
+        LineChange.of(each, line)
+        for each in disturbances
+        if isinstance(each, LinkLoss | LinkRate) and each.link == direction
+    ]
+
+
+class LineChanges:
+    """The changes of a process's lines in one run, and what undoes them.
+
+    Args:
+        engine: The process's engine.
+        lines: Its lines as they usually are, by number.
+    """
+
+    def __init__(self, engine: Engine, lines: Sequence[LinkEnd]) -> None:
+        self._engine, self._lines = engine, lines
+        self._agenda: Agenda[LineChange] = Agenda((), 0)
+        self._touched: set[tuple[int, str]] = set()
+
+    @property
+    def next_ps(self) -> int:
+        """The time of the next one, in the process's time; `FOREVER_PS` if there is none."""
+        return self._agenda.next_ps
+
+    def begin(self, changes: Iterable[LineChange], start_ns: int) -> None:
+        """Note what will happen in a run that starts at a time of the monotonic clock."""
+        ahead_ps = (start_ns - time.monotonic_ns()) * PS_PER_NS
+        self._agenda = Agenda(changes, self._engine.now_ps + ahead_ps)
+
+    def happen(self) -> None:
+        """Let all happen that is due."""
+        if self._agenda.next_ps < FOREVER_PS:
+            for each in self._agenda.take_due(self._engine.now_ps):
+                self._set(each.line, each.what, each.value)
+
+    def settle(self) -> None:
+        """Have all lines as usual when a run is over, for the next one."""
+        self._agenda.take_rest()
+        for line, what in sorted(self._touched):
+            self._set(line, what, None)
+        self._touched.clear()
+
+    def _set(self, line: int, what: str, value: float | None) -> None:
+        row = self._engine.network().ports[line]
+        now = getattr(self._lines[line], what) if value is None else value
+        self._touched.add((line, what))
+        if what == "loss":
+            row[s.LOSS] = round(now * s.PROBABILITY_ONE)
+        else:
+            row[s.RATE_BPS] = int(now)
