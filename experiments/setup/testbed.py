@@ -22,7 +22,8 @@ def open_testbed(spec: NetworkSpec, graph: nx.Graph[str]) -> Iterator[LiveTestbe
         ConfigError: If the machine lacks something.
         BackendError: If the network can't be brought up.
     """
-    live_disturbances(graph, common_options(spec).faults)
+    options = common_options(spec)
+    live_disturbances(graph, options.faults, options.reroute_ps)
     settings = LiveSettings(
         switch=spec.switch,
         scale=1,  # the graph's rates are already scaled

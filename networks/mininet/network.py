@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -19,11 +19,12 @@ from ringleaf.core.faults import NetworkFault
 from ringleaf.core.live_limits import check_faults
 from ringleaf.core.tensors import FLOAT32, Array, ElementType
 from ringleaf.errors import ConfigError
+from ringleaf.ina.allocation import OWN
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.endpoints.director import Planner
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.tensors import GivesTensors
-from ringleaf.networks.faults import LinkLoss, LinkRate, Restart, disturbances_of
+from ringleaf.networks.faults import LinkLoss, LinkRate, Reroute, Restart, disturbances_of
 from ringleaf.networks.forwarding import forwarding_entities, program_entities
 from ringleaf.networks.groups import Group
 from ringleaf.networks.live.coordination import Played
@@ -37,6 +38,7 @@ from ringleaf.networks.live.processor import Stopwatch
 from ringleaf.networks.live.surroundings import STALL_S, CrewSurroundings
 from ringleaf.networks.mininet.fabric import LiveSettings, MininetFabric
 from ringleaf.networks.mininet.recording import Folders
+from ringleaf.networks.mininet.rerouting import Rerouting, route_changes
 from ringleaf.networks.mininet.topo import Programs
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import Drop, ProcessorSeconds, RunResult
@@ -125,7 +127,11 @@ class MininetNetwork(GivesTensors):
     ) -> None:
         _check_settings(testbed.settings, options)
         check_faults(testbed.settings.switch, options.faults, "options: ")
-        self._disturbances = live_disturbances(testbed.graph, options.faults)
+        _check_doors(options)
+        self._changes, self._reroutes = live_disturbances(
+            testbed.graph, options.faults, options.reroute_ps
+        )
+        self._rerouting: Rerouting | None = None
         self.graph = testbed.graph
         self._options = options
         self._stall_s = stall_s
@@ -187,7 +193,7 @@ class MininetNetwork(GivesTensors):
             BackendError: If a host or a switch ends, or there is no progress any more.
         """
         before, wall_s = self._fabric.counters(), time.monotonic()
-        with self._settling():
+        with self._disturbed():
             outcome = self._hosts.run(
                 schedule,
                 tensors,
@@ -241,7 +247,7 @@ class MininetNetwork(GivesTensors):
         crew = self._hosts.led_crew(self._around())
         before, wall_s = fabric.counters(), time.monotonic()
         stopwatch = Stopwatch(fabric.cpu_s)
-        with self._settling():
+        with self._disturbed():
             played = act(crew, stopwatch)
         outcome = LiveOutcome([played.end_ps], played.counters, stopwatch)
         return played, self._result(outcome, before, time.monotonic() - wall_s)
@@ -265,10 +271,10 @@ class MininetNetwork(GivesTensors):
             self._folders.close(self.graph)
 
     def _around(self) -> CrewSurroundings:
-        fabric = self._fabric
+        fabric, rerouting = self._fabric, self._rerouting
         return CrewSurroundings(
             [self._place(host) for host in hosts(self.graph)],
-            fabric.watched(),
+            fabric.watched() | (rerouting.watched if rerouting else {}),
             fabric.check,
             fabric.cut_links,
             self._stall_s,
@@ -278,25 +284,29 @@ class MininetNetwork(GivesTensors):
 
     def _begin(self, start_ns: int) -> None:
         """Have switches' lines change in a run that starts then; hosts see to their own."""
-        if not self._disturbances:
+        if self._rerouting is not None:
+            self._rerouting.begin(start_ns)
+        if not self._changes:
             return
         names = frozenset(switches(self.graph))
         changes = [
             (place.node, place.port, change)
             for place in places(self.graph)
             if place.node in names
-            for change in changes_of(self._disturbances, (place.node, place.peer))
+            for change in changes_of(self._changes, (place.node, place.peer))
         ]
         self._fabric.disturb(changes, start_ns)
 
     @contextmanager
-    def _settling(self) -> Iterator[None]:
-        """Have all lines of switches as usual after a run, however it ends."""
-        try:
+    def _disturbed(self) -> Iterator[None]:
+        """Have what disturbs a run ready, and all as usual after it, however it ends."""
+        with ExitStack() as stack:
+            if self._changes:
+                stack.callback(self._fabric.settle)
+            if self._reroutes:
+                changes = route_changes(self.graph, self._options, self._reroutes)
+                self._rerouting = stack.enter_context(Rerouting(self._fabric.door(), changes))
             yield
-        finally:
-            if self._disturbances:
-                self._fabric.settle()
 
     def _place(self, host: str) -> LivePlace:
         switch = attachment(self.graph, host)
@@ -305,27 +315,42 @@ class MininetNetwork(GivesTensors):
         pfc = str(self._options.pfc or "")
         line = LinkEnd(self._fabric.interface(host), wire.rate_bps, wire.delay_ps, loss, pfc=pfc)
         namespace = Path(f"/proc/{self._fabric.namespace_pid(host)}/ns/net")
-        return LivePlace(host, line, namespace, changes_of(self._disturbances, (host, switch)))
+        return LivePlace(host, line, namespace, changes_of(self._changes, (host, switch)))
 
 
 def live_disturbances(
-    graph: nx.Graph[str], faults: Sequence[NetworkFault]
-) -> list[LinkLoss | LinkRate]:
-    """Return what faults do to a live network's links.
+    graph: nx.Graph[str], faults: Sequence[NetworkFault], reroute_ps: int | None
+) -> tuple[list[LinkLoss | LinkRate], list[Reroute]]:
+    """Return what faults do to a live network's links, and the changes of its routes.
 
     Raises:
         ConfigError: If a place is none of the topology, or a switch would restart.
     """
-    changes = []
-    for each in disturbances_of(faults, graph):
+    changes, reroutes = [], []
+    for each in disturbances_of(faults, graph, reroute_ps):
         if isinstance(each, Restart):
             raise ConfigError(
                 f"faults: live switches don't restart, got {each.switch!r} down and back; "
                 "take net=virtual, or its links"
             )
-        assert isinstance(each, LinkLoss | LinkRate), "routes stay as they are"
-        changes.append(each)
-    return changes
+        if isinstance(each, Reroute):
+            reroutes.append(each)
+        else:
+            changes.append(each)
+    return changes, reroutes
+
+
+def _check_doors(options: NetworkOptions) -> None:
+    """Check that only one process writes to the switches in a run.
+
+    Raises:
+        ConfigError: If two would.
+    """
+    if options.reroute_ps is not None and options.allocator != OWN:
+        raise ConfigError(
+            "reroute: live switches have one controller, got one that divides their memory, "
+            f"{options.allocator!r}; leave out either of them"
+        )
 
 
 def _check_settings(settings: LiveSettings, options: NetworkOptions) -> None:
