@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ringleaf.core.faults import NetworkFault
+from ringleaf.core.faults import NetworkFault, parse_faults
 from ringleaf.core.live_limits import VIRTUAL_ONLY, check_live
 from ringleaf.core.pausing import Pausing
 from ringleaf.errors import ConfigError
@@ -34,8 +34,6 @@ CASES: dict[str, tuple[object, str, str, str]] = {
     "message_overhead_ps": (1, "'1ps'", "message_overhead", "1ps"),
     "cross_traffic": (Path("x.pcap"), "'x.pcap'", "cross_traffic", "x.pcap"),
     "trim_bytes": (65536, "65536", "trim", "64K"),
-    "faults": ((NetworkFault("h0", "down"),), "'h0 down at 0'", "faults", "h0 down"),
-    "reroute_ps": (1_000_000, "'1us'", "reroute", "1us"),
     "has_data": (False, "False", "has_data", ""),
 }
 
@@ -46,7 +44,7 @@ LIVE = {
     "pfc",
     *("mtu_bytes", "window", "ecmp", "queue_bytes", "discipline", "cc", "ecn", "loss", "system"),
     *("lanes", "slots", "switch_entries", "program", "programs", "assigned", "ina_cc"),
-    *("allocator", "trees", "servers", "capture", "record", "ahead_bytes"),
+    *("allocator", "trees", "servers", "capture", "record", "ahead_bytes", "faults", "reroute_ps"),
 }
 """The options that live networks carry out."""
 
@@ -147,3 +145,43 @@ def test_live_captures_have_no_pauses(tmp_path: Path) -> None:
         resolve({"net": "mininet", "pfc": "64K:48K", "pcap": "yes"})
     with pytest.raises(ConfigError, match=f"options: {message}"):
         LiveHosts(GRAPH, NetworkOptions(pfc=Pausing(65536, 49152), capture=tmp_path))
+
+
+def test_bmv2_has_no_lines_that_change() -> None:
+    message = "faults: BMv2's lines stay as they are, got 'h0 down at 0'; take switch=embedded"
+    with pytest.raises(ConfigError, match=message):
+        resolve({"net": "mininet", "switch": "bmv2", "faults": "h0 down"})
+    with pytest.raises(ConfigError, match=message):
+        MininetNetwork(
+            LiveTestbed(GRAPH, LiveSettings(switch="bmv2")),
+            NetworkOptions(faults=(NetworkFault("h0", "down"),)),
+        )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (
+            {"faults": (NetworkFault("s0", "down", lasting_ps=5),)},
+            "live switches don't restart, got 's0' down and back; take net=virtual, or its links",
+        ),
+        ({"faults": (NetworkFault("s9", "down"),)}, "no such node or link, got 's9'"),
+        (
+            {"reroute_ps": 5, "allocator": "equal"},
+            "live switches have one controller, got one that divides their memory, 'equal'",
+        ),
+    ],
+)
+def test_faults_that_live_networks_do_not_have_are_refused(
+    wanted: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        MininetNetwork(LiveTestbed(GRAPH, LiveSettings()), NetworkOptions(**wanted))
+
+
+def test_faults_of_a_slower_network_come_later_and_last_longer() -> None:
+    (fault,) = parse_faults("h0 rate 10G at 2us for 3us every 7us times 4", "faults")
+    (loss,) = parse_faults("h0 loss 10% at 2us", "faults")
+
+    assert str(fault.slowed(1000)) == "h0 rate 10M at 2ms for 3ms every 7ms times 4"
+    assert str(loss.slowed(10)) == "h0 loss 10% at 20us"

@@ -1,0 +1,68 @@
+"""Live links that fail, and routes that lead around them: sums stay exact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ringleaf.errors import BackendError
+from ringleaf.experiments.runs.python import run
+
+pytestmark = pytest.mark.live
+
+SMALL: dict[str, Any] = {
+    "topo": "leafspine,leaves=2,spines=2,hosts=2",
+    "net": "mininet",
+    "figures": "no",
+}
+
+
+def row_of(tmp_path: Path, **options: str) -> Any:
+    (row,) = run(**{**SMALL, "out": str(tmp_path), **options}).rows
+    return row
+
+
+@pytest.mark.parametrize("place", ["s0-s2", "h1"])
+def test_packets_of_a_link_that_was_down_are_sent_again(tmp_path: Path, place: str) -> None:
+    row = row_of(
+        tmp_path, algo="ring", size="64K", faults=f"{place} down at 1us for 30us", routes="ecmp"
+    )
+
+    assert row.wrong == 0
+    assert row.lost > 0
+    assert row.retransmissions > 0
+
+
+def test_a_job_in_switches_and_one_on_hosts_outlast_a_link_that_flaps(tmp_path: Path) -> None:
+    job = {"model": "resnet50", "ranks": 2, "iterations": 1}
+    options: dict[str, Any] = {"jobs": [job, job], "size": "0.001", "compute": "0.01"}
+    faults = "h0 down at 1us for 2us every 10us times 5"
+
+    result = run(**{**SMALL, "out": str(tmp_path), **options, "servers": "0", "faults": faults})
+
+    assert [row.wrong for row in result.rows] == [0, 0]
+
+
+def test_routes_lead_around_a_link_that_stays_down(tmp_path: Path) -> None:
+    down = {"algo": "alltoall", "size": "64K", "faults": "s0-s2 down at 0, s1-s3 down at 0"}
+    down |= {"topo": "leafspine,leaves=2,spines=3,hosts=2", "stall": "3s"}
+
+    with pytest.raises(BackendError, match="waits for"):
+        row_of(tmp_path / "stay", **down)
+    assert row_of(tmp_path / "change", **down, reroute="10us").wrong == 0
+
+
+def test_the_next_run_has_the_usual_routes_and_links(tmp_path: Path) -> None:
+    """The second size starts with links up and the routes that lead over them."""
+    down: dict[str, Any] = {
+        "faults": "s0-s2 down at 50us",
+        "reroute": "10us",
+        "algo": "ring",
+        "size": "32K,64K",
+    }
+
+    rows = run(**SMALL, **down, out=str(tmp_path)).rows
+
+    assert [row.wrong for row in rows] == [0, 0]
