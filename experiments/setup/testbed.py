@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import networkx as nx
 
-from ringleaf.experiments.setup.network import common_options
 from ringleaf.experiments.spec.network import NetworkSpec
 from ringleaf.networks.live.processes import ended_like_interrupts
 from ringleaf.networks.mininet.fabric import LiveSettings
@@ -22,8 +21,7 @@ def open_testbed(spec: NetworkSpec, graph: nx.Graph[str]) -> Iterator[LiveTestbe
         ConfigError: If the machine lacks something.
         BackendError: If the network can't be brought up.
     """
-    options = common_options(spec)
-    live_disturbances(graph, options.faults, options.reroute_ps)
+    live_disturbances(graph, spec.faults, spec.reroute_ps)  # all places are there
     settings = LiveSettings(
         switch=spec.switch,
         scale=1,  # the graph's rates are already scaled

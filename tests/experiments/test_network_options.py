@@ -64,8 +64,6 @@ WRONG = {
     "host_delay": "-1us",
     "message_overhead": "1",
     "inject": "0",
-    "faults": "s0 broken",
-    "reroute": "5",
     "seed": "x",
     "lanes": "8",
     "trees": "0",
