@@ -20,15 +20,16 @@ from bench.peers.own_command import FLOWS, WITH_DATA, WITHOUT_DATA
 from bench.peers.peer import Peer, RingCase
 from bench.peers.process import run_command
 from bench.peers.simgrid_star import SimGrid
-from ringleaf.core.units import format_size
+from ringleaf.core.units import format_count, format_size
 from ringleaf.errors import BackendError
 
-CASES = tuple(RingCase(ranks, size_bytes=16 << 20) for ranks in (16, 128))
+CASES = tuple(RingCase(ranks, size_bytes=16 << 20) for ranks in (16, 128, 1024))
 PEERS: tuple[Peer, ...] = (WITH_DATA, WITHOUT_DATA, FLOWS, SimGrid(), Ns3(), Htsim())
 BASE = WITHOUT_DATA.name  # others carry no data either, so ratios are to this one
 ROUNDS = 3
+MANY = 512  # ranks, from which one round is enough: some peers take a quarter of an hour
 
-_FIRST_BYTES = 64  # of each rank, in the run that is not counted
+_FIRST_RANKS, _FIRST_BYTES = 16, 64  # of each rank, in the run that is not counted
 
 Emit = Callable[[str], None]
 
@@ -65,7 +66,8 @@ def _head(case: RingCase) -> Iterator[str]:
     links = f"{case.rate_bps / 1e9:g} Gbit/s and {case.delay_ns / 1000:g} us each"
     size = format_size(case.size_bytes)
     yield f"#\n# ring allreduce of {size} among {case.ranks} hosts; links to one switch: {links}"
-    yield f"# whole processes, {ROUNDS} rounds in turn, after one small run each; medians"
+    rounds = format_count(_rounds(case), "round")
+    yield f"# whole processes, {rounds} in turn, after one small run each; medians"
     yield f"# x: multiple of {BASE}, of the same round"
     yield "# Ringleaf's processes also draw figures and write a report"
     columns = ("simulator", "simulated (us)", "wall (s)", "x", "CPU (s)", "x", "memory", "x")
@@ -74,7 +76,11 @@ def _head(case: RingCase) -> Iterator[str]:
     yield f"{' '.join(named)}  carries"
 
 
-def measure(case: RingCase, peers: Sequence[Peer], *, rounds: int = ROUNDS) -> Found:
+def _rounds(case: RingCase) -> int:
+    return ROUNDS if case.ranks < MANY else 1
+
+
+def measure(case: RingCase, peers: Sequence[Peer]) -> Found:
     """Run the peers in turn; those that are missing or fail have a reason in place of runs."""
     found: Found = {}
     with tempfile.TemporaryDirectory(prefix="ringleaf-") as folder:
@@ -82,7 +88,7 @@ def measure(case: RingCase, peers: Sequence[Peer], *, rounds: int = ROUNDS) -> F
         for peer in peers:
             homes[peer.name].mkdir()
             found[peer.name] = _prepare(peer, case, homes[peer.name])
-        for _ in range(rounds):
+        for _ in range(_rounds(case)):
             for peer in peers:
                 runs = found[peer.name]
                 if isinstance(runs, str):
@@ -101,7 +107,8 @@ def _prepare(peer: Peer, case: RingCase, home: Path) -> list[Whole] | str:
         return f"not on this machine: {remedy}"
     try:
         peer.prepare(home)
-        run_whole(peer, replace(case, size_bytes=_FIRST_BYTES * case.ranks), home)
+        ranks = min(case.ranks, _FIRST_RANKS)
+        run_whole(peer, replace(case, ranks=ranks, size_bytes=_FIRST_BYTES * ranks), home)
     except BackendError as error:
         return _failure(peer, error)
     return []

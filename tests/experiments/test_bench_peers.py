@@ -66,12 +66,21 @@ def test_every_peer_runs_once_uncounted_and_then_in_turn(tmp_path: Path) -> None
     program = f"open({str(order)!r}, 'a').write('%s' + __import__('sys').argv[1] + ' '); {SAYS}"
     peers = [Fake(program.replace("'%s'", f"'{name}'", 1), name) for name in "ab"]
 
-    found = table.measure(CASE, peers, rounds=2)
+    found = table.measure(CASE, peers)
 
-    assert order.read_text().split() == ["a64", "b64", "a1024", "b1024", "a1024", "b1024"]
+    assert order.read_text().split() == ["a64", "b64", *["a1024", "b1024"] * 3]
     for runs in found.values():
         assert isinstance(runs, list)
-        assert [each.time_us for each in runs] == [1024.5, 1024.5]
+        assert [each.time_us for each in runs] == [1024.5] * 3
+
+
+def test_very_many_ranks_have_one_round_after_a_small_run_of_few() -> None:
+    program = "import sys; print('{\"time_us\": %s.5}' % (sys.argv[1]))"
+
+    (runs,) = table.measure(RingCase(1024, 1 << 20), [Fake(program)]).values()
+
+    assert isinstance(runs, list)
+    assert [each.time_us for each in runs] == [1024.5]
 
 
 def test_memory_is_of_the_command_and_not_of_this_process(tmp_path: Path) -> None:
