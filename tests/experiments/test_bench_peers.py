@@ -337,5 +337,5 @@ def test_the_section_is_this_table(monkeypatch: pytest.MonkeyPatch) -> None:
         "ns-3",
         "htsim",
     }
-    assert figures.keys() == {"16 ranks", "128 ranks"}
+    assert figures.keys() == {"16 ranks", "128 ranks", "1024 ranks"}
     assert figures["128 ranks"]["case"]["size_bytes"] == 16 << 20
