@@ -412,8 +412,12 @@ class NetworkSpec(Checked):
             check_pausing(self.switch, self.pfc, where, captured=self.pcap)
             check_live(values, where, self.virtual)
         if self.net == FLOW:
-            check_flow(values, where)
+            check_flow(values | self.carried(), where)
         return self
+
+    def carried(self) -> dict[str, object]:
+        """Return those options of which the network itself carries out less than all, by field."""
+        return {}
 
     def _check_pausing(self, where: str) -> None:
         """Check that all that is asked for beside PFC has a part in it."""

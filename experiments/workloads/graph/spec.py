@@ -18,6 +18,7 @@ workload: incast        # the same: a preset, a pattern or a file, as the comman
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -94,7 +95,7 @@ def _count(help: str, flags: str) -> Any:
 class WorkloadSpec(NetworkSpec):
     """An experiment that replays a graph of work, every value checked and defaults filled in."""
 
-    networks: ClassVar = NETWORKS
+    networks: ClassVar[Sequence[str]] = NETWORKS
     defaults: ClassVar = {"topo": "leafspine"}
 
     workload: Annotated[str, ValueReader(_kind, {"type": "string", "examples": list(NAMES)})] = (

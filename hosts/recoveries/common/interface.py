@@ -1,0 +1,65 @@
+"""The interface of a recovery: pure decisions, which are told who is left."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from ringleaf.errors import RingleafError
+from ringleaf.hosts.recoveries.common.plan import (
+    PipelineShape,
+    Plan,
+    Situation,
+    deal,
+    even_spans,
+    plan_of,
+    regular_pipelines,
+)
+
+
+class NoPlanError(RingleafError):
+    """Too few workers are left for any plan."""
+
+
+class Recovery(ABC):
+    """A way to go on after workers are lost. It has no state.
+
+    Attributes:
+        saves: Whether it writes checkpoints, and goes back to the last one after a loss. Others
+            copy what the lost ones had from those that are left.
+        adapts: Whether it plans anew when workers have become slower or faster.
+    """
+
+    saves: ClassVar[bool] = False
+    adapts: ClassVar[bool] = False
+
+    def begin(self, situation: Situation) -> Plan:
+        """Return the plan at the start: the pipelines as asked for."""
+        return regular_plan(situation.shape, situation.alive)
+
+    @abstractmethod
+    def replan(self, situation: Situation, plan: Plan) -> Plan:
+        """Return the plan after workers have been lost, or have come back.
+
+        Args:
+            situation: Who is left.
+            plan: The plan so far, some of whose workers may not be left.
+
+        Raises:
+            NoPlanError: If too few are left.
+        """
+
+
+def regular_plan(shape: PipelineShape, workers: tuple[int, ...]) -> Plan:
+    """Return the plan as asked for, on the first of these workers."""
+    spans = even_spans(shape.layers, shape.pp)
+    lines = [list(zip(row, spans, strict=True)) for row in regular_pipelines(shape, workers)]
+    return plan_of(lines, deal(shape.batch, [1.0] * len(lines)))
+
+
+def too_few(name: str, left: int, least: int, what: str = "a pipeline") -> NoPlanError:
+    """Return the error that too few workers are left."""
+    return NoPlanError(
+        f"recovery {name}: {what} needs {least} workers, got {left} that are left; "
+        "take more spares, or hosts that come back"
+    )

@@ -1,0 +1,105 @@
+"""Trainings that lose hosts, through the command line: packets and flows, files and refusals."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from ringleaf.experiments.commands.cli import make_app
+
+MODEL: dict[str, Any] = {
+    "workload": "llm",
+    **{"layers": 4, "hidden": 64, "heads": 4, "sequence": 64},
+    **{"tp": 2, "pp": 2, "dp": 2, "micro_batches": 4, "flops": "100G"},
+    **{"detect": "100us", "regroup": "100us", "restart": "500us", "checkpoint_cost": "50us"},
+    "iterations": 6,
+}
+
+
+def typed(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(make_app(), list(arguments))
+    return result.exit_code, result.output
+
+
+def run(folder: Path, *more: str, **options: Any) -> tuple[dict[str, Any], str]:
+    path, out = folder / "recovery.yaml", folder / "out"
+    path.write_text(yaml.safe_dump(MODEL | options))
+    code, output = typed("run", "--spec", str(path), "--out", str(out), "--figures", "no", *more)
+    assert code == 0, output
+    return json.loads((out / "summary.json").read_text()), output
+
+
+def test_a_loss_in_packets_has_exact_sums_and_a_row(tmp_path: Path) -> None:
+    summary, output = run(
+        tmp_path, recovery="checkpoint", faults="h3 down at 2ms", checkpoint_interval="1ms"
+    )
+
+    [row] = summary["rows"]
+    assert "# wrong values: 0 OK" in output
+    assert (row["losses"], row["iterations"], row["wrong"]) == (1, 6, 0)
+    assert row["detect_ps"] == 100_000_000
+    assert row["recover_ps"] == 600_000_000  # detected, and begun anew
+    usual_ps, slower_ps = summary["usual_ps"], row["last_ps"]
+    # an iteration, its checkpoint, what was lost from then to 2 ms, and 5 by one pipeline
+    phases = list(csv.DictReader((tmp_path / "out" / "phases.csv").open()))
+    assert sum(int(each["end_ps"]) - int(each["start_ps"]) for each in phases) == row["time_ps"]
+    assert row["first_ps"] == usual_ps
+    assert 1.2 * usual_ps < slower_ps < 2 * usual_ps  # the whole batch by half of the workers
+    assert row["pipelines"] == 1
+    assert row["lost_ps"] == 2_000_000_000 - (usual_ps + 50_000_000)
+    assert row["share"] == pytest.approx(6 * usual_ps / row["time_ps"])
+    [loss] = csv.DictReader((tmp_path / "out" / "losses.csv").open())
+    assert (loss["workers"], loss["kinds"], loss["at_ps"]) == ("1", "h3", "2000000000")
+
+
+def test_flows_have_the_same_courses_and_times_near_those_of_packets(tmp_path: Path) -> None:
+    options = {"recovery": "checkpoint", "faults": "h3 down at 2ms"}
+    packets, _ = run(tmp_path, **options)
+    flows, _ = run(tmp_path, "--net", "flow", **options)
+
+    assert flows["usual_ps"] == pytest.approx(packets["usual_ps"], rel=0.05)
+    assert flows["rows"][0]["losses"] == 1
+
+
+def test_the_command_takes_a_recovery_beside_a_workload(tmp_path: Path) -> None:
+    sizes = ("--layers", "4", "--hidden", "64", "--heads", "4", "--kv-heads", "4")
+    small = (*sizes, "--ffn", "256", "--sequence", "64", "--tp", "1", "--pp", "2", "--dp", "2")
+    code, output = typed(
+        *("workload", "run", "gpt13b", *small, "--recovery", "checkpoint", "--iterations", "2"),
+        *("--out", str(tmp_path / "out"), "--figures", "no"),
+    )
+
+    assert code == 0, output
+    assert "gpt13b, 4 workers of 1 host" in output
+    assert "checkpoint" in output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workload": "incast"}, "recovery: is of models in pipelines, got workload 'flows'"),
+        ({"zero": 1}, "zero: must be 0 with recoveries, as replicas share"),
+        ({"schedule": "gpipe"}, "schedule: must be 1f1b with recoveries"),
+        ({"least_workers": 3}, "least_workers: must be at most pp, 2, got 3"),
+        ({"pcap": "yes"}, "pcap: not with recoveries"),
+        ({"net": "mininet"}, "net: can't carry this workload"),
+        ({"faults": "h99 down at 1ms"}, "faults: no such host, got 'h99'"),
+        ({"recovery": "varuna"}, "recovery: unknown recovery, got 'varuna'; valid: "),
+    ],
+)
+def test_refusals(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    values = {"recovery": "checkpoint"} | options
+    plain = values if "workload" in values else MODEL | values
+    path = tmp_path / "recovery.yaml"
+    path.write_text(yaml.safe_dump(plain))
+
+    code, output = typed("run", "--spec", str(path), "--out", str(tmp_path / "out"))
+
+    assert code != 0
+    assert message in " ".join(output.split())
