@@ -58,6 +58,21 @@ def test_a_loss_in_packets_has_exact_sums_and_a_row(tmp_path: Path) -> None:
     assert (loss["workers"], loss["kinds"], loss["at_ps"]) == ("1", "h3", "2000000000")
 
 
+def test_all_recoveries_in_packets_have_exact_sums(tmp_path: Path) -> None:
+    names = ["checkpoint", "oobleck", "bamboo", "recycle", "swarm"]
+    summary, _ = run(tmp_path, recovery=names, faults="h3 down at 2ms, h4 down at 9ms for 5ms")
+
+    assert summary["wrong"] == 0
+    rows = {row["recovery"]: row for row in summary["rows"]}
+    assert list(rows) == names
+    assert {row["losses"] for row in rows.values()} == {2}
+    assert rows["bamboo"]["copied_bytes"] > 0 == rows["checkpoint"]["copied_bytes"]
+    # nothing is copied for a micro-batch that a peer takes over, until h4 is there again
+    lines = list(csv.DictReader((tmp_path / "out" / "losses.csv").open()))
+    copied = {each["recovery"]: each["copied"] for each in reversed(lines)}
+    assert copied["recycle"] == "0"
+
+
 def test_flows_have_the_same_courses_and_times_near_those_of_packets(tmp_path: Path) -> None:
     options = {"recovery": "checkpoint", "faults": "h3 down at 2ms"}
     packets, _ = run(tmp_path, **options)
