@@ -368,4 +368,4 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
         "program": FORWARD if is_path(spec.program) else spec.program,
         "assigned": assigned_programs(spec),
     }
-    return NetworkOptions(**values | resolved)
+    return NetworkOptions(**values | spec.carried() | resolved)

@@ -75,7 +75,7 @@ class Swarm(Recovery):
             routes += [
                 tuple(each.choose() for each in balancers) for _ in range(shape.micro_batches)
             ]
-        return Plan(spans_of(stages), tuple(routes))
+        return Plan(spans_of(stages), tuple(routes), paces=paces)
 
 
 RECOVERY = Swarm()

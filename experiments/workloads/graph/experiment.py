@@ -40,6 +40,7 @@ from ringleaf.experiments.workloads.graph.summary import GraphPerformance, summa
 from ringleaf.hosts.workload.flows import RING
 from ringleaf.hosts.workload.graph import CalledCollective
 from ringleaf.hosts.workload.matched import Matched
+from ringleaf.hosts.workload.slowness import slowness_of
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.graph import hosts
 
@@ -301,6 +302,7 @@ class WorkExperiment(Experiment[WorkloadSpec]):
             FLOAT32,
             queue_pairs=FLOWS_ABREAST if are_flows and self.spec.pattern != RING else 1,
             until_acked=are_flows,
+            slowness=slowness_of(self.spec.faults, self.hosts),
         )
 
     def _system_of(self, team: RankTeam) -> System | None:

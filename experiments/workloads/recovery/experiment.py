@@ -27,6 +27,7 @@ from ringleaf.hosts.recoveries.common.course import Course
 from ringleaf.hosts.recoveries.common.interface import regular_plan
 from ringleaf.hosts.recoveries.common.losses import Loss, LossQueue
 from ringleaf.hosts.recoveries.common.registry import RECOVERIES
+from ringleaf.hosts.workload.slowness import slowness_of
 from ringleaf.topologies.graph import hosts
 
 
@@ -61,6 +62,7 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
         ranks = spec.workers * self._per_worker
         self.hosts = place_ranks(hosts(self.graph), ranks, spec.placement, spec.seed)
         self._worker_of = {host: rank // self._per_worker for rank, host in enumerate(self.hosts)}
+        self._slowness = slowness_of(spec.faults, self.hosts)
         names = set(hosts(self.graph))
         for fault in spec.faults:
             if is_host_loss(fault) and fault.place not in names:
@@ -100,6 +102,7 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
                 LossQueue(self._listed()),
                 spec.pauses(self._interval_ps(usual_ps)),
                 traffic,
+                paces=self._paces,
                 seed=spec.seed,
             )
             course.run(spec.iterations)
@@ -111,6 +114,16 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
         if self.spec.checkpoint_interval_ps is not None:
             return self.spec.checkpoint_interval_ps
         return USUAL_INTERVAL * usual_ps
+
+    def _paces(self, now_ps: int) -> dict[int, float]:
+        """Return the workers that are slow at a time: each is as slow as its slowest host."""
+        paces: dict[int, float] = {}
+        for rank in range(len(self.hosts)):
+            times = self._slowness.times_at(rank, now_ps)
+            if times > 1:
+                worker = rank // self._per_worker
+                paces[worker] = max(paces.get(worker, 1.0), times)
+        return paces
 
     def _listed(self) -> Iterator[Loss]:
         """Yield the losses that the options list, in the order of time."""

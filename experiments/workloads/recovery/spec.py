@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import ValidationInfo, model_validator
 
-from ringleaf.core.faults import DOWN, NetworkFault
+from ringleaf.core.faults import DOWN, SLOW, NetworkFault
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
 from ringleaf.experiments.spec.kinds import label, option
@@ -132,7 +132,11 @@ class RecoverySpec(WorkloadSpec):
 
     def carried(self) -> dict[str, object]:
         """Return the faults that are the network's: hosts that are down are the recoveries'."""
-        return {"faults": tuple(each for each in self.faults if not is_host_loss(each))}
+        return {
+            "faults": tuple(
+                each for each in self.faults if each.kind != SLOW and not is_host_loss(each)
+            )
+        }
 
     @property
     def shape(self) -> PipelineShape:

@@ -7,7 +7,7 @@ meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +16,7 @@ import networkx as nx
 from ringleaf.core.faults import NetworkFault
 from ringleaf.experiments.workloads.graph.experiment import WorkExperiment
 from ringleaf.experiments.workloads.graph.results import WorkResults
-from ringleaf.experiments.workloads.recovery.spec import RecoverySpec
+from ringleaf.experiments.workloads.recovery.spec import RecoverySpec, is_host_loss
 from ringleaf.hosts.recoveries.common.iteration import copy_graph, iteration_graph
 from ringleaf.hosts.recoveries.common.plan import LayerCopy, Plan
 from ringleaf.hosts.workload.graph import Graph
@@ -67,10 +67,8 @@ class PlanTraffic:
         self._spec, self._graph, self._tell = spec, graph, tell
         self._sizes, self._split = spec.model_sizes()
         self._known: dict[tuple[object, ...], int] = {}
-        self._faults: tuple[NetworkFault, ...] = spec.carried()["faults"]  # type: ignore[assignment]
+        self._faults = [each for each in spec.faults if not is_host_loss(each)]
         self.totals = Totals()
-        self.paces: Mapping[int, float] = {}
-        """The factors of slow workers that the order of passes knows."""
 
     @property
     def layer_bytes(self) -> int:
@@ -80,17 +78,14 @@ class PlanTraffic:
 
     def alone_ps(self, plan: Plan) -> int:
         """Return the time of an iteration while nothing is wrong."""
-        return self._usual((plan.key, ()), partial(self._iteration, plan))
+        return self._usual(plan.key, partial(self._iteration, plan))
 
     def iterate(self, plan: Plan, start_ps: int) -> int:
         """Return the time of an iteration that begins then."""
-        key = plan.key, tuple(sorted(self.paces.items()))
-        return self._time_of(key, partial(self._iteration, plan), start_ps)
+        return self._time_of(plan.key, partial(self._iteration, plan), start_ps)
 
     def _iteration(self, plan: Plan) -> Graph:
-        return iteration_graph(
-            "iteration", self._sizes, self._split, plan, self._spec.workers, self.paces
-        )
+        return iteration_graph("iteration", self._sizes, self._split, plan, self._spec.workers)
 
     def copy(self, copies: Sequence[LayerCopy], start_ps: int) -> int:
         """Return the time of copies that begin then."""

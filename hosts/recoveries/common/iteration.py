@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -107,7 +107,6 @@ def iteration_graph(
     split: Split,
     plan: Plan,
     workers: int,
-    paces: Mapping[int, float],
 ) -> Graph:
     """Return the graph of one iteration of a plan.
 
@@ -117,10 +116,9 @@ def iteration_graph(
         split: Its division as asked for.
         plan: The plan.
         workers: The number of all workers, spare ones included.
-        paces: By worker, the factor by which it is slower, as far as the order of passes knows it.
     """
     layout = PlanLayout(plan, split, workers)
-    order = passes_of(plan, workers, split.micro_batches, paces)
+    order = passes_of(plan, workers, split.micro_batches)
     return generate_for(name, sizes, replace(split, zero=0), layout, order)
 
 

@@ -9,23 +9,21 @@ micro-batches that it serves; of regular pipelines this is the order of 1F1B.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from heapq import heappop, heappush
 
 from ringleaf.hosts.recoveries.common.plan import Plan
 from ringleaf.hosts.workload.llm.pipeline import BACKWARD, MicroBatchPass, Order, Part
 
 
-def passes_of(plan: Plan, workers: int, usual: int, paces: Mapping[int, float]) -> Order:
+def passes_of(plan: Plan, workers: int, usual: int) -> Order:
     """Return the passes of each worker, in their order.
 
     Args:
         plan: The plan.
         workers: The number of all workers.
         usual: Micro-batches that a worker usually serves.
-        paces: By worker, the factor by which it is slower; those that are left out have 1.
     """
-    scheduling = _Scheduling(plan, workers, usual, paces)
+    scheduling = _Scheduling(plan, workers, usual)
     scheduling.run()
     return scheduling.order
 
@@ -33,8 +31,8 @@ def passes_of(plan: Plan, workers: int, usual: int, paces: Mapping[int, float]) 
 class _Scheduling:
     """Time in forward passes of a layer; a worker that is busy is in `_busy`."""
 
-    def __init__(self, plan: Plan, workers: int, usual: int, paces: Mapping[int, float]) -> None:
-        self._plan, self._paces = plan, paces
+    def __init__(self, plan: Plan, workers: int, usual: int) -> None:
+        self._plan = plan
         self.order: Order = [[] for _ in range(workers)]
         self._ready: list[list[tuple[int, int, MicroBatchPass]]] = [[] for _ in range(workers)]
         served = Counter(worker for route in plan.routes for worker in route)
@@ -111,7 +109,7 @@ class _Scheduling:
     def _time(self, worker: int, task: MicroBatchPass) -> float:
         spans = self._plan.mirrors if task.part is Part.REDUNDANT else self._plan.spans
         times = BACKWARD if task.backward and task.part is Part.WHOLE else 1
-        return len(spans[worker].layers) * times * self._paces.get(worker, 1.0)
+        return len(spans[worker].layers) * times * self._plan.paces.get(worker, 1.0)
 
 
 def _backward_part(plan: Plan) -> Part:

@@ -68,18 +68,20 @@ class Plan:
         mirrors: By worker, layers of another that it passes its micro-batches through, too, and
             keeps a copy of.
         cuts_backward: Whether gradients of weights are computed apart from those of inputs.
+        paces: By worker, the factor by which it is slower, as far as the order of passes knows.
     """
 
     spans: Mapping[int, Span]
     routes: tuple[tuple[int, ...], ...]
     mirrors: Mapping[int, Span] = field(default_factory=dict)
     cuts_backward: bool = False
+    paces: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[object, ...]:
         """All that an iteration depends on."""
-        spans, mirrors = (tuple(sorted(each.items())) for each in (self.spans, self.mirrors))
-        return spans, self.routes, mirrors, self.cuts_backward
+        maps = (self.spans, self.mirrors, self.paces)
+        return self.routes, self.cuts_backward, *(tuple(sorted(each.items())) for each in maps)
 
     @property
     def pipelines(self) -> list[tuple[int, ...]]:

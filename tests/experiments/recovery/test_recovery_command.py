@@ -95,6 +95,17 @@ def test_the_command_takes_a_recovery_beside_a_workload(tmp_path: Path) -> None:
     assert "checkpoint" in output
 
 
+def test_a_straggler_slows_all_but_those_who_send_it_less(tmp_path: Path) -> None:
+    names = ["recycle", "swarm"]
+    summary, _ = run(tmp_path, recovery=names, faults="h2 slow 8 at 0", flops="10G")
+
+    usual_ps = summary["usual_ps"]
+    recycle, swarm = (row["last_ps"] for row in summary["rows"])
+    assert recycle > 4 * usual_ps
+    assert swarm < 0.6 * recycle
+    assert summary["wrong"] == 0
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

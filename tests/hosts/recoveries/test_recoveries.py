@@ -41,7 +41,7 @@ def test_bamboos_workers_have_the_next_stage_too() -> None:
         **{0: Span(2, 4), 2: Span(4, 6), 4: Span(6, 8)},
         **{1: Span(2, 4), 3: Span(4, 6), 5: Span(6, 8)},
     }
-    order = passes_of(plan, 8, 4, {})
+    order = passes_of(plan, 8, 4)
     assert Counter(task.part for task in order[0])[Part.REDUNDANT] == 4
     assert Counter(task.part for task in order[6])[Part.REDUNDANT] == 0
 
@@ -99,7 +99,7 @@ def test_recycle_gives_a_lost_workers_micro_batches_to_its_peers() -> None:
 def test_recycles_weight_passes_come_once_and_after_their_inputs() -> None:
     plan = RECYCLE.replan(without(4), RECYCLE.begin(ALL))
 
-    for worker, tasks in enumerate(passes_of(plan, 8, 4, {})):
+    for worker, tasks in enumerate(passes_of(plan, 8, 4)):
         weights = [task.micro for task in tasks if task.part is Part.WEIGHT]
         assert (
             len(weights)
@@ -172,7 +172,7 @@ def test_plans_lead_all_micro_batches_through_all_layers(
         new.check(SHAPE.layers)
         assert set(new.spans) <= alive
         assert len(new.routes) == SHAPE.batch
-        order = passes_of(new, 10, SHAPE.micro_batches, {})
+        order = passes_of(new, 10, SHAPE.micro_batches)
         done = Counter(
             (worker, task.micro, task.backward, task.part)
             for worker, tasks in enumerate(order)

@@ -36,7 +36,7 @@ def test_regular_pipelines_have_the_order_of_1f1b(pp: int, dp: int, micro: int) 
     plan = regular_plan(shape, tuple(range(shape.workers)))
     plan.check(shape.layers)
 
-    order = passes_of(plan, shape.workers, micro, {})
+    order = passes_of(plan, shape.workers, micro)
 
     usual = one_forward_one_backward(pp, micro)
     for worker, tasks in enumerate(order):
@@ -51,7 +51,7 @@ def test_a_regular_plan_is_the_iteration_of_the_model() -> None:
     shape = PipelineShape(SIZES.layers, 2, 2, 4, 1)
     plan = regular_plan(shape, tuple(range(4)))
 
-    ours = match(iteration_graph("a", SIZES, split, plan, 4, {}))
+    ours = match(iteration_graph("a", SIZES, split, plan, 4))
     usual = match(generate("a", SIZES, split))
 
     for mine, theirs in zip(ours.graph.ranks, usual.graph.ranks, strict=True):
