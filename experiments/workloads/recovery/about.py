@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ringleaf.core.units import format_count, format_time
+from ringleaf.core.units import PS_PER_S, format_count, format_time
 from ringleaf.experiments.records.conditions import (
     conduct,
     injection,
@@ -26,6 +27,21 @@ NOTES = (
 )
 
 
+def _failures(experiment: RecoveryExperiment) -> Iterator[str]:
+    """Yield a line on drawn failures and their source, if there are any."""
+    spec = experiment.spec
+    if spec.rates is None:
+        return
+    mttf_s = spec.rates.mttf_s(len(experiment.hosts), spec.failures_times)
+    often = f", {spec.failures_times:g} times as often" if spec.failures_times != 1 else ""
+    source = f" ({spec.rates.source})" if spec.rates.source else ", an option"
+    yield (
+        f"failures drawn from rates: {spec.rates.title}{source}{often}; one in "
+        f"{format_time(round(mttf_s * PS_PER_S))} among "
+        f"{format_count(len(experiment.hosts), 'host')}"
+    )
+
+
 def about(experiment: RecoveryExperiment) -> list[str]:
     """Return lines on the training and the network it runs on."""
     spec = experiment.spec
@@ -44,6 +60,7 @@ def about(experiment: RecoveryExperiment) -> list[str]:
         f"{format_time(spec.detect_ps)}; communicators anew {format_time(spec.regroup_ps)}, "
         f"restart {format_time(spec.restart_ps)}, checkpoint {format_time(spec.checkpoint_cost_ps)}"
         ": options, which are not measured",
+        *_failures(experiment),
         "iterations begin on an idle network; alike ones are simulated once",
         f"{inside_nodes_of(spec)}; {injection(*injections_bps(experiment.graph))}",
         *unlike_hardware(vars(spec)),

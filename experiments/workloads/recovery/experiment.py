@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from functools import cached_property
 from typing import Any
 
-from ringleaf.core.units import format_count
+from ringleaf.core.units import PS_PER_S, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs.kind import Experiment
@@ -23,6 +23,7 @@ from ringleaf.experiments.workloads.recovery.spec import (
     is_host_loss,
 )
 from ringleaf.experiments.workloads.recovery.traffic import PlanTraffic
+from ringleaf.hosts.recoveries.checkpoint import young_s
 from ringleaf.hosts.recoveries.common.course import Course
 from ringleaf.hosts.recoveries.common.interface import regular_plan
 from ringleaf.hosts.recoveries.common.losses import Loss, LossQueue
@@ -99,7 +100,7 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
                 RECOVERIES[name],
                 shape,
                 spec.workers,
-                LossQueue(self._listed()),
+                LossQueue(self._listed(), self._drawn()),
                 spec.pauses(self._interval_ps(usual_ps)),
                 traffic,
                 paces=self._paces,
@@ -111,9 +112,13 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
 
     def _interval_ps(self, usual_ps: int) -> int:
         """Return the time between checkpoints."""
-        if self.spec.checkpoint_interval_ps is not None:
-            return self.spec.checkpoint_interval_ps
-        return USUAL_INTERVAL * usual_ps
+        spec = self.spec
+        if spec.checkpoint_interval_ps is not None:
+            return spec.checkpoint_interval_ps
+        if spec.rates is None:
+            return USUAL_INTERVAL * usual_ps
+        mttf_s = spec.rates.mttf_s(len(self.hosts), spec.failures_times)
+        return round(PS_PER_S * young_s(spec.checkpoint_cost_ps / PS_PER_S, mttf_s))
 
     def _paces(self, now_ps: int) -> dict[int, float]:
         """Return the workers that are slow at a time: each is as slow as its slowest host."""
@@ -124,6 +129,16 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
                 worker = rank // self._per_worker
                 paces[worker] = max(paces.get(worker, 1.0), times)
         return paces
+
+    def _drawn(self) -> Iterator[Loss]:
+        """Yield the losses that are drawn, without end, if there are rates."""
+        spec = self.spec
+        if spec.rates is None:
+            return
+        for at_ps, host, kind in spec.rates.draw(len(self.hosts), spec.seed, spec.failures_times):
+            after_ps = spec.restart_ps if kind.comes_back else spec.repair_ps
+            back_ps = None if after_ps is None else at_ps + after_ps
+            yield Loss(at_ps, host // self._per_worker, kind.kind, back_ps)
 
     def _listed(self) -> Iterator[Loss]:
         """Yield the losses that the options list, in the order of time."""

@@ -15,21 +15,39 @@ from typing import Annotated, ClassVar, Self
 from pydantic import ValidationInfo, model_validator
 
 from ringleaf.core.faults import DOWN, SLOW, NetworkFault
+from ringleaf.core.units import parse_number
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
-from ringleaf.experiments.spec.kinds import label, option
+from ringleaf.experiments.spec.kinds import ValueReader, label, option
 from ringleaf.experiments.spec.network import FLOW, VIRTUAL, WHERE
 from ringleaf.experiments.workloads.graph.names import LLM
 from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
 from ringleaf.hosts.recoveries.common.course import Pauses
 from ringleaf.hosts.recoveries.common.plan import PipelineShape
+from ringleaf.hosts.recoveries.common.rates import FailureRates, find_rates, rate_names
 from ringleaf.hosts.recoveries.common.registry import RECOVERIES
 from ringleaf.hosts.workload.llm.pipeline import ONE_F_ONE_B
 
 MOST_ITERATIONS = 1_000_000
 
+MOST_OFTEN = 1e12
+"""How many times as often as counted hosts may fail; small runs are over in milliseconds."""
+
 USUAL_INTERVAL = 10
 """Iterations between checkpoints, if nothing is known of the mean time to a failure."""
+
+
+def _failures(text: str, where: str) -> str:
+    if text:
+        find_rates(text, where)
+    return text
+
+
+def _times(text: str, where: str) -> float:
+    times = parse_number(text, where)
+    if not 0 < times <= MOST_OFTEN:
+        raise ConfigError(f"{where}: must be above 0, up to {MOST_OFTEN:g}, got {text!r}")
+    return times
 
 
 _HOST = re.compile(r"h\d+")
@@ -99,6 +117,24 @@ class RecoverySpec(WorkloadSpec):
         flags="--state-bytes",
     )
 
+    failures: Annotated[str, ValueReader(_failures)] = option(
+        "",
+        f"Recoveries: rates that losses of hosts are drawn from: {', '.join(rate_names())}, a YAML "
+        "file, or a number per 1,000 nodes of 8 hosts and day; default: none",
+        flags="--failures",
+    )
+    failures_times: Annotated[float, ValueReader(_times)] = option(
+        "1",
+        "Recoveries: how many times as often hosts fail as the rates say",
+        flags="--failures-times",
+    )
+    repair_ps: kinds.AnyTime = option(
+        "",
+        "Recoveries: time until a host that failed is there again; default: never",
+        flags="--repair",
+        name="repair",
+    )
+
     @model_validator(mode="after")
     def _check_recovery(self, info: ValidationInfo) -> Self:
         where = label(info, WHERE)
@@ -144,6 +180,11 @@ class RecoverySpec(WorkloadSpec):
         sizes, split = self.model_sizes()
         least = self.least_workers or -(-split.pp // 2)
         return PipelineShape(sizes.layers, split.pp, split.dp, split.micro_batches, least)
+
+    @property
+    def rates(self) -> FailureRates | None:
+        """The rates that failures are drawn from, if they are."""
+        return find_rates(self.failures, "failures") if self.failures else None
 
     @property
     def workers(self) -> int:

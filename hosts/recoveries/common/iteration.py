@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from ringleaf.hosts.recoveries.common.passes import passes_of
-from ringleaf.hosts.recoveries.common.plan import LayerCopy, Plan
+from ringleaf.hosts.recoveries.common.plan import LayerCopy, Plan, Span
 from ringleaf.hosts.workload.graph import CallGroup, Graph, NodeKind, RankWork, WorkNode
 from ringleaf.hosts.workload.llm.generate import generate_for
 from ringleaf.hosts.workload.llm.layout import DATA, TENSOR, RankPlace
@@ -26,6 +26,7 @@ class PlanLayout:
 
     def __init__(self, plan: Plan, split: Split, workers: int) -> None:
         self._plan, self._split, self._workers = plan, split, workers
+        self._serving = {worker for route in plan.routes for worker in route}
         self.groups: list[CallGroup] = []
         self._group_of: dict[tuple[str, int, int], int] = {}  # by label, layer and rank
         self._gather(TENSOR, range(1), self.places, lambda at: (at.pp, at.cp))
@@ -66,9 +67,11 @@ class PlanLayout:
         return self._group_of.get((label, layer if label == DATA else 0, rank))
 
     def mirrored(self, at: RankPlace) -> range:
-        """Return the layers of another whose sums a rank takes, too."""
-        span = self._plan.mirrors.get(at.pp)
-        return span.layers if span else range(0)
+        """Return layers whose sums a rank takes, too: another's, or its own without any pass."""
+        plan = self._plan
+        is_idle = at.pp in plan.spans and at.pp not in self._serving
+        span = plan.spans[at.pp] if is_idle else plan.mirrors.get(at.pp, Span(0, 0))
+        return span.layers
 
     def _gather_gradients(self) -> None:
         """Make groups for gradients; layers with the same owners have one together."""

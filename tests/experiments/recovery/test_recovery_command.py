@@ -95,6 +95,26 @@ def test_the_command_takes_a_recovery_beside_a_workload(tmp_path: Path) -> None:
     assert "checkpoint" in output
 
 
+def test_drawn_failures_recur_and_are_the_same_for_all(tmp_path: Path) -> None:
+    options = {
+        **{"recovery": ["checkpoint", "recycle"], "failures": "llama3", "failures_times": 1e9},
+        **{"repair": "5ms", "iterations": 200, "spares": 1, "seed": 4},
+    }
+    summary, output = run(tmp_path, "--net", "flow", **options)
+
+    assert "Llama 3 405B, 54 days of 16,384 GPUs" in output
+    first = (tmp_path / "out" / "results.csv").read_bytes()
+    lines = list(csv.DictReader((tmp_path / "out" / "losses.csv").open()))
+    assert all(row["losses"] > 2 for row in summary["rows"])
+    assert {"GPU", "HBM3"} & {each["kinds"] for each in lines}
+    names = ("checkpoint", "recycle")
+    first_ps = {next(e["at_ps"] for e in lines if e["recovery"] == name) for name in names}
+    assert len(first_ps) == 1
+    assert summary["simulations"] < 40  # of more than 400 iterations
+    run(tmp_path, "--net", "flow", **options)
+    assert (tmp_path / "out" / "results.csv").read_bytes() == first
+
+
 def test_a_straggler_slows_all_but_those_who_send_it_less(tmp_path: Path) -> None:
     names = ["recycle", "swarm"]
     summary, _ = run(tmp_path, recovery=names, faults="h2 slow 8 at 0", flops="10G")

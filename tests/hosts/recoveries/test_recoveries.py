@@ -11,13 +11,19 @@ from hypothesis import strategies as st
 
 from ringleaf.hosts.recoveries import swarm
 from ringleaf.hosts.recoveries.common.interface import NoPlanError
+from ringleaf.hosts.recoveries.common.iteration import iteration_graph
 from ringleaf.hosts.recoveries.common.passes import passes_of
 from ringleaf.hosts.recoveries.common.plan import PipelineShape, Situation, Span, copies_for
 from ringleaf.hosts.recoveries.common.registry import RECOVERIES
 from ringleaf.hosts.workload.llm.pipeline import Part
+from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes
+from ringleaf.hosts.workload.meetings import match
 
 SHAPE = PipelineShape(layers=8, pp=4, dp=2, micro_batches=4, least=2)
 """Pipelines 0, 2, 4, 6 and 1, 3, 5, 7, with two layers of each worker."""
+
+SIZES = TransformerSizes(layers=8, hidden=8, heads=2, kv_heads=2, ffn=16, sequence=8)
+SPLIT = Split(pp=4, dp=2, micro_batches=4)
 
 BAMBOO, RECYCLE, SWARM = (RECOVERIES[name] for name in ("bamboo", "recycle", "swarm"))
 
@@ -172,6 +178,7 @@ def test_plans_lead_all_micro_batches_through_all_layers(
         new.check(SHAPE.layers)
         assert set(new.spans) <= alive
         assert len(new.routes) == SHAPE.batch
+        match(iteration_graph("any", SIZES, SPLIT, new, 10))  # all meet, and nobody waits for ever
         order = passes_of(new, 10, SHAPE.micro_batches)
         done = Counter(
             (worker, task.micro, task.backward, task.part)
