@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from ringleaf.hosts.recoveries.common.interface import Recovery
 from ringleaf.hosts.recoveries.common.plan import PipelineShape, Plan, Situation
-from ringleaf.hosts.recoveries.common.stages import spans_of, stages_left
+from ringleaf.hosts.recoveries.common.stages import rebalance, spans_of, stages_left
 
 
 class ReCycle(Recovery):
@@ -28,7 +28,7 @@ class ReCycle(Recovery):
 
     def replan(self, situation: Situation, plan: Plan) -> Plan:
         """Return the routes of all micro-batches; those that need none stay as they are."""
-        stages = stages_left("recycle", situation, plan)
+        stages = rebalance(stages_left("recycle", situation, plan))
         ways = [
             _workers_of(workers, stage, situation.shape)
             for stage, workers in enumerate(stages.values())
@@ -39,7 +39,7 @@ class ReCycle(Recovery):
 
 def _workers_of(workers: list[int], stage: int, shape: PipelineShape) -> list[int]:
     """Return the worker of each micro-batch at a stage: its own, or the one with the fewest."""
-    homes = [shape.dp * stage + micro // shape.micro_batches for micro in range(shape.batch)]
+    homes = [shape.dp * stage + micro % shape.dp for micro in range(shape.batch)]
     served = Counter({worker: homes.count(worker) for worker in workers})
     chosen = []
     for home in homes:

@@ -18,7 +18,7 @@ from random import Random
 
 from ringleaf.hosts.recoveries.common.interface import Recovery, regular_plan
 from ringleaf.hosts.recoveries.common.plan import Plan, Situation
-from ringleaf.hosts.recoveries.common.stages import Stages, spans_of, stages_left
+from ringleaf.hosts.recoveries.common.stages import rebalance, spans_of, stages_left
 
 
 class Balancer:
@@ -43,16 +43,6 @@ class Balancer:
         return worker
 
 
-def rebalance(stages: Stages) -> Stages:
-    """Return stages after workers have moved to those with most load, while that lowers it."""
-    left = {span: list(workers) for span, workers in stages.items()}
-    while True:
-        rich, poor = max(left.values(), key=len), min(left.values(), key=len)
-        if len(rich) - len(poor) < 2:
-            return {span: sorted(workers) for span, workers in left.items()}
-        poor.append(rich.pop())
-
-
 class Swarm(Recovery):
     """Wires micro-batches at random, and moves workers between stages."""
 
@@ -68,14 +58,15 @@ class Swarm(Recovery):
         """Return new ways of all micro-batches through those that are left."""
         stages = rebalance(stages_left("swarm", situation, plan))
         shape, paces = situation.shape, dict(situation.paces)
-        routes = []
+        trainers = []
         for trainer in range(shape.dp):
             chance = Random(f"{situation.seed} {trainer}")
-            balancers = [Balancer(workers, paces, chance) for workers in stages.values()]
-            routes += [
-                tuple(each.choose() for each in balancers) for _ in range(shape.micro_batches)
-            ]
-        return Plan(spans_of(stages), tuple(routes), paces=paces)
+            trainers.append([Balancer(workers, paces, chance) for workers in stages.values()])
+        routes = [
+            tuple(each.choose() for each in trainers[micro % shape.dp])
+            for micro in range(shape.batch)
+        ]
+        return Plan(spans_of(stages), tuple(routes), paces=paces, is_limited=False)
 
 
 RECOVERY = Swarm()

@@ -93,7 +93,7 @@ class _Scheduling:
             heappush(self._ready[worker], entry)
 
     def _may(self, worker: int, task: MicroBatchPass) -> bool:
-        if task.backward or task.part is not Part.WHOLE:
+        if task.backward or task.part is not Part.WHOLE or not self._plan.is_limited:
             return True
         stages = len(self._plan.routes[task.micro]) - task.stage
         return self._waiting[worker] < stages * self._rounds[worker]

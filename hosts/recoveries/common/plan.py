@@ -69,6 +69,7 @@ class Plan:
             keeps a copy of.
         cuts_backward: Whether gradients of weights are computed apart from those of inputs.
         paces: By worker, the factor by which it is slower, as far as the order of passes knows.
+        is_limited: Whether no more forward passes wait for their backward passes than in 1F1B.
     """
 
     spans: Mapping[int, Span]
@@ -76,12 +77,14 @@ class Plan:
     mirrors: Mapping[int, Span] = field(default_factory=dict)
     cuts_backward: bool = False
     paces: Mapping[int, float] = field(default_factory=dict)
+    is_limited: bool = True
 
     @property
     def key(self) -> tuple[object, ...]:
         """All that an iteration depends on."""
         maps = (self.spans, self.mirrors, self.paces)
-        return self.routes, self.cuts_backward, *(tuple(sorted(each.items())) for each in maps)
+        flags = (self.cuts_backward, self.is_limited)
+        return self.routes, flags, *(tuple(sorted(each.items())) for each in maps)
 
     @property
     def pipelines(self) -> list[tuple[int, ...]]:
@@ -153,18 +156,16 @@ def deal(batch: int, costs: Sequence[float]) -> list[int]:
 def plan_of(
     pipelines: Sequence[Sequence[tuple[int, Span]]], counts: Sequence[int], **more: object
 ) -> Plan:
-    """Return the plan of pipelines that each get so many micro-batches.
+    """Return the plan of pipelines that each get so many micro-batches, in turns.
 
     Args:
         pipelines: By pipeline, its workers in their order, with their layers.
         counts: By pipeline, its micro-batches.
         more: Further values of the plan.
     """
-    routes = [
-        tuple(worker for worker, _ in pipeline)
-        for pipeline, count in zip(pipelines, counts, strict=True)
-        for _ in range(count)
-    ]
+    lines = [tuple(worker for worker, _ in pipeline) for pipeline in pipelines]
+    pairs = list(zip(lines, counts, strict=True))
+    routes = [line for turn in range(max(counts)) for line, count in pairs if turn < count]
     spans = {worker: span for pipeline in pipelines for worker, span in pipeline}
     return Plan(spans, tuple(routes), **more)  # type: ignore[arg-type]
 

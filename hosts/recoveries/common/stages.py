@@ -39,6 +39,16 @@ def stages_left(name: str, situation: Situation, plan: Plan) -> Stages:
     return {span: sorted(workers) for span, workers in stages.items()}
 
 
+def rebalance(stages: Stages) -> Stages:
+    """Return stages after workers have moved to those with most load, while that lowers it."""
+    left = {span: list(workers) for span, workers in stages.items()}
+    while True:
+        rich, poor = max(left.values(), key=len), min(left.values(), key=len)
+        if len(rich) - len(poor) < 2:
+            return {span: sorted(workers) for span, workers in left.items()}
+        poor.append(rich.pop())
+
+
 def spans_of(stages: Stages) -> dict[int, Span]:
     """Return the layers of each worker."""
     return {worker: span for span, workers in stages.items() for worker in workers}
