@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ringleaf.experiments.runs.kind import Measure, WorkloadKind
+from ringleaf.experiments.runs.kind import Measure, SweepFigure, WorkloadKind
 from ringleaf.experiments.spec.options import file_name
 from ringleaf.experiments.workloads.graph.kind import WORKLOAD
 from ringleaf.experiments.workloads.graph.loading import check_ranks
@@ -87,6 +88,17 @@ class RecoveryKind(WorkloadKind[RecoverySpec]):
 
         del lines
         return [each for each in TABLE if each.is_swept]
+
+    def sweep_figures(
+        self, lines: Sequence[Mapping[str, Any]], names: Sequence[str]
+    ) -> dict[str, SweepFigure]:
+        """Return goodput against the option with most values."""
+        from ringleaf.experiments.workloads.recovery.figures import draw_sweep
+
+        if not names:
+            return {}
+        caption = "Iterations per second that count, by recovery."
+        return {"sweep": SweepFigure(partial(draw_sweep, lines, names), "Goodput", caption)}
 
 
 KIND = RecoveryKind()

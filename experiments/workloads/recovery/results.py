@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from ringleaf.experiments.workloads.recovery.traffic import PlanTraffic
 from ringleaf.hosts.recoveries.common.course import Course, Phase
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.figure import Figure
 
 LOSSES = "losses.csv"
 PHASES = "phases.csv"
@@ -104,6 +104,15 @@ TABLE = (
 )
 
 
+_CAPTIONS = {
+    "course": (
+        "Iterations over time",
+        "A training goes back where iterations since the last checkpoint are done again.",
+    ),
+    "time": ("Where time went", "Iterations in which a worker is lost count for nothing."),
+}
+
+
 @dataclass(kw_only=True)
 class RecoveryResults(Results):
     """The results of all recoveries of a run.
@@ -181,6 +190,22 @@ class RecoveryResults(Results):
     def columns(self) -> Sequence[Column]:
         """The columns, as wide as names are."""
         return widened(TABLE, {"recovery": [row.recovery for row in self.rows]})
+
+    @property
+    def captions(self) -> Mapping[str, tuple[str, str]]:
+        """Titles and captions of figures."""
+        return _CAPTIONS
+
+    def figures(self) -> dict[str, Callable[[], Figure]]:
+        """Return functions that draw the figures."""
+        from ringleaf.experiments.workloads.recovery import figures
+
+        if not self.rows:
+            return {}
+        return {
+            "course": partial(figures.draw_course, self),
+            "time": partial(figures.draw_time, self),
+        }
 
     def foot(self) -> Iterator[str]:
         """Yield the lines below the table."""
