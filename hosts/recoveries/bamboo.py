@@ -21,9 +21,9 @@ from itertools import pairwise
 
 from ringleaf.hosts.recoveries.common.interface import Recovery, too_few
 from ringleaf.hosts.recoveries.common.plan import (
+    LossSituation,
     PipelineShape,
     Plan,
-    Situation,
     Span,
     deal,
     even_spans,
@@ -37,11 +37,11 @@ Line = list[tuple[int, Span]]
 class Bamboo(Recovery):
     """Computes redundantly, and fails over to predecessors."""
 
-    def begin(self, situation: Situation) -> Plan:
+    def begin(self, situation: LossSituation) -> Plan:
         """Return the pipelines as asked for, each worker with the next one's layers."""
         return _mirrored(super().begin(situation))
 
-    def replan(self, situation: Situation, plan: Plan) -> Plan:
+    def replan(self, situation: LossSituation, plan: Plan) -> Plan:
         """Return pipelines whose workers have taken over the stages behind them."""
         shape, alive = situation.shape, set(situation.alive)
         if len(alive) < shape.least:

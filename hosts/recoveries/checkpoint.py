@@ -12,7 +12,7 @@ from __future__ import annotations
 from math import sqrt
 
 from ringleaf.hosts.recoveries.common.interface import Recovery, too_few
-from ringleaf.hosts.recoveries.common.plan import Plan, Situation, deal, even_spans, plan_of
+from ringleaf.hosts.recoveries.common.plan import LossSituation, Plan, deal, even_spans, plan_of
 
 
 class Checkpoint(Recovery):
@@ -20,7 +20,7 @@ class Checkpoint(Recovery):
 
     saves = True
 
-    def replan(self, situation: Situation, plan: Plan) -> Plan:
+    def replan(self, situation: LossSituation, plan: Plan) -> Plan:
         """Return whole pipelines of those that are left, the least damaged first."""
         shape, alive = situation.shape, situation.alive
         count = min(shape.dp, len(alive) // shape.pp)

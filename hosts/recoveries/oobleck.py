@@ -21,9 +21,9 @@ from itertools import pairwise
 
 from ringleaf.hosts.recoveries.common.interface import Recovery, too_few
 from ringleaf.hosts.recoveries.common.plan import (
+    LossSituation,
     PipelineShape,
     Plan,
-    Situation,
     Span,
     deal,
     plan_of,
@@ -158,7 +158,7 @@ def reconfigure(pipelines: Sequence[Sequence[int]], lost: set[int], least: int) 
 class Oobleck(Recovery):
     """Instantiates templates, and copies layers from peers."""
 
-    def begin(self, situation: Situation) -> Plan:
+    def begin(self, situation: LossSituation) -> Plan:
         """Return the pipelines that are soonest done with the batch, of those that cover all."""
         shape, alive = situation.shape, situation.alive
         longest, shortest = min(shape.layers, shape.pp + NEAR), max(shape.least, shape.pp - NEAR)
@@ -171,7 +171,7 @@ class Oobleck(Recovery):
         workers = iter(alive)
         return _plan(shape, [[next(workers) for _ in range(size)] for size in sorted(way)])
 
-    def replan(self, situation: Situation, plan: Plan) -> Plan:
+    def replan(self, situation: LossSituation, plan: Plan) -> Plan:
         """Return reconfigured pipelines; workers that have come back join the shortest ones."""
         shape, alive = situation.shape, set(situation.alive)
         if len(alive) < shape.least:

@@ -15,18 +15,18 @@ from collections import Counter
 from dataclasses import replace
 
 from ringleaf.hosts.recoveries.common.interface import Recovery
-from ringleaf.hosts.recoveries.common.plan import PipelineShape, Plan, Situation
+from ringleaf.hosts.recoveries.common.plan import LossSituation, PipelineShape, Plan
 from ringleaf.hosts.recoveries.common.stages import rebalance, spans_of, stages_left
 
 
 class ReCycle(Recovery):
     """Reroutes micro-batches to data-parallel peers."""
 
-    def begin(self, situation: Situation) -> Plan:
+    def begin(self, situation: LossSituation) -> Plan:
         """Return the pipelines as asked for, with backward passes cut in two."""
         return replace(super().begin(situation), cuts_backward=True)
 
-    def replan(self, situation: Situation, plan: Plan) -> Plan:
+    def replan(self, situation: LossSituation, plan: Plan) -> Plan:
         """Return the routes of all micro-batches; those that need none stay as they are."""
         stages = rebalance(stages_left("recycle", situation, plan))
         ways = [

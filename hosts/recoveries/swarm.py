@@ -17,7 +17,7 @@ from heapq import heapify, heappop, heappush
 from random import Random
 
 from ringleaf.hosts.recoveries.common.interface import Recovery, regular_plan
-from ringleaf.hosts.recoveries.common.plan import Plan, Situation
+from ringleaf.hosts.recoveries.common.plan import LossSituation, Plan
 from ringleaf.hosts.recoveries.common.stages import rebalance, spans_of, stages_left
 
 
@@ -48,13 +48,13 @@ class Swarm(Recovery):
 
     adapts = True
 
-    def begin(self, situation: Situation) -> Plan:
+    def begin(self, situation: LossSituation) -> Plan:
         """Return ways through the stages as asked for; spares join stages."""
         shape = situation.shape
         first = regular_plan(shape, situation.alive)
         return self.replan(situation, first)
 
-    def replan(self, situation: Situation, plan: Plan) -> Plan:
+    def replan(self, situation: LossSituation, plan: Plan) -> Plan:
         """Return new ways of all micro-batches through those that are left."""
         stages = rebalance(stages_left("swarm", situation, plan))
         shape, paces = situation.shape, dict(situation.paces)

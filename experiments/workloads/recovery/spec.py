@@ -22,7 +22,7 @@ from ringleaf.experiments.spec.kinds import ValueReader, label, option
 from ringleaf.experiments.spec.network import FLOW, VIRTUAL, WHERE
 from ringleaf.experiments.workloads.graph.names import LLM
 from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
-from ringleaf.hosts.recoveries.common.course import Pauses
+from ringleaf.hosts.recoveries.common.course import RecoveryPauses
 from ringleaf.hosts.recoveries.common.plan import PipelineShape
 from ringleaf.hosts.recoveries.common.rates import FailureRates, find_rates, rate_names
 from ringleaf.hosts.recoveries.common.registry import RECOVERIES
@@ -144,15 +144,15 @@ class RecoverySpec(WorkloadSpec):
                 "take gpt13b, or sizes of a model"
             )
         sizes, split = self.model_sizes(where)
-        for name, value, wanted, why in (
+        for name, value, only, why in (
             ("experts", sizes.experts, 0, "experts are on one replica only"),
             ("zero", split.zero, 0, "replicas share a state that recoveries copy from peers"),
             ("schedule", split.schedule, ONE_F_ONE_B, "plans have an order of their own"),
             ("layers_per_stage", split.layers_per_stage, 0, "stages change"),
         ):
-            if value != wanted:
+            if value != only:
                 raise ConfigError(
-                    f"{where}{name}: must be {wanted} with recoveries, as {why}, got {value!r}"
+                    f"{where}{name}: must be {only} with recoveries, as {why}, got {value!r}"
                 )
         if self.shape.least > split.pp:
             raise ConfigError(
@@ -191,9 +191,9 @@ class RecoverySpec(WorkloadSpec):
         """The workers, spare ones included."""
         return self.shape.workers + self.spares
 
-    def pauses(self, interval_ps: int) -> Pauses:
+    def pauses(self, interval_ps: int) -> RecoveryPauses:
         """Return the times that are not simulated, with that between checkpoints."""
-        return Pauses(
+        return RecoveryPauses(
             self.detect_ps,
             self.regroup_ps,
             self.restart_ps,

@@ -53,7 +53,7 @@ class Totals:
 
 
 class PlanTraffic:
-    """The network of plans, which is a `Traffic`.
+    """The network of plans, which is `PlanTimes`.
 
     Args:
         spec: The options, fitted.

@@ -16,9 +16,9 @@ from ringleaf.hosts.recoveries.common.interface import NoPlanError, Recovery
 from ringleaf.hosts.recoveries.common.losses import Loss, LossQueue
 from ringleaf.hosts.recoveries.common.plan import (
     LayerCopy,
+    LossSituation,
     PipelineShape,
     Plan,
-    Situation,
     copies_for,
 )
 
@@ -45,7 +45,7 @@ class PhaseSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Pauses:
+class RecoveryPauses:
     """The times that pass beside iterations and copies, in picoseconds.
 
     Attributes:
@@ -63,7 +63,7 @@ class Pauses:
     interval_ps: int
 
 
-class Traffic(Protocol):
+class PlanTimes(Protocol):
     """The network: how long iterations and copies take on it."""
 
     def iterate(self, plan: Plan, start_ps: int) -> int:
@@ -138,8 +138,8 @@ class Course:
         shape: PipelineShape,
         workers: int,
         losses: LossQueue,
-        pauses: Pauses,
-        traffic: Traffic,
+        pauses: RecoveryPauses,
+        traffic: PlanTimes,
         *,
         paces: Paces = lambda now_ps: {},
         seed: int = 1,
@@ -176,8 +176,8 @@ class Course:
         """Return the time of all phases of a kind."""
         return sum(each.end_ps - each.start_ps for each in self.phases if each.phase is phase)
 
-    def _situation(self) -> Situation:
-        return Situation(self._shape, tuple(sorted(self._alive)), self._known, self._seed)
+    def _situation(self) -> LossSituation:
+        return LossSituation(self._shape, tuple(sorted(self._alive)), self._known, self._seed)
 
     # Steps, which return whether they were done before a worker of the plan was lost.
 

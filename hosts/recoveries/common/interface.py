@@ -7,9 +7,9 @@ from typing import ClassVar
 
 from ringleaf.errors import RingleafError
 from ringleaf.hosts.recoveries.common.plan import (
+    LossSituation,
     PipelineShape,
     Plan,
-    Situation,
     deal,
     even_spans,
     plan_of,
@@ -33,12 +33,12 @@ class Recovery(ABC):
     saves: ClassVar[bool] = False
     adapts: ClassVar[bool] = False
 
-    def begin(self, situation: Situation) -> Plan:
+    def begin(self, situation: LossSituation) -> Plan:
         """Return the plan at the start: the pipelines as asked for."""
         return regular_plan(situation.shape, situation.alive)
 
     @abstractmethod
-    def replan(self, situation: Situation, plan: Plan) -> Plan:
+    def replan(self, situation: LossSituation, plan: Plan) -> Plan:
         """Return the plan after workers have been lost, or have come back.
 
         Args:

@@ -109,7 +109,7 @@ class Plan:
                 raise ScheduleError(f"plan: must lead through {layers} layers, got {spans}")
 
 
-class Situation(NamedTuple):
+class LossSituation(NamedTuple):
     """All that a decision depends on, besides the plan so far.
 
     Attributes:
@@ -184,15 +184,15 @@ def copies_for(old: Plan, new: Plan, alive: Iterable[int]) -> list[LayerCopy] | 
     Returns:
         The copies; None if a layer's state has no owner that is alive.
     """
-    held = {worker: old.held(worker) for worker in alive}
-    sent = dict.fromkeys(held, 0)
-    wanted: dict[tuple[int, int], list[int]] = {}
+    states = {worker: old.held(worker) for worker in alive}
+    sizes = dict.fromkeys(states, 0)
+    layers_of: dict[tuple[int, int], list[int]] = {}
     for target in sorted(new.spans):
-        for layer in sorted(new.held(target) - held.get(target, set())):
-            owners = [worker for worker, layers in held.items() if layer in layers]
+        for layer in sorted(new.held(target) - states.get(target, set())):
+            owners = [worker for worker, layers in states.items() if layer in layers]
             if not owners:
                 return None
-            source = min(owners, key=lambda worker: (sent[worker], worker))
-            sent[source] += 1
-            wanted.setdefault((source, target), []).append(layer)
-    return [LayerCopy(*pair, tuple(layers)) for pair, layers in wanted.items()]
+            source = min(owners, key=lambda worker: (sizes[worker], worker))
+            sizes[source] += 1
+            layers_of.setdefault((source, target), []).append(layer)
+    return [LayerCopy(*pair, tuple(layers)) for pair, layers in layers_of.items()]

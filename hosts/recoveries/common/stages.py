@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ringleaf.hosts.recoveries.common.interface import too_few
-from ringleaf.hosts.recoveries.common.plan import Plan, Situation, Span
+from ringleaf.hosts.recoveries.common.plan import LossSituation, Plan, Span
 
 Stages = dict[Span, list[int]]
 """By stage, in their order, its workers."""
 
 
-def stages_left(name: str, situation: Situation, plan: Plan) -> Stages:
+def stages_left(name: str, situation: LossSituation, plan: Plan) -> Stages:
     """Return the stages with those that are left; each has a worker.
 
     Workers that have come back take the stages with the fewest. A stage that has nobody left gets

@@ -8,7 +8,7 @@ from typing import Any
 
 from ringleaf.hosts.workload.graph import CalledCollective, Graph, NodeKind, RankWork, WorkNode
 from ringleaf.hosts.workload.llm import layout, traffic
-from ringleaf.hosts.workload.llm.layout import Layout, RankLayout, RankPlace
+from ringleaf.hosts.workload.llm.layout import IterationLayout, RankLayout, RankPlace
 from ringleaf.hosts.workload.llm.pipeline import SCHEDULES, MicroBatchPass, Order, Part
 from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes, check
 
@@ -38,7 +38,7 @@ def generate(name: str, sizes: TransformerSizes, split: Split, where: str = "") 
 
 
 def generate_for(
-    name: str, sizes: TransformerSizes, split: Split, numbers: Layout, order: Order
+    name: str, sizes: TransformerSizes, split: Split, numbers: IterationLayout, order: Order
 ) -> Graph:
     """Return the graph of one iteration whose ranks have such layers and peers.
 
@@ -63,7 +63,7 @@ class _Rank:
         self,
         sizes: TransformerSizes,
         split: Split,
-        numbers: Layout,
+        numbers: IterationLayout,
         at: RankPlace,
         tasks: list[MicroBatchPass],
     ) -> None:

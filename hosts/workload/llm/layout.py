@@ -23,7 +23,7 @@ class RankPlace(NamedTuple):
     tp: int
 
 
-class Layout(Protocol):
+class IterationLayout(Protocol):
     """The ranks of an iteration: who has which layers, and exchanges with whom."""
 
     groups: list[CallGroup]

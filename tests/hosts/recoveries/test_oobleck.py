@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.hosts.recoveries.common.interface import NoPlanError
-from ringleaf.hosts.recoveries.common.plan import PipelineShape, Situation, copies_for
+from ringleaf.hosts.recoveries.common.plan import LossSituation, PipelineShape, copies_for
 from ringleaf.hosts.recoveries.oobleck import (
     RECOVERY,
     PipelineTemplate,
@@ -124,8 +124,8 @@ def test_divide_and_conquer_against_all_cuts(times: list[int], workers: int) -> 
 SHAPE = PipelineShape(layers=8, pp=4, dp=2, micro_batches=4, least=2)
 
 
-def situation(*alive: int) -> Situation:
-    return Situation(SHAPE, alive, {}, 1)
+def situation(*alive: int) -> LossSituation:
+    return LossSituation(SHAPE, alive, {}, 1)
 
 
 @given(st.lists(st.integers(0, 7), max_size=6, unique=True))

@@ -13,7 +13,7 @@ from ringleaf.hosts.recoveries import swarm
 from ringleaf.hosts.recoveries.common.interface import NoPlanError
 from ringleaf.hosts.recoveries.common.iteration import iteration_graph
 from ringleaf.hosts.recoveries.common.passes import passes_of
-from ringleaf.hosts.recoveries.common.plan import PipelineShape, Situation, Span, copies_for
+from ringleaf.hosts.recoveries.common.plan import LossSituation, PipelineShape, Span, copies_for
 from ringleaf.hosts.recoveries.common.registry import RECOVERIES
 from ringleaf.hosts.workload.llm.pipeline import Part
 from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes
@@ -28,14 +28,14 @@ SPLIT = Split(pp=4, dp=2, micro_batches=4)
 BAMBOO, RECYCLE, SWARM = (RECOVERIES[name] for name in ("bamboo", "recycle", "swarm"))
 
 
-def situation(*alive: int, **paces: float) -> Situation:
-    return Situation(SHAPE, alive, {int(name[1:]): pace for name, pace in paces.items()}, 1)
+def situation(*alive: int, **paces: float) -> LossSituation:
+    return LossSituation(SHAPE, alive, {int(name[1:]): pace for name, pace in paces.items()}, 1)
 
 
 ALL = situation(*range(8))
 
 
-def without(*lost: int) -> Situation:
+def without(*lost: int) -> LossSituation:
     return situation(*(worker for worker in range(8) if worker not in lost))
 
 
@@ -90,9 +90,9 @@ def test_bamboo_gives_up_a_pipeline_that_is_too_short() -> None:
 
 def test_recycle_gives_a_lost_workers_micro_batches_to_its_peers() -> None:
     shape = PipelineShape(layers=8, pp=2, dp=3, micro_batches=4, least=1)  # stages 0-2 and 3-5
-    plan = RECYCLE.begin(Situation(shape, tuple(range(6)), {}, 1))
+    plan = RECYCLE.begin(LossSituation(shape, tuple(range(6)), {}, 1))
 
-    new = RECYCLE.replan(Situation(shape, (0, 1, 3, 4, 5), {}, 1), plan)
+    new = RECYCLE.replan(LossSituation(shape, (0, 1, 3, 4, 5), {}, 1), plan)
 
     assert Counter(route[0] for route in new.routes) == {0: 6, 1: 6}
     assert Counter(route[1] for route in new.routes) == {3: 4, 4: 4, 5: 4}
@@ -139,9 +139,9 @@ def test_swarms_balancer_takes_the_one_that_is_free_first() -> None:
 
 def test_swarm_moves_a_worker_to_a_stage_that_lacks_two() -> None:
     shape = PipelineShape(layers=2, pp=2, dp=3, micro_batches=2, least=1)
-    plan = SWARM.begin(Situation(shape, tuple(range(6)), {}, 1))
+    plan = SWARM.begin(LossSituation(shape, tuple(range(6)), {}, 1))
 
-    new = SWARM.replan(Situation(shape, (2, 3, 4, 5), {}, 1), plan)
+    new = SWARM.replan(LossSituation(shape, (2, 3, 4, 5), {}, 1), plan)
 
     assert Counter(new.spans.values()) == {Span(0, 1): 2, Span(1, 2): 2}
     copies = copies_for(plan, new, (2, 3, 4, 5))

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringleaf.hosts.recoveries.checkpoint import young_s
-from ringleaf.hosts.recoveries.common.course import Course, Pauses, Phase
+from ringleaf.hosts.recoveries.common.course import Course, Phase, RecoveryPauses
 from ringleaf.hosts.recoveries.common.interface import NoPlanError
 from ringleaf.hosts.recoveries.common.losses import Loss, LossQueue
 from ringleaf.hosts.recoveries.common.plan import LayerCopy, PipelineShape, Plan
 from ringleaf.hosts.recoveries.common.registry import RECOVERIES
 
 SHAPE = PipelineShape(layers=4, pp=2, dp=2, micro_batches=4, least=1)
-PAUSES = Pauses(detect_ps=3, regroup_ps=2, restart_ps=20, save_ps=1, interval_ps=20)
+PAUSES = RecoveryPauses(detect_ps=3, regroup_ps=2, restart_ps=20, save_ps=1, interval_ps=20)
 
 
 class Clock:
@@ -32,7 +32,7 @@ class Clock:
         return 5
 
 
-def course(name: str, *losses: Loss, spares: int = 0, pauses: Pauses = PAUSES) -> Course:
+def course(name: str, *losses: Loss, spares: int = 0, pauses: RecoveryPauses = PAUSES) -> Course:
     workers = SHAPE.workers + spares
     return Course(RECOVERIES[name], SHAPE, workers, LossQueue(losses), pauses, Clock())
 
@@ -76,7 +76,7 @@ def test_iterations_since_the_last_checkpoint_are_done_again() -> None:
 
 
 def test_a_loss_while_a_checkpoint_is_written_goes_back_to_the_one_before() -> None:
-    pauses = Pauses(3, 2, 20, 8, 20)
+    pauses = RecoveryPauses(3, 2, 20, 8, 20)
     done = course("checkpoint", Loss(25, 0), spares=1, pauses=pauses)
 
     done.run(1)
