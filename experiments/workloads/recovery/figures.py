@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
 from ringleaf.core.units import PS_PER_S
@@ -129,8 +130,15 @@ def _undone_s(results: RecoveryResults, name: str) -> float:
     return lost - _total_s(results, name, Phase.LOST)
 
 
+def _axis_of(lines: Sequence[Line], names: Sequence[str]) -> str:
+    others = [name for name in names if name != "seed"] or list(names)
+    return max(others, key=lambda name: len({str(line[name]) for line in lines}))
+
+
 def draw_sweep(lines: Sequence[Line], names: Sequence[str]) -> Figure:
-    """Draw the goodput of all runs against the option that has most values.
+    """Draw the goodput of all runs against the option that has most values, but for seeds.
+
+    Markers are medians of runs that differ in something else, bars behind them their range.
 
     Args:
         lines: The rows of all runs, each with the options by which runs differ.
@@ -138,20 +146,23 @@ def draw_sweep(lines: Sequence[Line], names: Sequence[str]) -> Figure:
     """
     import matplotlib.pyplot as plt
 
-    axis = max(names, key=lambda name: len({str(line[name]) for line in lines}))
+    axis = _axis_of(lines, names)
     values = list(dict.fromkeys(str(line[axis]) for line in lines))
     inches = sheet.size(7, 4)
     figure: Figure
     figure, axes = plt.subplots(figsize=inches, layout="constrained")
     for number, name in enumerate(dict.fromkeys(str(line["recovery"]) for line in lines)):
-        own = [line for line in lines if line["recovery"] == name]
-        axes.plot(
-            [values.index(str(line[axis])) for line in own],
-            [100 * float(str(line["share"])) for line in own],
-            color=COLORS[number % len(COLORS)],
-            marker=MARKERS[number % len(MARKERS)],
-            label=name,
-        )
+        shares: dict[str, list[float]] = {value: [] for value in values}
+        for line in lines:
+            if line["recovery"] == name:
+                shares[str(line[axis])].append(100 * float(str(line["share"])))
+        color, marker = COLORS[number % len(COLORS)], MARKERS[number % len(MARKERS)]
+        known = [at for at, value in enumerate(values) if shares[value]]
+        middle = [median(shares[values[at]]) for at in known]
+        axes.plot(known, middle, color=color, marker=marker, label=name)
+        for at in known:
+            own = shares[values[at]]
+            axes.vlines(at, min(own), max(own), color=color, linewidth=3, alpha=0.35)
     axes.set_xticks(range(len(values)), values)
     axes.set_xlabel(axis.replace("_", " "))
     axes.set_ylabel("goodput (% of a training without losses)")
