@@ -95,6 +95,20 @@ def test_the_command_takes_a_recovery_beside_a_workload(tmp_path: Path) -> None:
     assert "checkpoint" in output
 
 
+def test_links_that_lose_packets_are_the_networks(tmp_path: Path) -> None:
+    faults = "s0-s8 loss 20% at 1600us for 1ms, h3 down at 9ms"
+    summary, _ = run(tmp_path, recovery="recycle", faults=faults, topo="fattree")
+    rows = (tmp_path / "out" / "results.csv").read_bytes()
+
+    assert summary["retransmissions"] > 0
+    assert summary["wrong"] == 0
+    phases = list(csv.DictReader((tmp_path / "out" / "phases.csv").open()))
+    first, second, third = (int(each["end_ps"]) - int(each["start_ps"]) for each in phases[:3])
+    assert second > first == third
+    run(tmp_path, "--threads", "2", recovery="recycle", faults=faults, topo="fattree")
+    assert (tmp_path / "out" / "results.csv").read_bytes() == rows
+
+
 def test_drawn_failures_recur_and_are_the_same_for_all(tmp_path: Path) -> None:
     options = {
         **{"recovery": ["checkpoint", "recycle"], "failures": "llama3", "failures_times": 1e9},

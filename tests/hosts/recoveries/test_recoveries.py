@@ -117,6 +117,28 @@ def test_recycles_weight_passes_come_once_and_after_their_inputs() -> None:
             assert [tasks[place].part for place in places] == [Part.INPUT, Part.WEIGHT]
 
 
+def test_weight_passes_fill_bubbles_and_delay_nobody() -> None:
+    """By hand: passes take 1. The last stage has no bubble before its inputs are done."""
+    shape = PipelineShape(layers=2, pp=2, dp=1, micro_batches=2, least=1)
+    plan = RECYCLE.begin(LossSituation(shape, (0, 1), {}, 1))
+
+    texts = {Part.WHOLE: "F", Part.INPUT: "B", Part.WEIGHT: "W"}
+    first, last = (
+        " ".join(f"{texts[task.part]}{task.micro}" for task in tasks)
+        for tasks in passes_of(plan, 2, 2)
+    )
+
+    assert first == "F0 F1 B0 W0 B1 W1"
+    assert last == "F0 B0 F1 B1 W0 W1"
+
+
+def test_those_who_keep_a_copy_of_layers_take_part_in_their_sums() -> None:
+    matched = match(iteration_graph("any", SIZES, SPLIT, BAMBOO.begin(ALL), 8))
+
+    sums = Counter(each.ranks for each in matched.meetings if each.call is not None)
+    assert sums == {(0, 1): 2, (0, 1, 2, 3): 2, (2, 3, 4, 5): 2, (4, 5, 6, 7): 2}
+
+
 def test_recycle_copies_the_state_for_one_that_comes_back() -> None:
     plan = RECYCLE.replan(without(4), RECYCLE.begin(ALL))
 
