@@ -56,13 +56,17 @@ class RecoveryKind(WorkloadKind[RecoverySpec]):
         check_ranks(spec.workers * split.tp * split.cp, counts.hosts)
 
     def need(self, spec: RecoverySpec, counts: Counts) -> Need:
-        """Return the memory of an iteration, and the time of a few for each recovery."""
+        """Return the memory of an iteration, and the time of one for each loss that is listed.
+
+        How many losses will be drawn, nobody knows.
+        """
         from ringleaf.experiments.workloads.graph.need import need_of_work
         from ringleaf.experiments.workloads.recovery.experiment import simulated_iterations
 
         need = need_of_work(spec, counts)
-        times = simulated_iterations(spec)
-        return replace(need, time_s=None if need.time_s is None else need.time_s * times)
+        if need.time_s is None or spec.failures:
+            return replace(need, time_s=None)
+        return replace(need, time_s=need.time_s * simulated_iterations(spec))
 
     def experiment(self, spec: RecoverySpec, **own: Any) -> RecoveryExperiment:
         """Return the experiment."""
