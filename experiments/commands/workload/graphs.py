@@ -78,6 +78,11 @@ def with_ranks(typed: Mapping[str, str], ranks: int | None) -> Mapping[str, str]
 
 def run_command(typed: Mapping[str, str], name: Name, debug: Debug = False) -> None:
     """Replay a workload on a network; write a table, a timeline, figures and a report."""
+    for other in typed.keys() - OPTIONS.keys() if "recovery" not in typed else ():
+        raise ConfigError(
+            f"workload run: {other} is of trainings that lose hosts, got {typed[other]!r}; give "
+            "--recovery, too"
+        )
     options = given_for(name, typed)
     cases = [{**options, "cc": cc.strip()} for cc in typed.get("cc", "").split(",") if cc.strip()]
     do(cases or [options], name=file_name(name))

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from functools import cached_property
 from typing import Any
 
-from ringleaf.core.units import PS_PER_S, format_count
+from ringleaf.core.units import PS_PER_S, format_count, format_time
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.records.folder import RunFolder
 from ringleaf.experiments.runs.kind import Experiment
@@ -25,7 +25,7 @@ from ringleaf.experiments.workloads.recovery.spec import (
 from ringleaf.experiments.workloads.recovery.traffic import PlanTraffic
 from ringleaf.hosts.recoveries.checkpoint import young_s
 from ringleaf.hosts.recoveries.common.course import Course
-from ringleaf.hosts.recoveries.common.interface import regular_plan
+from ringleaf.hosts.recoveries.common.interface import NoPlanError, regular_plan
 from ringleaf.hosts.recoveries.common.losses import Loss, LossQueue
 from ringleaf.hosts.recoveries.common.registry import RECOVERIES
 from ringleaf.hosts.workload.slowness import slowness_of
@@ -106,7 +106,12 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
                 paces=self._paces,
                 seed=spec.seed,
             )
-            course.run(spec.iterations)
+            try:
+                course.run(spec.iterations)
+            except NoPlanError as error:
+                if not course.now_ps or self.count == 1:
+                    raise
+                self.results.ended.append(f"{error}, at {format_time(course.now_ps)}")
             self.results.take(name, course, usual_ps, traffic)
             yield
 

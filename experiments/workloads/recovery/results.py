@@ -44,8 +44,8 @@ class RecoveryRow:
     copy_ps: int  # in all
     copied_bytes: int
     saved_ps: int  # time of checkpoints
-    first_ps: int  # the first iteration
-    last_ps: int  # the last one
+    first_ps: int | None  # the first iteration
+    last_ps: int | None  # the last one
     pipelines: int  # at the end
     wrong: int | None  # of iterations that no row above has had simulated
 
@@ -122,6 +122,8 @@ class RecoveryResults(Results):
         usual_ps: An iteration without losses and checkpoints.
         lines: All losses, by recovery.
         phases: All phases, by recovery.
+        ended: Why recoveries could not go on.
+        reason: Why the first wrong value is wrong.
     """
 
     kind = "recovery"
@@ -136,6 +138,7 @@ class RecoveryResults(Results):
     usual_ps: int = 0
     lines: list[RecoveryLine] = field(default_factory=list)
     phases: list[PhaseLine] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
     reason: str = ""
     retransmissions: int = 0
     simulations: int = 0
@@ -145,7 +148,8 @@ class RecoveryResults(Results):
     def take(self, name: str, course: Course, usual_ps: int, traffic: PlanTraffic) -> None:
         """Take the course of a training that is over."""
         totals, notes = traffic.totals, course.recovered
-        iterations = [p for p in course.phases if p.phase is Phase.ITERATION]
+        iterations = [each for each in course.phases if each.phase is Phase.ITERATION]
+        times_ps = [each.end_ps - each.start_ps for each in iterations]
         self.reason = totals.reason
         self.retransmissions, self.simulations = totals.retransmissions, totals.simulations
         self.packet_hops, self.wall_s = totals.packet_hops, totals.wall_s
@@ -164,8 +168,8 @@ class RecoveryResults(Results):
                 copy_ps=course.total_ps(Phase.COPY),
                 copied_bytes=course.copied * traffic.layer_bytes,
                 saved_ps=course.total_ps(Phase.SAVE),
-                first_ps=iterations[0].end_ps - iterations[0].start_ps,
-                last_ps=iterations[-1].end_ps - iterations[-1].start_ps,
+                first_ps=times_ps[0] if times_ps else None,
+                last_ps=times_ps[-1] if times_ps else None,
                 pipelines=len(course.plan.pipelines),
                 wrong=totals.take_wrong(),
             )
@@ -209,6 +213,7 @@ class RecoveryResults(Results):
 
     def foot(self) -> Iterator[str]:
         """Yield the lines below the table."""
+        yield from self.ended
         yield f"an iteration without losses takes {format_time(self.usual_ps)}"
         if self.wrong is None:
             yield "nothing was checked, as messages had sizes only"
@@ -230,7 +235,7 @@ class RecoveryResults(Results):
 
     def plain(self) -> dict[str, Any]:
         """Return what is known of all recoveries together."""
-        names = ("usual_ps", "reason", "retransmissions", "simulations")
+        names = ("usual_ps", "ended", "reason", "retransmissions", "simulations")
         return {name: getattr(self, name) for name in names} | {"config": dict(self.config)}
 
     def keep(self, folder: RunFolder) -> None:
@@ -256,7 +261,7 @@ def read_results(folder: Path, summary: Mapping[str, Any]) -> RecoveryResults:
     Raises:
         ConfigError: If its files are missing or wrong.
     """
-    names = ("config", "usual_ps", "reason", "retransmissions", "simulations")
+    names = ("config", "usual_ps", "ended", "reason", "retransmissions", "simulations")
     try:
         lines = [RecoveryLine(**_numbers(row)) for row in _read(folder / LOSSES)]
         phases = [PhaseLine(**_numbers(row)) for row in _read(folder / PHASES)]

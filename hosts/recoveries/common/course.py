@@ -290,13 +290,15 @@ class Course:
     def _recover(self) -> None:
         """Go on after a loss; others may be lost meanwhile."""
         note = Recovered(self.now_ps, lost_ps=self._in_vain_ps)
-        while not self._try(note):
-            pass
-        note.workers = [loss.worker for loss in self._news]
-        note.kinds = [loss.kind for loss in self._news]
-        self._news.clear()
-        note.resumed_ps, note.pipelines = self.now_ps, len(self.plan.pipelines)
         self.recovered.append(note)
+        try:
+            while not self._try(note):
+                pass
+        finally:
+            note.workers = [loss.worker for loss in self._news]
+            note.kinds = [loss.kind for loss in self._news]
+            self._news.clear()
+            note.resumed_ps, note.pipelines = self.now_ps, len(self.plan.pipelines)
 
     def _try(self, note: Recovered) -> bool:
         """Detect losses, plan, copy; return whether no further worker was lost meanwhile."""

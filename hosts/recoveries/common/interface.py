@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from ringleaf.errors import RingleafError
+from ringleaf.errors import BackendError
 from ringleaf.hosts.recoveries.common.plan import (
     LossSituation,
     PipelineShape,
@@ -17,7 +17,7 @@ from ringleaf.hosts.recoveries.common.plan import (
 )
 
 
-class NoPlanError(RingleafError):
+class NoPlanError(BackendError):
     """Too few workers are left for any plan."""
 
 

@@ -95,6 +95,31 @@ def test_the_command_takes_a_recovery_beside_a_workload(tmp_path: Path) -> None:
     assert "checkpoint" in output
 
 
+def test_one_that_cannot_go_on_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    one = {"dp": 1, "faults": "h0 down at 2ms", "least_workers": 1}
+    summary, output = run(tmp_path, "--net", "flow", recovery="checkpoint, oobleck", **one)
+
+    checkpoint, oobleck = summary["rows"]
+    assert (checkpoint["iterations"] < 6, checkpoint["losses"]) == (True, 1)
+    assert (oobleck["iterations"], oobleck["pipelines"]) == (6, 1)
+    assert summary["ended"] == [
+        "recovery checkpoint: a pipeline needs 2 workers, got 1 that are left; take more spares, "
+        "or hosts that come back, at 2.1 ms"
+    ]
+    assert "# recovery checkpoint: a pipeline needs 2 workers" in output
+    path = tmp_path / "alone.yaml"
+    path.write_text(yaml.safe_dump(MODEL | one | {"recovery": "checkpoint", "net": "flow"}))
+    code, output = typed("run", "--spec", str(path), "--out", str(tmp_path / "alone"))
+    assert code == 1
+    assert "ringleaf: recovery checkpoint: a pipeline needs 2 workers, got 1" in output
+
+
+def test_options_of_recoveries_need_one() -> None:
+    code, output = typed("workload", "run", "gpt13b", "--spares", "1")
+    assert code == 2
+    assert "spares is of trainings that lose hosts, got '1'; give --recovery" in output
+
+
 def test_links_that_lose_packets_are_the_networks(tmp_path: Path) -> None:
     faults = "s0-s8 loss 20% at 1600us for 1ms, h3 down at 9ms"
     summary, _ = run(tmp_path, recovery="recycle", faults=faults, topo="fattree")
