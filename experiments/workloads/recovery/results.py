@@ -227,11 +227,20 @@ class RecoveryResults(Results):
         yield rate_line(self.packet_hops, self.wall_s)
 
     def tracks(self) -> Iterable[Track]:
-        """Yield a track for each recovery, of its phases."""
+        """Yield tracks for each recovery: its phases, and from each loss to when it went on."""
         for name in dict.fromkeys(row.recovery for row in self.rows):
             own = [each for each in self.phases if each.recovery == name]
             bars = [Bar(each.phase, each.start_ps, each.end_ps) for each in own]
             yield Track(name, "phases", bars)
+            lines = [each for each in self.lines if each.recovery == name]
+            yield Track(
+                name,
+                "losses",
+                [
+                    Bar(f"{each.kinds}: {each.workers}", each.at_ps, each.resumed_ps)
+                    for each in lines
+                ],
+            )
 
     def plain(self) -> dict[str, Any]:
         """Return what is known of all recoveries together."""

@@ -54,6 +54,10 @@ def test_a_loss_in_packets_has_exact_sums_and_a_row(tmp_path: Path) -> None:
     assert row["pipelines"] == 1
     assert row["lost_ps"] == 2_000_000_000 - (usual_ps + 50_000_000)
     assert row["share"] == pytest.approx(6 * usual_ps / row["time_ps"])
+    trace = json.loads((tmp_path / "out" / "timelines" / "recovery.json").read_text())
+    bars = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert [(e["ts"], e["dur"]) for e in bars if e["name"] == "h3: 1"] == [(2000, 600)]
+    assert sum(event["name"] == "iteration" for event in bars) == 6
     [loss] = csv.DictReader((tmp_path / "out" / "losses.csv").open())
     assert (loss["workers"], loss["kinds"], loss["at_ps"]) == ("1", "h3", "2000000000")
 
@@ -137,7 +141,7 @@ def test_links_that_lose_packets_are_the_networks(tmp_path: Path) -> None:
 def test_drawn_failures_recur_and_are_the_same_for_all(tmp_path: Path) -> None:
     options = {
         **{"recovery": ["checkpoint", "recycle"], "failures": "llama3", "failures_times": 1e9},
-        **{"repair": "5ms", "iterations": 120, "spares": 1, "seed": 4, "data": "none"},
+        **{"repair": "5ms", "iterations": 80, "spares": 1, "seed": 4, "data": "none"},
     }
     summary, output = run(tmp_path, "--net", "flow", **options)
 
