@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import BackendError
 from ringleaf.hosts.recoveries.common.plan import (
     LossSituation,
@@ -60,6 +61,6 @@ def regular_plan(shape: PipelineShape, workers: tuple[int, ...]) -> Plan:
 def too_few(name: str, left: int, least: int, what: str = "a pipeline") -> NoPlanError:
     """Return the error that too few workers are left."""
     return NoPlanError(
-        f"recovery {name}: {what} needs {least} workers, got {left} that are left; "
+        f"recovery {name}: {what} needs {format_count(least, 'worker')}, got {left} that are left; "
         "take more spares, or hosts that come back"
     )

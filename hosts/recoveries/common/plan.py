@@ -106,7 +106,7 @@ class Plan:
             edges = [(0, 0), *(self.spans[worker] for worker in route), (layers, layers)]
             if any(before[1] != after[0] for before, after in pairwise(edges)):
                 spans = ", ".join(str(self.spans[worker]) for worker in route)
-                raise ScheduleError(f"plan: must lead through {layers} layers, got {spans}")
+                raise ScheduleError(f"plan: must lead through all of {layers}, got {spans}")
 
 
 class LossSituation(NamedTuple):

@@ -172,7 +172,7 @@ class _Rank:
         if task.part is Part.WEIGHT:
             sizes, split = self._sizes, self._split
             time_ps = traffic.ffn_ps(sizes, split) + traffic.attention_ps(sizes, split)
-            self._compute(f"{name} weights", times * time_ps)
+            self._compute(f"{name} dW", times * time_ps)
             computed = self._last
         else:
             self._enter()

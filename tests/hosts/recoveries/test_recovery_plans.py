@@ -65,7 +65,7 @@ def test_a_regular_plan_is_the_iteration_of_the_model() -> None:
 
 def test_a_plan_that_leaves_layers_out_is_refused() -> None:
     plan = Plan({0: Span(0, 2), 1: Span(3, 4)}, ((0, 1),))
-    with pytest.raises(ScheduleError, match="lead through 4 layers, got 0-1, 3-3"):
+    with pytest.raises(ScheduleError, match="lead through all of 4, got 0-1, 3-3"):
         plan.check(4)
 
 
