@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -89,31 +89,43 @@ class RecoveryExperiment(Experiment[RecoverySpec]):
     def record(self, shown: Progress, folder: RunFolder) -> Generator[None]:
         """Train by each recovery, and yield after each."""
         del folder
-        spec, shape = self.spec, self.spec.shape
+        yield from self.compare(lambda what: shown.begin(what, packets_s=1))
+
+    def compare(self, tell: Callable[[str], None] = lambda what: None) -> Generator[None]:
+        """Train by each recovery, and yield after each; `tell` is told what comes next.
+
+        Raises:
+            NoPlanError: If there is one recovery only, and it can't go on.
+        """
+        spec = self.spec
         traffic = PlanTraffic(spec, self.graph)
-        shown.begin("iteration without losses", packets_s=1)
-        usual = regular_plan(shape, tuple(range(spec.workers)))
+        tell("iteration without losses")
+        usual = regular_plan(spec.shape, tuple(range(spec.workers)))
         self.results.usual_ps = usual_ps = traffic.alone_ps(usual)
         for name in spec.recovery:
-            shown.begin(name, packets_s=1)
-            course = Course(
-                RECOVERIES[name],
-                shape,
-                spec.workers,
-                LossQueue(self._listed(), self._drawn()),
-                spec.pauses(self._interval_ps(usual_ps)),
-                traffic,
-                paces=self._paces,
-                seed=spec.seed,
-            )
+            tell(name)
+            course = self._course(name, traffic)
             try:
                 course.run(spec.iterations)
             except NoPlanError as error:
-                if not course.now_ps or self.count == 1:
+                if self.count == 1:
                     raise
                 self.results.ended.append(f"{error}, at {format_time(course.now_ps)}")
             self.results.take(name, course, usual_ps, traffic)
             yield
+
+    def _course(self, name: str, traffic: PlanTraffic) -> Course:
+        spec = self.spec
+        return Course(
+            RECOVERIES[name],
+            spec.shape,
+            spec.workers,
+            LossQueue(self._listed(), self._drawn()),
+            spec.pauses(self._interval_ps(self.results.usual_ps)),
+            traffic,
+            paces=self._paces,
+            seed=spec.seed,
+        )
 
     def _interval_ps(self, usual_ps: int) -> int:
         """Return the time between checkpoints."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
+from ringleaf.core.units import format_count
 from ringleaf.hosts.recoveries.common.interface import NoPlanError, Recovery
 from ringleaf.hosts.recoveries.common.losses import Loss, LossQueue
 from ringleaf.hosts.recoveries.common.plan import (
@@ -21,6 +22,9 @@ from ringleaf.hosts.recoveries.common.plan import (
     Plan,
     copies_for,
 )
+
+MOST_IN_VAIN = 100
+"""Recoveries, one after the other, without getting further than before."""
 
 
 class Phase(Enum):
@@ -154,6 +158,7 @@ class Course:
         self._saved = self._saved_ps = 0  # iterations, and when
         self._since: list[int] = []  # times of iterations since then
         self._news: list[Loss] = []  # since the training went on
+        self._best = self._tries = 0  # the most iterations done, and recoveries since then
         self._in_vain_ps = 0  # time of the iteration in which a worker was lost
         self.now_ps = self.done = self.joins = self.copied = 0
         self.phases: list[PhaseSpan] = []
@@ -165,12 +170,15 @@ class Course:
         """Go on until so many iterations are done.
 
         Raises:
-            NoPlanError: If too few workers are left, and none comes back.
+            NoPlanError: If too few workers are left and none comes back, or losses leave no time
+                for an iteration.
         """
         while self.done < iterations:
             self._in_vain_ps = 0
             if not (self._take_in() and self._save() and self._iterate()):
                 self._recover()
+            elif self.done > self._best:
+                self._best, self._tries = self.done, 0
 
     def total_ps(self, phase: Phase) -> int:
         """Return the time of all phases of a kind."""
@@ -302,6 +310,12 @@ class Course:
 
     def _try(self, note: Recovered) -> bool:
         """Detect losses, plan, copy; return whether no further worker was lost meanwhile."""
+        self._tries += 1
+        if self._tries > MOST_IN_VAIN:
+            raise NoPlanError(
+                f"recovery: losses leave no time for an iteration, got {MOST_IN_VAIN} since "
+                f"{format_count(self._best, 'iteration')}; take fewer losses, or shorter pauses"
+            )
         pauses, detected_ps = self._pauses, self.now_ps
         self._spend(Phase.DETECT, pauses.detect_ps)
         self._meet_losses(self.now_ps, ())

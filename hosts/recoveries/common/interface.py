@@ -19,7 +19,7 @@ from ringleaf.hosts.recoveries.common.plan import (
 
 
 class NoPlanError(BackendError):
-    """Too few workers are left for any plan."""
+    """A training can't go on: too few workers are left, or losses leave no time."""
 
 
 class Recovery(ABC):

@@ -134,6 +134,15 @@ def test_too_few_workers_for_good_are_an_error() -> None:
         done.run(1)
 
 
+@pytest.mark.parametrize("name", ["checkpoint", "recycle"])
+def test_losses_that_leave_no_time_end_the_training(name: str) -> None:
+    often = (Loss(9 * number, number % 4, back_ps=9 * number + 1) for number in range(1, 10**6))
+    done = Course(RECOVERIES[name], SHAPE, 4, LossQueue(often), PAUSES, Clock())
+
+    with pytest.raises(NoPlanError, match="leave no time for an iteration, got 100 since 0 iter"):
+        done.run(2)
+
+
 def test_a_worker_that_comes_back_is_taken_in_after_a_checkpoint() -> None:
     done = course("checkpoint", Loss(5, 0, back_ps=40))
 
