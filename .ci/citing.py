@@ -20,6 +20,7 @@ PLURALS = {
     "controller": "Congestion controllers",
     "scheduler": "Flow schedulers",
     "allocator": "Allocators of switches' memory",
+    "recovery": "Recoveries from lost hosts",
     "offload": "Workloads that NICs compute",
     "topology": "Topologies",
     "machine": "Machines",

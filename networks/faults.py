@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 import networkx as nx
 
-from ringleaf.core.faults import DOWN, LOSS, RATE, NetworkFault
+from ringleaf.core.faults import DOWN, LOSS, RATE, SLOW, NetworkFault
 from ringleaf.core.units import FOREVER_PS, format_count
 from ringleaf.errors import ConfigError
 from ringleaf.topologies.detours import detours
@@ -101,6 +101,11 @@ def disturbances_of(
     restarting = frozenset(switches(graph))
     for fault in faults:
         links = links_of(graph, fault.place)
+        if fault.kind == SLOW:
+            raise ConfigError(
+                f"faults: a network computes nothing, got {str(fault)!r}; hosts of workloads do "
+                "(ringleaf workload run)"
+            )
         for start_ps, end_ps in fault.spans():
             changes += _steps(fault, links, start_ps, end_ps)
             if fault.kind == DOWN and fault.place in restarting and end_ps is not None:

@@ -141,6 +141,20 @@ def test_what_a_package_adds_is_trained(ringleaf: Run, tmp_path: Path) -> None:
     assert "# wrong values: 0 OK" in printed
 
 
+def test_a_recovery_that_a_package_adds_is_run_beside_ours(ringleaf: Run, tmp_path: Path) -> None:
+    (tmp_path / "losses.yaml").write_text(
+        "workload: llm\nlayers: 4\nhidden: 16\nheads: 2\nsequence: 16\npp: 2\ndp: 2\n"
+        "micro_batches: 2\nrecovery: one-line, recycle\nfaults: h0 down at 1us\niterations: 2\n"
+        "topo: star\ndetect: 1us\nregroup: 1us\n"
+    )
+    printed = ringleaf("run", "--spec", "losses.yaml", "--out", "out", at=tmp_path, drawn=False)
+
+    assert "# wrong values: 0 OK" in printed
+    with (tmp_path / "out" / "results.csv").open() as file:
+        rows = [(row["recovery"], row["losses"], row["pipelines"]) for row in csv.DictReader(file)]
+    assert rows[0] == ("one-line", "1", "1")
+
+
 def test_a_kind_of_workload_that_a_package_adds_has_all_that_ours_have(
     ringleaf: Run, tmp_path: Path
 ) -> None:
@@ -194,6 +208,7 @@ def test_a_kind_of_workload_that_a_package_adds_has_all_that_ours_have(
         ("window", "portion.py"),
         ("allocator", "greedy.py"),
         ("discipline", "longest.py"),
+        ("recovery", "one_line.py"),
         ("model", "tiny.yaml"),
         ("model", "models.py"),
         ("workload", "distances.py"),

@@ -193,6 +193,7 @@ FAMILIES = {
     "schedulers": "fifo",
     "schemes": "sync",
     "offloads": "fcsn",
+    "recoveries": "oobleck",
     "controllers": "dcqcn",
 }
 """The families, each with the name of a member of ours."""

@@ -168,10 +168,14 @@ def try_plain(case: AnyCase) -> Found:
     from bench.soak.job_trial import try_jobs  # compiles, or loads compiled code
     from bench.soak.nic_cases import NicCase
     from bench.soak.nic_trial import try_nics
+    from bench.soak.recovery_cases import RecoveryCase
+    from bench.soak.recovery_trial import try_recoveries
     from bench.soak.trial import try_case
 
     if isinstance(case, NicCase):
         found = try_nics(case)
+    elif isinstance(case, RecoveryCase):
+        found = try_recoveries(case)
     else:
         found = try_jobs(case) if isinstance(case, SoakJobs) else try_case(case)
     return [(each.what, each.where, each.why) for each in found]

@@ -8,8 +8,14 @@ from random import Random
 from bench.soak.cases import SoakCase, draw, simpler
 from bench.soak.job_cases import JOBS_SHARE, SoakJobs, draw_jobs, simpler_jobs
 from bench.soak.nic_cases import NICS_SHARE, NicCase, draw_nics, simpler_nics
+from bench.soak.recovery_cases import (
+    RECOVERIES_SHARE,
+    RecoveryCase,
+    draw_recoveries,
+    simpler_recoveries,
+)
 
-AnyCase = SoakCase | SoakJobs | NicCase
+AnyCase = SoakCase | SoakJobs | NicCase | RecoveryCase
 
 
 def draw_any(seed: int, number: int) -> AnyCase:
@@ -17,6 +23,8 @@ def draw_any(seed: int, number: int) -> AnyCase:
     place = Random(f"{seed} {number} kind").random()
     if place < JOBS_SHARE:
         return draw_jobs(seed, number)
+    if JOBS_SHARE <= place < JOBS_SHARE + RECOVERIES_SHARE:
+        return draw_recoveries(seed, number)
     return draw_nics(seed, number) if place > 1 - NICS_SHARE else draw(seed, number)
 
 
@@ -24,4 +32,6 @@ def simpler_any(case: AnyCase) -> Sequence[AnyCase]:
     """Return cases of the same kind that are a little smaller."""
     if isinstance(case, SoakJobs):
         return simpler_jobs(case)
+    if isinstance(case, RecoveryCase):
+        return simpler_recoveries(case)
     return simpler_nics(case) if isinstance(case, NicCase) else simpler(case)

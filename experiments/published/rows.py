@@ -23,6 +23,7 @@ from ringleaf.errors import RingleafError, choose
 from ringleaf.experiments.published import claims
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
+from ringleaf.hosts.recoveries.common.registry import RECOVERIES
 from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.ina.allocation import ALLOCATORS
 from ringleaf.topologies.machine import MACHINES
@@ -61,6 +62,9 @@ KINDS = (
     MemberFamily("controller", CONTROLLERS, LIVE, "ringleaf run --cc {}"),
     MemberFamily("allocator", ALLOCATORS, LIVE, "ringleaf run --spec JOBS.yaml --memory {}"),
     MemberFamily("scheduler", SCHEDULERS, LIVE, "ringleaf run --spec JOBS.yaml --scheduler {}"),
+    MemberFamily(
+        "recovery", RECOVERIES, "virtual, flow", "ringleaf workload run gpt13b --recovery {}"
+    ),
     MemberFamily("offload", OFFLOADS, LIVE, "ringleaf nic {}"),
     MemberFamily("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),
     MemberFamily("machine", MACHINES, LIVE, "ringleaf run --topo fattree,node={}"),

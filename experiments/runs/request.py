@@ -67,8 +67,12 @@ def usual() -> WorkloadKind[Any]:
 
 
 def kind_of(options: Mapping[str, Any]) -> WorkloadKind[Any]:
-    """Return the kind of workload that options are of."""
-    return next((each for each in WORKLOADS.values() if each.key in options), usual())
+    """Return the kind of workload that options are of.
+
+    If they have the keys of several, it is the kind whose options extend those of the others.
+    """
+    kinds = [each for each in WORKLOADS.values() if each.key and each.key in options]
+    return max(kinds, key=lambda each: len(each.spec.__mro__), default=usual())
 
 
 def kind_named(name: str) -> WorkloadKind[Any]:

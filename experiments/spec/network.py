@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
+from ringleaf.core.faults import SLOW
 from ringleaf.core.live_limits import check_discipline, check_faults, check_live, check_pausing
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.core.units import exact_rate, format_count
@@ -180,7 +181,8 @@ class NetworkSpec(Checked):
     faults: kinds.Faults = option(
         "",
         "Links or nodes that fail in each run: 's0-s8 down at 50us for 200us', 'h3 down at 1ms', "
-        "'s0-s8 loss 10%', 's0-s8 rate 10G at 20us', '... for 5us every 20us times 8'; several "
+        "'s0-s8 loss 10%', 's0-s8 rate 10G at 20us', '... for 5us every 20us times 8'; of "
+        "workloads also hosts that compute slowly: 'h3 slow 2 at 1ms'; several "
         "are separated by commas (docs/faults.md)",
         flags="--faults",
     )
@@ -412,9 +414,19 @@ class NetworkSpec(Checked):
             check_pausing(self.switch, self.pfc, where, captured=self.pcap)
             check_faults(self.switch, self.faults, where)
             check_live(values, where, self.virtual)
+        slow = next((str(each) for each in self.faults if each.kind == SLOW), None)
+        if slow is not None and "faults" not in self.carried():
+            raise ConfigError(
+                f"{where}faults: slow is for workloads that compute, got {slow!r}; take "
+                "ringleaf workload run"
+            )
         if self.net == FLOW:
-            check_flow(values, where)
+            check_flow(values | self.carried(), where)
         return self
+
+    def carried(self) -> dict[str, object]:
+        """Return those options of which the network itself carries out less than all, by field."""
+        return {}
 
     def _check_pausing(self, where: str) -> None:
         """Check that all that is asked for beside PFC has a part in it."""

@@ -16,6 +16,7 @@ from heapq import heappop, heappush
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.hosts.workload.graph import WorkNode
 from ringleaf.hosts.workload.matched import Matched
+from ringleaf.hosts.workload.slowness import Slowness
 
 NOT_YET = -1
 
@@ -34,10 +35,15 @@ class WorkReplay:
 
     After every call: start the meetings of `take_ready`, call `finish` when they have ended (and
     `end_for` when they have for one rank), and `reach` at the time of `next_ps`.
+
+    Args:
+        matched: The graph.
+        slowness: The times at which ranks compute more slowly.
     """
 
-    def __init__(self, matched: Matched) -> None:
+    def __init__(self, matched: Matched, slowness: Slowness | None = None) -> None:
         self.matched = matched
+        self._slowness = slowness or Slowness({})
         ranks = matched.graph.ranks
         self.times = [[NodeTimes() for _ in work.nodes] for work in ranks]
         self.left = sum(len(work.nodes) for work in ranks)
@@ -159,7 +165,8 @@ class WorkReplay:
             place = heappop(stream.waiting)
             times = self.times[rank][place]
             times.start_ps = max(stream.free_ps, times.ready_ps)
-            end_ps = times.start_ps + self._node(rank, place).duration_ps
+            work_ps = self._node(rank, place).duration_ps
+            end_ps = self._slowness.end_ps(rank, times.start_ps, work_ps)
             stream.is_busy, stream.place, stream.end_ps = True, place, end_ps
             heappush(self._ends, (end_ps, rank, place))
             self._computing.append((rank, end_ps))

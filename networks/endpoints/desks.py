@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.core.tensors import Array, ElementType
 from ringleaf.hosts.workload.matched import Matched, MatchedWork
+from ringleaf.hosts.workload.slowness import Slowness
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.kit import Kit, SchedulePlan
 
@@ -45,6 +46,7 @@ class Score:
             others wait.
         until_acked: Whether a message is on the wire until it is acknowledged, as a flow is; else
             until its last byte is there.
+        slowness: The times at which ranks compute more slowly.
     """
 
     matched: Matched
@@ -53,6 +55,7 @@ class Score:
     dtype: ElementType
     queue_pairs: int = 1
     until_acked: bool = False
+    slowness: Slowness | None = None
 
 
 def find_teams(matched: Matched) -> list[RankTeam]:

@@ -64,7 +64,7 @@ class WorkDirector:
         ledger: MeetingLedger,
         tell: Tell = lambda share, done, total: None,
     ) -> None:
-        self.replay = WorkReplay(score.matched)
+        self.replay = WorkReplay(score.matched, score.slowness)
         self._ledger = ledger
         self._until_acked = score.until_acked
         self._tell = tell

@@ -2,7 +2,8 @@
 
 `s0-s8 down at 50us for 200us`: a link is down. `s9 down at 1ms`: a node is, with all its links,
 and stays so. `h3-s1 loss 10% at 0 for 1ms`: a link loses packets. `s0-s8 rate 10G at 20us`: it is
-slower. `s0-s8 down at 50us for 5us every 20us times 8`: it flaps.
+slower. `s0-s8 down at 50us for 5us every 20us times 8`: it flaps. `h3 slow 2 at 1ms`: a host takes
+twice as long for what it computes.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ringleaf.core.plausible import link_rate
-from ringleaf.core.units import exact_rate, exact_time, parse_fraction, parse_time
+from ringleaf.core.units import exact_rate, exact_time, parse_fraction, parse_number, parse_time
 from ringleaf.errors import ConfigError
 
-DOWN, LOSS, RATE = "down", "loss", "rate"
+DOWN, LOSS, RATE, SLOW = "down", "loss", "rate", "slow"
 MOST_TIMES = 10_000
+MOST_SLOW = 1e6
 
 _WORDS = re.compile(
-    r"(?P<place>\S+)\s+(?:(?P<down>down)|loss\s+(?P<loss>\S+)|rate\s+(?P<rate>\S+))"
+    r"(?P<place>\S+)\s+"
+    r"(?:(?P<down>down)|loss\s+(?P<loss>\S+)|rate\s+(?P<rate>\S+)|slow\s+(?P<slow>\S+))"
     r"(?:\s+at\s+(?P<at>\S+))?(?:\s+for\s+(?P<lasting>\S+))?"
     r"(?:\s+every\s+(?P<every>\S+)\s+times\s+(?P<times>\d+))?"
 )
@@ -32,8 +35,9 @@ class NetworkFault:
 
     Attributes:
         place: A node, or the two ends of a link with a `-` between.
-        kind: `DOWN`, `LOSS` or `RATE`.
-        value: The share of packets that are lost, or the rate in bit/s; of `DOWN`, 0.
+        kind: `DOWN`, `LOSS`, `RATE` or `SLOW`.
+        value: The share of packets that are lost, the rate in bit/s, or how many times as long a
+            host computes; of `DOWN`, 0.
         at_ps: When it begins, after the start of a run.
         lasting_ps: How long it lasts; None: to the end of the run.
         every_ps: The time from one beginning to the next, if there are several.
@@ -66,6 +70,7 @@ class NetworkFault:
             DOWN: "down",
             LOSS: f"loss {100 * self.value:g}%",
             RATE: f"rate {exact_rate(int(self.value))}",
+            SLOW: f"slow {self.value:g}",
         }[self.kind]
         text = f"{self.place} {what} at {exact_time(self.at_ps) if self.at_ps else 0}"
         if self.lasting_ps is not None:
@@ -74,7 +79,7 @@ class NetworkFault:
             text += f" every {exact_time(self.every_ps)} times {self.times}"
         return text
 
-    def slowed(self, factor: int) -> NetworkFault:
+    def at_scale(self, factor: int) -> NetworkFault:
         """Return the same in a network that is so many times as slow: its rates, and all times."""
         return replace(
             self,
@@ -103,8 +108,8 @@ def _parse(text: str, where: str) -> NetworkFault:
     match = _WORDS.fullmatch(text)
     if match is None:
         raise ConfigError(
-            f"{where}: must be PLACE down, loss SHARE or rate RATE, then at TIME, for TIME, every "
-            f"TIME times N, got {text!r}; {_EXAMPLE}"
+            f"{where}: must be PLACE down, loss SHARE, rate RATE or slow TIMES, then at TIME, for "
+            f"TIME, every TIME times N, got {text!r}; {_EXAMPLE}"
         )
     parts = match.groupdict()
     kind, value = _value(parts, where)
@@ -128,7 +133,19 @@ def _value(parts: Mapping[str, str | None], where: str) -> tuple[str, float]:
         return LOSS, share
     if parts["rate"] is not None:
         return RATE, link_rate(parts["rate"], where)
+    if parts["slow"] is not None:
+        return SLOW, _times(parts["slow"], where)
     return DOWN, 0
+
+
+def _times(text: str, where: str) -> float:
+    value = parse_number(text.removesuffix("x"), where)
+    if not 1 < value <= MOST_SLOW:
+        raise ConfigError(
+            f"{where}: slow must be more than 1, up to {MOST_SLOW:g} times, got {text!r}; like "
+            "'h3 slow 2 at 1ms'"
+        )
+    return value
 
 
 def _or_ever(time_ps: int | None) -> str:

@@ -13,6 +13,7 @@ from bench.soak.__main__ import try_plain
 from bench.soak.any_case import draw_any
 from bench.soak.job_cases import draw_jobs
 from bench.soak.nic_cases import draw_nics
+from bench.soak.recovery_cases import draw_recoveries
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.commands import cli
 from ringleaf.experiments.estimates import needs
@@ -77,7 +78,7 @@ def test_workloads_that_cannot_fit_are_refused(name: str, little: None) -> None:
         check(resolve(workloads[name]), live=False)
 
 
-@pytest.mark.parametrize("draw", [draw_any, draw_jobs, draw_nics])
+@pytest.mark.parametrize("draw", [draw_any, draw_jobs, draw_nics, draw_recoveries])
 def test_cases_of_a_soak_that_cannot_fit_are_refused(draw: Any, little: None) -> None:
     found = try_plain(draw(1, 1))
     assert [what for what, _, _ in found] == ["refused"]

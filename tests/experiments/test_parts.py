@@ -136,6 +136,7 @@ ASKED: tuple[dict[str, Any], ...] = (
     {"algo": "ring", "size": "64K"},
     {"jobs": [{"model": "resnet50"}]},
     {"workload": "incast", "ranks": "8"},
+    {"workload": "gpt13b", "tp": "1", "recovery": "oobleck", "faults": "h3 down at 1s"},
     {"offload": "guo"},
     {"script": ["train.py"]},
     {"converge": "all"},

@@ -17,6 +17,7 @@ from bench.soak.any_case import AnyCase, draw_any
 from bench.soak.cases import Disturbances, SoakCase, draw, simpler
 from bench.soak.job_cases import SoakJobs
 from bench.soak.nic_cases import NicCase
+from bench.soak.recovery_cases import RecoveryCase
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.runs.console import guard
 from ringleaf.experiments.workloads.collective.kind import resolve
@@ -96,7 +97,7 @@ def test_pauses_are_drawn_for_cases_of_each_kind_without_what_they_exclude() -> 
     drawn = [draw_any(1, number) for number in range(600)]
     paused = [case for case in drawn if "pfc" in case.given]
 
-    assert {type(case) for case in paused} == {SoakCase, SoakJobs, NicCase}
+    assert {type(case) for case in paused} == {SoakCase, SoakJobs, NicCase, RecoveryCase}
     assert 0.1 < len(paused) / len(drawn) < 0.4
     for case in paused:
         assert not {"queue", "trim"} & case.given.keys()

@@ -22,6 +22,7 @@ from bench.soak.job_cases import (
     simpler_jobs,
 )
 from bench.soak.nic_cases import NicCase
+from bench.soak.recovery_cases import RecoveryCase
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.experiments.workloads.collective.kind import resolve
 from ringleaf.experiments.workloads.jobs.ledger import GradientLedger
@@ -120,9 +121,9 @@ def test_a_failing_case_of_jobs_is_made_smaller() -> None:
 
 
 def test_numbers_draw_all_kinds() -> None:
-    kinds = {type(draw_any(1, number)) for number in range(40)}
+    kinds = {type(draw_any(1, number)) for number in range(150)}
 
-    assert kinds == {SoakCase, SoakJobs, NicCase}
+    assert kinds == {SoakCase, SoakJobs, NicCase, RecoveryCase}
 
 
 @pytest.mark.parametrize(("factor", "what"), [(1.0, "ok"), (1e3, "bound")])

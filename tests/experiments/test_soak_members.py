@@ -11,12 +11,14 @@ from bench.soak.cases import SoakCase, draw
 from bench.soak.job_cases import SoakJobs, draw_jobs
 from bench.soak.members import are_served
 from bench.soak.nic_cases import draw_nics
+from bench.soak.recovery_cases import draw_recoveries
 from ringleaf.collectives.compression.registry import COMPRESSORS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.sparse.registry import SPARSE
 from ringleaf.core.disciplines import names as disciplines
 from ringleaf.hosts.congestion.registry import CONTROLLERS
 from ringleaf.hosts.nic.registry import OFFLOADS
+from ringleaf.hosts.recoveries.common.registry import RECOVERIES
 from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.ina.allocation import ALLOCATORS
 from ringleaf.ina.registry import SYSTEMS, program_of
@@ -70,6 +72,10 @@ FAMILIES: dict[str, Callable[[], tuple[Set[str], Collection[str]]]] = {
         SCHEDULERS,
     ),
     "jobs' memory": lambda: ({case.memory for case in job_cases()}, ALLOCATORS),
+    "recovery": lambda: (
+        {name for n in range(50) for name in draw_recoveries(1, n).given["recovery"].split(",")},
+        RECOVERIES,
+    ),
     "offload": lambda: ({draw_nics(1, number).offload for number in range(200)}, OFFLOADS),
 }
 

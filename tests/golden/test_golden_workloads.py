@@ -19,6 +19,7 @@ from ringleaf.experiments.workloads.converge import run as trainings
 from ringleaf.experiments.workloads.converge.results import ConvergeResults
 from ringleaf.experiments.workloads.graph.accounts import Spending
 from ringleaf.experiments.workloads.graph.results import GraphResults
+from ringleaf.experiments.workloads.recovery.results import RecoveryResults
 
 LINK = 1_000_000  # ps
 AROUND = 14 + 20 + 8 + 12 + 4 + 24
@@ -153,6 +154,35 @@ def test_graph(tmp_path: Path) -> None:
         Spending(US, way, US // 2 + way),
         Spending(US // 2, way, US + way),
     ]
+
+
+def test_recovery(tmp_path: Path) -> None:
+    """Two workers with a layer each compute for 30.72 us, and add up its gradient; one is lost.
+
+    Forward, a layer takes 2 * 8 * 256 + 4 * 8 * 8 * 8 operations for attention and 2 * 8 * 256 for
+    the rest, at 1 GFLOP/s; backward, twice as many. The one that is left needs no network.
+    """
+    micro_batch = 3 * (2 * 8 * 256 + 4 * 8 * 8 * 8 + 2 * 8 * 256) * 1000  # ps
+    assert micro_batch == 30_720_000
+    model = {
+        **{"workload": "llm", "layers": 1, "hidden": 8, "heads": 2, "ffn": 16, "sequence": 8},
+        **{"pp": 1, "dp": 2, "micro_batches": 1, "flops": "1G", "topo": star(2)},
+    }
+    losses = {
+        **{"recovery": "checkpoint", "faults": "h1 down at 10us", "iterations": 2},
+        **{"detect": "5us", "restart": "7us", "out": str(tmp_path / "out")},
+    }
+    results = run_any(model | losses, drawn=False)
+
+    assert isinstance(results, RecoveryResults)
+    [row] = results.rows
+    assert row.time_ps == (10 + 5 + 7) * US + 2 * 2 * micro_batch
+    assert (row.losses, row.workers, row.lost_ps, row.recover_ps) == (1, 1, 10 * US, 12 * US)
+    alone = run_any(model | {"out": str(tmp_path / "alone")}, drawn=False)
+    assert isinstance(alone, GraphResults)
+    assert results.usual_ps == alone.done.iteration_ps > micro_batch
+    assert row.goodput == pytest.approx(2 * 10**12 / row.time_ps)
+    assert row.share == pytest.approx(2 * results.usual_ps / row.time_ps)
 
 
 def test_train(tmp_path: Path) -> None:

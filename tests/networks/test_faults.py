@@ -98,7 +98,7 @@ def test_words_mean_what_they_say() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("s0-s8 broken", "must be PLACE down, loss SHARE or rate RATE, .*got 's0-s8 broken'"),
+        ("s0-s8 broken", "must be PLACE down, loss SHARE, rate RATE or slow .*got 's0-s8 broken'"),
         ("down at 5us", "got 'down at 5us'"),
         ("s0 down for 5us at 5us", "got 's0 down for 5us at 5us'"),
         ("s0 loss 120%", r"must be in \[0, 1\), got '120%'"),

@@ -183,5 +183,5 @@ def test_faults_of_a_slower_network_come_later_and_last_longer() -> None:
     (fault,) = parse_faults("h0 rate 10G at 2us for 3us every 7us times 4", "faults")
     (loss,) = parse_faults("h0 loss 10% at 2us", "faults")
 
-    assert str(fault.slowed(1000)) == "h0 rate 10M at 2ms for 3ms every 7ms times 4"
-    assert str(loss.slowed(10)) == "h0 loss 10% at 20us"
+    assert str(fault.at_scale(1000)) == "h0 rate 10M at 2ms for 3ms every 7ms times 4"
+    assert str(loss.at_scale(10)) == "h0 loss 10% at 20us"

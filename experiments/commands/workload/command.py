@@ -45,7 +45,7 @@ def register(app: typer.Typer) -> None:
         "list": list_command,
         "show": show_command,
         "from-torch": from_torch_command,
-        "run": with_options(graphs.run_command, graphs.OPTIONS),
+        "run": with_options(graphs.run_command, graphs.RUN_OPTIONS),
         "export": with_options(graphs.export_command, graphs.OPTIONS),
     }
     below = typer.Typer(help="List, show, run or export models and traces, or make one from torch.")

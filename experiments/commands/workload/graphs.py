@@ -14,7 +14,7 @@ from ringleaf.errors import ConfigError, choose
 from ringleaf.experiments.commands.run_commands import do
 from ringleaf.experiments.runs.console import Debug, say
 from ringleaf.experiments.spec.kinds import whole_number
-from ringleaf.experiments.spec.options import file_name
+from ringleaf.experiments.spec.options import file_name, options_of
 from ringleaf.experiments.workloads.graph.kind import (
     OPTIONS_OF_WORKLOADS,
     WORKLOAD,
@@ -22,6 +22,7 @@ from ringleaf.experiments.workloads.graph.kind import (
 )
 from ringleaf.experiments.workloads.graph.names import FILES, LLM, TRACE, kind_of_workload, named
 from ringleaf.experiments.workloads.graph.spec import WorkloadSpec
+from ringleaf.experiments.workloads.recovery.spec import RecoverySpec
 from ringleaf.hosts.workload.flows import PATTERNS
 from ringleaf.hosts.workload.graph import NodeKind
 from ringleaf.hosts.workload.llm import traffic
@@ -32,6 +33,11 @@ if TYPE_CHECKING:
     from ringleaf.hosts.workload.matched import Matched
 
 OPTIONS = {name: option for name, option in OPTIONS_OF_WORKLOADS.items() if option.flags}
+
+RUN_OPTIONS = OPTIONS | {
+    name: option for name, option in options_of(RecoverySpec).items() if option.flags
+}
+"""The options of `run`, which compares recoveries, too."""
 
 NAMES = f"{', '.join(PRESETS)}; flows: {', '.join(PATTERNS)}; or files: {FILES}"
 
@@ -72,6 +78,11 @@ def with_ranks(typed: Mapping[str, str], ranks: int | None) -> Mapping[str, str]
 
 def run_command(typed: Mapping[str, str], name: Name, debug: Debug = False) -> None:
     """Replay a workload on a network; write a table, a timeline, figures and a report."""
+    for other in typed.keys() - OPTIONS.keys() if "recovery" not in typed else ():
+        raise ConfigError(
+            f"workload run: {other} is of trainings that lose hosts, got {typed[other]!r}; give "
+            "--recovery, too"
+        )
     options = given_for(name, typed)
     cases = [{**options, "cc": cc.strip()} for cc in typed.get("cc", "").split(",") if cc.strip()]
     do(cases or [options], name=file_name(name))

@@ -257,7 +257,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         """Write a measurement's timeline; the log says if it is not complete."""
         row, most = measured.row, MOST_EVENTS
         path = folder.path / timeline.file_of(row.algo, row.size_bytes)
-        faults = [each.slowed(self.spec.scale) for each in self.spec.faults]
+        faults = [each.at_scale(self.spec.scale) for each in self.spec.faults]
         trace = timeline.as_chrome(
             *(self.graph, measured.schedule, measured.outcome), most=most, faults=faults
         )

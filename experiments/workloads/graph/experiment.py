@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import networkx as nx
+
 from ringleaf.core.compiling import working_s
 from ringleaf.core.tensors import FLOAT32
 from ringleaf.core.units import PS_PER_S, format_count
@@ -40,6 +42,7 @@ from ringleaf.experiments.workloads.graph.summary import GraphPerformance, summa
 from ringleaf.hosts.workload.flows import RING
 from ringleaf.hosts.workload.graph import CalledCollective
 from ringleaf.hosts.workload.matched import Matched
+from ringleaf.hosts.workload.slowness import slowness_of
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.topologies.graph import hosts
 
@@ -62,6 +65,11 @@ Hops = Callable[[int], None]
 class WorkExperiment(Experiment[WorkloadSpec]):
     """A spec with its graph and topology.
 
+    Args:
+        spec: The options.
+        matched: The graph of work; None: that of the options.
+        graph: The topology; None: that of the options.
+
     Raises:
         ConfigError: If the graph can't be made or read, or doesn't fit the topology.
         TopologyError: If there is no such topology.
@@ -69,11 +77,16 @@ class WorkExperiment(Experiment[WorkloadSpec]):
 
     paces: RunPaces
 
-    def __init__(self, spec: WorkloadSpec) -> None:
+    def __init__(
+        self,
+        spec: WorkloadSpec,
+        matched: Matched | None = None,
+        graph: nx.Graph[str] | None = None,
+    ) -> None:
         super().__init__()
         self.spec = spec = fit(spec)
-        self.matched: Matched = load(spec)
-        self.graph = make_graph(spec)
+        self.matched: Matched = matched or load(spec)
+        self.graph = graph or make_graph(spec)
         ranks = len(self.matched.graph.ranks)
         self.hosts = place_ranks(hosts(self.graph), ranks, spec.placement, spec.seed)
         self.scheduling = Scheduling(self.graph, spec.algos, self.hosts)
@@ -306,6 +319,9 @@ class WorkExperiment(Experiment[WorkloadSpec]):
             FLOAT32,
             queue_pairs=FLOWS_ABREAST if are_flows and self.spec.pattern != RING else 1,
             until_acked=are_flows,
+            slowness=slowness_of(
+                [each.at_scale(self.spec.scale) for each in self.spec.faults], self.hosts
+            ),
         )
 
     def _system_of(self, team: RankTeam) -> System | None:

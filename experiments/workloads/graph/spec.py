@@ -18,6 +18,7 @@ workload: incast        # the same: a preset, a pattern or a file, as the comman
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
@@ -26,6 +27,7 @@ from pydantic import ValidationInfo, model_validator
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.synthesis.names import WithSynthesised
+from ringleaf.core.faults import SLOW
 from ringleaf.core.files import find_file
 from ringleaf.core.units import parse_flops, parse_fraction, parse_size
 from ringleaf.errors import ConfigError, choose
@@ -94,7 +96,7 @@ def _count(help: str, flags: str) -> Any:
 class WorkloadSpec(NetworkSpec):
     """An experiment that replays a graph of work, every value checked and defaults filled in."""
 
-    networks: ClassVar = NETWORKS
+    networks: ClassVar[Sequence[str]] = NETWORKS
     defaults: ClassVar = {"topo": "leafspine"}
 
     workload: Annotated[str, ValueReader(_kind, {"type": "string", "examples": list(NAMES)})] = (
@@ -242,6 +244,10 @@ class WorkloadSpec(NetworkSpec):
             sizes, split = self.model_sizes(where)
             check(sizes, split, where)
         return self
+
+    def carried(self) -> dict[str, object]:
+        """Return the faults that are the network's: hosts that are slow are the replay's."""
+        return {"faults": tuple(each for each in self.faults if each.kind != SLOW)}
 
     def _check_flows(self, where: str) -> None:
         """Check the options of flows, and refuse them for other workloads."""

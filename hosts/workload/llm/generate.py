@@ -8,8 +8,8 @@ from typing import Any
 
 from ringleaf.hosts.workload.graph import CalledCollective, Graph, NodeKind, RankWork, WorkNode
 from ringleaf.hosts.workload.llm import layout, traffic
-from ringleaf.hosts.workload.llm.layout import RankLayout, RankPlace
-from ringleaf.hosts.workload.llm.pipeline import SCHEDULES, MicroBatchPass, worker_of
+from ringleaf.hosts.workload.llm.layout import IterationLayout, RankLayout, RankPlace
+from ringleaf.hosts.workload.llm.pipeline import SCHEDULES, MicroBatchPass, Order, Part
 from ringleaf.hosts.workload.llm.sizes import Split, TransformerSizes, check
 
 BACKWARD_TIMES = 2
@@ -34,7 +34,21 @@ def generate(name: str, sizes: TransformerSizes, split: Split, where: str = "") 
     """
     check(sizes, split, where)
     order = SCHEDULES[split.schedule](split.pp, split.micro_batches, split.chunks)
-    numbers = RankLayout(sizes, split)
+    return generate_for(name, sizes, split, RankLayout(sizes, split), order)
+
+
+def generate_for(
+    name: str, sizes: TransformerSizes, split: Split, numbers: IterationLayout, order: Order
+) -> Graph:
+    """Return the graph of one iteration whose ranks have such layers and peers.
+
+    Args:
+        name: The graph's name.
+        sizes: The model.
+        split: Its division among ranks, as far as the layout does not say otherwise.
+        numbers: Who has which layers, and exchanges with whom.
+        order: By worker, its passes.
+    """
     ranks = tuple(
         RankWork(tuple(_Rank(sizes, split, numbers, at, order[at.pp]).nodes))
         for at in numbers.places
@@ -49,7 +63,7 @@ class _Rank:
         self,
         sizes: TransformerSizes,
         split: Split,
-        numbers: RankLayout,
+        numbers: IterationLayout,
         at: RankPlace,
         tasks: list[MicroBatchPass],
     ) -> None:
@@ -57,12 +71,13 @@ class _Rank:
         self._rank = numbers.rank(at)
         self.nodes: list[WorkNode] = []
         self._last: tuple[int, ...] = ()
-        self._layers = range(split.layers_per_stage or sizes.layers // split.stages)
         self._activation = traffic.activation_bytes(sizes, split)
         first = {_kind(task): task for task in reversed(tasks)}
         last = {_kind(task): task for task in tasks}
         for task in tasks:
             self._pass(task, is_first=first[_kind(task)] is task, is_last=last[_kind(task)] is task)
+        for layer in reversed(numbers.mirrored(at)):
+            self._reduce_gradients(0, layer, ())
 
     def _add(self, kind: NodeKind, name: str, after: Iterable[int], **more: Any) -> int:
         number = len(self.nodes)
@@ -79,9 +94,10 @@ class _Rank:
         size_bytes: int,
         after: Iterable[int],
         stage: int = 0,
+        layer: int = 0,
     ) -> tuple[int, ...]:
         """Add a collective, if there is anybody to call it with; return what to wait for."""
-        group = self._numbers.group(label, self._rank, stage)
+        group = self._numbers.group(label, self._rank, stage, layer)
         if group is None or not size_bytes:
             return tuple(after)
         name = f"{label} {call.value}"
@@ -94,30 +110,30 @@ class _Rank:
         return 1 if group is None else len(self._numbers.groups[group].ranks)
 
     def _pass(self, task: MicroBatchPass, *, is_first: bool, is_last: bool) -> None:
-        split, name = self._split, f"{'B' if task.backward else 'F'}{task.micro} s{task.stage}"
-        before, then = (
-            (task.stage + 1, task.stage - 1) if task.backward else (task.stage - 1, task.stage + 1)
-        )
-        if 0 <= before < split.stages:
+        name = f"{'B' if task.backward else 'F'}{task.micro} s{task.stage}"
+        step = -1 if task.backward else 1
+        exchanges = task.part in (Part.WHOLE, Part.INPUT)
+        before = self._numbers.peer(self._at, task, task.stage - step) if exchanges else None
+        if before is not None:
             self._last += self._receive(task, before, name)
         earlier = self._last  # parameters are gathered while the layer before computes
-        for layer in reversed(self._layers) if task.backward else self._layers:
+        for layer in self._numbers.layers(self._at, task)[::step]:
             here = self._last
-            if split.zero == 3 and is_first:
+            if self._split.zero == 3 and is_first:
                 self._last += self._gather_parameters(task.stage, earlier)
             earlier = here
             if task.backward:
-                self._backward(f"{name} l{layer}", task.stage, is_last=is_last)
+                self._backward(f"{name} l{layer}", task, layer, is_last=is_last)
             else:
                 self._forward(f"{name} l{layer}")
-        if 0 <= then < split.stages:
-            self._exchange(NodeKind.SEND, task, then, _tag(split, task), f"{name} out", self._last)
+        then = self._numbers.peer(self._at, task, task.stage + step) if exchanges else None
+        if then is not None:
+            tag = self._numbers.tag(task)
+            self._exchange(NodeKind.SEND, then, tag, f"{name} out", self._last)
 
-    def _receive(self, task: MicroBatchPass, before: int, name: str) -> tuple[int, ...]:
-        tag = _tag(self._split, task._replace(stage=before))
-        after: tuple[int, ...] = (
-            self._exchange(NodeKind.RECEIVE, task, before, tag, f"{name} in", ()),
-        )
+    def _receive(self, task: MicroBatchPass, before: RankPlace, name: str) -> tuple[int, ...]:
+        tag = self._numbers.tag(task._replace(stage=task.stage + (1 if task.backward else -1)))
+        after: tuple[int, ...] = (self._exchange(NodeKind.RECEIVE, before, tag, f"{name} in", ()),)
         if self._split.scatter_gather:
             size = traffic.boundary_bytes(self._sizes, self._split)
             after = self._call(layout.TENSOR, CalledCollective.ALL_GATHER, size, after)
@@ -126,14 +142,12 @@ class _Rank:
     def _exchange(
         self,
         kind: NodeKind,
-        task: MicroBatchPass,
-        stage: int,
+        peer: RankPlace,
         tag: int,
         name: str,
         after: Iterable[int],
     ) -> int:
         """Add a message to, or from, the worker that has another stage of the same pipeline."""
-        peer = self._at._replace(pp=worker_of(self._split.pp, stage, task.replica))
         return self._add(
             kind,
             name,
@@ -152,16 +166,24 @@ class _Rank:
         self._feed(f"{name} ffn", times=1)
         self._leave()
 
-    def _backward(self, name: str, stage: int, *, is_last: bool) -> None:
-        self._enter()
-        self._feed(f"{name} ffn", times=BACKWARD_TIMES)
-        self._leave()
-        self._enter()
-        self._attention(f"{name} attention", times=BACKWARD_TIMES)
-        computed = self._last
-        self._leave()
-        if is_last:
-            self._reduce_gradients(stage, computed)
+    def _backward(self, name: str, task: MicroBatchPass, layer: int, *, is_last: bool) -> None:
+        """Add a layer's backward pass; gradients of weights alone are nothing but computation."""
+        times = BACKWARD_TIMES if task.part is Part.WHOLE else BACKWARD_TIMES // 2
+        if task.part is Part.WEIGHT:
+            sizes, split = self._sizes, self._split
+            time_ps = traffic.ffn_ps(sizes, split) + traffic.attention_ps(sizes, split)
+            self._compute(f"{name} dW", times * time_ps)
+            computed = self._last
+        else:
+            self._enter()
+            self._feed(f"{name} ffn", times=times)
+            self._leave()
+            self._enter()
+            self._attention(f"{name} attention", times=times)
+            computed = self._last
+            self._leave()
+        if is_last and task.part is not Part.INPUT:
+            self._reduce_gradients(task.stage, layer, computed)
 
     def _enter(self) -> None:
         """Bring the activation together, if tensor parallelism shares it between layers."""
@@ -237,12 +259,12 @@ class _Rank:
                 calls += self._call(label, CalledCollective.ALL_GATHER, share, after, stage)
         return calls
 
-    def _reduce_gradients(self, stage: int, after: tuple[int, ...]) -> None:
+    def _reduce_gradients(self, stage: int, layer: int, after: tuple[int, ...]) -> None:
         """Add up a layer's gradients; ZeRO's stages 1 and 2 then share the new parameters."""
         zero = self._split.zero
         for label, size in self._gradients():
             call = CalledCollective.REDUCE_SCATTER if zero else CalledCollective.ALLREDUCE
-            reduced = self._call(label, call, size, after, stage)
+            reduced = self._call(label, call, size, after, stage, layer)
             if zero in (1, 2):
                 share = size // self._shares(label, stage)
                 self._call(label, CalledCollective.ALL_GATHER, share, reduced, stage)
@@ -264,11 +286,5 @@ def _parts(whole: int, count: int) -> list[int]:
     return [after - before for before, after in pairwise(edges)]
 
 
-def _kind(task: MicroBatchPass) -> tuple[bool, int, int]:
-    return task.backward, task.stage, task.replica
-
-
-def _tag(split: Split, task: MicroBatchPass) -> int:
-    """Return the tag of a pass's result, other than `_RING`."""
-    number = (task.replica * split.stages + task.stage) * split.micro_batches + task.micro
-    return 1 + 2 * number + task.backward
+def _kind(task: MicroBatchPass) -> tuple[bool, int, int, Part]:
+    return task.backward, task.stage, task.replica, task.part

@@ -7,6 +7,7 @@ A micro-batch passes all stages forward, then backward. A worker has one stage, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 from typing import NamedTuple
 
 from ringleaf.errors import ConfigError, choose
@@ -21,6 +22,20 @@ BACKWARD = 2
 """Length of a backward pass, in forward ones: it has twice the products of matrices."""
 
 
+class Part(Enum):
+    """The part of a pass that is done.
+
+    Backward passes may be cut in two: gradients of inputs, for which the stage before waits, and
+    gradients of weights, for which nobody does. A redundant pass is a forward one through the
+    layers of the next stage, whose result stays where it is.
+    """
+
+    WHOLE = ""
+    INPUT = "input"
+    WEIGHT = "weight"
+    REDUNDANT = "redundant"
+
+
 class MicroBatchPass(NamedTuple):
     """A pass of one micro-batch through one stage.
 
@@ -31,6 +46,7 @@ class MicroBatchPass(NamedTuple):
     stage: int
     micro: int
     replica: int = 0
+    part: Part = Part.WHOLE
 
 
 Order = list[list[MicroBatchPass]]

@@ -68,6 +68,25 @@ def test_a_model_in_parallel_runs_and_is_checked(tmp_path: Path) -> None:
     assert "iteration, simulated" in page
 
 
+@pytest.mark.parametrize("net", ["virtual", "flow"])
+def test_a_slow_host_takes_longer_to_compute(tmp_path: Path, net: str) -> None:
+    spec = f"{SPEC}flops: 1T\n"
+    usual, _ = run(tmp_path, spec, "--net", net)
+    slow, output = run(tmp_path, spec, "--net", net, "--faults", "h3 slow 5")
+
+    assert slow["iteration_ps"] > usual["iteration_ps"]
+    assert slow["compute_share"] * slow["iteration_ps"] == pytest.approx(
+        usual["compute_share"] * usual["iteration_ps"] * (7 + 5) / 8, rel=1e-6
+    )
+    assert "h3 slow 5 at 0" in output
+
+
+def test_collectives_refuse_slow_hosts() -> None:
+    code, output = typed("run", "--size", "4K", "--faults", "h3 slow 5", "--dry-run")
+    assert code == 2
+    assert "faults: slow is for workloads that compute, got 'h3 slow 5 at 0'" in output
+
+
 def test_figures_are_drawn_again_from_the_files(tmp_path: Path) -> None:
     run(tmp_path, SPEC, drawn=True)
     out = tmp_path / "out"

@@ -1,0 +1,1 @@
+"""What a training job does when it loses hosts: each file is a recovery."""
