@@ -157,6 +157,10 @@ class Connections:
         """Return the flows of a host's queue pairs, by number."""
         return self._flows[host]
 
+    def peers(self, host: int) -> list[int]:
+        """Return the host at the other end of each of a host's queue pairs, by number."""
+        return [self._nodes[flow.group][flow.stream.peer] for flow in self._flows[host]]
+
     def prioritise(
         self, group: int, channel: int, node: int, priority: int, *, marks: bool = True
     ) -> None:

@@ -101,14 +101,18 @@ class SwitchSet:
             self.switches[name].write(entities)
             self.items[name] = changed(self.items[name], entities)
 
-    def reroute(self, graph: nx.Graph[str]) -> None:
+    def reroute(self, graph: nx.Graph[str], table: RouteTable | None = None) -> None:
         """Write the routes of the same topology with other links, where they differ from now.
+
+        Args:
+            graph: The topology, with other links.
+            table: Its routes, if they are not the usual ones.
 
         Raises:
             TopologyError: If a switch can't reach a host; all stays as it is.
         """
         options = self._options
-        rows = forwarding_rows(graph, ecmp=options.ecmp, ecn=options.ecn)
+        rows = forwarding_rows(graph, ecmp=options.ecmp, ecn=options.ecn, table=table)
         for name, old in self._routes.items():
             updates = route_updates(old, rows[name])
             self.switches[name].write(updates)
