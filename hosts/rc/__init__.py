@@ -47,6 +47,7 @@ from ringleaf.hosts.rc.wire import (
 )
 
 __all__ = [
+    "ACKED_PSN",
     "COPY",
     "DEFAULT_PARTITION",
     "FULL_MEMBER",
@@ -55,6 +56,11 @@ __all__ = [
     "MTU",
     "OVERRUN",
     "PACKET_OVERHEAD_BYTES",
+    "POSTED_PSN",
+    "PROBES_SENT",
+    "QPS_AT",
+    "QP_COUNT",
+    "QP_WORDS",
     "RECEIVED",
     "RING",
     "SENT",

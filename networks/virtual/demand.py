@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ringleaf.collectives.definition import Collective
-from ringleaf.collectives.schedule import Schedule, chunk_ranges
+from ringleaf.collectives.schedule import Collective, Schedule, chunk_ranges
 from ringleaf.core.arena import Store
 from ringleaf.hosts import rc
 from ringleaf.networks.endpoints.connections import Connections

@@ -36,7 +36,7 @@ def rounds(flows: Sequence[Flow]) -> list[list[Fraction]]:
             _share(own, demand, settled)
         for own in received:
             _limit(own, demand, settled)
-    return history[1:] + [demand]
+    return [*history[1:], demand]
 
 
 def _by_end(flows: Sequence[Flow], end: int) -> Iterable[list[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
 import networkx as nx
@@ -111,7 +111,9 @@ def discounted(
     rounds = []
     for _ in range(times):
         graph: nx.Graph[int] = nx.Graph()
-        graph.add_weighted_edges_from((*pair, left[pair]) for pair in sorted(left) if left[pair])
+        for pair in sorted(left):
+            if left[pair]:
+                graph.add_edge(*pair, weight=left[pair])
         chosen = _pairs(nx.max_weight_matching(graph))
         for pair in chosen:
             links[pair] += 1
@@ -184,12 +186,12 @@ def _best_exchange(graph: nx.Graph[int], weights: Weights, parts: int) -> Exchan
         rack: number for number, part in enumerate(nx.connected_components(graph)) for rack in part
     }
     edges = _pairs(list(graph.edges))
-    found = []
+    found: list[tuple[Any, tuple[Pair, Pair], list[Pair]]] = []
     for one, other in combinations(edges, 2):
         if part_of[one[0]] == part_of[other[0]]:
             continue
         for ends in (other, other[::-1]):
-            new = tuple(tuple(sorted(pair)) for pair in zip(one, ends, strict=True))
+            new = _pairs([(one[0], ends[0]), (one[1], ends[1])])
             lost = sum(weights.get(e, 0) for e in (one, other)) - sum(
                 weights.get(e, 0) for e in new
             )
@@ -201,8 +203,3 @@ def _best_exchange(graph: nx.Graph[int], weights: Weights, parts: int) -> Exchan
         if nx.number_connected_components(trial) < parts:
             return old, (new[0], new[1])
     return None
-
-
-def all_pairs(racks: int) -> list[Pair]:
-    """Return all ordered pairs of racks."""
-    return [(a, b) for a, b in product(range(racks), range(racks)) if a != b]

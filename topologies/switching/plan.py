@@ -7,7 +7,7 @@ out, and checks that no rack has more circuits than ports.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -64,15 +64,15 @@ class Demand:
     planned: Planned = field(default_factory=Planned)
     done: Matrix = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     cycle: int = 0
-    current: Circuits = field(default_factory=lambda: Circuits())
+    current: Circuits | None = None
     has_core: bool = True
 
     @property
     def whole(self) -> Matrix:
         """The bytes of the whole job; the same for all pairs where they are not known."""
         if self.planned.steps:
-            return np.sum(self.planned.steps, axis=0)
-        return 1 - np.eye(self.racks, dtype=np.int64)
+            return np.asarray(np.sum(self.planned.steps, axis=0), np.int64)
+        return np.asarray(1 - np.eye(self.racks, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Circuits:
             ConfigError: If a rack has too many, or a pair is none.
         """
         for pair, count in sorted(self.ports.items()):
-            if not (0 <= min(pair) and max(pair) < racks and pair[0] != pair[1] and count >= 1):
+            if not set(pair) <= set(range(racks)) or pair[0] == pair[1] or count < 1:
                 raise ConfigError(
                     f"{where}: a circuit must join two of {racks} racks, got {pair}: {count}"
                 )
@@ -125,6 +125,30 @@ class Circuits:
                         f"{where}: at most {optical} circuits {name} a rack, got {degree} at "
                         f"rack {rack}"
                     )
+
+
+def as_weights(matrix: Matrix) -> dict[Pair, int]:
+    """Return the entries of a matrix that are not zero, by pair."""
+    return {
+        (int(src), int(dst)): int(matrix[src, dst])
+        for src, dst in zip(*matrix.nonzero(), strict=True)
+    }
+
+
+def unordered(matrix: Matrix) -> dict[Pair, int]:
+    """Return the demand of each two racks in both directions, the lower number first."""
+    both = matrix + matrix.T
+    return {pair: size for pair, size in as_weights(both).items() if pair[0] < pair[1]}
+
+
+def ring(racks: int) -> list[Pair]:
+    """Return the links of a ring, each to the next rack."""
+    return [(rack, (rack + 1) % racks) for rack in range(racks)]
+
+
+def from_links(links: Iterable[Pair]) -> Circuits:
+    """Return one-way circuits; a pair that is named twice has two."""
+    return Circuits(dict(sorted(Counter(links).items())))
 
 
 def both_ways(pairs: Sequence[Pair]) -> Circuits:

@@ -1,0 +1,57 @@
+"""Circuits that change inside a collective, for the steps that come."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from ringleaf.topologies.switching.plan import (
+    CircuitController,
+    Circuits,
+    Demand,
+    Matrix,
+    Pair,
+    as_weights,
+    from_links,
+)
+
+
+def decide(demand: Demand, now_ps: int) -> Circuits:
+    """Set up circuits for the first step that is not over, and with spare ports for later ones.
+
+    A circuit that an earlier step needs is not taken away for a later one.
+    """
+    del now_ps
+    steps = remaining(demand) if demand.planned.steps else [demand.waiting]
+    links: list[Pair] = []
+    out, into = Counter[int](), Counter[int]()
+    for left in steps:
+        weights = as_weights(left)
+        for pair in sorted(weights, key=lambda pair: (-weights[pair], pair)):
+            if max(out[pair[0]], into[pair[1]]) < demand.optical and pair not in links:
+                links.append(pair)
+                out[pair[0]] += 1
+                into[pair[1]] += 1
+    return from_links(links)
+
+
+def remaining(demand: Demand) -> list[Matrix]:
+    """Return what is left of each step that is not over; earlier steps' bytes come first."""
+    left, done = [], demand.done.copy()
+    for step in demand.planned.steps:
+        served = np.minimum(step, done)
+        done = done - served
+        if (step > served).any():
+            left.append(step - served)
+    return left
+
+
+CONTROLLER = CircuitController(
+    "circuits for a collective's coming steps, changed inside it",
+    "SWOT, arXiv 2510.19322: reconfiguration overlapped with a collective's transmission",
+    decide,
+    {"period": "5us", "dead": "1us"},
+    needs_core=True,
+    inside=True,
+)
