@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -248,6 +248,17 @@ def without_circuits(graph: nx.Graph[str]) -> nx.Graph[str]:
     left = graph.copy()
     left.remove_edges_from(circuits(graph))
     return left
+
+
+def with_widest_circuits(graph: nx.Graph[str]) -> nx.Graph[str]:
+    """Return the same topology with each circuit as fast as all that its rack can have together.
+
+    No choice of circuits moves data faster than all of these at once, so least times are of it.
+    """
+    ports: int = graph.graph.get("optical", 1)
+    return with_links(
+        graph, lambda each: replace(each, rate_bps=each.rate_bps * (ports if each.circuit else 1))
+    )
 
 
 def is_even(graph: nx.Graph[str]) -> bool:

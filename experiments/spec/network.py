@@ -191,6 +191,13 @@ class NetworkSpec(Checked):
         flags="--reroute",
         name="reroute",
     )
+    circuits: kinds.AnyCircuits = option(
+        "",
+        "Controller that sets up the circuits of topo=circuits, and its times: "
+        "helios,period=300us,dead=25us (until new circuits are up),drain=50us (at most, until old "
+        "ones are empty),senders=pause; default: all circuits are there (docs/circuits.md)",
+        flags="--circuits",
+    )
     seed: Annotated[int, kinds.whole(0)] = option(
         "1", "Seed of the data, the losses and everything else that is random", flags="--seed"
     )
@@ -393,6 +400,7 @@ class NetworkSpec(Checked):
             )
         self._check_gradients(where)
         self._check_pausing(where)
+        self._check_circuits(where)
         if self.queue_bytes is not None and self.queue_bytes < self.mtu_bytes:
             raise ConfigError(
                 f"{where}queue: must hold a packet of mtu {self.mtu_bytes}, "
@@ -425,6 +433,28 @@ class NetworkSpec(Checked):
                     "give either"
                 )
 
+    def _check_circuits(self, where: str) -> None:
+        """Check that nothing else is asked for that a controller of circuits has no part in."""
+        if self.circuits is None:
+            return
+        given = f"got {self.circuits.name}"
+        if self.topo.partition(",")[0].strip() != "circuits":
+            raise ConfigError(
+                f"{where}circuits: is for topo=circuits, {given} and topo={self.topo!r}"
+            )
+        if self.routes not in ("dealt", "ecmp") or self.detours:
+            raise ConfigError(
+                f"{where}circuits: its controller sets routes, {given} and "
+                f"{f'routes={self.routes}' if not self.detours else 'detours'}; leave out either "
+                "of them"
+            )
+        for name in ("reroute_ps", "record"):
+            if getattr(self, name) is not None:
+                option = name.removesuffix("_ps")
+                raise ConfigError(
+                    f"{where}circuits: can't go with {option}, {given}; leave out either of them"
+                )
+
     def _check_gradients(self, where: str) -> None:
         """Check that routes that are solved for a job are for one job with servers."""
         if self.routes in SOLVED:
@@ -447,6 +477,7 @@ class NetworkSpec(Checked):
             "pfc": asdict(self.pfc) if self.pfc else None,
             "scale": self.scale,
             "faults": [str(each) for each in self.faults],
+            "circuits": str(self.circuits) if self.circuits else None,
             "record": str(self.record) if self.record else None,
             "cross_traffic": str(self.cross_traffic) if self.cross_traffic else None,
             "out": str(self.out),

@@ -22,6 +22,7 @@ VIRTUAL_ONLY: Mapping[str, object] = MappingProxyType(
         "cross_traffic": None,
         "faults": (),
         "reroute_ps": None,
+        "circuits": None,
         "trim_bytes": None,
         "has_data": True,
     }

@@ -48,6 +48,14 @@ class CircuitSettings:
         """The controller itself."""
         return CONTROLLERS[self.name]
 
+    @property
+    def quiet_ps(self) -> int:
+        """The time for which nothing that hosts send is answered, at each change.
+
+        How long draining takes without a limit is up to queues, which timeouts allow for anyway.
+        """
+        return self.dead_ps + (self.drain_ps or 0) if self.pauses else 0
+
     def __str__(self) -> str:
         """Return the text that `parse_circuits` reads."""
         drain = EMPTY if self.drain_ps is None else _time(self.drain_ps)

@@ -76,6 +76,13 @@ class JobRow:
     limit: str = ""  # of the case, live: the part without processor time left
     pauses: int = 0  # of the case: times that a port asked the other end to pause a class
     trims: int = 0  # of the case: packets that went on without their payload
+    changes: int = 0  # of the case: of circuits
+    dark_ps: int = 0  # of the case: time in which circuits were not up because of that
+    duty: float | None = (
+        None  # of the case: the share of the rest; None: no controller sets circuits up
+    )
+    circuit_bytes: int = 0  # of the case: line time of circuits
+    packet_bytes: int = 0  # of the case: line time of other links between switches
 
 
 @dataclass(frozen=True, slots=True)
