@@ -194,6 +194,7 @@ FAMILIES = {
     "schemes": "sync",
     "offloads": "fcsn",
     "controllers": "dcqcn",
+    "circuits": "helios",
 }
 """The families, each with the name of a member of ours."""
 

@@ -400,7 +400,6 @@ class NetworkSpec(Checked):
             )
         self._check_gradients(where)
         self._check_pausing(where)
-        self._check_circuits(where)
         if self.queue_bytes is not None and self.queue_bytes < self.mtu_bytes:
             raise ConfigError(
                 f"{where}queue: must hold a packet of mtu {self.mtu_bytes}, "
@@ -421,6 +420,7 @@ class NetworkSpec(Checked):
             check_live(values, where, self.virtual)
         if self.net == FLOW:
             check_flow(values, where)
+        self._check_circuits(where)
         return self
 
     def _check_pausing(self, where: str) -> None:

@@ -22,6 +22,7 @@ from ringleaf.networks.mininet.network import LiveTestbed, MininetNetwork
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.registry import build
+from ringleaf.topologies.switching.settings import parse_circuits
 
 GRAPH = build("leafspine,leaves=1,spines=1,hosts=2")
 
@@ -36,6 +37,12 @@ CASES: dict[str, tuple[object, str, str, str]] = {
     "trim_bytes": (65536, "65536", "trim", "64K"),
     "faults": ((NetworkFault("h0", "down"),), "'h0 down at 0'", "faults", "h0 down"),
     "reroute_ps": (1_000_000, "'1us'", "reroute", "1us"),
+    "circuits": (
+        parse_circuits("helios", ""),
+        "'helios,period=100us,dead=25us,drain=empty,senders=run'",
+        "circuits",
+        "helios",
+    ),
     "has_data": (False, "False", "has_data", ""),
 }
 

@@ -28,7 +28,7 @@ def circuits(
     racks: int,
     hosts: int,
     optical: int,
-    core: int,
+    core: int = 1,
     *,
     link: Link,
     host_link: Link | None = None,
@@ -85,12 +85,10 @@ def is_direct(hosts: int, core: int) -> bool:
 
 def _fit(hosts: int, fixed: Mapping[str, int]) -> dict[str, int]:
     sizes = fill(hosts, fixed, "racks", "hosts")
-    racks = max(sizes["racks"], 2)
-    optical = fixed.get("optical", 1)
-    return {**sizes, "racks": racks, "optical": optical, "core": fixed.get("core", 1)}
+    return {**sizes, "racks": max(sizes["racks"], 2), "optical": 1, **fixed}
 
 
-def _checked(racks: int, hosts: int, optical: int, core: int) -> str:
+def _checked(racks: int, hosts: int, optical: int, core: int = 1) -> str:
     """Return the name of an instance, if there is one."""
     name = f"circuits,racks={racks},hosts={hosts},optical={optical},core={core}"
     check_sizes(name, 2, racks=racks)
@@ -103,7 +101,7 @@ def _checked(racks: int, hosts: int, optical: int, core: int) -> str:
     return name
 
 
-def _count(racks: int, hosts: int, optical: int, core: int) -> Counts:
+def _count(racks: int, hosts: int, optical: int, core: int = 1) -> Counts:
     _checked(racks, hosts, optical, core)
     links = racks * (hosts + core) + racks * (racks - 1) // 2
     return Counts(racks * hosts, racks + core, links, rack=hosts)
@@ -112,7 +110,8 @@ def _count(racks: int, hosts: int, optical: int, core: int) -> Counts:
 TOPOLOGY = Family(
     "racks joined by circuits, `optical` of each at a time, and by `core` packet switches",
     circuits,
-    {"racks": 8, "hosts": 4, "optical": 1, "core": 1},
+    {"racks": 8, "hosts": 2, "optical": 1},
     _fit,
     _count,
+    optional={"core": 1},
 )
