@@ -320,7 +320,8 @@ class CircuitSwitching:
     def _route(self, circuits: Circuits) -> None:
         """Have switches send by these circuits."""
         if circuits != self._routed:
-            self._switches.reroute(self._plan.graph, self._plan.ways.table(circuits))
+            ways = self._plan.ways
+            self._switches.reroute(self._plan.graph, ways.table(circuits), ways.keys(circuits))
             self._routed = circuits
 
     def _empty_ps(self, now_ps: int) -> int:
@@ -330,25 +331,21 @@ class CircuitSwitching:
         it later, so it must be asked again.
         """
         rows = self._held.ports
+        busy = self._held.busy_until_ps()
         if self._plan.settings.pauses:
-            ports = np.array([port for port in range(len(rows)) if port not in self._dark])
+            dark = [port for port in self._ports.values() if port in self._held]
+            counted = np.setdiff1d(np.arange(len(rows)), dark)
         else:
             staying = self._circuits.staying(self._next).ports
             going = [pair for pair in self._circuits.ports if pair not in staying]
-            ports = np.array([self._ports[pair] for pair in going], np.int64)
-        if not len(ports):
+            counted = np.array([self._ports[pair] for pair in going], np.int64)
+        if not len(counted):
             return now_ps
-        queued = self._line_bytes(rows[ports, s.QUEUES_AT])
-        rate = rows[ports, s.RATE_BPS]
-        busy = np.array([self._held.busy_until_ps(port) for port in ports.tolist()])
+        rows, busy = rows[counted], busy[counted]
+        queued = self._line_bytes(rows[:, s.QUEUES_AT])
         busy = np.where(queued > 0, np.maximum(busy, now_ps), busy)
-        empty = busy + -(-queued * (8 * PS_PER_S) // rate) + rows[ports, s.DELAY_PS]
-        return int((empty + self._late_ps).max())
-
-    @property
-    def _dark(self) -> set[int]:
-        """The ports of circuits that are held, and not of use until they are up again."""
-        return {port for port in self._ports.values() if port in self._held}
+        empty = busy + -(-queued * (8 * PS_PER_S) // rows[:, s.RATE_BPS]) + rows[:, s.DELAY_PS]
+        return int(empty.max()) + self._late_ps
 
     def _line_bytes(self, queues: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the bytes of line time of what is in queues; a host's port has none."""

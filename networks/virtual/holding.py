@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Store
 from ringleaf.core.heap import CAPACITY, COUNT, grow_heap, order_own, push_event, remove_events
@@ -84,6 +87,8 @@ class HeldPorts:
         at = int(self.ports[port, s.QUEUES_AT])
         return int(self._store.arena.words[at + PACKETS]) if at else 0
 
-    def busy_until_ps(self, port: int) -> int:
-        """Return when a port's line is idle, if it sends no more."""
-        return self._busy_ps.get(port, int(self.ports[port, s.BUSY_UNTIL_PS]))
+    def busy_until_ps(self) -> npt.NDArray[np.int64]:
+        """Return when the line of each port is idle, if it sends no more; (ports,)."""
+        busy: npt.NDArray[np.int64] = self.ports[:, s.BUSY_UNTIL_PS].copy()
+        busy[list(self._busy_ps)] = list(self._busy_ps.values())
+        return busy

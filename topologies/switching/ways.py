@@ -7,6 +7,8 @@ OSA and TopoOpt.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import networkx as nx
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +93,16 @@ class CircuitWays:
             return sets_of_links(self._arrays, switch, allowed)
 
         return RouteTable(self._arrays, find, away)
+
+    def keys(self, circuits: Circuits) -> dict[str, Hashable]:
+        """Return, by switch, what its routes with these circuits follow from."""
+        if not self.has_core:
+            whole = (tuple(sorted(circuits.ports)), tuple(sorted(circuits.following.items())))
+            return dict.fromkeys(self._arrays.switches, whole)
+        own: dict[int, list[int]] = {}
+        for src, dst in sorted(circuits.ports):
+            own.setdefault(int(self._number[src]), []).append(dst)
+        return {name: tuple(own.get(place, ())) for place, name in enumerate(self._arrays.switches)}
 
     def check(self, circuits: Circuits) -> None:
         """Check that all racks reach one another with these circuits.
