@@ -163,12 +163,12 @@ class CircuitWays:
 
 def _check(graph: nx.Graph[str]) -> None:
     """Check that a topology has circuits, and routes that a controller can set."""
+    if "machine" in graph.graph:
+        raise ConfigError(f"circuits: hosts can't be machines, got {graph.name}; leave out node=")
     if "optical" not in graph.graph:
         raise ConfigError(
             f"circuits: is for a topology with circuits, got {graph.name}; take topo=circuits"
         )
-    if "machine" in graph.graph:
-        raise ConfigError(f"circuits: hosts can't be machines, got {graph.name}; leave out node=")
     if graph.graph["routing"] != "shortest" or graph.graph.get("detours"):
         raise ConfigError(
             f"circuits: is for routes dealt and ecmp, got others of {graph.name}; leave out "
