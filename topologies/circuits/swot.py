@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
+from ringleaf.topologies.switching.matching import heaviest_first
 from ringleaf.topologies.switching.plan import (
     CircuitController,
     Circuits,
@@ -23,16 +22,9 @@ def decide(demand: Demand, now_ps: int) -> Circuits:
     A circuit that an earlier step needs is not taken away for a later one.
     """
     del now_ps
-    steps = remaining(demand) if demand.planned.steps else [demand.waiting]
     links: list[Pair] = []
-    out, into = Counter[int](), Counter[int]()
-    for left in steps:
-        weights = as_weights(left)
-        for pair in sorted(weights, key=lambda pair: (-weights[pair], pair)):
-            if max(out[pair[0]], into[pair[1]]) < demand.optical and pair not in links:
-                links.append(pair)
-                out[pair[0]] += 1
-                into[pair[1]] += 1
+    for left in remaining(demand) if demand.planned.steps else [demand.waiting]:
+        links = heaviest_first(as_weights(left), demand.optical, links)
     return from_links(links)
 
 
