@@ -7,7 +7,7 @@ them. A dark link loses nothing: its port is held, and what is for it waits in i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from typing import Any
 
@@ -21,6 +21,7 @@ from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.core.units import FOREVER_PS, PS_PER_S, PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.networks.endpoints.connections import Connections
+from ringleaf.networks.faults import Disturbance, LinkRate, Reroute
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import CircuitChange, CircuitUse, Direction
 from ringleaf.networks.virtual.demand import RackDemand
@@ -204,6 +205,22 @@ class CircuitSwitching:
     def meter(self) -> RackDemand:
         """What racks send one another."""
         return self._meter
+
+    def check(self, disturbances: Iterable[Disturbance]) -> None:
+        """Check that disturbances leave to the controller what it sets.
+
+        Raises:
+            ConfigError: If they don't.
+        """
+        joined = set(circuit_links(self._plan.graph))
+        for each in disturbances:
+            if isinstance(each, Reroute):
+                raise ConfigError("circuits: their controller sets routes, got new ones")
+            if isinstance(each, LinkRate) and each.link in joined:
+                raise ConfigError(
+                    "circuits: their controller sets their rates, got another of "
+                    f"{'-'.join(each.link)}; it can be down, or lose packets"
+                )
 
     def begin(self, planned: Planned, now_ps: int) -> None:
         """Set up the circuits with which a run starts, in no time."""

@@ -277,7 +277,7 @@ class VirtualNetwork(HasEndpoints):
         """
         self._execution.check_idle()
         self._tell = tell
-        self._troubles.begin(disturbances, self.now_ps)
+        self._disturb(disturbances)
         with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
             self._begin_circuits(schedule, as_arrays(tensors))
             meter, patience = self.meter(), self._patience()
@@ -306,6 +306,12 @@ class VirtualNetwork(HasEndpoints):
             nodes = [index(host) for host in self.groups[0].nodes]
             sizes = arrays[0].size, arrays[0].dtype.itemsize
             self.circuits.begin(self.circuits.meter.planned(schedule, nodes, *sizes), self.now_ps)
+
+    def _disturb(self, disturbances: Sequence[Disturbance]) -> None:
+        """Note what will be disturbed in a run that begins."""
+        if self.circuits is not None:
+            self.circuits.check([*self._troubles.usual, *disturbances])
+        self._troubles.begin(disturbances, self.now_ps)
 
     def _settle(self) -> None:
         """Undo what a run has disturbed."""
@@ -399,7 +405,7 @@ class VirtualNetwork(HasEndpoints):
         """
         self._execution.check_idle()
         self._tell = tell
-        self._troubles.begin(disturbances, self.now_ps)
+        self._disturb(disturbances)
         if self.circuits is not None:
             self.circuits.begin(Planned(), self.now_ps)
         under_way: list[CollectiveOperation] = []

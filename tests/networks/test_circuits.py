@@ -20,6 +20,7 @@ from ringleaf.core.faults import parse_faults
 from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.hosts import rc
+from ringleaf.networks.faults import Disturbance, LinkRate, Reroute
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import CircuitChange, CircuitUse, RunResult
 from ringleaf.networks.virtual import VirtualNetwork
@@ -432,6 +433,22 @@ def test_trees_of_switches_that_aggregate_are_of_packet_switches() -> None:
 def test_a_circuit_may_fail_like_any_link() -> None:
     on = network(HYBRID, "sipocs", faults=parse_faults("s0-s1 down at 5us for 20us", "faults"))
     assert run(on, 30_000).lost > 0
+
+
+@pytest.mark.parametrize(
+    ("disturbance", "message"),
+    [
+        (Reroute(5, frozenset()), "circuits: their controller sets routes, got new ones"),
+        (LinkRate(5, ("s0", "s1"), 10**9), "controller sets their rates, got another of s0-s1; it"),
+    ],
+)
+def test_disturbances_leave_rates_and_routes_to_the_controller(
+    disturbance: Disturbance, message: str
+) -> None:
+    on = network(HYBRID, "helios")
+    schedule = one_message()
+    with pytest.raises(ConfigError, match=message):
+        on.run(schedule, on.arrays(4, schedule=schedule), disturbances=[disturbance])
 
 
 # The option as people write it.
