@@ -141,6 +141,8 @@ def draw(found: Sequence[SweptTimes], path: Path) -> None:
             )
         axes.set(xscale="log", xlabel="dead time (µs)", ylabel="time (ms, simulated)")
         axes.set_ylim(0)
+        axes.set_xticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])
+        axes.minorticks_off()
         axes.legend(loc="lower right", ncols=2)
         figure.savefig(path, format=path.suffix[1:], dpi=DOTS_PER_INCH)
         plt.close(figure)

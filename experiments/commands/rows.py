@@ -13,7 +13,7 @@ from ringleaf.experiments.runs.console import Debug, guard, say
 
 NAMES = (
     *("system", "algorithm", "synthesiser", "compressor", "sparse allreduce", "controller"),
-    *("scheduler", "allocator", "offload", "topology", "machine", "plugin"),
+    *("scheduler", "allocator", "offload", "circuits", "topology", "machine", "plugin"),
 )
 
 

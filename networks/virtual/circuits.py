@@ -21,12 +21,14 @@ from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.core.units import FOREVER_PS, PS_PER_S, PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.networks.endpoints.connections import Connections
+from ringleaf.networks.endpoints.driver import due_ps
 from ringleaf.networks.faults import Disturbance, LinkRate, Reroute
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import CircuitChange, CircuitUse, Direction
 from ringleaf.networks.virtual.demand import RackDemand
 from ringleaf.networks.virtual.fabric import PortPlace
 from ringleaf.networks.virtual.holding import HeldPorts
+from ringleaf.networks.virtual.loop import next_time_ps
 from ringleaf.networks.virtual.switch_set import SwitchSet
 from ringleaf.switches.engine.queues import BYTES, PACKETS
 from ringleaf.topologies.graph import circuits as circuit_links
@@ -164,6 +166,7 @@ class CircuitSwitching:
         late_ps: int = 0,
     ) -> None:
         self._plan, self._store, self._switches = plan, store, switches_
+        self._blocks, self._events = blocks, -1
         self._held = HeldPorts(store, blocks)
         ways, graph = plan.ways, plan.graph
         number = {rack: place for place, rack in enumerate(ways.racks)}
@@ -225,7 +228,7 @@ class CircuitSwitching:
     def begin(self, planned: Planned, now_ps: int) -> None:
         """Set up the circuits with which a run starts, in no time."""
         self._planned, self._start_ps, self._cycle = planned, now_ps, 0
-        self._changes, self._stage = [], Stage.UP
+        self._changes, self._stage, self._events = [], Stage.UP, -1
         self._done[:] = 0
         self._meter.restart()
         self._circuits = self._next = self._plan.start(planned)
@@ -278,7 +281,7 @@ class CircuitSwitching:
         self._next = self._plan.decide(demand, now_ps)
         settings = self._plan.settings
         if self._next == self._circuits:
-            self.next_ps = now_ps + settings.period_ps
+            self.next_ps = now_ps + self._periods(now_ps) * settings.period_ps
             return
         self._plan.ways.check(self._next)
         self._changes.append(CircuitChange(now_ps - self._start_ps))
@@ -290,6 +293,27 @@ class CircuitSwitching:
         else:
             self._route(self._circuits.staying(self._next))
         self._drain(now_ps)
+
+    def _periods(self, now_ps: int) -> int:
+        """Return the number of periods until a decision may be another one, and at least 1.
+
+        If nothing has happened since the last decision, nothing will change until the next event.
+        So the time in which hosts wait for a timeout costs nothing, however short the period is.
+        """
+        words = self._store.arena.words
+        events = sum(int(words[at + s.EVENTS]) for at in self._blocks)
+        before, self._events = self._events, events
+        if events != before:
+            return 1
+        heaps = (int(words[at + s.HEAP_AT]) for at in self._blocks)
+        drivers = (int(words[at + s.DRIVER]) for at in self._blocks)
+        next_ps = min(
+            *(next_time_ps(words, heap) for heap in heaps),
+            *(due_ps(words, driver) if driver else FOREVER_PS for driver in drivers),
+        )
+        if next_ps == FOREVER_PS:
+            return 1
+        return max(-(-(next_ps - now_ps) // self._plan.settings.period_ps), 1)
 
     def _drain(self, now_ps: int) -> None:
         """Wait until packets have left the circuits that go; then they are dark."""

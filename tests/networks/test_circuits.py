@@ -51,7 +51,7 @@ def _own_controllers() -> Iterator[None]:
 
 def add(decide: object, **more: object) -> None:
     """Add a controller called `mine`."""
-    CONTROLLERS.added["mine"] = CircuitController("", "", decide, **more)  # type: ignore[arg-type]
+    CONTROLLERS.added["mine"] = CircuitController("", decide, **more)  # type: ignore[arg-type]
 
 
 def network(topo: str, text: str, **options: object) -> VirtualNetwork:

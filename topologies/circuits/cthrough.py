@@ -1,4 +1,8 @@
-"""c-Through: hosts' queues as demand, and a matching of racks by Edmonds' algorithm."""
+"""c-Through: hosts' queues as demand, and a matching of racks by Edmonds' algorithm.
+
+Source:
+    Wang et al., "c-Through: Part-time Optics in Data Centers", SIGCOMM 2010.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,6 @@ def decide(demand: Demand, now_ps: int) -> Circuits:
 
 CONTROLLER = CircuitController(
     "hosts' queues, Edmonds' matching of racks; the rest by packets",
-    "Wang et al., 'c-Through: Part-time Optics in Data Centers', SIGCOMM 2010",
     decide,
     needs_core=True,
 )

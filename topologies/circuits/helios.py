@@ -1,4 +1,9 @@
-"""Helios: counters, natural demand, and a bipartite matching for each circuit switch."""
+"""Helios: counters, natural demand, and a bipartite matching for each circuit switch.
+
+Source:
+    Farrington et al., "Helios: A Hybrid Electrical/Optical Switch Architecture for Modular Data
+    Centers", SIGCOMM 2010.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +45,6 @@ def between_racks(demand: Demand) -> dict[Pair, Fraction]:
 
 CONTROLLER = CircuitController(
     "counters, Hedera's estimate, a matching per circuit switch; the rest by packets",
-    "Farrington et al., 'Helios: A Hybrid Electrical/Optical Switch Architecture for Modular Data "
-    "Centers', SIGCOMM 2010",
     decide,
     needs_core=True,
 )

@@ -1,4 +1,9 @@
-"""OSA: all traffic over circuits, whose pairs and rates follow demand."""
+"""OSA: all traffic over circuits, whose pairs and rates follow demand.
+
+Source:
+    Chen et al., "OSA: An Optical Switching Architecture for Data Center Networks with
+    Unprecedented Flexibility", NSDI 2012.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +43,6 @@ def decide(demand: Demand, now_ps: int) -> Circuits:
 
 CONTROLLER = CircuitController(
     "k matchings of racks, connected by exchanges, wavelengths by demand; over several circuits",
-    "Chen et al., 'OSA: An Optical Switching Architecture for Data Center Networks with "
-    "Unprecedented Flexibility', NSDI 2012",
     decide,
     {"senders": "pause"},
 )

@@ -1,4 +1,9 @@
-"""SiP-OCS of SiP-ML: circuits of a job, set up once before it starts."""
+"""SiP-OCS of SiP-ML: circuits of a job, set up once before it starts.
+
+Source:
+    Khani et al., "SiP-ML: High-Bandwidth Optical Network Interconnects for Machine Learning
+    Training", SIGCOMM 2021: SiP-OCS; the heuristic is that of ffsim-opera, its release.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +30,6 @@ def decide(demand: Demand, now_ps: int) -> Circuits:
 
 CONTROLLER = CircuitController(
     "the job's largest demands, once before it starts",
-    "Khani et al., 'SiP-ML: High-Bandwidth Optical Network Interconnects for Machine Learning "
-    "Training', SIGCOMM 2021: SiP-OCS",
     decide,
     once=True,
 )

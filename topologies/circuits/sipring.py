@@ -1,4 +1,9 @@
-"""SiP-Ring of SiP-ML: wavelengths on a ring's segments, which follow demand."""
+"""SiP-Ring of SiP-ML: wavelengths on a ring's segments, which follow demand.
+
+Source:
+    Khani et al., "SiP-ML: High-Bandwidth Optical Network Interconnects for Machine Learning
+    Training", SIGCOMM 2021: SiP-Ring.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +40,6 @@ def decide(demand: Demand, now_ps: int) -> Circuits:
 
 CONTROLLER = CircuitController(
     "wavelengths on a ring's segments by demand; senders pause while they change",
-    "Khani et al., 'SiP-ML: High-Bandwidth Optical Network Interconnects for Machine Learning "
-    "Training', SIGCOMM 2021: SiP-Ring",
     decide,
     {"dead": "25us", "period": "100us", "senders": "pause"},
 )

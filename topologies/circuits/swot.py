@@ -1,4 +1,8 @@
-"""Circuits that change inside a collective, for the steps that come."""
+"""Circuits that change inside a collective, for the steps that come.
+
+Source:
+    SWOT, arXiv 2510.19322: reconfiguration overlapped with a collective's transmission.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,6 @@ def remaining(demand: Demand) -> list[Matrix]:
 
 CONTROLLER = CircuitController(
     "circuits for a collective's coming steps, changed inside it",
-    "SWOT, arXiv 2510.19322: reconfiguration overlapped with a collective's transmission",
     decide,
     {"period": "5us", "dead": "1us"},
     needs_core=True,

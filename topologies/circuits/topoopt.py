@@ -1,4 +1,9 @@
-"""TopoOpt: rings at several strides for allreduce, matchings for the rest, once per job."""
+"""TopoOpt: rings at several strides for allreduce, matchings for the rest, once per job.
+
+Source:
+    Wang et al., "TopoOpt: Co-optimizing Network Topology and Parallelization Strategy for
+    Distributed Training Jobs", NSDI 2023.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +66,6 @@ def next_racks(racks: int, strides: list[int]) -> dict[Pair, int]:
 
 CONTROLLER = CircuitController(
     "rings at several strides and matchings, once before a job starts; racks forward",
-    "Wang et al., 'TopoOpt: Co-optimizing Network Topology and Parallelization Strategy for "
-    "Distributed Training Jobs', NSDI 2023",
     decide,
     once=True,
 )

@@ -167,7 +167,6 @@ class CircuitController:
 
     Attributes:
         summary: A line on what it does.
-        source: The paper.
         decide: The function.
         usual: Settings as typed where the user gives none: period, dead, drain, senders.
         once: Whether it decides once, before a job starts.
@@ -176,7 +175,6 @@ class CircuitController:
     """
 
     summary: str
-    source: str
     decide: Decide
     usual: Mapping[str, str] = field(default_factory=dict)
     once: bool = False
