@@ -152,6 +152,25 @@ def test_draining_ends_at_its_limit_and_what_is_left_waits() -> None:
         assert each.dark_ps is None or each.dark_ps - each.at_ps <= US
 
 
+def test_nothing_leaves_by_a_circuit_that_is_dark_before_its_limit_lets_it_drain() -> None:
+    """Two hosts send by one circuit for 30 us, so it has a queue when it goes for good."""
+
+    def decide(demand: Demand, now_ps: int) -> Circuits:
+        return Circuits() if demand.cycle else both_ways([(0, 1), (2, 3)])
+
+    add(decide, needs_core=True)
+    on = network(HYBRID, "mine,period=30us,dead=7us,drain=0")
+
+    rows = [Transfer(0, 0, 2, 0, Op.COPY), Transfer(0, 1, 3, 0, Op.COPY)]
+    schedule = Schedule(Collective.BROADCAST, "mine", 8, 1, rows)
+    arrays = on.arrays(400_000, schedule=schedule)
+    for array in arrays:
+        array[:] = 0
+    sent = on.run(schedule, arrays).link_bytes["s0", "s1"]
+
+    assert 25 * 12_500 < sent <= 30 * 12_500 + 5000  # and a packet that was on the line
+
+
 def test_a_circuit_that_stays_stays_up() -> None:
     """The pair 0 to 1 is up all the time, as its bytes by the circuit alone show."""
 
@@ -266,14 +285,23 @@ def test_without_a_core_nothing_is_sent_twice(seed: int, period: int, dead: int,
 
 
 @pytest.mark.parametrize("dead", ["5us", "27ms"])
-@pytest.mark.parametrize(("topo", "name"), [(HYBRID, "cthrough"), (DIRECT, "osa")])
-def test_no_timeout_fires_while_senders_pause(topo: str, name: str, dead: str) -> None:
-    """27 ms is far more than any timeout of a network of this size."""
+@pytest.mark.parametrize(
+    ("topo", "name", "most_us"), [(HYBRID, "cthrough", 15), (DIRECT, "osa", 150)]
+)
+def test_no_timeout_fires_while_senders_pause(
+    topo: str, name: str, most_us: int, dead: str
+) -> None:
+    """27 ms is far more than any timeout of a network of this size.
+
+    What is left soon arrives, as hosts send no more; OSA's slowest links have one wavelength of 16.
+    """
     on = network(topo, f"{name},period=20us,dead={dead},senders=pause")
 
     result = run(on, 100_000, "halvingdoubling")
 
     assert use_of(result).changes
+    for each in use_of(result).changes:
+        assert each.dark_ps is None or each.dark_ps - each.at_ps < most_us * US
     assert result.retransmissions == 0
     assert probes(on) == 0
 
