@@ -21,6 +21,7 @@ PLURALS = {
     "scheduler": "Flow schedulers",
     "allocator": "Allocators of switches' memory",
     "offload": "Workloads that NICs compute",
+    "circuits": "Controllers of circuits",
     "topology": "Topologies",
     "machine": "Machines",
 }
