@@ -142,6 +142,11 @@ class NetworkOptions:
                 "circuits: traces have a switch's routes at the beginning, got record; leave out "
                 "either of them"
             )
+        if self.pfc is not None:
+            raise ConfigError(
+                "circuits: pause frames go back by the link that they are for, which may be dark, "
+                f"got pfc {self.pfc}; leave out either of them"
+            )
         if self.reroute_ps is not None:
             raise ConfigError(
                 "circuits: their controller sets routes, got reroute; leave out either of them"

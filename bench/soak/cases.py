@@ -227,6 +227,7 @@ def draw_circuits(
 ) -> dict[str, str]:
     """Return a controller of circuits and its times for a case that may have one, mostly."""
     suits = given["topo"].startswith("circuits") and given.get("routes", "ecmp") == "ecmp"
+    suits = suits and "pfc" not in given
     has_core = not given["topo"].endswith("core=0")
     if not suits or (aggregates and not has_core) or random.random() < 0.2:
         return {}

@@ -448,7 +448,7 @@ class NetworkSpec(Checked):
                 f"{f'routes={self.routes}' if not self.detours else 'detours'}; leave out either "
                 "of them"
             )
-        for name in ("reroute_ps", "record"):
+        for name in ("reroute_ps", "record", "pfc"):
             if getattr(self, name) is not None:
                 option = name.removesuffix("_ps")
                 raise ConfigError(

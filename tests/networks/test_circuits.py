@@ -17,6 +17,7 @@ from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
 from ringleaf.core.compiled import UNCOMPILED
 from ringleaf.core.faults import parse_faults
+from ringleaf.core.pausing import Pausing
 from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import ConfigError
 from ringleaf.hosts import rc
@@ -437,6 +438,7 @@ def test_racks_must_reach_one_another() -> None:
         (DIRECT, "sipring,senders=run", {}, "without a core, senders must pause while circuits"),
         (DIRECT, "osa,drain=5us", {}, "without a core, circuits must drain until they are empty"),
         (HYBRID, "helios", {"record": Path("x")}, "circuits: traces have a switch's routes at"),
+        (HYBRID, "helios", {"pfc": Pausing(9, 9)}, "circuits: pause frames go back by the link"),
         (HYBRID, "helios", {"reroute_ps": 5}, "circuits: their controller sets routes, got rer"),
         ("circuits,node=2xh100", "helios", {}, "circuits: hosts can't be machines, got circuits"),
     ],
