@@ -77,7 +77,7 @@ def read_times(path: Path) -> Times:
                 (row["topo"], row["circuits"], row["algo"]): int(row["time_ps"])
                 for row in csv.DictReader(file)
             }
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, TypeError, ValueError) as error:
         raise ConfigError(
             f"circuits: must be a sweep of circuits.yaml, got {str(path)!r}: {error}"
         ) from error
