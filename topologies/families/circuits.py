@@ -3,6 +3,11 @@
 Each two racks have a link that may be set up as a circuit. At most `optical` of a rack's are up at
 a time, each way, as a controller says (`ringleaf.topologies.circuits`). Without a controller all
 are there, always.
+
+Source:
+    Farrington et al., "Helios: A Hybrid Electrical/Optical Switch Architecture for Modular Data
+    Centers", SIGCOMM 2010; without a core, Wang et al., "TopoOpt: Co-optimizing Network Topology
+    and Parallelization Strategy for Distributed Training Jobs", NSDI 2023.
 """
 
 from __future__ import annotations
@@ -48,11 +53,6 @@ def circuits(
 
     Raises:
         TopologyError: If a size is out of range.
-
-    Source:
-        Farrington et al., "Helios: A Hybrid Electrical/Optical Switch Architecture for Modular Data
-        Centers", SIGCOMM 2010; without a core, Wang et al., "TopoOpt: Co-optimizing Network
-        Topology and Parallelization Strategy for Distributed Training Jobs", NSDI 2023.
     """
     name = _checked(racks, hosts, optical, core)
     graph = new_graph(
