@@ -494,6 +494,12 @@ def test_settings_are_read_and_written() -> None:
     assert parse_circuits("", "circuits") is None
 
 
+def test_who_pauses_and_drains_keeps_packets_in_order() -> None:
+    texts = ("osa", "helios", "helios,senders=pause", "osa,drain=5us", "topoopt")
+    found = [parse_circuits(text, "") for text in texts]
+    assert [each.keeps_order for each in found if each] == [True, False, True, False, True]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

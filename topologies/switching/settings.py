@@ -49,6 +49,11 @@ class CircuitSettings:
         return CONTROLLERS[self.name]
 
     @property
+    def keeps_order(self) -> bool:
+        """Whether no packet overtakes another because of a change, so that none is sent again."""
+        return self.controller.once or (self.pauses and self.drain_ps is None)
+
+    @property
     def quiet_ps(self) -> int:
         """The time for which nothing that hosts send is answered, at each change.
 
