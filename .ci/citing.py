@@ -22,6 +22,7 @@ PLURALS = {
     "allocator": "Allocators of switches' memory",
     "recovery": "Recoveries from lost hosts",
     "offload": "Workloads that NICs compute",
+    "circuits": "Controllers of circuits",
     "topology": "Topologies",
     "machine": "Machines",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import finsy as fy
@@ -47,6 +47,7 @@ def forwarding_rows(
     ecmp: bool = True,
     ecn: Marking = NEVER,
     table: RouteTable | None = None,
+    only: Collection[str] | None = None,
 ) -> dict[str, list[Item]]:
     """Return the items to write to each switch, the entities of most as rows (`TableRows`).
 
@@ -59,6 +60,7 @@ def forwarding_rows(
             by one of them (`ringleaf.topologies.routing.dealt`).
         ecn: The rule by which ECN-capable packets are marked.
         table: The graph's `routes`, if the caller has them.
+        only: The switches that are wanted; None: all.
 
     Raises:
         TopologyError: If a switch can't reach a host, or an address does not fit.
@@ -70,7 +72,8 @@ def forwarding_rows(
     if not ecmp:
         ways = dealt(graph, ways)
     places = _Places.of(graph, ways.arrays)
-    return {switch: [*_routes(graph, switch, places, ways), threshold] for switch in ways}
+    wanted = ways if only is None else only
+    return {switch: [*_routes(graph, switch, places, ways), threshold] for switch in wanted}
 
 
 def route_updates(before: Sequence[Item], after: Sequence[Item]) -> list[fy.P4TableEntry]:

@@ -16,6 +16,7 @@ from ringleaf.errors import ConfigError
 from ringleaf.hosts.congestion.registry import find_controller
 from ringleaf.ina.allocation import OWN
 from ringleaf.ina.systems import System
+from ringleaf.topologies.switching.settings import CircuitSettings
 
 MAX_MTU = 9000  # payload of a jumbo frame
 
@@ -53,6 +54,7 @@ class NetworkOptions:
     pfc: Pausing | None = None  # when switches pause those that send to them
     faults: Sequence[NetworkFault] = ()  # of every run
     reroute_ps: int | None = None  # until switches have routes around links that are down
+    circuits: CircuitSettings | None = None  # who sets circuits up, and in what times
     loss: float = 0.0  # probabilities, per packet and link
     duplicate: float = 0.0
     reorder: float = 0.0
@@ -90,6 +92,7 @@ class NetworkOptions:
         self.check_program(self.system is not None)
         self._check_pausing()
         self._check_faults()
+        self._check_circuits()
         for name in ("loss", "duplicate", "reorder"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"options: {name} must be in [0, 1), got {getattr(self, name)}")
@@ -129,6 +132,25 @@ class NetworkOptions:
                     f"faults: traces have ports' rates at the beginning, got {str(each)!r} and "
                     "record; leave out either of them"
                 )
+
+    def _check_circuits(self) -> None:
+        """Check that nothing else is asked for that circuits have no part in."""
+        if self.circuits is None:
+            return
+        if self.record is not None:
+            raise ConfigError(
+                "circuits: traces have a switch's routes at the beginning, got record; leave out "
+                "either of them"
+            )
+        if self.pfc is not None:
+            raise ConfigError(
+                "circuits: pause frames go back by the link that they are for, which may be dark, "
+                f"got pfc {self.pfc}; leave out either of them"
+            )
+        if self.reroute_ps is not None:
+            raise ConfigError(
+                "circuits: their controller sets routes, got reroute; leave out either of them"
+            )
 
     def _check_pausing(self) -> None:
         """Check that nothing else is asked for that priority flow control has no part in."""

@@ -77,6 +77,46 @@ class Note(NamedTuple):
     end_ps: int  # SEND: acknowledged; else: all there
 
 
+class CircuitChange(NamedTuple):
+    """A change of circuits; times are since the run's start, None: it was over before."""
+
+    at_ps: int  # when it was decided
+    dark_ps: int | None = None  # when those that went were empty
+    up_ps: int | None = None  # when the new ones were up
+    pairs: tuple[Direction, ...] = ()  # the circuits that were up then
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitUse:
+    """What circuits did in a run.
+
+    Attributes:
+        changes: Changes of circuits, in order.
+        circuit_bytes: Line time of circuits.
+        packet_bytes: Line time of other links between switches.
+        time_ps: The run's length.
+    """
+
+    changes: tuple[CircuitChange, ...]
+    circuit_bytes: int
+    packet_bytes: int
+    time_ps: int
+
+    @property
+    def dark_ps(self) -> int:
+        """The time in which circuits that were to come were not up yet, and others not any more."""
+        return sum(
+            min(self.time_ps if each.up_ps is None else each.up_ps, self.time_ps) - each.dark_ps
+            for each in self.changes
+            if each.dark_ps is not None and each.dark_ps < self.time_ps
+        )
+
+    @property
+    def duty(self) -> float:
+        """The share of the time that was not dark."""
+        return 1 - self.dark_ps / max(self.time_ps, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """The result of one collective; byte counts are line time: frame, preamble, FCS and gap."""
@@ -113,3 +153,4 @@ class RunResult:
     pauses: int = 0  # times that a port asked the other end to pause a class
     usage: ProcessorSeconds | None = None  # live: of the processors
     drop_counts: list[Drop] = field(default_factory=list)  # `drops` by queue and source
+    circuits: CircuitUse | None = None  # if a controller sets circuits up

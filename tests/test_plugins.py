@@ -195,6 +195,7 @@ FAMILIES = {
     "offloads": "fcsn",
     "recoveries": "oobleck",
     "controllers": "dcqcn",
+    "circuits": "helios",
 }
 """The families, each with the name of a member of ours."""
 

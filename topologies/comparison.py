@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 from ringleaf.core.units import format_rate
-from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.graph import circuits, hosts, switches
 from ringleaf.topologies.metrics import diameter
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class TopologyFigures:
     Attributes:
         hosts: Number of hosts.
         switches: Number of switches; those inside servers that forward are not counted.
-        links: Number of cables; servers' inner links are none.
+        links: Number of cables; servers' inner links are none. Circuits have a cable to a circuit
+            switch from each port, however many pairs of switches they may join.
         diameter: The most cables on a shortest path between two hosts.
         bisection_bps: Bisection bandwidth; None: not sought.
         is_exact: Whether it is exact; else it is at most that.
@@ -65,14 +66,16 @@ def figures_of(graph: nx.Graph[str]) -> TopologyFigures:
     inner = count if graph.graph["servers"] else 0
     longest = diameter(graph) if inner else diameter(graph) + 2
     bps, is_exact = None, False
-    if count <= MOST_HOSTS:
+    joined = circuits(graph)  # which of them are there, and so the bisection, changes
+    cables = len({end for end, _ in joined}) * graph.graph.get("optical", 0) - len(joined) // 2
+    if count <= MOST_HOSTS and not joined:
         from ringleaf.topologies.bisection import bisection
 
         bps, is_exact = astuple(bisection(graph))
     return TopologyFigures(
         count,
         len(switches(graph)) - inner,
-        graph.number_of_edges() - inner,
+        graph.number_of_edges() - inner + cables,
         longest if count > 1 else 0,
         bps,
         is_exact,

@@ -14,6 +14,7 @@ A topology is an `nx.Graph`. Hosts are `h0, h1, ...` in rank order, switches `s0
   `grid` (sizes of a grid of hosts whose dimensions close into rings, the fastest first) and
   `in_grid` (the rank at each of its places; missing: the same number), if there is one,
   and `layout` (`tiers` if `pos` counts hosts by tiers, `grid` if both axes have one scale);
+  `optical`, if some links are circuits: those that a switch can have at a time, each way;
   `rails`, if NICs of a machine in place of a host are at as many switches from the host's on;
   `detours`, if there are any (`ringleaf.topologies.detours`); `uneven`, if the first host may
   be nearer to others than some hosts are to each other; `irregular`, if the worst cut need not
@@ -26,7 +27,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -58,13 +59,15 @@ class Link:
     """One direction of a full-duplex cable, or either of both if they are equal.
 
     `loss` is the probability that a packet is lost, and `queue_bytes` the size of the queue at the
-    port of the switch that sends; None: as the experiment has it for all links.
+    port of the switch that sends; None: as the experiment has it for all links. A `circuit` is
+    there only while a controller of circuits has set it up, if the network has one.
     """
 
     rate_bps: int
     delay_ps: int
     loss: float | None = None
     queue_bytes: int | None = None
+    circuit: bool = False
 
     def __post_init__(self) -> None:
         if self.rate_bps < 1:
@@ -232,6 +235,30 @@ def directions(graph: nx.Graph[str]) -> Iterator[tuple[str, str, Link]]:
         back = edge.get("back", {})
         yield a, b, back.get(a, edge["link"])
         yield b, a, back.get(b, edge["link"])
+
+
+def circuits(graph: nx.Graph[str]) -> list[tuple[str, str]]:
+    """Return the directions, (from, to), of all links that are circuits, in natural order."""
+    found = [(a, b) for a, b, each in directions(graph) if each.circuit]
+    return sorted(found, key=lambda ends: (natural(ends[0]), natural(ends[1])))
+
+
+def without_circuits(graph: nx.Graph[str]) -> nx.Graph[str]:
+    """Return the same topology without circuits; ports keep their numbers."""
+    left = graph.copy()
+    left.remove_edges_from(circuits(graph))
+    return left
+
+
+def with_widest_circuits(graph: nx.Graph[str]) -> nx.Graph[str]:
+    """Return the same topology with each circuit as fast as all that its rack can have together.
+
+    No choice of circuits moves data faster than all of these at once, so least times are of it.
+    """
+    ports: int = graph.graph.get("optical", 1)
+    return with_links(
+        graph, lambda each: replace(each, rate_bps=each.rate_bps * (ports if each.circuit else 1))
+    )
 
 
 def is_even(graph: nx.Graph[str]) -> bool:

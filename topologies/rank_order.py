@@ -55,11 +55,27 @@ def host_cycles(graph: nx.Graph[str], count: int) -> tuple[Cycle, ...]:
 
     Where none are known, there is one: the order in which each host is near the one before.
     """
+    if "optical" in graph.graph and prod(graph.graph["hierarchy"]) == count:
+        return _strides(graph, count)
     sizes, hosts = host_grid(graph, count)
     cycles = grid_cycles(sizes)
     if not cycles:
         return (near_order(graph, count),)
     return tuple(tuple(hosts[place] for place in cycle) for cycle in cycles)
+
+
+def _strides(graph: nx.Graph[str], count: int) -> tuple[Cycle, ...]:
+    """Return rings of racks that circuits may join, as many as a rack's circuits or strides."""
+    from ringleaf.topologies.graph import circuits
+    from ringleaf.topologies.switching.strides import by_paper, candidates
+
+    racks = len({end for ends in circuits(graph) for end in ends})
+    rings = by_paper(racks, min(graph.graph["optical"], len(candidates(racks))))
+    own = count // racks
+    return tuple(
+        tuple(step * stride % racks * own + host for step in range(racks) for host in range(own))
+        for stride in rings
+    )
 
 
 def near_order(graph: nx.Graph[str], count: int) -> Cycle:

@@ -102,6 +102,18 @@ def shortest_sets(arrays: SwitchArrays, switch: int) -> PortSets:
     return _with_own(arrays, switch, *_distinct(nearer.T, arrays.port[links]))
 
 
+def sets_of_links(arrays: SwitchArrays, switch: int, allowed: npt.NDArray[np.bool_]) -> PortSets:
+    """Return the ports of the links that are allowed for each destination.
+
+    Args:
+        arrays: The topology's switches and hosts.
+        switch: The switch that sends.
+        allowed: (links, leaves) whether a link of the switch may be taken.
+    """
+    links = slice(arrays.first[switch], arrays.first[switch + 1])
+    return _with_own(arrays, switch, *_distinct(allowed.T, arrays.port[links]))
+
+
 def next_sets(arrays: SwitchArrays, switch: int, following: Numbers) -> PortSets:
     """Return the ports towards one next switch for each destination.
 

@@ -22,6 +22,7 @@ from ringleaf.core.units import PS_PER_NS, PS_PER_US
 from ringleaf.experiments.workloads.collective.kind import OPTIONS
 from ringleaf.ina.window_registry import WINDOWS
 from ringleaf.networks.faults import Direction, Disturbance, LinkLoss, LinkRate, Reroute, Restart
+from ringleaf.topologies.switching.settings import CONTROLLERS as CIRCUITS
 
 TOPOLOGIES = (
     "leafspine,leaves=1,spines=1,hosts=4",
@@ -46,7 +47,18 @@ TOPOLOGIES = (
     "dcell,n=2,k=1",
     "railonly,nodes=2,rails=3",
     "railoptimised,pods=2,nodes=1,rails=2,spines=1",
+    "circuits,racks=4,hosts=2,optical=1",
+    "circuits,racks=4,hosts=2,optical=2,core=2",
+    "circuits,racks=6,hosts=1,optical=2,core=0",
 )
+
+TIMES = {
+    "period": ("3us", "20us", "100us"),
+    "dead": ("0", "2us", "25us", "1ms"),
+    "drain": ("0", "1us", "empty"),
+    "senders": ("run", "pause"),
+}
+"""Settings of circuits that are drawn."""
 
 METHODS = (
     *("oktopk:5%", "topka:5%", "gtopk:5%", "scalecom:5%", "deepreduce:2%", "sparcml-q:5%"),
@@ -175,6 +187,7 @@ def draw(seed: int, number: int) -> SoakCase:
         given |= _some(_RANK_ORDERS, random, share=0.4)
     if kind == "switches" and "servers" in given:
         given |= _some(_SOLVED, random, share=0.4)
+    given |= draw_circuits(given, random, aggregates=kind == "switches")
     return SoakCase(number, given, draw_trouble(given, random))
 
 
@@ -209,12 +222,30 @@ def draw_options(random: Random) -> dict[str, str]:
     return given | _some(_LOSSES, random, share=0.6) if random.random() < 0.5 else given
 
 
+def draw_circuits(
+    given: Mapping[str, str], random: Random, *, aggregates: bool = False
+) -> dict[str, str]:
+    """Return a controller of circuits and its times for a case that may have one, mostly."""
+    suits = given["topo"].startswith("circuits") and given.get("routes", "ecmp") == "ecmp"
+    suits = suits and "pfc" not in given
+    has_core = not given["topo"].endswith("core=0")
+    if not suits or (aggregates and not has_core) or random.random() < 0.2:
+        return {}
+    name = random.choice([name for name in CIRCUITS if has_core or not CIRCUITS[name].needs_core])
+    times = _some(TIMES, random, share=0.7)
+    if not has_core and not CIRCUITS[name].once:
+        times |= {"drain": "empty", "senders": "pause"}
+    return {"circuits": ",".join([name, *(f"{key}={value}" for key, value in times.items())])}
+
+
 def draw_trouble(given: Mapping[str, str], random: Random) -> Disturbances:
     """Return the disturbances of each run with these options: mostly none."""
     if random.random() < 0.7:
         return Disturbances()
     outages, bursts, restarts = (random.choice((0, 0, 1, 2)) for _ in range(3))
     reroutes, slowdowns = (random.choice((0, 0, 1, 2)) for _ in range(2))
+    if "circuits" in given:  # their controller sets rates and routes
+        reroutes = slowdowns = 0
     if "pfc" in given:
         return Disturbances(outages, bursts, slowdowns=slowdowns)
     return Disturbances(outages, bursts, restarts, reroutes, slowdowns)
@@ -310,4 +341,8 @@ def simpler_options(given: Mapping[str, str]) -> list[dict[str, str]]:
         if name not in ("topo", "algo", "size", "seed")
     ]
     small = TOPOLOGIES[1]
-    return found if given["topo"] == small else [*found, {**given, "topo": small}]
+    return (
+        found
+        if given["topo"] == small or "circuits" in given
+        else [*found, {**given, "topo": small}]
+    )

@@ -10,6 +10,7 @@ from bench.soak.cases import (
     OWN_PROGRAM,
     TOPOLOGIES,
     Disturbances,
+    draw_circuits,
     draw_options,
     draw_trouble,
     simpler_options,
@@ -147,6 +148,7 @@ def draw_jobs(seed: int, number: int) -> SoakJobs:
     if entries == 16:
         given.pop("slots", None)  # jobs would have fewer
     memory = random.choice((OWN, OWN, *ALLOCATORS))
+    given |= draw_circuits(given, random, aggregates=bool(systems))
     return SoakJobs(number, given, draw_trouble(given, random), entries, memory, teams, rounds)
 
 

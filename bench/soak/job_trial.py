@@ -119,7 +119,8 @@ class _Fabric:
             or _impossible(director, [self._least_ps(group) for group in self._groups])
             or _leaked(leaked)
         )
-        if why is None and not (disturbances or spec.duplicate or spec.reorder):
+        overtakes = spec.circuits is not None and not spec.circuits.keeps_order
+        if why is None and not (disturbances or spec.duplicate or spec.reorder or overtakes):
             why = self._resent(outcome)
         return Finding("ok", where) if why is None else Finding(why[0], where, why[1])
 

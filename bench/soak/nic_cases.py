@@ -9,6 +9,7 @@ from random import Random
 from bench.soak.cases import (
     TOPOLOGIES,
     Disturbances,
+    draw_circuits,
     draw_options,
     draw_trouble,
     simpler_options,
@@ -55,6 +56,7 @@ def draw_nics(seed: int, number: int) -> NicCase:
     offload = random.choice(("guo", "guo", "fcsn"))
     hosts = count(topo).hosts
     given |= _draw_exchange(random, hosts) if offload == "guo" else _draw_pipeline(random, hosts)
+    given |= draw_circuits(given, random)
     return NicCase(number, offload, given, draw_trouble(given, random))
 
 

@@ -15,6 +15,7 @@ from ringleaf.experiments.workloads.nic.kind import KIND
 from ringleaf.experiments.workloads.nic.network import MakeSystem, NicNetwork, graph_of
 from ringleaf.experiments.workloads.nic.workload import Row, count_hosts, workload_of
 from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.topologies.switching.settings import parse_circuits
 
 
 def try_nics(case: NicCase) -> list[Finding]:
@@ -62,7 +63,9 @@ def _judge(case: NicCase, row: Row, network: Worn) -> Finding:
         return Finding("wrong", where, f"{row['wrong']} elements")
     if network.leaked:
         return Finding("leak", where, f"{network.leaked} packets")
+    circuits = parse_circuits(case.given.get("circuits", ""), "circuits")
     losing = any(name in case.given for name in ("loss", "duplicate", "reorder"))
+    losing = losing or (circuits is not None and not circuits.keeps_order)
     if row["retransmissions"] and not (losing or row["drops"] or case.trouble):
         return Finding("resent", where, f"{row['retransmissions']} packets, and none was lost")
     return Finding("ok", where)

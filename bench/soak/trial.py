@@ -242,6 +242,7 @@ def _judge(measurement: Measurement, where: str, network: Worn, spec: Collective
         or spec.duplicate
         or spec.reorder
         or network.disturbed
+        or (spec.circuits and not spec.circuits.keeps_order)
     )
     if calm and row.retransmissions:
         return Finding("resent", where, f"{row.retransmissions} packets, and none was lost")

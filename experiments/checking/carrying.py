@@ -124,8 +124,8 @@ def _carry_ends(
     if why := skipping.obstacle(schedule, inputs.elements, EACH_END):
         return why
     network = _virtual(make())
-    if _loses(network):
-        return _LOSSES
+    if why := _disturbed(network):
+        return why
     arrays = _arrays(spec, network, skipping.part(schedule, 0, EACH_END), inputs)
 
     def simulate(part: Schedule) -> RunResult:
@@ -158,8 +158,13 @@ def _virtual(network: Network) -> VirtualNetwork:
     return network
 
 
-def _loses(network: VirtualNetwork) -> bool:
-    return bool(network.options.faults) or any(kind.loss for kind in link_kinds(network.graph))
+def _disturbed(network: VirtualNetwork) -> str:
+    """Return why what a network does need not recur; "": nothing disturbs it."""
+    if network.options.circuits:
+        return "circuits change"
+    if network.options.faults or any(kind.loss for kind in link_kinds(network.graph)):
+        return _LOSSES
+    return ""
 
 
 def _packet_ps(spec: CollectiveSpec, network: VirtualNetwork) -> int:
@@ -180,8 +185,8 @@ def _carry_less(
     if find_system(schedule.algorithm).has_windows:
         return "its workers' windows change with congestion"
     network = _virtual(make())
-    if _loses(network):
-        return _LOSSES
+    if why := _disturbed(network):
+        return why
     last: CarriedCollective | None = None
     hops = 0
 

@@ -13,7 +13,8 @@ from ringleaf.experiments.runs.console import Debug, guard, say
 
 NAMES = (
     *("system", "algorithm", "synthesiser", "compressor", "sparse allreduce", "controller"),
-    *("scheduler", "allocator", "recovery", "offload", "topology", "machine", "plugin"),
+    *("scheduler", "allocator", "recovery", "offload", "circuits", "topology", "machine"),
+    "plugin",
 )
 
 

@@ -28,6 +28,7 @@ from ringleaf.hosts.schedulers.common.registry import SCHEDULERS
 from ringleaf.ina.allocation import ALLOCATORS
 from ringleaf.topologies.machine import MACHINES
 from ringleaf.topologies.registry import TOPOLOGIES
+from ringleaf.topologies.switching.settings import CONTROLLERS as CIRCUITS
 
 SHAPES = PACKAGE / "experiments" / "published" / "shapes.yaml"
 
@@ -66,6 +67,7 @@ KINDS = (
         "recovery", RECOVERIES, "virtual, flow", "ringleaf workload run gpt13b --recovery {}"
     ),
     MemberFamily("offload", OFFLOADS, LIVE, "ringleaf nic {}"),
+    MemberFamily("circuits", CIRCUITS, "virtual", "ringleaf run --topo circuits --circuits {}"),
     MemberFamily("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),
     MemberFamily("machine", MACHINES, LIVE, "ringleaf run --topo fattree,node={}"),
 )

@@ -38,7 +38,8 @@ def conduct(spec: NetworkSpec, *, lossy: bool = False) -> str:
     if lossy:
         troubles.append("losses of links' own")
     troubles += faults_of(spec)
-    return f"{clock}{slower}; {', '.join(troubles) or 'no losses'}"
+    circuits = f"; circuits by {spec.circuits}" if spec.circuits else ""
+    return f"{clock}{slower}; {', '.join(troubles) or 'no losses'}{circuits}"
 
 
 def faults_of(spec: NetworkSpec) -> list[str]:

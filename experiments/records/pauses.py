@@ -1,4 +1,4 @@
-"""Packets that switches held back or trimmed, for tables and reports of every workload."""
+"""Packets that switches held back or trimmed, and circuits, for every workload's reports."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from html import escape
 from typing import Protocol
 
 from ringleaf.core.units import format_count
+from ringleaf.experiments.records import circuit_counts
 
 
 class Counted(Protocol):
@@ -16,6 +17,11 @@ class Counted(Protocol):
         pauses: Times that a port asked the other end to pause a class.
         trims: Packets that found a queue full, and went on without their payload.
         drops: Packets that found a queue full.
+        changes: Changes of circuits.
+        dark_ps: The time in which circuits were not up because of them.
+        duty: The share of the time that was not dark; None: no controller sets circuits up.
+        circuit_bytes: Line time of circuits.
+        packet_bytes: Line time of other links between switches.
     """
 
     @property
@@ -30,9 +36,29 @@ class Counted(Protocol):
     def drops(self) -> int:
         """Return the packets that found a queue full."""
 
+    @property
+    def changes(self) -> int:
+        """Return the changes of circuits."""
+
+    @property
+    def dark_ps(self) -> int:
+        """Return the time in which circuits were not up because of changes."""
+
+    @property
+    def duty(self) -> float | None:
+        """Return the share of the time that was not dark; None without a controller."""
+
+    @property
+    def circuit_bytes(self) -> int:
+        """Return the line time of circuits, in bytes."""
+
+    @property
+    def packet_bytes(self) -> int:
+        """Return the line time of other links between switches, in bytes."""
+
 
 def tell(where: str, counted: Counted) -> Iterator[str]:
-    """Yield a line for each thing that switches did only because of PFC or packet trimming.
+    """Yield a line for each thing that switches did only because of PFC, trimming or circuits.
 
     Args:
         where: The run, as the line begins with it.
@@ -43,6 +69,8 @@ def tell(where: str, counted: Counted) -> Iterator[str]:
     if counted.trims:
         was = "was" if counted.trims == 1 else "were"
         yield f"{where}: {format_count(counted.trims, 'packet')} {was} trimmed"
+    values = (getattr(counted, name) for name in circuit_counts.NAMES)
+    yield from (f"{where}: {phrase}" for phrase in circuit_counts.tell(*values))
 
 
 def as_html(where: str, counted: Counted) -> Iterator[str]:

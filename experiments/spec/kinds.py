@@ -24,6 +24,7 @@ from ringleaf.core.plausible import link_delay, link_rate, parse_column, room
 from ringleaf.core.units import parse_fraction, parse_size, parse_time
 from ringleaf.errors import ConfigError, choose
 from ringleaf.topologies.registry import parse as parse_topology
+from ringleaf.topologies.switching.settings import CircuitSettings, parse_circuits
 
 SCALAR = ("string", "number", "boolean")
 """The JSON types that YAML may give to a text: `100G`, `100`, `yes`."""
@@ -325,6 +326,10 @@ Faults = Annotated[
     tuple[NetworkFault, ...], ValueReader(parse_faults, _example("s0-s8 down at 50us"), listed=True)
 ]
 AnyPausing = Annotated[Pausing | None, ValueReader(_pausing, _example("64K:48K"), empty=True)]
+AnyCircuits = Annotated[
+    CircuitSettings | None,
+    ValueReader(parse_circuits, _example("helios,dead=25us"), empty=True),
+]
 Ways = Annotated[tuple[tuple[str, ...], ...], ValueReader(_ways, _example("h3-s1-h8"), listed=True)]
 AnyColumn = Annotated[
     float | None, ValueReader(parse_column, _example("3.3in"), empty=True)

@@ -193,6 +193,13 @@ class NetworkSpec(Checked):
         flags="--reroute",
         name="reroute",
     )
+    circuits: kinds.AnyCircuits = option(
+        "",
+        "Controller that sets up the circuits of topo=circuits, and its times: "
+        "helios,period=300us,dead=25us (until new circuits are up),drain=50us (at most, until old "
+        "ones are empty),senders=pause; default: all circuits are there (docs/circuits.md)",
+        flags="--circuits",
+    )
     seed: Annotated[int, kinds.whole(0)] = option(
         "1", "Seed of the data, the losses and everything else that is random", flags="--seed"
     )
@@ -422,6 +429,7 @@ class NetworkSpec(Checked):
             )
         if self.net == FLOW:
             check_flow(values | self.carried(), where)
+        self._check_circuits(where)
         return self
 
     def carried(self) -> dict[str, object]:
@@ -436,6 +444,28 @@ class NetworkSpec(Checked):
                 raise ConfigError(
                     f"{where}pfc: can't go with {name.removesuffix('_bytes')}, got {got}; "
                     "give either"
+                )
+
+    def _check_circuits(self, where: str) -> None:
+        """Check that nothing else is asked for that a controller of circuits has no part in."""
+        if self.circuits is None:
+            return
+        given = f"got {self.circuits.name}"
+        if self.topo.partition(",")[0].strip() != "circuits":
+            raise ConfigError(
+                f"{where}circuits: is for topo=circuits, {given} and topo={self.topo!r}"
+            )
+        if self.routes not in ("dealt", "ecmp") or self.detours:
+            raise ConfigError(
+                f"{where}circuits: its controller sets routes, {given} and "
+                f"{f'routes={self.routes}' if not self.detours else 'detours'}; leave out either "
+                "of them"
+            )
+        for name in ("reroute_ps", "record", "pfc"):
+            if getattr(self, name) is not None:
+                option = name.removesuffix("_ps")
+                raise ConfigError(
+                    f"{where}circuits: can't go with {option}, {given}; leave out either of them"
                 )
 
     def _check_gradients(self, where: str) -> None:
@@ -460,6 +490,7 @@ class NetworkSpec(Checked):
             "pfc": asdict(self.pfc) if self.pfc else None,
             "scale": self.scale,
             "faults": [str(each) for each in self.faults],
+            "circuits": str(self.circuits) if self.circuits else None,
             "record": str(self.record) if self.record else None,
             "cross_traffic": str(self.cross_traffic) if self.cross_traffic else None,
             "out": str(self.out),

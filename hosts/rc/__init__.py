@@ -16,10 +16,16 @@ from ringleaf.hosts.rc.landing import COPY
 from ringleaf.hosts.rc.receiver import post_receive
 from ringleaf.hosts.rc.sender import post_send
 from ringleaf.hosts.rc.state import (
+    ACKED_PSN,
     LEFT,
     MIN_TIMEOUT_PS,
     MTU,
     OVERRUN,
+    POSTED_PSN,
+    PROBES_SENT,
+    QP_COUNT,
+    QP_WORDS,
+    QPS_AT,
     RECEIVED,
     RING,
     SENT,
@@ -41,6 +47,7 @@ from ringleaf.hosts.rc.wire import (
 )
 
 __all__ = [
+    "ACKED_PSN",
     "COPY",
     "DEFAULT_PARTITION",
     "FULL_MEMBER",
@@ -49,6 +56,11 @@ __all__ = [
     "MTU",
     "OVERRUN",
     "PACKET_OVERHEAD_BYTES",
+    "POSTED_PSN",
+    "PROBES_SENT",
+    "QPS_AT",
+    "QP_COUNT",
+    "QP_WORDS",
     "RECEIVED",
     "RING",
     "SENT",

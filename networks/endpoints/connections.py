@@ -98,13 +98,15 @@ class Connections:
         access = link(self._graph, host, attachment(self._graph, host))
         full_ps = serialize_ps(options.mtu_bytes + FRAME_OVERHEAD_BYTES, access.rate_bps)
         window = self._window(access.rate_bps)
+        # Hosts that pause while circuits change must not take their silence for a loss.
+        quiet_ps = options.circuits.quiet_ps if options.circuits else 0
         return rc.make_rc(
             self._store,
             host=number,
             ring=ring,
             mtu=options.mtu_bytes,
             window=window,
-            min_timeout_ps=2 * rtt_ps + 4 * window * full_ps,
+            min_timeout_ps=2 * rtt_ps + 4 * window * full_ps + quiet_ps,
             rnr_wait_ps=rtt_ps,
             has_data=options.has_data,
             takes_cuts=options.trim_bytes is not None,
@@ -156,6 +158,10 @@ class Connections:
     def flows(self, host: int) -> Sequence[ChannelFlow]:
         """Return the flows of a host's queue pairs, by number."""
         return self._flows[host]
+
+    def peers(self, host: int) -> list[int]:
+        """Return the host at the other end of each of a host's queue pairs, by number."""
+        return [self._nodes[flow.group][flow.stream.peer] for flow in self._flows[host]]
 
     def prioritise(
         self, group: int, channel: int, node: int, priority: int, *, marks: bool = True

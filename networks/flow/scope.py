@@ -13,6 +13,7 @@ PACKETS_ONLY: Mapping[str, tuple[str, object]] = MappingProxyType(
     {
         "faults": ("no fluid model covers links that fail", ()),
         "reroute_ps": ("no fluid model covers links that fail", None),
+        "circuits": ("no fluid model covers circuits that change", None),
         "loss": ("no fluid model covers loss", 0),
         "duplicate": ("no fluid model covers packets that come twice", 0),
         "reorder": ("no fluid model covers packets that come late", 0),

@@ -33,6 +33,7 @@ from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual.capture import Capture, Consumer
+from ringleaf.networks.virtual.circuits import CircuitPlan, CircuitSwitching
 from ringleaf.networks.virtual.fabric import lay_out, places
 from ringleaf.networks.virtual.meter import Meter
 from ringleaf.networks.virtual.occupancy import FEW_SAMPLES, Occupancy, watch
@@ -48,8 +49,9 @@ from ringleaf.networks.virtual.troubles import Troubles
 from ringleaf.networks.virtual.watch import PacketWatch, Sight
 from ringleaf.switches.engine.disciplines import free_all
 from ringleaf.topologies.addresses import ipv4
-from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.graph import hosts, index, switches
 from ringleaf.topologies.routing import longest_rtt_ps, most_links, routes
+from ringleaf.topologies.switching.plan import Planned
 
 if TYPE_CHECKING:
     import torch
@@ -105,17 +107,24 @@ class VirtualNetwork(HasEndpoints):
             field_count=max(each.field_count for each in loaded),
             lane_count=max(each.lane_count for each in loaded),
         )
-        table = routes(graph)
+        self._plan = CircuitPlan.of(graph, options)
+        table = routes(graph) if self._plan is None else self._plan.table
         self._switches.make(self.store, seed, table)
         self.switches = self._switches.switches
         self._rtt_ps = longest_rtt_ps(graph, options.mtu_bytes, table=table)
-        self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=self._rtt_ps)
+        self.endpoints = Endpoints(
+            graph if self._plan is None else self._plan.hosts_graph,
+            *(self.store, options, self.groups),
+            rtt_ps=self._rtt_ps,
+        )
         for aggregator in self.endpoints.aggregators.values():
             for switch, entities in aggregator.entities.items():
                 self._switches.add(switch, entities)
         self.endpoints.door = self._switches.update
         self._places = places(graph)
         self._network = self._lay_out(seed)
+        if self._plan is not None:
+            CircuitSwitching.widen(self.store, self._network, self._plan, self._places)
         self._trim()
         self.pauses = Pauses.of(self.store, self._network, graph, self._places, options)
         self._regions = self._divide()
@@ -143,9 +152,21 @@ class VirtualNetwork(HasEndpoints):
             at=self._network,
             restart=self.restart,
         )
+        self.circuits = self._switch_circuits()
         self._tell: Tell | None = None
         self.leases: Leases | None = None
         """The leases of the last run's tensors, if it had some."""
+
+    def _switch_circuits(self) -> CircuitSwitching | None:
+        """Return what sets circuits up, if the options have a controller."""
+        if self._plan is None:
+            return None
+        options = self.options
+        return CircuitSwitching(
+            *(self._plan, self.store, self._regions.blocks, self._places, self._switches),
+            self.endpoints.connections,
+            late_ps=options.jitter_ps if options.reorder or options.duplicate else 0,
+        )
 
     def _trim(self) -> None:
         """Have switches trim packets, if the options say so."""
@@ -256,8 +277,9 @@ class VirtualNetwork(HasEndpoints):
         """
         self._execution.check_idle()
         self._tell = tell
-        self._troubles.begin(disturbances, self.now_ps)
+        self._disturb(disturbances)
         with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
+            self._begin_circuits(schedule, as_arrays(tensors))
             meter, patience = self.meter(), self._patience()
             journal = self._watch_run(schedule, notes)
             self.leases = self._lease(schedule, operation, as_arrays(tensors), fill)
@@ -269,14 +291,39 @@ class VirtualNetwork(HasEndpoints):
                 if operation.left:
                     self._check_progress(patience, [operation])
             self._end_window()
-            self._troubles.settle()
+            self._settle()
             finish_ps = [operation.finish_ps(rank) for rank in range(schedule.ranks)]
             if self.leases is not None:
                 self.leases.settle()
-        result = self._with_memory(meter.result(finish_ps))
+        result = self._with_memory(self._with_circuits(meter.result(finish_ps)))
         if journal is None:
             return result
         return replace(result, notes=journal.notes, left_out=journal.left_out)
+
+    def _begin_circuits(self, schedule: Schedule, arrays: Sequence[Array]) -> None:
+        """Set up the circuits with which a collective starts."""
+        if self.circuits is not None:
+            nodes = [index(host) for host in self.groups[0].nodes]
+            sizes = arrays[0].size, arrays[0].dtype.itemsize
+            self.circuits.begin(self.circuits.meter.planned(schedule, nodes, *sizes), self.now_ps)
+
+    def _disturb(self, disturbances: Sequence[Disturbance]) -> None:
+        """Note what will be disturbed in a run that begins."""
+        if self.circuits is not None:
+            self.circuits.check([*self._troubles.usual, *disturbances])
+        self._troubles.begin(disturbances, self.now_ps)
+
+    def _settle(self) -> None:
+        """Undo what a run has disturbed."""
+        self._troubles.settle()
+        if self.circuits is not None:
+            self.circuits.settle(self.now_ps)
+
+    def _with_circuits(self, result: RunResult) -> RunResult:
+        """Return the result with what circuits did, if there are some."""
+        if self.circuits is None:
+            return result
+        return replace(result, circuits=self.circuits.use(result.link_bytes, result.time_ps))
 
     def _times_paused(self) -> int:
         if self.pauses is None:
@@ -358,7 +405,9 @@ class VirtualNetwork(HasEndpoints):
         """
         self._execution.check_idle()
         self._tell = tell
-        self._troubles.begin(disturbances, self.now_ps)
+        self._disturb(disturbances)
+        if self.circuits is not None:
+            self.circuits.begin(Planned(), self.now_ps)
         under_way: list[CollectiveOperation] = []
         meter, patience = self.meter(), self._patience()
         if self.options.watch_memory:
@@ -376,8 +425,8 @@ class VirtualNetwork(HasEndpoints):
                     director.finish(operation, self.now_ps)
             next_ps = director.next_ps()
             if next_ps == FOREVER_PS and not under_way:
-                self._troubles.settle()
-                return self._with_memory(meter.result([end_ps]))
+                self._settle()
+                return self._with_memory(self._with_circuits(meter.result([end_ps])))
             for operation in self._advance_together(next_ps, patience.deadline_ps):
                 end_ps = operation.end_ps
                 under_way.remove(operation)
@@ -453,15 +502,24 @@ class VirtualNetwork(HasEndpoints):
             reason = self._regions.run(stop_ps)
             if stop_ps == until_ps or reason not in (loop.UNTIL, loop.EMPTY):
                 return reason
-            if reason == loop.EMPTY:  # and so will it be, whatever is disturbed
-                self._troubles.happen(until_ps)
+            if reason == loop.EMPTY and not self._is_waiting:
+                self._troubles.happen(until_ps)  # it stays empty, whatever is disturbed
                 return reason
             self.now_ps = stop_ps
             self._troubles.happen(stop_ps)
+            if self.circuits is not None:
+                self.circuits.happen(stop_ps)
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether packets wait for circuits."""
+        return self.circuits is not None and self.circuits.is_waiting
 
     def _look(self) -> int:
         """Take due samples, tell how far the run is, and return the time of the next such stop."""
         next_ps = self._troubles.next_ps
+        if self.circuits is not None:
+            next_ps = min(next_ps, self.circuits.next_ps)
         if self._occupancy is not None:
             self._occupancy.sample(self.now_ps)
             next_ps = min(next_ps, self._occupancy.next_ps)

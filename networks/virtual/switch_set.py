@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 
@@ -14,7 +16,7 @@ from ringleaf.ina.holdings import Updates
 from ringleaf.ina.table_updates import changed
 from ringleaf.networks.forwarding import forwarding_rows, program_entities, route_updates
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.switches.p4runtime.table_rows import Item, entities_of
+from ringleaf.switches.p4runtime.table_rows import Item
 from ringleaf.switches.program import Program
 from ringleaf.switches.switch import Switch
 from ringleaf.topologies.graph import neighbors, switches
@@ -25,6 +27,14 @@ from ringleaf.topologies.route_table import RouteTable
 def load_program(path: Path) -> Program:
     """Load a program once, as experiments make many networks of the same one."""
     return Program.load(path)
+
+
+@dataclass(frozen=True, slots=True)
+class RouteStep:
+    """A switch's new routes, and the P4Runtime messages, with their verbs, that lead to them."""
+
+    rows: list[Item]
+    messages: list[tuple[str, Any]]
 
 
 class SwitchSet:
@@ -58,7 +68,9 @@ class SwitchSet:
         }
         self.switches: dict[str, Switch] = {}
         self.items: dict[str, list[Item]] = {}
-        self._routes: dict[str, list[Item]] = {}
+        self._routes: dict[str, list[Item]] = {}  # which come first of a switch's items
+        self._keys: dict[str, Hashable] = {}
+        self._steps: dict[tuple[str, Hashable, Hashable], RouteStep] = {}
 
     def make(self, store: Store, seed: int, table: RouteTable) -> None:
         """Make the switches, and write their entities: those of routes, or those assigned.
@@ -101,19 +113,50 @@ class SwitchSet:
             self.switches[name].write(entities)
             self.items[name] = changed(self.items[name], entities)
 
-    def reroute(self, graph: nx.Graph[str]) -> None:
+    def reroute(
+        self,
+        graph: nx.Graph[str],
+        table: RouteTable | None = None,
+        keys: Mapping[str, Hashable] | None = None,
+    ) -> None:
         """Write the routes of the same topology with other links, where they differ from now.
+
+        Args:
+            graph: The topology, with other links.
+            table: Its routes, if they are not the usual ones.
+            keys: By switch, what its routes follow from: with an equal key they are the same, and
+                are not worked out again. None: they are worked out.
 
         Raises:
             TopologyError: If a switch can't reach a host; all stays as it is.
         """
+        steps = [
+            (name, self._keys.get(name), keys[name] if keys else None) for name in self._routes
+        ]
+        moving = [step for step in steps if step[2] is None or step[1] != step[2]]
+        new = [step for step in moving if None in step or step not in self._steps]
         options = self._options
-        rows = forwarding_rows(graph, ecmp=options.ecmp, ecn=options.ecn)
-        for name, old in self._routes.items():
-            updates = route_updates(old, rows[name])
-            self.switches[name].write(updates)
-            self.items[name] = changed([*entities_of(self.items[name])], updates)
-        self._routes = {name: rows[name] for name in self._routes}
+        rows = forwarding_rows(
+            graph,
+            ecmp=options.ecmp,
+            ecn=options.ecn,
+            table=table,
+            only=[name for name, _, _ in new],
+        )
+        for step in new:
+            name = step[0]
+            updates = route_updates(self._routes[name], rows[name])
+            encode = self.programs[name].encoder.encode
+            self._steps[step] = RouteStep(rows[name], [encode(each) for each in updates])
+        for step in moving:
+            self._take(step[0], self._steps[step])
+            self._keys[step[0]] = step[2]
+
+    def _take(self, name: str, step: RouteStep) -> None:
+        """Write the messages by which a switch's routes become others."""
+        self.switches[name].write_messages(step.messages)
+        self.items[name] = [*step.rows, *self.items[name][len(self._routes[name]) :]]
+        self._routes[name] = step.rows
 
     def renew(self, name: str, store: Store) -> Switch:
         """Make a switch anew, with the entities that it has, and return it.

@@ -69,6 +69,11 @@ class Troubles:
         """Time of the next one; `FOREVER_PS` if there is none."""
         return self._agenda.next_ps
 
+    @property
+    def usual(self) -> Sequence[Disturbance]:
+        """Those of every run, which the options say."""
+        return self._usual
+
     def begin(self, disturbances: Iterable[Disturbance], now_ps: int) -> None:
         """Note what will happen in a run that begins, besides the options' faults."""
         self._agenda = Agenda([*self._usual, *disturbances], now_ps)

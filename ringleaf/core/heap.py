@@ -9,6 +9,8 @@ Behind the last row all times are `NEVER`, so there are always four.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from ringleaf.core.arena import Store, Words
@@ -67,6 +69,16 @@ def renumber(words: Words, at: int) -> None:
     order = np.where(own, np.cumsum(own), order)
     rows[:, 1] = rows[:, 1] & _EVENT | order << EVENT_BITS
     words[at + OWN] = int(own.sum())
+
+
+def remove_events(words: Words, at: int, events: Collection[int]) -> None:
+    """Remove the events of these numbers, which must not be packets that arrive, from a heap."""
+    rows_at, count = int(words[at + ROWS_AT]), int(words[at + COUNT])
+    rows = words[rows_at : rows_at + count * ROW].reshape(count, ROW)
+    kept = rows[~np.isin(rows[:, 1] & _EVENT, list(events))]
+    rows[: len(kept)] = kept[np.lexsort((kept[:, 1], kept[:, 0]))]  # which is a heap
+    rows[len(kept) :] = _NEVER
+    words[at + COUNT] = len(kept)
 
 
 @inline

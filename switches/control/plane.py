@@ -113,6 +113,18 @@ class ControlPlane:
         finally:
             self.commit()
 
+    def write_messages(self, messages: Iterable[tuple[str, Any]]) -> None:
+        """Apply P4Runtime messages with their verbs, in order, as an encoder has made them.
+
+        Raises:
+            ConfigError: At the first that does not fit; those before it are in force.
+        """
+        try:
+            for verb, message in messages:
+                self.entities.write(verb, message)
+        finally:
+            self.commit()
+
     def _write_singly(self, entities: Iterable[Any]) -> None:
         for entity in entities:
             self.entities.write(*self.program.encoder.encode(entity))

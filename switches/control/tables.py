@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ringleaf.core.arena import Fields
@@ -22,6 +22,12 @@ from ringleaf.switches.engine.updates import (
 )
 from ringleaf.switches.source import ActionSource
 
+MOST_KEPT_IMAGES = 64
+"""The images of a table that are kept for when it has the same entries again."""
+
+MOST_KEPT_ENTRIES = 256
+"""The entries of a table whose images are kept; those of larger ones take memory."""
+
 
 class TableEntries:
     """The entries of one table of one switch; `profile` is its action profile, if it has one."""
@@ -39,6 +45,7 @@ class TableEntries:
         self._where = f"{where}: table {shape.table.name!r}"
         self._columns: EntryColumns | None = None  # all entries, while nobody looks at single ones
         self._made: dict[tuple[Match, int], InstalledEntry] = {}
+        self._images: dict[Hashable, Fields] = {}  # by entries, default and place of records
         self._free_records: list[int] = []
         self._references: Counter[ProfileMember | MemberGroup] = Counter()
         self.records = 0  # records (of counter, meter and last hit) ever needed at once
@@ -80,7 +87,18 @@ class TableEntries:
         Args:
             records_at: Offset in `arena.fields` of the entries' records, 0 for none.
         """
-        entries = self._columns or list(self._made.values())
+        if self._columns or self._profile or len(self._made) > MOST_KEPT_ENTRIES:
+            return self._lay_out(self._columns or list(self._made.values()), records_at)
+        # Routes that change for a while and back have the same entries again.
+        entries = list(self._made.values())
+        key = *map(_content, [*entries, self.default]), records_at
+        if key not in self._images:
+            if len(self._images) == MOST_KEPT_IMAGES:
+                self._images.clear()
+            self._images[key] = self._lay_out(entries, records_at)
+        return self._images[key]
+
+    def _lay_out(self, entries: Sequence[InstalledEntry] | EntryColumns, records_at: int) -> Fields:
         image = Image(self._shape, entries, self.default, self._profile, self._own)
         return image.build(records_at)
 
@@ -262,3 +280,11 @@ def _prefix(match: Match) -> int:
 
 def _show(match: Match) -> str:
     return ", ".join(f"{value:#x}/{mask:#x}" for value, mask in match) or "the default"
+
+
+def _content(entry: InstalledEntry) -> Hashable:
+    """Return all of an entry that its table's image is made of, if there is no profile."""
+    return (
+        *(entry.match, entry.action, entry.arguments, entry.precedence, entry.prefix),
+        entry.counter,
+    )

@@ -64,6 +64,7 @@ WRONG = {
     "host_delay": "-1us",
     "message_overhead": "1",
     "inject": "0",
+    "circuits": "helios,dead=soon",
     "seed": "x",
     "lanes": "8",
     "trees": "0",
@@ -169,11 +170,13 @@ def test_what_specs_and_networks_both_have_is_passed_on() -> None:
     }
     spec, usual = NetworkSpec.read(typed), NetworkOptions()
     options = common_options(spec)
+    circuits = NetworkSpec.read({"topo": "circuits", "circuits": "cthrough"})
 
     passed = {name for name in NetworkSpec.model_fields if hasattr(options, name)} - {"record"}
-    assert len(passed) == 19
-    for name in passed - {"pfc"}:  # which can't go with trim and queue
+    assert len(passed) == 20
+    for name in passed - {"pfc", "circuits"}:  # which can't go with trim and queue, nor reroute
         assert getattr(options, name) == getattr(spec, name) != getattr(usual, name), name
+    assert common_options(circuits).circuits == circuits.circuits is not None
     assert options.ecmp
     assert options.ecn == spec.ecn != usual.ecn
     assert common_options(NetworkSpec.read({})) == usual

@@ -72,7 +72,7 @@ def test_the_command_prints_them() -> None:
 
     done = typed("rows", "topology")
     assert done.returncode == 0
-    assert "# topology: 13; virtual, live; ringleaf run --topo NAME; 6 with a shape" in done.stdout
+    assert "# topology: 14; virtual, live; ringleaf run --topo NAME; 7 with a shape" in done.stdout
     assert "no shape: a baseline" in done.stdout
     assert "none: 1096 us" in done.stdout + done.stderr
 

@@ -26,6 +26,7 @@ from ringleaf.ina.switchml.system import SwitchML
 from ringleaf.ina.systems import LANES
 from ringleaf.ina.window_registry import WINDOWS
 from ringleaf.topologies.registry import TOPOLOGIES
+from ringleaf.topologies.switching.settings import CONTROLLERS as CIRCUITS
 
 ENOUGH = range(2000)  # cases; the rarest member is drawn about ten times
 
@@ -66,6 +67,7 @@ FAMILIES: dict[str, Callable[[], tuple[Set[str], Collection[str]]]] = {
     "ina_cc": lambda: (values("ina_cc"), WINDOWS),
     "discipline": lambda: (values("discipline"), set(disciplines()) - {"strict"}),
     "topo": lambda: (values("topo"), TOPOLOGIES),
+    "circuits": lambda: (values("circuits"), CIRCUITS),
     "jobs' systems": lambda: ({name for case in job_cases() for name in systems_of(case)}, SYSTEMS),
     "jobs' scheduler": lambda: (
         {each.scheduler for case in job_cases() for each in case.rounds},

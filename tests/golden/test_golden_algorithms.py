@@ -184,6 +184,13 @@ CASES = {
     ),
     "ssar-double": Case(10, 8000, 2, "0>1:0 1>2:0", "2 x (1 + 4), if nothing is zero"),
     "ssar-split": Case(9, 6000, 3, SPLIT, "1 + 3, then 1 + 1, 1 + 2, if nothing is zero"),
+    "strides": Case(
+        9.5,
+        6000,
+        6,
+        "0>1:0,1 1>1:6,7 2>1:4,5 3>1:2,3 4>1:0,1 5>1:6,7",
+        "6 x (1 + 1/2), and the last segment's 1/2",
+    ),
     "swing": Case(
         10, 6000, 4, "0>1:1,2 1>3:3 2>3:0 3>1:0,3", "2 x (1 + 2), 2 x (1 + 1); 1 on, then 1 back"
     ),

@@ -23,6 +23,7 @@ from ringleaf.core.heap import (
     order_own,
     pop_event,
     push_event,
+    remove_events,
     renumber,
     second_event,
 )
@@ -62,6 +63,25 @@ def test_events_come_in_order(steps: list[Step | None]) -> None:
                 assert second_event(words, at) == min(waiting)[2]
             assert (first_time_ps(words, at), pop_event(words, at)) == (first[0], first[2])
     assert not waiting
+
+
+@given(st.lists(st.tuples(steps_of, st.booleans()), max_size=60), st.lists(steps_of, max_size=60))
+def test_events_that_are_removed_never_come(
+    before: list[tuple[Step, bool]], after: list[Step]
+) -> None:
+    store = Store()
+    at = make_heap(store, 120)
+    words = store.arena.words
+    for number, (step, _) in enumerate(before):
+        push(store, at, step, number)
+    remove_events(words, at, [number for number, (_, goes) in enumerate(before) if goes])
+    left = [(*step, number) for number, (step, goes) in enumerate(before) if not goes]
+    assert words[at + COUNT] == len(left)
+    for number, step in enumerate(after, len(before)):
+        push(store, at, step, number)
+        left.append((*step, number))
+    for time_ps, _, number in sorted(left):
+        assert (first_time_ps(words, at), pop_event(words, at)) == (time_ps, number)
 
 
 @given(st.lists(steps_of, max_size=60), st.lists(steps_of, max_size=60))

@@ -22,6 +22,7 @@ from ringleaf.networks.mininet.network import LiveTestbed, MininetNetwork
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.registry import build
+from ringleaf.topologies.switching.settings import parse_circuits
 
 GRAPH = build("leafspine,leaves=1,spines=1,hosts=2")
 
@@ -34,6 +35,12 @@ CASES: dict[str, tuple[object, str, str, str]] = {
     "message_overhead_ps": (1, "'1ps'", "message_overhead", "1ps"),
     "cross_traffic": (Path("x.pcap"), "'x.pcap'", "cross_traffic", "x.pcap"),
     "trim_bytes": (65536, "65536", "trim", "64K"),
+    "circuits": (
+        parse_circuits("helios", ""),
+        "'helios,period=100us,dead=25us,drain=empty,senders=run'",
+        "circuits",
+        "helios",
+    ),
     "has_data": (False, "False", "has_data", ""),
 }
 

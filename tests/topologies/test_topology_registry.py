@@ -19,7 +19,7 @@ def test_a_spec_is_a_name_and_options() -> None:
     ("text", "message"),
     [
         ("fatree", "unknown name, got 'fatree'; did you mean 'fattree'. valid: bcube, "),
-        ("", "topology: unknown name, got ''; valid: bcube, dcell, debruijn"),
+        ("", "topology: unknown name, got ''; valid: bcube, circuits, dcell"),
         (
             "fattree,q=4",
             "topology fattree: unknown key, got 'q'; valid: k, edge, core, rate, delay",

@@ -26,6 +26,8 @@ SPECS = [
     "fattree,k=8,edge=2,core=4",
     "jellyfish,switches=6,degree=3,hosts=2",
     "jellyfish,switches=5,degree=3,hosts=1,seed=4",
+    "circuits,racks=4,hosts=2,optical=1",
+    "circuits,racks=5,hosts=1,optical=2,core=0",
     "dragonfly,a=3,p=2,h=1",
     "slimfly,q=3,hosts=2",
     "slimfly,q=4,hosts=1",

@@ -66,6 +66,36 @@ def rings_allreduce(
     return rings.schedule(Collective.ALLREDUCE, rows)
 
 
+def strides_allreduce(
+    ranks: int, embedding: GridEmbedding | None = None, segments: int = 1
+) -> Schedule:
+    """Return a schedule that reduce-scatters one way round all rings at once, then all-gathers.
+
+    It is for cycles of one-way links, as TopoOpt's rings of several strides.
+
+    Args:
+        ranks: At least 1.
+        embedding: The cycles; None: one, in the order of ranks.
+        segments: Pieces of each ring's part.
+
+    Raises:
+        ScheduleError: If a number is below 1, or a cycle does not have each rank once.
+
+    Source:
+        Wang et al., "TopoOpt: Co-optimizing Network Topology and Parallelization Strategy for
+        Distributed Training Jobs", NSDI 2023: an allreduce divided among rings. Segments were
+        added.
+    """
+    rings = _Rings(ranks, embedding, segments, one_way=True)
+    rows = Columns.joined(
+        [
+            *rings.rounds(first_step=0, offset=0, op=Op.REDUCE),
+            *rings.rounds(first_step=ranks - 1, offset=1, op=Op.COPY),
+        ]
+    )
+    return replace(rings.schedule(Collective.ALLREDUCE, rows), algorithm="strides")
+
+
 def rings_reduce_scatter(
     ranks: int, embedding: GridEmbedding | None = None, segments: int = 1
 ) -> Schedule:
@@ -140,12 +170,20 @@ class _Rings:
     Where ranks have chunks of their own, these are blocks with a chunk of each part.
     """
 
-    def __init__(self, ranks: int, embedding: GridEmbedding | None, segments: int) -> None:
+    def __init__(
+        self,
+        ranks: int,
+        embedding: GridEmbedding | None,
+        segments: int,
+        *,
+        one_way: bool = False,
+    ) -> None:
         check_ranks(NAME, ranks)
         check_segments(NAME, segments)
         self._ranks, self._segments = ranks, segments
         cycles = (embedding or GridEmbedding()).cycles_of(NAME, ranks)
-        ways = [way for cycle in cycles for way in (cycle, cycle[:1] + cycle[:0:-1])]
+        back = [] if one_way else [cycle[:1] + cycle[:0:-1] for cycle in cycles]
+        ways = [way for pair in zip(cycles, back, strict=True) for way in pair] if back else cycles
         self._ways = [np.array(way, np.int64) for way in ways]
         self._parts = len(ways) * segments
 
@@ -200,9 +238,16 @@ def rings_cost(
     return Cost(time_ps, round(steps * size_bytes / ranks), steps)
 
 
-def rings_segments(ranks: int, size_bytes: int, fabric: AlphaBeta, embedding: GridEmbedding) -> int:
+def rings_segments(
+    ranks: int,
+    size_bytes: int,
+    fabric: AlphaBeta,
+    embedding: GridEmbedding,
+    *,
+    one_way: bool = False,
+) -> int:
     """Return the number of segments of each ring's part that takes least time by the cost."""
-    ways = 2 * max(len(embedding.cycles), 1)
+    ways = (1 if one_way else 2) * max(len(embedding.cycles), 1)
     most = most_segments(size_bytes // (ranks * ways), ranks, 2 * ways * ranks * (ranks - 1))
     return best_segments(
         lambda segments: rings_cost(ranks, size_bytes, fabric, segments).time_ps, most

@@ -31,6 +31,7 @@ from ringleaf.experiments.checking.verdict import Tolerance, Verdict
 from ringleaf.experiments.estimates.estimate import Estimate, Need, estimate, need, sort_of
 from ringleaf.experiments.estimates.pace import PACKETS, SETUP, RunPaces, read_paces
 from ringleaf.experiments.explain.findings import file_of
+from ringleaf.experiments.records import circuit_counts
 from ringleaf.experiments.records.config import versions
 from ringleaf.experiments.records.folder import RunFolder, write_text
 from ringleaf.experiments.records.link_use import uses_of
@@ -65,7 +66,7 @@ from ringleaf.experiments.workloads.collective.rows import (
     LinkSeries,
 )
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
-from ringleaf.topologies.graph import hosts, switches
+from ringleaf.topologies.graph import hosts, switches, with_widest_circuits
 from ringleaf.topologies.injection import injections_bps
 from ringleaf.topologies.kinds import link_kinds
 
@@ -133,7 +134,8 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
     @cached_property
     def limits(self) -> CollectiveLimits:
         """The least times of its collectives."""
-        return CollectiveLimits(self.spec, self.collective, self.graph, self.ranks)
+        graph = with_widest_circuits(self.graph) if self.spec.circuits else self.graph
+        return CollectiveLimits(self.spec, self.collective, graph, self.ranks)
 
     @property
     def fabric(self) -> AlphaBeta:
@@ -566,6 +568,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             drops=outcome.drops,
             pauses=outcome.pauses,
             trims=outcome.trims,
+            **circuit_counts.counts_of(outcome),
             lost=outcome.lost,
             packet_hops=outcome.packet_hops,
             events=outcome.events,

@@ -74,6 +74,15 @@ FLOW_COLUMNS = (
 )
 """Columns of runs of flows: what times may be wrong by; those of packets, and the error found."""
 
+CIRCUIT_COLUMNS = (
+    Column("changes", "changes", width=7),
+    Column("dark_ps", "dark", "us", 9, as_us),
+    Column("duty", "duty", width=6, show=fixed(4)),
+    Column("circuit_bytes", "circuits", "B", 10),
+    Column("packet_bytes", "packets", "B", 10),
+)
+"""Columns of runs with a controller of circuits."""
+
 DROPS = Column("drops", "drops", width=5)
 """A column that sweeps have, too."""
 
@@ -139,7 +148,9 @@ class CollectiveResults(Results):
         left_out: tuple[str, ...] = () if table.has_switch_sums(self.options) else ("error",)
         if not self.options.get("check_packets"):
             left_out += ("packets_ps", "found_percent")
-        own = FLOW_COLUMNS if self.options.get("net") == FLOW else ()
+        own: Sequence[Column] = FLOW_COLUMNS if self.options.get("net") == FLOW else ()
+        if self.options.get("circuits"):
+            own = CIRCUIT_COLUMNS
         kept = (each for each in (*COLUMNS, *own) if each.name not in left_out)
         return columns.widened(kept, {"algo": self.options["algos"]})
 

@@ -44,6 +44,11 @@ class CollectiveRow:
     expected_ps: int | None = None  # the time that the cost model gives for it
     pauses: int = 0  # times that a port asked the other end to pause a class
     trims: int = 0  # packets that found a queue full, and went on without their payload
+    changes: int = 0  # of circuits
+    dark_ps: int = 0  # time in which circuits were not up because of that
+    duty: float | None = None  # the share of the rest; None: no controller sets circuits up
+    circuit_bytes: int = 0  # line time of circuits
+    packet_bytes: int = 0  # line time of other links between switches
     within_percent: float | None = None  # of flows: what the time may be wrong by, if known
     outside: str = ""  # of flows: why it is not known what the time may be wrong by
     packets_ps: int | None = None  # of flows: the time of packets, if that was asked for

@@ -22,7 +22,14 @@ from ringleaf.collectives.schedule import Aggregate, Message, Schedule
 from ringleaf.core.faults import NetworkFault
 from ringleaf.core.units import PS_PER_US
 from ringleaf.experiments.records.tracks import FOLDER, MOST_EVENTS, Event, named
-from ringleaf.networks.outcome import AGGREGATE, RECEIVE, SEND, Note, RunResult
+from ringleaf.networks.outcome import (
+    AGGREGATE,
+    RECEIVE,
+    SEND,
+    Direction,
+    Note,
+    RunResult,
+)
 from ringleaf.topologies.graph import hosts
 
 MOST_PORTS = 1024
@@ -77,7 +84,7 @@ def as_chrome(
         _span(note, known[note.row], lanes)
         for note in sorted(notes, key=lambda note: (note.start_ps, note.end_ps))
     ]
-    broken = list(_faults(faults, outcome.time_ps))
+    broken = [*_faults(faults, outcome.time_ps), *_circuits(outcome, len(faults) + 1)]
     events = chain(_names(hosts(graph), schedule, lanes), broken, spans, counters)
     about = {"events": len(spans) + len(counters), "most": most, "left_out": left_out}
     whole = {"displayTimeUnit": "ns", "otherData": about, "traceEvents": list(events)}
@@ -158,6 +165,45 @@ def _faults(faults: Sequence[NetworkFault], time_ps: int) -> Iterator[Event]:
                     "dur": (stop_ps - start_ps) / PS_PER_US,
                     "args": {"fault": str(fault)},
                 }
+
+
+def _circuits(outcome: RunResult, first: int) -> Iterator[Event]:
+    """Yield the row of changes of circuits, if a controller sets some up, and a row for each one.
+
+    A change is drained, then dark; a circuit is a bar from when it is up until the next change.
+    """
+    use = outcome.circuits
+    if use is None:
+        return
+    yield named("thread_name", _NETWORK, "circuits", first)
+    rows: dict[Direction, int] = {}
+    for place, change in enumerate(use.changes):
+        later = [each.dark_ps for each in use.changes[place + 1 :] if each.dark_ps is not None]
+        dark_ps = use.time_ps if change.dark_ps is None else change.dark_ps
+        up_ps = use.time_ps if change.up_ps is None else change.up_ps
+        yield from _bar("draining", first, change.at_ps, dark_ps, use.time_ps)
+        yield from _bar("dark", first, dark_ps, up_ps, use.time_ps)
+        for pair in change.pairs:
+            if pair not in rows:
+                rows[pair] = first + 1 + len(rows)
+                yield named("thread_name", _NETWORK, f"circuit {'-'.join(pair)}", rows[pair])
+            end_ps = min([use.time_ps, *later])
+            yield from _bar("up", rows[pair], up_ps, end_ps, use.time_ps)
+
+
+def _bar(name: str, tid: int, start_ps: int, end_ps: int, last_ps: int) -> Iterator[Event]:
+    """Yield a bar of the network's, if any of it is within the run."""
+    stop_ps = min(end_ps, last_ps)
+    if start_ps < stop_ps:
+        yield {
+            "ph": "X",
+            "name": name,
+            "cat": "circuit",
+            "pid": _NETWORK,
+            "tid": tid,
+            "ts": start_ps / PS_PER_US,
+            "dur": (stop_ps - start_ps) / PS_PER_US,
+        }
 
 
 def _counters(outcome: RunResult) -> Iterator[Event]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ringleaf.core.units import format_size, format_time
 from ringleaf.errors import ConfigError
-from ringleaf.experiments.records import drops, link_use
+from ringleaf.experiments.records import circuit_counts, drops, link_use
 from ringleaf.experiments.records.columns import Column, as_ms, as_us
 from ringleaf.experiments.records.drops import Key
 from ringleaf.experiments.records.facts import RunFact
@@ -75,6 +75,11 @@ class WorkResults:
     most_late_ps: int | None = None  # likewise, the most
     pauses: int = 0  # times that a port asked the other end to pause a class
     trims: int = 0  # packets that found a queue full, and went on without their payload
+    changes: int = 0  # of circuits
+    dark_ps: int = 0  # time in which circuits were not up because of that
+    duty: float | None = None  # the share of the rest; None: no controller sets circuits up
+    circuit_bytes: int = 0  # line time of circuits
+    packet_bytes: int = 0  # line time of other links between switches
     slowdown: list[Bin] = field(default_factory=list)  # of flows, by size
     within_percent: float | None = None  # of flows: what the iteration may be wrong by, if known
     outside: str = ""  # of flows: why that is not known
@@ -102,7 +107,8 @@ PERCENTILE_NAMES = ("p50_ps", "p99_ps", "p999_ps")
 
 _SCALARS = ("iteration_ps", "wrong", "reason", "retransmissions", "drops", "packet_hops",
             "peak_queue_bytes", "bin_ps", "link", "link_rate_bps", "labels", "virtual_ps",
-            "late_ps", "most_late_ps", "pauses", "trims", "within_percent", "outside")  # fmt: skip
+            "late_ps", "most_late_ps", "pauses", "trims", "within_percent", "outside",
+            *circuit_counts.NAMES)  # fmt: skip
 
 
 def percentiles_of(messages: Messages) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
+from ringleaf.experiments.records import circuit_counts
 from ringleaf.experiments.records.link_use import uses_of
 from ringleaf.experiments.workloads.graph.accounts import end_ps, spend, tabulate
 from ringleaf.experiments.workloads.graph.messages import messages_of
@@ -56,6 +57,7 @@ def summarise(
         drops=outcome.drops,
         pauses=outcome.pauses,
         trims=outcome.trims,
+        **circuit_counts.counts_of(outcome),
         packet_hops=outcome.packet_hops,
         peak_queue_bytes=outcome.peak_queue_bytes,
         rows=tabulate(replay, algos),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ringleaf.core.units import PS_PER_MS, PS_PER_US
 from ringleaf.experiments.figures import sheet
 from ringleaf.experiments.figures.style import mark_logarithmic
+from ringleaf.experiments.records import circuit_counts
 from ringleaf.experiments.records.columns import Column, as_ms, fixed
 from ringleaf.experiments.workloads.graph.figures import SPENT
 from ringleaf.experiments.workloads.graph.results import PERCENTILE_NAMES
@@ -21,7 +22,7 @@ VALUES = (
     *("iteration_ps", "compute_share", "exposed_share", "idle_share", "bubble"),
     *PERCENTILE_NAMES,
     *("fairness", "peak_queue_bytes", "wrong", "retransmissions", "drops", "packet_hops"),
-    *("pauses", "trims"),
+    *("pauses", "trims", *circuit_counts.NAMES),
 )
 """The values of a run's summary that are in the file of a sweep."""
 

@@ -78,6 +78,13 @@ class JobRow:
     trims: int = 0  # of the case: packets that went on without their payload
     within_percent: float | None = None  # of flows: what the times may be wrong by, if known
     outside: str = ""  # of flows: why it is not known what the times may be wrong by
+    changes: int = 0  # of the case: of circuits
+    dark_ps: int = 0  # of the case: time in which circuits were not up because of that
+    duty: float | None = (
+        None  # of the case: the share of the rest; None: no controller sets circuits up
+    )
+    circuit_bytes: int = 0  # of the case: line time of circuits
+    packet_bytes: int = 0  # of the case: line time of other links between switches
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ringleaf.core.units import FOREVER_PS, PS_PER_S
+from ringleaf.experiments.records import circuit_counts
 from ringleaf.experiments.records.link_use import uses_of
 from ringleaf.experiments.workloads.jobs.results import Combination, JobRow, JobsCase, jain
 from ringleaf.experiments.workloads.jobs.spec import JobSpec
@@ -78,6 +79,7 @@ def summarise(
             drops=outcome.drops,
             pauses=outcome.pauses,
             trims=outcome.trims,
+            **circuit_counts.counts_of(outcome),
             peak_queue_bytes=outcome.peak_queue_bytes or (None if is_live else 0),
             busiest_percent=round(100 * max(loads), 3),
             links_percent=round(100 * fmean(loads), 3),

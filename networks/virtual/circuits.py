@@ -1,0 +1,408 @@
+"""Circuits of a network in virtual time: links that come and go, as a controller says.
+
+A change has three parts. Packets leave the circuits that go (draining); nothing is sent on these
+and on those that come (dark, for the dead time); then the new ones are up, and routes lead over
+them. A dark link loses nothing: its port is held, and what is for it waits in its queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum, auto
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import numpy.typing as npt
+
+import ringleaf.networks.virtual.state as s
+from ringleaf.core.arena import Store
+from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
+from ringleaf.core.units import FOREVER_PS, PS_PER_S, PS_PER_US
+from ringleaf.errors import ConfigError
+from ringleaf.networks.endpoints.connections import Connections
+from ringleaf.networks.endpoints.driver import due_ps
+from ringleaf.networks.faults import Disturbance, LinkRate, Reroute
+from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.outcome import CircuitChange, CircuitUse, Direction
+from ringleaf.networks.virtual.demand import RackDemand
+from ringleaf.networks.virtual.fabric import PortPlace
+from ringleaf.networks.virtual.holding import HeldPorts
+from ringleaf.networks.virtual.loop import next_time_ps
+from ringleaf.networks.virtual.switch_set import SwitchSet
+from ringleaf.switches.engine.queues import BYTES, PACKETS
+from ringleaf.topologies.graph import circuits as circuit_links
+from ringleaf.topologies.graph import hosts, link, switches, without_circuits
+from ringleaf.topologies.route_table import RouteTable
+from ringleaf.topologies.switching.plan import Circuits, Demand, Matrix, Pair, Planned
+from ringleaf.topologies.switching.settings import CircuitSettings
+from ringleaf.topologies.switching.ways import CircuitWays
+
+LEAST_LOOK_PS = PS_PER_US
+"""The time after which to look again for packets that are late."""
+
+
+class Stage(Enum):
+    """The part of a change that a network is in."""
+
+    UP = auto()
+    DRAINING = auto()
+    DARK = auto()
+
+
+class CircuitPlan:
+    """A topology's circuits, before there is a network: its first routes, and what hosts see.
+
+    Args:
+        graph: The topology.
+        options: The network's options, with a controller.
+
+    Attributes:
+        ways: The routes by circuits.
+        settings: The controller and its times.
+        first: The circuits that are up before anything is known.
+        table: The routes with these.
+
+    Raises:
+        ConfigError: If the topology does not suit the controller.
+    """
+
+    def __init__(self, graph: nx.Graph[str], options: NetworkOptions) -> None:
+        assert options.circuits is not None
+        self.settings: CircuitSettings = options.circuits
+        self.ways = CircuitWays(graph)
+        self.graph = graph
+        self._check(options)
+        self.first = self._first(Planned())
+        self.table: RouteTable = self.ways.table(self.first)
+
+    @classmethod
+    def of(cls, graph: nx.Graph[str], options: NetworkOptions) -> CircuitPlan | None:
+        """Return the plan that the options ask for, if they do."""
+        return None if options.circuits is None else cls(graph, options)
+
+    def _check(self, options: NetworkOptions) -> None:
+        settings, has_core = self.settings, self.ways.has_core
+        where = f"circuits {settings.name}"
+        if settings.controller.needs_core and not has_core:
+            raise ConfigError(
+                f"{where}: racks without a circuit send by packet switches, got {self.graph.name}; "
+                "take core=1"
+            )
+        if options.system is not None and not has_core:
+            raise ConfigError(
+                f"{where}: switches aggregate on trees of packet switches, got {self.graph.name}; "
+                "take core=1"
+            )
+        if has_core or settings.controller.once:
+            return
+        # All routes lead over circuits, so packets have no other way meanwhile.
+        if not settings.pauses:
+            raise ConfigError(
+                f"{where}: without a core, senders must pause while circuits change, got "
+                "senders=run; take senders=pause"
+            )
+        if settings.drain_ps is not None:
+            raise ConfigError(
+                f"{where}: without a core, circuits must drain until they are empty, got a limit; "
+                "take drain=empty"
+            )
+
+    def _first(self, planned: Planned) -> Circuits:
+        """Return the circuits with which a job starts."""
+        if self.ways.has_core and not self.settings.controller.once:
+            return Circuits()
+        return self.decide(self.demand(planned), 0)
+
+    def start(self, planned: Planned) -> Circuits:
+        """Return the circuits with which a job starts, now that its traffic is known."""
+        return self._first(planned) if self.settings.controller.once else self.first
+
+    def demand(self, planned: Planned, **known: Any) -> Demand:
+        """Return a demand; what is not known is nothing."""
+        count = len(self.ways.racks)
+        nothing = np.zeros((count, count), np.int64)
+        return Demand(
+            racks=count,
+            optical=self.ways.optical,
+            has_core=self.ways.has_core,
+            planned=planned,
+            **{"delivered": nothing, "waiting": nothing, "done": nothing, **known},
+        )
+
+    def decide(self, demand: Demand, now_ps: int) -> Circuits:
+        """Return the circuits that the controller wants, which are checked."""
+        circuits = self.settings.controller.decide(demand, now_ps)
+        circuits.check(len(self.ways.racks), self.ways.optical, f"circuits {self.settings.name}")
+        return circuits
+
+    @property
+    def hosts_graph(self) -> nx.Graph[str]:
+        """The topology that hosts and aggregation know: packet switches alone, if they suffice."""
+        return without_circuits(self.graph) if self.ways.has_core else self.graph
+
+
+class CircuitSwitching:
+    """The circuits of a laid-out network.
+
+    Args:
+        plan: Their plan.
+        store: The store that holds the network.
+        blocks: The network blocks of its regions.
+        places: Its ports.
+        switches: Its switches.
+        connections: Its hosts' queue pairs.
+        late_ps: The most by which a packet on a line is late.
+    """
+
+    def __init__(
+        self,
+        plan: CircuitPlan,
+        store: Store,
+        blocks: Sequence[int],
+        places: Sequence[PortPlace],
+        switches_: SwitchSet,
+        connections: Connections,
+        late_ps: int = 0,
+    ) -> None:
+        self._plan, self._store, self._switches = plan, store, switches_
+        self._blocks, self._events = blocks, -1
+        self._held = HeldPorts(store, blocks)
+        ways, graph = plan.ways, plan.graph
+        number = {rack: place for place, rack in enumerate(ways.racks)}
+        ports = {(place.node, place.peer): port for port, place in enumerate(places)}
+        self._ports: dict[Pair, int] = {
+            (number[a], number[b]): ports[a, b] for a, b in circuit_links(graph)
+        }
+        self._rates = {
+            pair: link(graph, ways.racks[pair[0]], ways.racks[pair[1]]).rate_bps
+            for pair in self._ports
+        }
+        self._host_ports = [ports[host, next(iter(graph.adj[host]))] for host in hosts(graph)]
+        self._late_ps = late_ps
+        rack_of = ways.racks_of_hosts(graph)
+        self._meter = RackDemand(store, connections, rack_of, len(ways.racks))
+        self._rack_of = rack_of
+        self._circuits, self._next = plan.first, plan.first
+        self._routed = plan.first
+        self._stage, self._cycle = Stage.UP, 0
+        self._planned = Planned()
+        self._done: Matrix = np.zeros((len(ways.racks), len(ways.racks)), np.int64)
+        self._since_ps = self._limit_ps = 0
+        self.next_ps = FOREVER_PS
+        """The time of the next step."""
+        self._changes: list[CircuitChange] = []
+        self._start_ps = 0
+        self._hold_dark()
+
+    @staticmethod
+    def widen(store: Store, network: int, plan: CircuitPlan, places: Sequence[PortPlace]) -> None:
+        """Give circuits the most rate that they may have, by which windows of time are made."""
+        rows = s.open_network(store.arena, network).ports
+        joined = set(circuit_links(plan.graph))
+        for port, place in enumerate(places):
+            if (place.node, place.peer) in joined:
+                rows[port, s.RATE_BPS] *= plan.ways.optical
+
+    @property
+    def meter(self) -> RackDemand:
+        """What racks send one another."""
+        return self._meter
+
+    def check(self, disturbances: Iterable[Disturbance]) -> None:
+        """Check that disturbances leave to the controller what it sets.
+
+        Raises:
+            ConfigError: If they don't.
+        """
+        joined = set(circuit_links(self._plan.graph))
+        for each in disturbances:
+            if isinstance(each, Reroute):
+                raise ConfigError("circuits: their controller sets routes, got new ones")
+            if isinstance(each, LinkRate) and each.link in joined:
+                raise ConfigError(
+                    "circuits: their controller sets their rates, got another of "
+                    f"{'-'.join(each.link)}; it can be down, or lose packets"
+                )
+
+    def begin(self, planned: Planned, now_ps: int) -> None:
+        """Set up the circuits with which a run starts, in no time."""
+        self._planned, self._start_ps, self._cycle = planned, now_ps, 0
+        self._changes, self._stage, self._events = [], Stage.UP, -1
+        self._done[:] = 0
+        self._meter.restart()
+        self._circuits = self._next = self._plan.start(planned)
+        self._hold_dark()
+        self._light(self._circuits, now_ps)
+        self._route(self._circuits)
+        controller = self._plan.settings.controller
+        self.next_ps = FOREVER_PS if controller.once else now_ps + self._plan.settings.period_ps
+
+    def settle(self, now_ps: int) -> None:
+        """Let all that is held go, when a run is over."""
+        self.next_ps = FOREVER_PS
+        self._stage = Stage.UP
+        self._held.release([*self._ports.values(), *self._host_ports], now_ps)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether packets may go on after a later step that can't now."""
+        if self.next_ps == FOREVER_PS:
+            return False
+        return self._stage is not Stage.UP or any(
+            self._held.packets(port) for port in self._ports.values() if port in self._held
+        )
+
+    def happen(self, now_ps: int) -> None:
+        """Take the steps that are due."""
+        while self.next_ps <= now_ps:
+            if self._stage is Stage.UP:
+                self._decide(now_ps)
+            elif self._stage is Stage.DRAINING:
+                self._drain(now_ps)
+            else:
+                self._set_up(now_ps)
+
+    def _decide(self, now_ps: int) -> None:
+        """Ask the controller, and begin a change if it wants other circuits."""
+        delivered, waiting, flows = self._meter.take()
+        self._done += delivered
+        demand = self._plan.demand(
+            self._planned,
+            delivered=delivered,
+            waiting=waiting,
+            done=self._done.copy(),
+            flows=flows,
+            rack_of=self._rack_of,
+            cycle=self._cycle,
+            current=self._circuits,
+        )
+        self._cycle += 1
+        self._next = self._plan.decide(demand, now_ps)
+        settings = self._plan.settings
+        if self._next == self._circuits:
+            self.next_ps = now_ps + self._periods(now_ps) * settings.period_ps
+            return
+        self._plan.ways.check(self._next)
+        self._changes.append(CircuitChange(now_ps - self._start_ps))
+        self._stage, self._since_ps = Stage.DRAINING, now_ps
+        self._limit_ps = FOREVER_PS if settings.drain_ps is None else now_ps + settings.drain_ps
+        if settings.pauses:
+            # Routes stay until all has arrived, so that no packet overtakes another.
+            self._held.hold(self._host_ports)
+        else:
+            self._route(self._circuits.staying(self._next))
+        self._drain(now_ps)
+
+    def _periods(self, now_ps: int) -> int:
+        """Return the number of periods until a decision may be another one, and at least 1.
+
+        If nothing has happened since the last decision, nothing will change until the next event.
+        So the time in which hosts wait for a timeout costs nothing, however short the period is.
+        """
+        words = self._store.arena.words
+        events = sum(int(words[at + s.EVENTS]) for at in self._blocks)
+        before, self._events = self._events, events
+        if events != before:
+            return 1
+        heaps = (int(words[at + s.HEAP_AT]) for at in self._blocks)
+        drivers = (int(words[at + s.DRIVER]) for at in self._blocks)
+        next_ps = min(
+            *(next_time_ps(words, heap) for heap in heaps),
+            *(due_ps(words, driver) if driver else FOREVER_PS for driver in drivers),
+        )
+        if next_ps == FOREVER_PS:
+            return 1
+        return max(-(-(next_ps - now_ps) // self._plan.settings.period_ps), 1)
+
+    def _drain(self, now_ps: int) -> None:
+        """Wait until packets have left the circuits that go; then they are dark."""
+        empty_ps = self._empty_ps(now_ps)
+        if empty_ps > now_ps and now_ps < self._limit_ps:
+            self.next_ps = min(empty_ps, self._limit_ps)
+            return
+        staying = self._circuits.staying(self._next)
+        self._held.hold(
+            self._ports[pair] for pair in self._circuits.ports if pair not in staying.ports
+        )
+        self._circuits = staying
+        self._note(dark_ps=now_ps - self._start_ps)
+        self._stage, self.next_ps = Stage.DARK, now_ps + self._plan.settings.dead_ps
+
+    def _set_up(self, now_ps: int) -> None:
+        """Set the new circuits up: their ports send, and routes lead over them."""
+        self._circuits = self._next
+        self._route(self._circuits)
+        self._light(self._circuits, now_ps)
+        self._held.release(self._host_ports, now_ps)
+        self._note(up_ps=now_ps - self._start_ps, pairs=self._named(self._circuits))
+        self._stage, self.next_ps = Stage.UP, now_ps + self._plan.settings.period_ps
+
+    def _named(self, circuits: Circuits) -> tuple[Direction, ...]:
+        racks = self._plan.ways.racks
+        return tuple((racks[a], racks[b]) for a, b in sorted(circuits.ports))
+
+    def _note(self, **known: Any) -> None:
+        self._changes[-1] = self._changes[-1]._replace(**known)
+
+    def _hold_dark(self) -> None:
+        """Hold the ports of all circuits that are not up."""
+        up = self._circuits.ports
+        self._held.hold(port for pair, port in self._ports.items() if pair not in up)
+
+    def _light(self, circuits: Circuits, now_ps: int) -> None:
+        """Give circuits their rates, and let their ports send."""
+        rows = self._held.ports
+        for pair in circuits.ports:
+            rate = circuits.rate_of(pair) * self._rates[pair]
+            rows[self._ports[pair], s.RATE_BPS] = max(int(rate), 1)
+        self._held.release((self._ports[pair] for pair in circuits.ports), now_ps)
+
+    def _route(self, circuits: Circuits) -> None:
+        """Have switches send by these circuits."""
+        if circuits != self._routed:
+            ways = self._plan.ways
+            self._switches.reroute(self._plan.graph, ways.table(circuits), ways.keys(circuits))
+            self._routed = circuits
+
+    def _empty_ps(self, now_ps: int) -> int:
+        """Return when the circuits that go are empty, if nothing more is sent to them.
+
+        If senders pause, all ports must be empty. A packet that goes on to another port then makes
+        it later, so it must be asked again.
+        """
+        rows = self._held.ports
+        busy = self._held.busy_until_ps()
+        if self._plan.settings.pauses:
+            dark = [port for port in self._ports.values() if port in self._held]
+            counted = np.setdiff1d(np.arange(len(rows)), dark)
+        else:
+            staying = self._circuits.staying(self._next).ports
+            going = [pair for pair in self._circuits.ports if pair not in staying]
+            counted = np.array([self._ports[pair] for pair in going], np.int64)
+        if not len(counted):
+            return now_ps
+        rows, busy = rows[counted], busy[counted]
+        queued = self._line_bytes(rows[:, s.QUEUES_AT])
+        busy = np.where(queued > 0, np.maximum(busy, now_ps), busy)
+        empty = busy + -(-queued * (8 * PS_PER_S) // rows[:, s.RATE_BPS]) + rows[:, s.DELAY_PS]
+        return int(empty.max()) + self._late_ps
+
+    def _line_bytes(self, queues: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the bytes of line time of what is in queues; a host's port has none."""
+        words = self._store.arena.words
+        filled = words[queues + BYTES] + words[queues + PACKETS] * LINE_OVERHEAD_BYTES
+        return np.where(queues > 0, filled, 0)
+
+    def use(self, link_bytes: dict[Direction, int], time_ps: int) -> CircuitUse:
+        """Return what circuits have done in a run of this length."""
+        joined = set(circuit_links(self._plan.graph))
+        inner = set(switches(self._plan.graph))
+        by_circuit = sum(size for ends, size in link_bytes.items() if ends in joined)
+        between = sum(size for ends, size in link_bytes.items() if inner.issuperset(ends))
+        return CircuitUse(
+            tuple(change for change in self._changes if change.at_ps < time_ps),
+            circuit_bytes=by_circuit,
+            packet_bytes=between - by_circuit,
+            time_ps=time_ps,
+        )

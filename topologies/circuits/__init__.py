@@ -1,0 +1,1 @@
+"""Controllers of circuits, a file each."""

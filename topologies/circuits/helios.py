@@ -1,0 +1,50 @@
+"""Helios: counters, natural demand, and a bipartite matching for each circuit switch.
+
+Source:
+    Farrington et al., "Helios: A Hybrid Electrical/Optical Switch Architecture for Modular Data
+    Centers", SIGCOMM 2010.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+
+from ringleaf.topologies.switching.hedera import estimate
+from ringleaf.topologies.switching.matching import bipartite
+from ringleaf.topologies.switching.plan import CircuitController, Circuits, Demand, Pair
+
+
+def decide(demand: Demand, now_ps: int) -> Circuits:
+    """Give circuits to the racks that would send most to one another if NICs were the only limit.
+
+    Circuits are one-way, as a circuit switch's are: a rack may send to one and receive from
+    another.
+    """
+    del now_ps
+    left = between_racks(demand)
+    ports: dict[Pair, int] = {}
+    for _ in range(demand.optical):
+        # A circuit carries no more than its rate, so a weight beyond that is worth no more.
+        weights = {pair: min(rest, Fraction(1)) for pair, rest in left.items()}
+        for pair in bipartite(weights):
+            ports[pair] = ports.get(pair, 0) + 1
+            left[pair] -= weights[pair]
+    return Circuits(dict(sorted(ports.items())))
+
+
+def between_racks(demand: Demand) -> dict[Pair, Fraction]:
+    """Return the natural demand of each two racks, in rates of a NIC."""
+    total: dict[Pair, Fraction] = defaultdict(Fraction)
+    for (src, dst), share in zip(demand.flows, estimate(demand.flows), strict=True):
+        pair = demand.rack_of[src], demand.rack_of[dst]
+        if pair[0] != pair[1]:
+            total[pair] += share
+    return dict(total)
+
+
+CONTROLLER = CircuitController(
+    "counters, Hedera's estimate, a matching per circuit switch; the rest by packets",
+    decide,
+    needs_core=True,
+)

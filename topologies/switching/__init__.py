@@ -1,0 +1,1 @@
+"""Circuits: what controllers are told and return, and the algorithms that they use."""

@@ -1,0 +1,72 @@
+"""The demand of flows that are limited by hosts' NICs alone, as Hedera estimates it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from fractions import Fraction
+
+Flow = tuple[Hashable, Hashable]
+"""The two ends: the one that sends, and the one that receives."""
+
+
+def estimate(flows: Sequence[Flow]) -> list[Fraction]:
+    """Return the rate that each flow would have if only its ends were a limit, in rates of a NIC.
+
+    Senders share their NICs equally; receivers that get too much share theirs equally, up to what
+    each flow asks for; both again until nothing changes. Fractions are exact: with floats, a share
+    may seem to be below one that it equals.
+
+    Source:
+        Al-Fares, Radhakrishnan, Raghavan, Huang and Vahdat, "Hedera: Dynamic Flow Scheduling for
+        Data Center Networks", NSDI 2010, section 4.1 and figure 6.
+    """
+    return rounds(flows)[-1]
+
+
+def rounds(flows: Sequence[Flow]) -> list[list[Fraction]]:
+    """Return the demands after each round, the last of which changes nothing."""
+    sent, received = _by_end(flows, 0), _by_end(flows, 1)
+    demand = [Fraction(0)] * len(flows)
+    settled: set[int] = set()
+    history: list[list[Fraction]] = []
+    while not history or demand != history[-1]:
+        history.append(list(demand))
+        for own in sent:
+            _share(own, demand, settled)
+        for own in received:
+            _limit(own, demand, settled)
+    return [*history[1:], demand]
+
+
+def _by_end(flows: Sequence[Flow], end: int) -> Iterable[list[int]]:
+    groups: dict[Hashable, list[int]] = defaultdict(list)
+    for number, flow in enumerate(flows):
+        groups[flow[end]].append(number)
+    return list(groups.values())
+
+
+def _share(own: Sequence[int], demand: list[Fraction], settled: set[int]) -> None:
+    """Share a sender's NIC among its flows that no receiver limits."""
+    free = [flow for flow in own if flow not in settled]
+    if free:
+        share = (1 - sum(demand[flow] for flow in own if flow in settled)) / Fraction(len(free))
+        for flow in free:
+            demand[flow] = share
+
+
+def _limit(own: Sequence[int], demand: list[Fraction], settled: set[int]) -> None:
+    """Share a receiver's NIC among its flows, if they ask for more than it has."""
+    if sum(demand[flow] for flow in own) <= 1:
+        return
+    limited, left = list(own), Fraction(1)
+    while True:
+        share = left / len(limited)
+        small = [flow for flow in limited if demand[flow] < share]
+        if not small:
+            break
+        left -= sum(demand[flow] for flow in small)
+        limited = [flow for flow in limited if demand[flow] >= share]
+    for flow in limited:
+        demand[flow] = share
+    settled.update(limited)

@@ -1,0 +1,110 @@
+"""Settings of circuits as people write them: `helios,period=300us,dead=25us,senders=run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ringleaf.core.registry import Registry
+from ringleaf.core.units import exact_time, parse_time
+from ringleaf.errors import ConfigError, choose
+from ringleaf.topologies.switching.plan import CircuitController
+
+CONTROLLERS: Registry[CircuitController] = Registry(
+    "circuits",
+    "controller of circuits",
+    "topologies/circuits",
+    "CONTROLLER",
+    kind=CircuitController,
+)
+
+RUN, PAUSE = SENDERS = ("run", "pause")
+EMPTY = "empty"
+"""The limit of draining that is none: until queues and lines are empty."""
+
+USUAL = {"period": "100us", "dead": "25us", "drain": EMPTY, "senders": RUN}
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitSettings:
+    """A controller of circuits, and the times of a change.
+
+    Attributes:
+        name: The controller.
+        period_ps: The time from when circuits are up until the controller decides again.
+        dead_ps: The time from when the last packet has left circuits that go until new ones are up.
+        drain_ps: The most time for packets to leave them; None: until they are empty.
+        pauses: Whether hosts don't send from a decision until the new circuits are up.
+    """
+
+    name: str
+    period_ps: int
+    dead_ps: int
+    drain_ps: int | None = None
+    pauses: bool = False
+
+    @property
+    def controller(self) -> CircuitController:
+        """The controller itself."""
+        return CONTROLLERS[self.name]
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether no packet overtakes another because of a change, so that none is sent again."""
+        return self.controller.once or (self.pauses and self.drain_ps is None)
+
+    @property
+    def quiet_ps(self) -> int:
+        """The time for which nothing that hosts send is answered, at each change.
+
+        How long draining takes without a limit is up to queues, which timeouts allow for anyway.
+        """
+        return self.dead_ps + (self.drain_ps or 0) if self.pauses else 0
+
+    def __str__(self) -> str:
+        """Return the text that `parse_circuits` reads."""
+        drain = EMPTY if self.drain_ps is None else _time(self.drain_ps)
+        return (
+            f"{self.name},period={_time(self.period_ps)},dead={_time(self.dead_ps)},"
+            f"drain={drain},senders={PAUSE if self.pauses else RUN}"
+        )
+
+
+def _time(time_ps: int) -> str:
+    return exact_time(time_ps) if time_ps else "0"
+
+
+def parse_circuits(text: str, where: str) -> CircuitSettings | None:
+    """Read a controller's name and settings; nothing is None.
+
+    Raises:
+        ConfigError: If one is not understood.
+    """
+    name, *options = (part.strip() for part in text.split(","))
+    if not name and not options:
+        return None
+    controller = CONTROLLERS.find(name, where)
+    given: dict[str, str] = {}
+    for option in options:
+        key, equals, value = (part.strip() for part in option.partition("="))
+        if not equals:
+            raise ConfigError(f"{where} {name}: option must be key=value, got {option!r}")
+        choose(f"{where} {name}", "key", key, USUAL)
+        if key in given:
+            raise ConfigError(f"{where} {name}: {key} is there twice, got {text!r}")
+        given[key] = value
+    return _settings(name, {**USUAL, **controller.usual, **given}, f"{where} {name}")
+
+
+def _settings(name: str, values: Mapping[str, str], where: str) -> CircuitSettings:
+    period_ps = parse_time(values["period"], f"{where}: period")
+    if period_ps == 0:
+        raise ConfigError(f"{where}: period must be more than 0, got {values['period']!r}")
+    drain = values["drain"]
+    return CircuitSettings(
+        name,
+        period_ps,
+        parse_time(values["dead"], f"{where}: dead"),
+        None if drain == EMPTY else parse_time(drain, f"{where}: drain"),
+        choose(where, "senders", values["senders"], SENDERS) == PAUSE,
+    )
