@@ -367,7 +367,7 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
         "ecn": spec.ecn,
         "program": FORWARD if is_path(spec.program) else spec.program,
         "assigned": assigned_programs(spec),
-        "faults": tuple(each.at_scale(spec.scale) for each in spec.faults),
+        "faults": tuple(each.at_scale(spec.scale) for each in spec.network_faults),
         "reroute_ps": None if spec.reroute_ps is None else spec.reroute_ps * spec.scale,
     }
-    return NetworkOptions(**values | spec.carried() | resolved)
+    return NetworkOptions(**values | resolved)

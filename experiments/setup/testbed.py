@@ -21,7 +21,7 @@ def open_testbed(spec: NetworkSpec, graph: nx.Graph[str]) -> Iterator[LiveTestbe
         ConfigError: If the machine lacks something.
         BackendError: If the network can't be brought up.
     """
-    live_disturbances(graph, spec.faults, spec.reroute_ps)  # all places are there
+    live_disturbances(graph, spec.network_faults, spec.reroute_ps)  # all places are there
     settings = LiveSettings(
         switch=spec.switch,
         scale=1,  # the graph's rates are already scaled

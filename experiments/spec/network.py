@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
-from ringleaf.core.faults import SLOW
+from ringleaf.core.faults import SLOW, NetworkFault
 from ringleaf.core.live_limits import check_discipline, check_faults, check_live, check_pausing
 from ringleaf.core.marking import NEVER, Marking
 from ringleaf.core.units import exact_rate, format_count
@@ -421,20 +421,21 @@ class NetworkSpec(Checked):
             check_pausing(self.switch, self.pfc, where, captured=self.pcap)
             check_faults(self.switch, self.faults, where)
             check_live(values, where, self.virtual)
-        slow = next((str(each) for each in self.faults if each.kind == SLOW), None)
-        if slow is not None and "faults" not in self.carried():
+        slow = next((str(each) for each in self.network_faults if each.kind == SLOW), None)
+        if slow is not None:
             raise ConfigError(
                 f"{where}faults: slow is for workloads that compute, got {slow!r}; take "
                 "ringleaf workload run"
             )
         if self.net == FLOW:
-            check_flow(values | self.carried(), where)
+            check_flow(values | {"faults": self.network_faults}, where)
         self._check_circuits(where)
         return self
 
-    def carried(self) -> dict[str, object]:
-        """Return those options of which the network itself carries out less than all, by field."""
-        return {}
+    @property
+    def network_faults(self) -> tuple[NetworkFault, ...]:
+        """The faults that are the network's: all, but for those that a workload sees to."""
+        return self.faults
 
     def _check_pausing(self, where: str) -> None:
         """Check that all that is asked for beside PFC has a part in it."""

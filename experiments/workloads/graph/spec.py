@@ -27,7 +27,7 @@ from pydantic import ValidationInfo, model_validator
 
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.collectives.synthesis.names import WithSynthesised
-from ringleaf.core.faults import SLOW
+from ringleaf.core.faults import SLOW, NetworkFault
 from ringleaf.core.files import find_file
 from ringleaf.core.units import parse_flops, parse_fraction, parse_size
 from ringleaf.errors import ConfigError, choose
@@ -245,9 +245,10 @@ class WorkloadSpec(NetworkSpec):
             check(sizes, split, where)
         return self
 
-    def carried(self) -> dict[str, object]:
-        """Return the faults that are the network's: hosts that are slow are the replay's."""
-        return {"faults": tuple(each for each in self.faults if each.kind != SLOW)}
+    @property
+    def network_faults(self) -> tuple[NetworkFault, ...]:
+        """The faults that are the network's: hosts that are slow are the replay's."""
+        return tuple(each for each in self.faults if each.kind != SLOW)
 
     def _check_flows(self, where: str) -> None:
         """Check the options of flows, and refuse them for other workloads."""

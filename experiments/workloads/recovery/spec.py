@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import ValidationInfo, model_validator
 
-from ringleaf.core.faults import DOWN, SLOW, NetworkFault
+from ringleaf.core.faults import DOWN, NetworkFault
 from ringleaf.core.units import parse_number
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.spec import kinds
@@ -166,13 +166,10 @@ class RecoverySpec(WorkloadSpec):
                 )
         return self
 
-    def carried(self) -> dict[str, object]:
-        """Return the faults that are the network's: hosts that are down are the recoveries'."""
-        return {
-            "faults": tuple(
-                each for each in self.faults if each.kind != SLOW and not is_host_loss(each)
-            )
-        }
+    @property
+    def network_faults(self) -> tuple[NetworkFault, ...]:
+        """The faults that are the network's: hosts that are down are the recoveries'."""
+        return tuple(each for each in super().network_faults if not is_host_loss(each))
 
     @property
     def shape(self) -> PipelineShape:
