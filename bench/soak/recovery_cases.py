@@ -68,7 +68,7 @@ def draw_recoveries(seed: int, number: int) -> RecoveryCase:
     if random.random() < 0.7:
         given["faults"] = _draw_faults(random, pp * dp)
     if random.random() < 0.4:
-        given |= {"failures": "llama3", "failures_times": random.choice(("1e9", "1e10"))}
+        given |= {"failures": "llama3", "failures_times": random.choice(("1e8", "1e9"))}
         given |= {"repair": random.choice(("300us", "2ms"))}
     return RecoveryCase(number, given)
 

@@ -43,7 +43,7 @@ class WorkReplay:
 
     def __init__(self, matched: Matched, slowness: Slowness | None = None) -> None:
         self.matched = matched
-        self._slowness = slowness or Slowness({})
+        self._slowness = slowness if slowness and slowness.ranks else None
         ranks = matched.graph.ranks
         self.times = [[NodeTimes() for _ in work.nodes] for work in ranks]
         self.left = sum(len(work.nodes) for work in ranks)
@@ -165,8 +165,10 @@ class WorkReplay:
             place = heappop(stream.waiting)
             times = self.times[rank][place]
             times.start_ps = max(stream.free_ps, times.ready_ps)
-            work_ps = self._node(rank, place).duration_ps
-            end_ps = self._slowness.end_ps(rank, times.start_ps, work_ps)
+            end_ps = times.start_ps + self._node(rank, place).duration_ps
+            if self._slowness is not None:
+                work_ps = end_ps - times.start_ps
+                end_ps = self._slowness.end_ps(rank, times.start_ps, work_ps)
             stream.is_busy, stream.place, stream.end_ps = True, place, end_ps
             heappush(self._ends, (end_ps, rank, place))
             self._computing.append((rank, end_ps))

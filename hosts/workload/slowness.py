@@ -39,6 +39,11 @@ class Slowness:
                         f"and {after.times:g} of rank {rank}"
                     )
 
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks that are slow at any time."""
+        return tuple(self._spans)
+
     def end_ps(self, rank: int, start_ps: int, work_ps: int) -> int:
         """Return when a computation ends that takes so long if the rank is not slow."""
         now_ps, left_ps = start_ps, work_ps
