@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from ringleaf.collectives.rows import Column, Columns
 
@@ -40,6 +43,16 @@ class Symmetry:
     def ranks(self) -> int:
         """The number of ranks."""
         return len(self.kind)
+
+    @cached_property
+    def back(self) -> Column:
+        """(ranks, columns) the column in which each peer has the rank."""
+        ranks, columns = self.peers.shape
+        back = np.full((ranks, columns), -1)
+        own = np.arange(ranks)[:, None]
+        for column in reversed(range(columns)):
+            back[self.peers[self.peers, column] == own] = column
+        return back
 
 
 @dataclass(frozen=True, eq=False)
