@@ -59,8 +59,8 @@ class SharedPlans(Plans):
 def plan_of_rank(schedule: Schedule, rows: Columns, rank: int, edges: Column) -> Plans:
     """Return a plan of one node: that of a rank, given all rows that it sends or receives.
 
-    Peers are numbered as in the schedule. `edges` are the elements at which chunks start, and the
-    end.
+    Messages are numbered stream by stream. Peers are numbered as in the schedule. `edges` are the
+    elements at which chunks start, and the end.
     """
     ranks = schedule.nodes
     # The counts are of two nodes: this rank, and one that stands for all others.
@@ -91,7 +91,7 @@ def _plan(
         edges,
         0,
         (None, None),
-        parts.message[order],
+        np.arange(len(order)),
         parts.node[order],
         parts.kind[order],
         parts.reads[order],

@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from ringleaf.core import native_types as types
 from ringleaf.core.compiled import compiled
+from ringleaf.core.units import serialize_ps
 from ringleaf.topologies.arrays import Numbers
 from ringleaf.topologies.delays import host_delay_ps, node_delay_ps
 from ringleaf.topologies.detours import detours
-from ringleaf.topologies.graph import directions, hosts
+from ringleaf.topologies.graph import directions
 from ringleaf.topologies.route_table import RouteTable
 from ringleaf.topologies.routing import MOST_RANKS
 
@@ -108,7 +109,7 @@ class PairLinks:
         way[:, 0] = self._switch_links + self._hosts + src
         used = np.ones(len(src), np.int64)
         if self._graph.graph["routing"] == "shortest":
-            turn, many = self._turns(dst) if is_dealt else (np.zeros_like(dst), dst * 0)
+            turn, many = self._turns(dst if is_dealt else 0 * dst)
             _follow(
                 arrays.first, arrays.peer, arrays.distances, self._blocks, arrays.leaf[dst],
                 turn, many, arrays.at[src], way, used,
@@ -117,6 +118,17 @@ class PairLinks:
             self._follow_table(src, dst, way, used)
         way[np.arange(len(src)), used] = self._switch_links + dst
         return way[:, : int(used.max(initial=0)) + 1]
+
+    def longest_rtt_ps(self, size_bytes: int) -> int:
+        """Return what `routing.longest_rtt_ps` does, where the first host is as far as any."""
+        columns = self.columns
+        hop_ps = columns.delay_ps + _serialize(columns.rate_bps, size_bytes)
+        others = np.arange(1, self._hosts)
+        round_ps = np.zeros(len(others), np.int64)
+        for src, dst in ((0 * others, others), (others, 0 * others)):
+            way = self.find(src, dst, is_dealt=False)
+            round_ps += np.where(way >= 0, hop_ps[way], 0).sum(axis=1)
+        return int(round_ps.max(initial=0))
 
     def _turns(self, dst: Numbers) -> tuple[Numbers, Numbers]:
         """Return the machine of each host, and its number there, by which ports are dealt."""
@@ -208,24 +220,7 @@ def _follow(
             switch = peer[place]
 
 
-def longest_rtt_ps(pairs: PairLinks, graph: nx.Graph[str], size_bytes: int) -> int:
-    """Return what `routing.longest_rtt_ps` does, for a graph whose first host is as far as any."""
-    columns = pairs.columns
-    count = len(hosts(graph))
-    store_ps = _serialize(columns.rate_bps, size_bytes)
-    hop_ps = columns.delay_ps + store_ps
-    others = np.arange(1, count)
-    here = np.zeros_like(others)
-    round_ps = np.zeros(len(others), np.int64)
-    for src, dst in ((here, others), (others, here)):
-        way = pairs.find(src, dst, is_dealt=False)
-        round_ps += np.where(way >= 0, hop_ps[way], 0).sum(axis=1)
-    return int(round_ps.max(initial=0))
-
-
 def _serialize(rates: Numbers, size_bytes: int) -> Numbers:
     """Return the time of so many bytes on each link."""
-    from ringleaf.core.units import serialize_ps
-
     distinct, place = np.unique(rates, return_inverse=True)
     return np.array([serialize_ps(size_bytes, rate) for rate in distinct.tolist()], np.int64)[place]

@@ -71,11 +71,18 @@ def peer_of(classes: Classes, host: int, flow: ChannelFlow) -> tuple[int, Channe
 def hosts_of(classes: Classes) -> nx.Graph[str]:
     """Return a graph of one host for each class of ranks; only the rates of their links count."""
     graph = new_graph("classes", (classes.count,))
-    switch = add_switch(graph, 0, 0, "classes", (0, 0))
+    top = add_switch(graph, 0, 1, "top", (0, 1))
     own = classes.ways[classes.first_rank, :, 0].max(axis=1)
     for number, rate_bps in enumerate(classes.columns.rate_bps[own].tolist()):
-        connect(graph, add_host(graph, number, (number, 0)), switch, Link(rate_bps, 0))
+        host, leaf = add_host(graph, number, (number, 0)), f"s{1 + number // _AT_SWITCH}"
+        if leaf not in graph:
+            add_switch(graph, 1 + number // _AT_SWITCH, 0, "leaf", (number, 0.5))
+            connect(graph, leaf, top, Link(rate_bps, 0))
+        connect(graph, host, leaf, Link(rate_bps, 0))
     return graph
+
+
+_AT_SWITCH = 128  # hosts, which have addresses by their ports
 
 
 def join(connections: Connections, classes: Classes, flows: list[tuple[int, ChannelFlow]]) -> None:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import networkx as nx
 import numpy as np
 
 import ringleaf.networks.virtual.state as s
+from ringleaf.collectives.rows import COPY, REDUCE
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
+from ringleaf.collectives.symmetric_rows import symmetry_of
 from ringleaf.core.arena import Store
 from ringleaf.core.tensors import ElementType
 from ringleaf.networks.endpoints.connections import ChannelFlow
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.memory import aligned
+from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.flow.class_layout import ClassLayout, hosts_of, join
 from ringleaf.networks.flow.classes import Classes, class_plans
 from ringleaf.networks.flow.machine import FlowMachine, Tell
+from ringleaf.networks.flow.recurrence import LEAST_SPAN, Recurrence, find_recurrence
 from ringleaf.networks.groups import whole
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
@@ -25,10 +30,34 @@ from ringleaf.networks.virtual.state import open_network
 from ringleaf.topologies.graph import hosts, neighbors, switches
 
 if TYPE_CHECKING:
+    from ringleaf.hosts.shared_plans import SharedPlans
     from ringleaf.topologies.arrays import Numbers
 
 MOST_CELLS = 1 << 25
 """Links times bins of a result's series; bins are wider where there would be more."""
+
+
+def without_classes(schedule: Schedule, elements: int, options: NetworkOptions) -> str:
+    """Return why a symmetric collective can't be carried by classes; empty if it can."""
+    symmetry = symmetry_of(schedule.as_rows)
+    if symmetry is None:
+        return f"{schedule.algorithm} does not say which of its ranks do the same"
+    if symmetry.is_even and elements % schedule.chunks:
+        return f"{elements} elements make chunks of two sizes, of {schedule.chunks}"
+    if options.has_data:
+        return "data is added up message by message"
+    if options.ecmp:
+        return "hashes tell all connections apart"
+    if schedule.codec is not None or schedule.servers:
+        return "codecs and servers are not symmetric"
+    return ""
+
+
+class _Carried(NamedTuple):
+    """The result of classes, and when messages of each were reported: (classes, messages)."""
+
+    result: RunResult
+    times: Numbers
 
 
 class ClassRun:
@@ -58,16 +87,43 @@ class ClassRun:
             dtype: Their type.
             tell: Called with the packet-hops so far.
         """
-        stops = (stop for _, stop in chunk_ranges(elements, schedule.chunks))
-        edges = np.array([0, *stops], np.int64)
-        return self._expanded(self._carry(schedule, edges, dtype, tell))
+        began_s = time.perf_counter()
+        classes, rows = self._classes, self._classes.symmetry.rows_of
+        result = self._carry_fewer(schedule, elements, dtype, tell)
+        if result is None:
+            stops = (stop for _, stop in chunk_ranges(elements, schedule.chunks))
+            edges = np.array([0, *stops], np.int64)
+            parts = class_plans(classes, schedule, edges, rows)
+            result = self._carry(parts, dtype, tell).result
+        return replace(self._expanded(result), wall_s=time.perf_counter() - began_s)
+
+    def _carry_fewer(
+        self, schedule: Schedule, elements: int, dtype: ElementType, tell: Tell | None
+    ) -> RunResult | None:
+        """Return the result if equal steps recur, so that not all need be carried; else None."""
+        repeats, chunks = self._classes.symmetry.repeats, schedule.chunks
+        if repeats is None or elements % chunks:
+            return None
+        periods = [1, self._classes.count]
+        fewer = LEAST_SPAN * 4
+        while fewer + periods[-1] < chunks // 64:
+            # Whole periods are left out, so that what is left ends as all of it does.
+            fewer += (chunks - fewer) % periods[-1]
+            edges = np.arange(fewer + 1) * (elements // chunks)
+            part = class_plans(self._classes, schedule, edges, repeats(fewer).rows_of)
+            carried = self._carry(part, dtype, tell, is_noted=True)
+            phases = [_recurrence(part, carried.times, op, periods) for op in (REDUCE, COPY)]
+            if None not in phases:
+                longer = [each for each in phases if each is not None]
+                return _repeated(carried.result, longer, fewer, chunks)
+            fewer = 2 * fewer + 4 * periods[-1]
+        return None
 
     def _carry(
-        self, schedule: Schedule, edges: Numbers, dtype: ElementType, tell: Tell | None
-    ) -> RunResult:
-        """Return the result of classes: of their first ranks and links."""
+        self, parts: SharedPlans, dtype: ElementType, tell: Tell | None, *, is_noted: bool = False
+    ) -> _Carried:
+        """Carry plans; return the result of classes: of their first ranks and links."""
         classes, options, store = self._classes, self._options, Store(has_data=False)
-        parts = class_plans(classes, schedule, edges)
         graph = hosts_of(classes)
         endpoints = Endpoints(graph, store, options, [whole(graph, None, 0)], rtt_ps=self._rtt_ps)
         flows = [(node, ChannelFlow(0, 0, stream)) for node, stream in parts.ends]
@@ -81,23 +137,16 @@ class ClassRun:
             *(self._graph, store, options, endpoints, tables), ends=ends, sources={}
         )
         machine.tell = tell
-        staging = endpoints.staging(parts, dtype)
-        sizes = staging.nodes.tolist()
-        room_bytes = sum(map(aligned, [parts.elements * dtype.itemsize, *sizes]))
-        endpoints.memory.make_room(room_bytes)
-        tensor = endpoints.memory.take(parts.elements, dtype)
-        buffers = [endpoints.memory.take_bytes(size) for size in sizes]
-        executors = endpoints.executors(parts, staging, dtype)
-        operation = endpoints.take_up(
-            *(executors, [tensor] * classes.count, buffers),
-            ranks=classes.count,
-            group=0,
-            channel=0,
-        )
+        operation = _operation(endpoints, parts, dtype)
+        messages, at = int(parts.message.max(initial=-1)) + 1, 0
+        if is_noted:
+            at = machine.execution.note_times(classes.count, messages)
         meter = machine.meter()
         result = machine.with_queues(meter.result(machine.carry(operation)))
         packets = open_network(store.arena, tables.net).ports[:, s.TX_PACKETS]
-        return replace(result, packet_hops=int(packets @ classes.link_sizes))
+        result = replace(result, packet_hops=int(packets @ classes.link_sizes))
+        noted = store.arena.words[at : at + classes.count * messages * is_noted]
+        return _Carried(result, noted.reshape(classes.count, -1))
 
     def _expanded(self, result: RunResult) -> RunResult:
         """Return the result of all ranks and links, given that of classes."""
@@ -133,3 +182,48 @@ def _widened(series: list[Numbers], bin_ps: int, links: int) -> tuple[list[Numbe
         whole = [np.append(each, np.zeros(len(each) % 2, np.int64)) for each in series]
         series, bin_ps = [each.reshape(-1, 2).sum(axis=1) for each in whole], 2 * bin_ps
     return series, bin_ps
+
+
+def _operation(endpoints: Endpoints, parts: SharedPlans, dtype: ElementType) -> CollectiveOperation:
+    """Return an operation of plans whose data nobody has."""
+    staging, memory = endpoints.staging(parts, dtype), endpoints.memory
+    sizes = staging.nodes.tolist()
+    memory.make_room(sum(map(aligned, [parts.elements * dtype.itemsize, *sizes])))
+    tensors = [memory.take(parts.elements, dtype)] * parts.nodes
+    buffers = [memory.take_bytes(size) for size in sizes]
+    executors = endpoints.executors(parts, staging, dtype)
+    return endpoints.take_up(executors, tensors, buffers, ranks=parts.nodes, group=0, channel=0)
+
+
+def _recurrence(
+    parts: SharedPlans, times: Numbers, op: int, periods: list[int]
+) -> Recurrence | None:
+    """Return the recurrence of all streams of an operation, which are under way together."""
+    streams = parts.streams
+    chosen = np.flatnonzero((streams.op == op) & (streams.node == 0))
+    if not len(chosen):
+        return Recurrence(1, 0)  # there are none
+    return find_recurrence(
+        [times[:, streams.first[each] : streams.end[each]] for each in chosen.tolist()], periods
+    )
+
+
+def _repeated(result: RunResult, phases: list[Recurrence], fewer: int, chunks: int) -> RunResult:
+    """Return the result of all equal steps, given that of fewer; series are stretched."""
+    more_ps = sum(each.later_ps * ((chunks - fewer) // each.period) for each in phases)
+
+    def scaled(size: int) -> int:
+        return size * (chunks - 1) // (fewer - 1)
+
+    return replace(
+        result,
+        time_ps=result.time_ps + more_ps,
+        finish_ps=[each + more_ps for each in result.finish_ps],
+        wire_bytes=[scaled(each) for each in result.wire_bytes],
+        link_bytes={ends: scaled(size) for ends, size in result.link_bytes.items()},
+        packet_hops=scaled(result.packet_hops),
+        bin_ps=-(-result.bin_ps * (result.time_ps + more_ps) // result.time_ps),
+        link_series={
+            ends: each * (chunks - 1) // (fewer - 1) for ends, each in result.link_series.items()
+        },
+    )

@@ -8,10 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import networkx as nx
+import numpy as np
 
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.collectives.symmetric_rows import symmetry_of
 from ringleaf.core.arena import Store
-from ringleaf.core.tensors import Array, as_arrays
+from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.errors import ConfigError
 from ringleaf.networks.endpoints.director import Director, Reacts
@@ -19,9 +21,11 @@ from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.endpoints.tensors import HasEndpoints
+from ringleaf.networks.flow.class_run import ClassRun, without_classes
+from ringleaf.networks.flow.classes import Classes, find_classes
 from ringleaf.networks.flow.layout import Layout
 from ringleaf.networks.flow.machine import FlowMachine, Tell
-from ringleaf.networks.flow.scope import check_flow
+from ringleaf.networks.flow.scope import LEAST_RANKS, check_flow
 from ringleaf.networks.flow.sums import FluidSums, FluidSystem
 from ringleaf.networks.flow.ways import Ways
 from ringleaf.networks.groups import Group, whole
@@ -30,6 +34,7 @@ from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual.fabric import places
 from ringleaf.topologies.addresses import ipv4
 from ringleaf.topologies.graph import directions, hosts
+from ringleaf.topologies.pair_links import PairLinks
 from ringleaf.topologies.routing import longest_rtt_ps, routes
 
 if TYPE_CHECKING:
@@ -63,6 +68,7 @@ class FlowNetwork(HasEndpoints):
         self.store = Store(has_data=options.has_data)
         self._sums = FluidSums(self.store)
         self.groups = self._fluid(asked)
+        self._found: tuple[Schedule, Classes] | None = None
         self._is_lazy = groups is None and not options.has_data and options.system is None
         if not self._is_lazy:
             self._machine  # noqa: B018 - what is wrong with groups and systems is found now
@@ -92,8 +98,12 @@ class FlowNetwork(HasEndpoints):
     ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and return its result.
 
-        Arguments and errors are those of `VirtualNetwork.run`.
+        Arguments and errors are those of `VirtualNetwork.run`. A large symmetric collective without
+        data is carried by classes of ranks, as on a new network; its messages are not noted.
         """
+        if (classes := self._classes_of(schedule, tensors[0].size)) is not None:
+            by_class = ClassRun(self.graph, self.options, classes, self._rtt_ps)
+            return by_class.run(schedule, tensors[0].size, tensors[0].dtype, tell)
         machine = self._machine
         machine.execution.check_idle()
         machine.tell = tell
@@ -160,6 +170,36 @@ class FlowNetwork(HasEndpoints):
         self._machine.execution.note(journal)
         return journal
 
+    def arrays(
+        self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
+    ) -> list[Array]:
+        """Return one array per rank; they share their memory if ranks go by classes."""
+        if schedule is not None and self._classes_of(schedule, elements) is not None:
+            return [np.broadcast_to(np.zeros(1, dtype), (elements,))] * schedule.ranks
+        return super().arrays(elements, dtype, schedule)
+
+    @property
+    def slots(self) -> int | None:
+        """Packets that a worker of the first group's system has in flight; None without one."""
+        return None if self._is_lazy else super().slots
+
+    def _classes_of(self, schedule: Schedule, elements: int) -> Classes | None:
+        """Return the classes of a collective's ranks, if it can be carried by them, and that pays."""
+        if not self._is_lazy or "_machine" in self.__dict__ or schedule.ranks < LEAST_RANKS:
+            return None
+        symmetry, pairs = symmetry_of(schedule.as_rows), self._pairs
+        if symmetry is None or without_classes(schedule, elements, self.options):
+            return None
+        if schedule.ranks != len(self.groups[0].hosts) or not pairs.can_find():
+            return None
+        if self._found is None or self._found[0] is not schedule:
+            self._found = schedule, find_classes(symmetry, pairs, np.arange(schedule.ranks))
+        return self._found[1]
+
+    @cached_property
+    def _pairs(self) -> PairLinks:
+        return PairLinks(self.graph, self._table)
+
     @cached_property
     def _machine(self) -> FlowMachine:
         """All hosts and links, and what carries their flows."""
@@ -187,7 +227,10 @@ class FlowNetwork(HasEndpoints):
 
     @cached_property
     def _rtt_ps(self) -> int:
-        return longest_rtt_ps(self.graph, self.options.mtu_bytes, table=self._table)
+        size_bytes = self.options.mtu_bytes
+        if self._pairs.can_find() and not self.graph.graph.get("uneven", False):
+            return self._pairs.longest_rtt_ps(size_bytes)
+        return longest_rtt_ps(self.graph, size_bytes, table=self._table)
 
     @cached_property
     def endpoints(self) -> Endpoints:  # type: ignore[override]
