@@ -80,6 +80,7 @@ class CirculantRows(ChunkRows):
             rows_of=lambda rank: self.of_rank(rank)[1],
             is_even=True,
             messages=len(self),
+            is_chain=repeats is not None,
             repeats=repeats,
         )
 

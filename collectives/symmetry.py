@@ -28,6 +28,7 @@ class Symmetry:
         rows_of: Returns the rows that a rank sends or receives, in the schedule's order.
         is_even: Whether plans are the same only if all chunks have one size.
         messages: The number of messages of the whole schedule.
+        is_chain: Whether each rank sends once in each step, what the one before has brought it.
         repeats: Returns the same symmetry with other numbers of chunks, for schedules that repeat
             one step as often as there are chunks; None: they don't.
     """
@@ -37,6 +38,7 @@ class Symmetry:
     rows_of: Callable[[int], Columns]
     is_even: bool
     messages: int
+    is_chain: bool
     repeats: Callable[[int], Repeated] | None = None
 
     @property

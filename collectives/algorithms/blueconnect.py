@@ -73,6 +73,7 @@ def _symmetry(sizes: tuple[int, ...], messages: int) -> Symmetry:
         rows_of=rows_of,
         is_even=True,
         messages=messages,
+        is_chain=True,
     )
 
 
@@ -180,4 +181,5 @@ ALGORITHM = Algorithm(
     lambda r: blueconnect_cost(r.ranks, r.hierarchy, r.size_bytes, r.fabric),
     look=Look("#9467bd", "v"),
     placed=True,
+    symmetric=True,
 )

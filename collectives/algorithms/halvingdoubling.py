@@ -57,6 +57,7 @@ def _symmetry(fold: Fold) -> Symmetry:
         rows_of=rows_of,
         is_even=True,
         messages=2 * ranks * fold.levels,
+        is_chain=True,
     )
 
 
@@ -117,4 +118,5 @@ ALGORITHM = Algorithm(
     lambda r: halving_doubling_allreduce(r.ranks),
     lambda r: halving_doubling_cost(r.ranks, r.size_bytes, r.fabric),
     look=Look("#1f9d8b", "^"),
+    symmetric=True,
 )

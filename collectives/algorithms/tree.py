@@ -72,6 +72,7 @@ def _symmetry(
         rows_of=lambda rank: make(of_rank[rank]),
         is_even=False,
         messages=messages,
+        is_chain=False,
     )
 
 
@@ -103,4 +104,5 @@ ALGORITHM = Algorithm(
     lambda r: tree_allreduce(r.ranks, _tree_segments(r)),
     lambda r: tree_cost(r.ranks, r.size_bytes, r.fabric, _tree_segments(r)),
     look=Look("#92703c", "s"),
+    symmetric=True,
 )

@@ -109,10 +109,14 @@ class MovedData:
             case Collective.ALL_TO_ALL:
                 return self._exchanged(sorted(inside), _others(ranks, inside))
 
+    def coming(self, inside: frozenset[int]) -> int:
+        """Return the bytes that must come to some of the ranks from the others."""
+        if self.collective is Collective.ALLREDUCE and self._is_even:
+            return self.leaving(inside)  # whoever they are
+        return self.leaving(frozenset(range(len(self.held.by_rank))) - inside)
+
     def entering(self, rank: int) -> int:
         """Return the bytes that must come to a rank from the others."""
-        ranks = len(self.held.by_rank)
-        others = _others(ranks, {rank})
         match self.collective:
             case Collective.ALLREDUCE:
                 return self._missing(rank)
@@ -120,6 +124,8 @@ class MovedData:
                 return self._missing(rank) if rank == self.root else 0
             case Collective.BROADCAST:
                 return 0 if rank == self.root else self.held.by_rank[self.root]
+        others = _others(len(self.held.by_rank), {rank})
+        match self.collective:
             case Collective.REDUCE_SCATTER:
                 if self.held.blocks is None:
                     return self._owned(frozenset({rank}))
@@ -131,7 +137,14 @@ class MovedData:
 
     def _most(self, inside: frozenset[int]) -> int:
         """Return the most bytes that one of some ranks holds: a sum of theirs has no fewer."""
+        if self._is_even:
+            return self.held.by_rank[0]
         return max(self.held.by_rank[rank] for rank in inside)
+
+    @cached_property
+    def _is_even(self) -> bool:
+        """Whether all ranks hold as many bytes."""
+        return len(set(self.held.by_rank)) == 1
 
     def _missing(self, rank: int) -> int:
         """Return the bytes that a rank needs of the sum of all, beside its own."""
@@ -237,12 +250,14 @@ class Floor:
 
     def _cuts_ps(self, task: MovedData) -> int:
         """Return the bound of the data that crosses between two sides of the topology."""
-        everyone = frozenset(range(self._ranks))
         return max(
             (
-                least_ps(task.leaving(sender), rate_bps)
+                least_ps(size_bytes, rate_bps)
                 for side, out_bps, in_bps in self._cuts
-                for sender, rate_bps in ((side, out_bps), (everyone - side, in_bps))
+                for size_bytes, rate_bps in (
+                    (task.leaving(side), out_bps),
+                    (task.coming(side), in_bps),
+                )
             ),
             default=0,
         )

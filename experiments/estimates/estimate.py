@@ -19,8 +19,10 @@ from ringleaf.core.threads import count_cores
 from ringleaf.core.units import format_size
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimates.pace import ALL, PACKETS, SETUP, START, RunPaces, Sort
+from ringleaf.experiments.spec.network import FLOW
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import Costs
+from ringleaf.networks.flow.scope import LEAST_RANKS
 from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:
@@ -94,6 +96,13 @@ CODED_BYTES_PER_S = 1e8  # of messages that codecs write and read, and the oracl
 BYTES_PER_S = 7e8  # of all ranks' tensors: to make them, and to check results
 
 ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat, and all ranks do the same
+CLASSES = 4.0  # classes of ranks, times the square root of these, where links are regular
+CLASS_LINK_BYTES = 5 << 10  # per link: topology, names, ways; series of its directions
+CLASS_MESSAGE_BYTES = 20 << 10  # per class of ranks: queue pairs
+CLASS_STEP_BYTES = 40  # per step of a class
+CLASS_LINK_S = 9e-5  # per link
+CLASS_MESSAGE_S = 1e-6  # per message of a class
+
 EACH_END = 12
 """The steps that are simulated at the beginning, and at the end, where others are skipped."""
 
@@ -254,6 +263,8 @@ def estimate(
 ) -> Estimate:
     """Estimate the memory and time of one row on a network of a given size."""
     ranks = counts.hosts - spec.servers
+    if without_classes(spec, algorithm, ranks, size_bytes) == "":
+        return _by_classes(algorithm, counts, size_bytes, distance, spec)
     if spec.skip and algorithm.in_network and not find_system(algorithm.name).has_windows:
         size_bytes = round(size_bytes * SUMMED_SHARE)
     count, sent = rows(algorithm, ranks, size_bytes), messages(algorithm, ranks, size_bytes)
@@ -285,6 +296,46 @@ def estimate(
     cores = count_cores()
     threads = count_threads(spec, packets_s, cores)
     return Estimate(round(memory), packet_hops, setup_s, packets_s, threads, cores)
+
+
+def without_classes(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int) -> str:
+    """Return why a run does not go by classes of ranks, in words; empty if it does."""
+    if spec.net != FLOW:
+        return f"net={spec.net} carries packets"
+    if ranks < LEAST_RANKS:
+        return f"there are only {ranks} ranks"
+    if not algorithm.symmetric:
+        return f"{algorithm.name} does not say which ranks do the same"
+    if spec.has_data:
+        return "there is data (take data=none)"
+    if spec.routes not in ("dealt", "dcell"):
+        return f"routes={spec.routes} tells pairs of hosts apart"
+    if spec.servers or spec.compress or spec.detours:
+        return "servers, codecs and detours are not symmetric"
+    if algorithm.name == "halvingdoubling" and ranks & (ranks - 1):
+        return f"{ranks} ranks are no power of two"
+    if algorithm.name != "tree" and size_bytes // FLOAT32_BYTES % ranks:
+        return f"chunks differ in size, as the elements are no multiple of {ranks}"
+    return ""
+
+
+def _by_classes(
+    algorithm: Algorithm, counts: Counts, size_bytes: int, distance: float, spec: CollectiveSpec
+) -> Estimate:
+    """Estimate a run in which a few ranks stand for all."""
+    ranks = counts.hosts
+    sent = messages(algorithm, ranks, size_bytes)
+    steps = sent / ranks
+    carried = sent if algorithm.name == "tree" else min(sent, steps * CLASSES * sqrt(ranks))
+    memory = (
+        BASE_BYTES
+        + CLASS_LINK_BYTES * counts.links
+        + CLASS_MESSAGE_BYTES * carried / max(steps, 1)
+        + CLASS_STEP_BYTES * steps * CLASSES * sqrt(ranks)
+    )
+    setup_s = CLASS_LINK_S * counts.links
+    hop_count = hops(spec, algorithm, ranks, size_bytes, distance)
+    return Estimate(round(memory), hop_count, setup_s, CLASS_MESSAGE_S * carried)
 
 
 def count_threads(spec: NetworkSpec, packets_s: float, cores: int) -> int:

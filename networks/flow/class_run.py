@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ringleaf.hosts.shared_plans import SharedPlans
     from ringleaf.topologies.arrays import Numbers
 
-MOST_CELLS = 1 << 25
+MOST_CELLS = 1 << 23
 """Links times bins of a result's series; bins are wider where there would be more."""
 
 

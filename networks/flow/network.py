@@ -184,7 +184,7 @@ class FlowNetwork(HasEndpoints):
         return None if self._is_lazy else super().slots
 
     def _classes_of(self, schedule: Schedule, elements: int) -> Classes | None:
-        """Return the classes of a collective's ranks, if it can be carried by them, and that pays."""
+        """Return the classes of a collective's ranks, if it is carried by them."""
         if not self._is_lazy or "_machine" in self.__dict__ or schedule.ranks < LEAST_RANKS:
             return None
         symmetry, pairs = symmetry_of(schedule.as_rows), self._pairs
