@@ -18,6 +18,7 @@ algorithm may choose them, nor does storing and forwarding: only links' delays a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -328,14 +329,14 @@ class Floor:
         ways = self._ways
         graph = ways.graph
         inside = {ways.hosts[rank] for rank in side}
-        waiting = list(dict.fromkeys(ways.access[rank] for rank in sorted(side)))
+        waiting, near_bps = list(inside), Counter[str]()
         while waiting:
-            switch = waiting.pop()
-            links = [(peer, ways.links[switch, peer].rate_bps) for peer in graph.adj[switch]]
-            near_bps = sum(rate_bps for peer, rate_bps in links if peer in inside)
-            if switch not in inside and 2 * near_bps >= sum(rate_bps for _, rate_bps in links):
-                inside.add(switch)
-                waiting += [peer for peer, _ in links if peer not in inside and peer in ways.fabric]
+            for peer, rate_bps in self._towards[waiting.pop()]:
+                near_bps[peer] += rate_bps
+                is_near = 2 * near_bps[peer] >= self._rates_bps[peer]
+                if is_near and peer in ways.fabric and peer not in inside:
+                    inside.add(peer)
+                    waiting.append(peer)
         across = [
             (ways.links[node, peer].rate_bps, ways.links[peer, node].rate_bps)
             for node in inside
@@ -343,3 +344,21 @@ class Floor:
             if peer not in inside
         ]
         return sum(out_bps for out_bps, _ in across), sum(in_bps for _, in_bps in across)
+
+    @cached_property
+    def _towards(self) -> dict[str, list[tuple[str, int]]]:
+        """By node: its neighbours, and the rates at which these send to it."""
+        ways = self._ways
+        return {
+            node: [(peer, ways.links[peer, node].rate_bps) for peer in ways.graph.adj[node]]
+            for node in ways.graph
+        }
+
+    @cached_property
+    def _rates_bps(self) -> dict[str, int]:
+        """By node: the rate of all its links together."""
+        ways = self._ways
+        return {
+            node: sum(ways.links[node, peer].rate_bps for peer in ways.graph.adj[node])
+            for node in ways.graph
+        }

@@ -196,6 +196,11 @@ class FlowNetwork(HasEndpoints):
             self._found = schedule, find_classes(symmetry, pairs, np.arange(schedule.ranks))
         return self._found[1]
 
+    @property
+    def classes(self) -> Classes | None:
+        """The classes of the last collective that was carried by them; None: there is none."""
+        return None if self._found is None else self._found[1]
+
     @cached_property
     def _pairs(self) -> PairLinks:
         return PairLinks(self.graph, self._table)

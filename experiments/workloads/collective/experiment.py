@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.algorithm import NOWHERE, Algorithm
 from ringleaf.collectives.compression.compressor import codec_of
 from ringleaf.collectives.compression.registry import parse_compressor
 from ringleaf.collectives.cost import AlphaBeta
@@ -51,7 +51,7 @@ from ringleaf.experiments.setup.network import (
 )
 from ringleaf.experiments.setup.placing import embedding_of, placed
 from ringleaf.experiments.setup.ranks import count_nodes, count_ranks, one_collective
-from ringleaf.experiments.spec.kinds import DTYPES, NONE
+from ringleaf.experiments.spec.kinds import DTYPES, GIVEN, NONE
 from ringleaf.experiments.spec.network import FLOW, VIRTUAL
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.workloads.collective import table, timeline
@@ -336,6 +336,8 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
 
         Messages are written by the compressor's codec, if the algorithm has none of its own.
         """
+        is_given = self.spec.rank_order == GIVEN and algorithm.symmetric
+        embedding = NOWHERE if is_given else self._embedding
 
         def build(root: int) -> Schedule:
             return algorithm.build(
@@ -345,7 +347,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
                 root=root,
                 fabric=self.fabric,
                 servers=self.spec.servers,
-                embedding=self._embedding,
+                embedding=embedding,
                 time_ps=lambda schedule: self.expected_ps(schedule, size_bytes),
                 network=self._cabling,
             )
@@ -354,7 +356,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             build,
             algorithm,
             self.spec.rank_order,
-            self._embedding,
+            embedding,
             ranks=self.ranks,
             seed=self.spec.seed,
         )
@@ -405,7 +407,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         row = self._row(
             *(algorithm, schedule, size_bytes, carried),
             verdict=verdict,
-            bound_ps=self.limits.bound_ps(schedule, inputs, network.slots),
+            bound_ps=self._bound_ps(schedule, inputs, network),
             floor_ps=self.limits.floor_ps(algorithm, schedule, inputs),
         )
         if self.spec.net == FLOW:
@@ -417,6 +419,13 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             return replace(measurement, explained=explained)
         return measurement
 
+    def _bound_ps(self, schedule: Schedule, inputs: RankInputs, network: Network) -> int:
+        """Return a schedule's least time, by the classes that its network has found, if any."""
+        classes = getattr(network, "classes", None)
+        if self.ranks > MOST_JUDGED:
+            return 0 if classes is None else self.limits.symmetric_ps(schedule, inputs, classes)
+        return self.limits.bound_ps(schedule, inputs, network.slots)
+
     def _with_error(
         self, row: CollectiveRow, algorithm: Algorithm, schedule: Schedule, inputs: RankInputs
     ) -> CollectiveRow:
@@ -425,9 +434,10 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
 
         bound = bound_of(self.spec, self.graph, row.algo, schedule, row.size_bytes)
         row = replace(row, within_percent=bound.percent, outside=bound.outside)
+        if not self.spec.check_packets:
+            return row
         packets = self._by_packets(algorithm)
-        expected_s = packets.estimate(algorithm, row.size_bytes).time_s
-        if not self.spec.check_packets or expected_s > MOST_PACKETS_S:
+        if packets.estimate(algorithm, row.size_bytes).time_s > MOST_PACKETS_S:
             return row
         plain = partial(connect, watched=False)
         by_packets = packets.measure(plain, algorithm, row.size_bytes, inputs).row

@@ -12,7 +12,6 @@ from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.oracle import message_bytes
 from ringleaf.collectives.schedule import Collective, Schedule, chunk_ranges
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
-from ringleaf.collectives.symmetric_rows import symmetry_of
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.bounds.floor import Floor, MovedData, NonZeroBytes
 from ringleaf.experiments.checking.data import RankInputs, whole
@@ -20,15 +19,11 @@ from ringleaf.experiments.spec.kinds import DTYPES
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import FORWARD
-from ringleaf.topologies.pair_links import PairLinks
-from ringleaf.topologies.routing import routes
 
 if TYPE_CHECKING:
     import networkx as nx
 
-
-MOST_LISTED = 1 << 13
-"""The most ranks whose rows are all made for a bound."""
+    from ringleaf.networks.flow.classes import Classes
 
 
 class CollectiveLimits:
@@ -98,8 +93,6 @@ class CollectiveLimits:
             graph: Another topology; None: the experiment's.
         """
         bounds = self._bounds if graph is None else self._bounds_on(graph)
-        if schedule.ranks > MOST_LISTED and graph is None:
-            return self._symmetric_ps(schedule, inputs.elements)
         return bounds.least_ps(
             schedule,
             inputs.elements * self._item_bytes,
@@ -110,18 +103,12 @@ class CollectiveLimits:
             slots=slots,
         )
 
-    def _symmetric_ps(self, schedule: Schedule, elements: int) -> int:
-        """Return the least time of a symmetric schedule among very many ranks."""
+    def symmetric_ps(self, schedule: Schedule, inputs: RankInputs, classes: Classes) -> int:
+        """Return the least time of a symmetric schedule among very many ranks, by classes."""
         from ringleaf.experiments.bounds import symmetric  # loads compiled code
-        from ringleaf.networks.flow.classes import find_classes
 
-        symmetry = symmetry_of(schedule.as_rows)
-        pairs = PairLinks(self._graph, routes(self._graph))
-        if symmetry is None or not pairs.can_find():
-            return 0
-        stops = (stop for _, stop in chunk_ranges(elements, schedule.chunks))
+        stops = (stop for _, stop in chunk_ranges(inputs.elements, schedule.chunks))
         edges = np.array([0, *stops], np.int64)
-        classes = find_classes(symmetry, pairs, np.arange(schedule.ranks))
         return symmetric.least_ps(
             *(classes, edges, self._item_bytes, self._spec.mtu_bytes, self._bounds.line_bytes)
         )
