@@ -6,14 +6,13 @@ rows, or a rank's, has them made.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from ringleaf.collectives.rows import ChunkRows, Column, Columns
-from ringleaf.collectives.symmetry import Repeated, Symmetry
+from ringleaf.collectives.symmetry import Symmetry
 
 
 class CirculantRows(ChunkRows):
@@ -25,14 +24,10 @@ class CirculantRows(ChunkRows):
     Args:
         first: Row 0 of each step: a transfer of one chunk between ranks.
         ranks: The number of ranks, and of chunks.
-        shorter: Returns the rows of as many ranks as it is told, whose steps do the same; None:
-            steps differ.
     """
 
-    def __init__(
-        self, first: Columns, ranks: int, shorter: Callable[[int], CirculantRows] | None = None
-    ) -> None:
-        self.first, self.ranks, self._shorter = first, ranks, shorter
+    def __init__(self, first: Columns, ranks: int) -> None:
+        self.first, self.ranks = first, ranks
 
     @cached_property
     def columns(self) -> Columns:  # type: ignore[override]
@@ -72,32 +67,14 @@ class CirculantRows(ChunkRows):
         """All ranks are of one kind; a peer is as far from each."""
         rank = np.arange(self.ranks)[:, None]
         distances = np.unique((self.first.dst - self.first.src) % self.ranks)
-        peers = np.concatenate((rank + distances, rank - distances), axis=1) % self.ranks
-        repeats = None if self._shorter is None or len(distances) != 1 else self._repeated
         return Symmetry(
             kind=np.zeros(self.ranks, np.int64),
-            peers=peers,
+            peers=np.concatenate((rank + distances, rank - distances), axis=1) % self.ranks,
             rows_of=lambda rank: self.of_rank(rank)[1],
             is_even=True,
             messages=len(self),
-            is_chain=repeats is not None,
-            repeats=repeats,
+            is_chain=len(distances) == 1,
         )
-
-    def _repeated(self, chunks: int) -> Repeated:
-        """Return fewer steps among as many ranks, which send as far as in all steps."""
-        assert self._shorter is not None
-        fewer = self._shorter(chunks)
-        distance = int((self.first.dst - self.first.src)[0] % self.ranks)
-
-        def rows_of(rank: int) -> Columns:
-            _, rows = fewer.of_rank(0)
-            sends = rows.src == 0
-            own, before = (rank + distance) % self.ranks, (rank - distance) % self.ranks
-            src, dst = np.where(sends, rank, before), np.where(sends, own, rank)
-            return replace(rows, src=src, dst=dst)
-
-        return Repeated(chunks, rows_of)
 
     def of_steps(self, first: int, stop: int) -> CirculantRows:
         """Return the rows of the steps from `first` to `stop` (excluded), numbered from 0."""

@@ -29,8 +29,6 @@ class Symmetry:
         is_even: Whether plans are the same only if all chunks have one size.
         messages: The number of messages of the whole schedule.
         is_chain: Whether each rank sends once in each step, what the one before has brought it.
-        repeats: Returns the same symmetry with other numbers of chunks, for schedules that repeat
-            one step as often as there are chunks; None: they don't.
     """
 
     kind: Column
@@ -39,7 +37,6 @@ class Symmetry:
     is_even: bool
     messages: int
     is_chain: bool
-    repeats: Callable[[int], Repeated] | None = None
 
     @property
     def ranks(self) -> int:
@@ -55,11 +52,3 @@ class Symmetry:
         for column in reversed(range(columns)):
             back[self.peers[self.peers, column] == own] = column
         return back
-
-
-@dataclass(frozen=True, eq=False)
-class Repeated:
-    """A schedule of fewer chunks, and so of fewer equal steps, among the same ranks."""
-
-    chunks: int
-    rows_of: Callable[[int], Columns]

@@ -25,7 +25,7 @@ def ring_allreduce(ranks: int) -> Schedule:
         workstations", JPDC 69(2), 2009.
     """
     check_ranks("ring_allreduce", ranks)
-    rows = _rounds(ranks, reductions=1, copies=1)
+    rows = _rounds(ranks, reductions=ranks - 1, copies=ranks - 1)
     return Schedule(Collective.ALLREDUCE, "ring", ranks, ranks, rows)
 
 
@@ -36,7 +36,7 @@ def ring_reduce_scatter(ranks: int) -> Schedule:
         ScheduleError: If `ranks` < 1.
     """
     check_ranks("ring_reduce_scatter", ranks)
-    rows = _rounds(ranks, reductions=1, offset=-1)
+    rows = _rounds(ranks, reductions=ranks - 1, offset=-1)
     return Schedule(Collective.REDUCE_SCATTER, "ring", ranks, ranks, rows)
 
 
@@ -47,7 +47,7 @@ def ring_all_gather(ranks: int) -> Schedule:
         ScheduleError: If `ranks` < 1.
     """
     check_ranks("ring_all_gather", ranks)
-    rows = _rounds(ranks, copies=1)
+    rows = _rounds(ranks, copies=ranks - 1)
     return Schedule(Collective.ALL_GATHER, "ring", ranks, ranks, rows)
 
 
@@ -56,20 +56,15 @@ def _rounds(ranks: int, *, reductions: int = 0, copies: int = 0, offset: int = 0
 
     Args:
         ranks: Ranks, and chunks.
-        reductions: Times round the ring in which steps add what they bring; `copies` follow.
-        copies: Times round the ring in which they copy.
+        reductions: Steps that add what they bring; those of `copies` follow.
+        copies: Steps that copy.
         offset: The first chunk that rank 0 sends.
     """
-    reductions, rounds = reductions * (ranks - 1), (reductions, copies, offset)
-    step = np.arange(sum(rounds[:2]) * (ranks - 1))
+    step = np.arange(reductions + copies)
     none, chunk = np.zeros_like(step), (offset - step) % ranks
     op = np.where(step < reductions, REDUCE, COPY)
     first = Columns(step, none, none + 1, chunk, chunk + 1, op, none)
-
-    def shorter(fewer: int) -> CirculantRows:
-        return _rounds(fewer, reductions=rounds[0], copies=rounds[1], offset=offset)
-
-    return CirculantRows(first, ranks, shorter)
+    return CirculantRows(first, ranks)
 
 
 def ring_allreduce_cost(ranks: int, size_bytes: int, fabric: AlphaBeta) -> Cost:

@@ -39,9 +39,7 @@ REPORTS = 13  # taken so far
 DRIVE = 14  # address of `drive`
 ALARM = 15  # callback: a host wanted to be called
 WANTED = 16  # a callback wants Python to look at the network at the end of the window
-TIMES_AT = 17  # by node and number of a message, when it was reported; 0: nobody wants to know
-TIMES_EACH = 18  # the number of messages of each node
-WOKEN = 19  # agents to wake, MOST_WOKEN of them
+WOKEN = 17  # agents to wake, MOST_WOKEN of them
 MOST_WOKEN = 4  # one for messages, and one for sums; there is room for more
 DRIVER_WORDS = WOKEN + MOST_WOKEN
 
@@ -105,9 +103,6 @@ def tell(arena: Arena, at: int, part: int, size_bytes: int, now_ps: int) -> None
     executor, kind = walk.executor_of(words, part), walk.kind_of(words, part)
     if words[at + JOURNAL_AT]:
         note(words, words[at + JOURNAL_AT], part, now_ps)
-    if words[at + TIMES_AT]:
-        row = words[executor + x.NODE] * words[at + TIMES_EACH] + words[part + x.MESSAGE]
-        words[words[at + TIMES_AT] + row] = now_ps
     if kind == SEND:
         walk.sent(arena, part)
     elif kind == RECEIVE:

@@ -94,22 +94,6 @@ class Execution:
         for at, block in zip(self.drivers, blocks, strict=True):
             self._store.arena.words[at + d.JOURNAL_AT] = block
 
-    def note_times(self, nodes: int, messages: int) -> int:
-        """Have the time noted when each node's messages are reported; return where.
-
-        Args:
-            nodes: The number of nodes.
-            messages: The number of each one's messages; they are numbered from 0 at each node.
-
-        Returns:
-            The place of a table, (nodes, messages), of times; a message that a node does not have
-            is at 0.
-        """
-        at = self._store.allocate("words", nodes * messages)
-        for driver in self.drivers:
-            self._store.arena.words[[driver + d.TIMES_AT, driver + d.TIMES_EACH]] = at, messages
-        return at
-
     def open_stage(self, director: Reacts) -> None:
         """Be the stage of a director that reacts."""
         self._reserve = director.events

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import networkx as nx
 import numpy as np
 
 import ringleaf.networks.virtual.state as s
-from ringleaf.collectives.rows import COPY, REDUCE
 from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.collectives.symmetric_rows import symmetry_of
 from ringleaf.core.arena import Store
@@ -22,7 +21,6 @@ from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.flow.class_layout import ClassLayout, hosts_of, join
 from ringleaf.networks.flow.classes import Classes, class_plans
 from ringleaf.networks.flow.machine import FlowMachine, Tell
-from ringleaf.networks.flow.recurrence import LEAST_SPAN, Recurrence, find_recurrence
 from ringleaf.networks.groups import whole
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
@@ -53,13 +51,6 @@ def without_classes(schedule: Schedule, elements: int, options: NetworkOptions) 
     return ""
 
 
-class _Carried(NamedTuple):
-    """The result of classes, and when messages of each were reported: (classes, messages)."""
-
-    result: RunResult
-    times: Numbers
-
-
 class ClassRun:
     """One collective by classes, on hosts that have done nothing before.
 
@@ -88,40 +79,12 @@ class ClassRun:
             tell: Called with the packet-hops so far.
         """
         began_s = time.perf_counter()
-        classes, rows = self._classes, self._classes.symmetry.rows_of
-        result = self._carry_fewer(schedule, elements, dtype, tell)
-        if result is None:
-            stops = (stop for _, stop in chunk_ranges(elements, schedule.chunks))
-            edges = np.array([0, *stops], np.int64)
-            parts = class_plans(classes, schedule, edges, rows)
-            result = self._carry(parts, dtype, tell).result
+        stops = (stop for _, stop in chunk_ranges(elements, schedule.chunks))
+        edges = np.array([0, *stops], np.int64)
+        result = self._carry(class_plans(self._classes, schedule, edges), dtype, tell)
         return replace(self._expanded(result), wall_s=time.perf_counter() - began_s)
 
-    def _carry_fewer(
-        self, schedule: Schedule, elements: int, dtype: ElementType, tell: Tell | None
-    ) -> RunResult | None:
-        """Return the result if equal steps recur, so that not all need be carried; else None."""
-        repeats, chunks = self._classes.symmetry.repeats, schedule.chunks
-        if repeats is None or elements % chunks:
-            return None
-        periods = [1, self._classes.count]
-        fewer = LEAST_SPAN * 4
-        while fewer + periods[-1] < chunks // 64:
-            # Whole periods are left out, so that what is left ends as all of it does.
-            fewer += (chunks - fewer) % periods[-1]
-            edges = np.arange(fewer + 1) * (elements // chunks)
-            part = class_plans(self._classes, schedule, edges, repeats(fewer).rows_of)
-            carried = self._carry(part, dtype, tell, is_noted=True)
-            phases = [_recurrence(part, carried.times, op, periods) for op in (REDUCE, COPY)]
-            if None not in phases:
-                longer = [each for each in phases if each is not None]
-                return _repeated(carried.result, longer, fewer, chunks)
-            fewer = 2 * fewer + 4 * periods[-1]
-        return None
-
-    def _carry(
-        self, parts: SharedPlans, dtype: ElementType, tell: Tell | None, *, is_noted: bool = False
-    ) -> _Carried:
+    def _carry(self, parts: SharedPlans, dtype: ElementType, tell: Tell | None) -> RunResult:
         """Carry plans; return the result of classes: of their first ranks and links."""
         classes, options, store = self._classes, self._options, Store(has_data=False)
         graph = hosts_of(classes)
@@ -138,15 +101,10 @@ class ClassRun:
         )
         machine.tell = tell
         operation = _operation(endpoints, parts, dtype)
-        messages, at = int(parts.message.max(initial=-1)) + 1, 0
-        if is_noted:
-            at = machine.execution.note_times(classes.count, messages)
         meter = machine.meter()
         result = machine.with_queues(meter.result(machine.carry(operation)))
         packets = open_network(store.arena, tables.net).ports[:, s.TX_PACKETS]
-        result = replace(result, packet_hops=int(packets @ classes.link_sizes))
-        noted = store.arena.words[at : at + classes.count * messages * is_noted]
-        return _Carried(result, noted.reshape(classes.count, -1))
+        return replace(result, packet_hops=int(packets @ classes.link_sizes))
 
     def _expanded(self, result: RunResult) -> RunResult:
         """Return the result of all ranks and links, given that of classes."""
@@ -193,37 +151,3 @@ def _operation(endpoints: Endpoints, parts: SharedPlans, dtype: ElementType) -> 
     buffers = [memory.take_bytes(size) for size in sizes]
     executors = endpoints.executors(parts, staging, dtype)
     return endpoints.take_up(executors, tensors, buffers, ranks=parts.nodes, group=0, channel=0)
-
-
-def _recurrence(
-    parts: SharedPlans, times: Numbers, op: int, periods: list[int]
-) -> Recurrence | None:
-    """Return the recurrence of all streams of an operation, which are under way together."""
-    streams = parts.streams
-    chosen = np.flatnonzero((streams.op == op) & (streams.node == 0))
-    if not len(chosen):
-        return Recurrence(1, 0)  # there are none
-    return find_recurrence(
-        [times[:, streams.first[each] : streams.end[each]] for each in chosen.tolist()], periods
-    )
-
-
-def _repeated(result: RunResult, phases: list[Recurrence], fewer: int, chunks: int) -> RunResult:
-    """Return the result of all equal steps, given that of fewer; series are stretched."""
-    more_ps = sum(each.later_ps * ((chunks - fewer) // each.period) for each in phases)
-
-    def scaled(size: int) -> int:
-        return size * (chunks - 1) // (fewer - 1)
-
-    return replace(
-        result,
-        time_ps=result.time_ps + more_ps,
-        finish_ps=[each + more_ps for each in result.finish_ps],
-        wire_bytes=[scaled(each) for each in result.wire_bytes],
-        link_bytes={ends: scaled(size) for ends, size in result.link_bytes.items()},
-        packet_hops=scaled(result.packet_hops),
-        bin_ps=-(-result.bin_ps * (result.time_ps + more_ps) // result.time_ps),
-        link_series={
-            ends: each * (chunks - 1) // (fewer - 1) for ends, each in result.link_series.items()
-        },
-    )

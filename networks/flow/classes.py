@@ -8,13 +8,12 @@ for all links of its class, each of which carries as many of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ringleaf.collectives.rows import Columns
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.symmetry import Symmetry
 from ringleaf.hosts.plan import Plans
@@ -134,21 +133,18 @@ def _kinds_first(kind: Numbers, found: Partition) -> Numbers:
     return number[found.of_host]
 
 
-def class_plans(
-    classes: Classes, schedule: Schedule, edges: Numbers, rows_of: Callable[[int], Columns]
-) -> SharedPlans:
+def class_plans(classes: Classes, schedule: Schedule, edges: Numbers) -> SharedPlans:
     """Return the plans of the classes' first ranks, whose peers keep their numbers as ranks.
 
     Args:
         classes: The classes.
         schedule: The schedule.
         edges: (chunks + 1,) the element at which each chunk starts, and the end.
-        rows_of: Returns the rows of a rank.
     """
     symmetry = classes.symmetry
     kinds = symmetry.kind[classes.first_rank]
     _, examples = np.unique(symmetry.kind, return_index=True)
-    plans = [plan_of_rank(schedule, rows_of(rank), rank, edges) for rank in examples]
+    plans = [plan_of_rank(schedule, symmetry.rows_of(rank), rank, edges) for rank in examples]
     columns = [
         _columns(plan, symmetry.peers[rank]) for plan, rank in zip(plans, examples, strict=True)
     ]
