@@ -19,6 +19,7 @@ from ringleaf.core.threads import count_cores
 from ringleaf.core.units import format_size
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimates.pace import ALL, PACKETS, SETUP, START, RunPaces, Sort
+from ringleaf.experiments.spec.kinds import GIVEN
 from ringleaf.experiments.spec.network import FLOW
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import Costs
@@ -300,23 +301,30 @@ def estimate(
 
 def without_classes(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int) -> str:
     """Return why a run does not go by classes of ranks, in words; empty if it does."""
-    if spec.net != FLOW:
-        return f"net={spec.net} carries packets"
-    if ranks < LEAST_RANKS:
-        return f"there are only {ranks} ranks"
-    if not algorithm.symmetric:
-        return f"{algorithm.name} does not say which ranks do the same"
-    if spec.has_data:
-        return "there is data (take data=none)"
-    if spec.routes not in ("dealt", "dcell"):
-        return f"routes={spec.routes} tells pairs of hosts apart"
-    if spec.servers or spec.compress or spec.detours:
-        return "servers, codecs and detours are not symmetric"
-    if algorithm.name == "halvingdoubling" and ranks & (ranks - 1):
-        return f"{ranks} ranks are no power of two"
-    if algorithm.name != "tree" and size_bytes // FLOAT32_BYTES % ranks:
-        return f"chunks differ in size, as the elements are no multiple of {ranks}"
-    return ""
+    elements = size_bytes // FLOAT32_BYTES
+    is_power = ranks & (ranks - 1) == 0
+    reasons = (
+        (spec.net != FLOW, f"net={spec.net} carries packets"),
+        (ranks < LEAST_RANKS, f"there are only {ranks} ranks"),
+        (not algorithm.symmetric, f"{algorithm.name} does not say which ranks do the same"),
+        (spec.has_data, "there is data (take data=none)"),
+        (spec.routes not in ("dealt", "dcell"), f"routes={spec.routes} tells pairs of hosts apart"),
+        (spec.rank_order != GIVEN, f"rank_order={spec.rank_order} gives ranks other places"),
+        (spec.message_overhead_ps > 0, "messages wait for processors (take message_overhead=0)"),
+        (
+            bool(spec.servers or spec.compress or spec.detours),
+            "servers, codecs and detours are not symmetric",
+        ),
+        (
+            algorithm.name == "halvingdoubling" and not is_power,
+            f"{ranks} ranks are no power of two",
+        ),
+        (
+            algorithm.name != "tree" and elements % ranks > 0,
+            f"chunks differ in size, as {elements} elements are no multiple of {ranks}",
+        ),
+    )
+    return next((reason for is_so, reason in reasons if is_so), "")
 
 
 def _by_classes(

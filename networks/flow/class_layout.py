@@ -99,8 +99,8 @@ def join(connections: Connections, classes: Classes, flows: list[tuple[int, Chan
         connections.add(host, flow)
     new = [(host, flow, *peer_of(classes, host, flow)) for host, flow in distinct]
     rates = [
-        min(classes.columns.rate_bps[classes.first_link[link]].item() for link, _ in way)
-        for host, flow, *_ in new
-        for way in [classes.way(host, classes.column_of(host, flow.stream.peer))]
+        int(classes.path_bps[rank, classes.column_of(host, flow.stream.peer)])
+        for host, flow in distinct
+        for rank in [classes.first_rank[host]]
     ]
     connections.join(new, rates)

@@ -46,6 +46,8 @@ def without_classes(schedule: Schedule, elements: int, options: NetworkOptions) 
         return "data is added up message by message"
     if options.ecmp:
         return "hashes tell all connections apart"
+    if options.message_overhead_ps:
+        return "a processor's messages of one time wait in the order of hosts' numbers"
     if schedule.codec is not None or schedule.servers:
         return "codecs and servers are not symmetric"
     return ""
@@ -117,13 +119,15 @@ class ClassRun:
         sent = [*result.link_bytes.values(), 0]
         series, bin_ps = _widened([*result.link_series.values()], result.bin_ps, len(links))
         queued = [result.queue_peaks.get(ends, 0) for ends in first] + [0]
+        wire_bytes = np.zeros(len(nodes) - len(switches(graph)), np.int64)
+        wire_bytes[classes.hosts] = np.array(result.wire_bytes)[classes.of_rank]
         own = set(hosts(graph))
         by_link = dict(zip(links, class_of, strict=True))
         rows = [*series, np.zeros_like(series[0])]
         return replace(
             result,
             finish_ps=np.array(result.finish_ps)[classes.of_rank].tolist(),
-            wire_bytes=np.array(result.wire_bytes)[classes.of_rank].tolist(),
+            wire_bytes=wire_bytes.tolist(),
             link_bytes={ends: sent[each] for ends, each in by_link.items()},
             bin_ps=bin_ps,
             link_series={ends: rows[each] for ends, each in by_link.items()},

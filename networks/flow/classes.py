@@ -32,6 +32,7 @@ class Classes:
         hosts: (ranks,) the number of each rank's host.
         ways: (ranks, columns, longest) the links from each rank to its peers, then -1.
         columns: What is known of links.
+        path_bps: (ranks, columns) the rate by which a host chooses its window to a peer.
         of_rank: (ranks,) each rank's class. The first classes are of all kinds, in order.
         of_link: (links,) each link's class; -1: it carries nothing.
     """
@@ -40,6 +41,7 @@ class Classes:
     hosts: Numbers
     ways: Numbers
     columns: LinkColumns
+    path_bps: Numbers
     of_rank: Numbers
     of_link: Numbers
 
@@ -97,20 +99,34 @@ def find_classes(symmetry: Symmetry, pairs: PairLinks, hosts: Numbers) -> Classe
     ways, columns = _ways(symmetry, pairs, hosts), pairs.columns
     apart = (columns.rate_bps, columns.delay_ps, columns.queue_bytes, columns.is_of_host)
     _, colour = np.unique(np.stack(apart, axis=1), axis=0, return_inverse=True)
-    back = symmetry.back
-    kinds = np.concatenate((_kinds(symmetry, ways, colour)[:, None], back), axis=1)
-    found = refine(kinds, symmetry.peers, ways, colour)
-    return Classes(
-        symmetry, hosts, ways, columns, _kinds_first(symmetry.kind, found), found.of_link
-    )
+    path_bps = _path_bps(symmetry, pairs, hosts)
+    kinds = (_kinds(symmetry, ways, colour)[:, None], symmetry.back, path_bps)
+    found = refine(np.concatenate(kinds, axis=1), symmetry.peers, ways, colour)
+    of_rank = _kinds_first(symmetry.kind, found)
+    return Classes(symmetry, hosts, ways, columns, path_bps, of_rank, found.of_link)
 
 
-def _ways(symmetry: Symmetry, pairs: PairLinks, hosts: Numbers) -> Numbers:
+def _path_bps(symmetry: Symmetry, pairs: PairLinks, hosts: Numbers) -> Numbers:
+    """Return the rates by which hosts choose windows: (ranks, columns).
+
+    As in `Connections`, they are those of the first one of all ways, not of the one that is dealt.
+    """
+    rates = pairs.columns.rate_bps
+    if len(np.unique(rates)) == 1:
+        return np.full(symmetry.peers.shape, rates[0])
+    ways = _ways(symmetry, pairs, hosts, is_dealt=False)
+    passed = np.where(ways >= 0, rates[ways], np.iinfo(np.int64).max)
+    return np.asarray(passed.min(axis=2))
+
+
+def _ways(
+    symmetry: Symmetry, pairs: PairLinks, hosts: Numbers, *, is_dealt: bool = True
+) -> Numbers:
     """Return the links from each rank to each peer: (ranks, columns, longest)."""
     ranks, columns = symmetry.peers.shape
     src, dst = np.repeat(np.arange(ranks), columns), symmetry.peers.reshape(-1)
     there = src != dst
-    found = pairs.find(hosts[src[there]], hosts[dst[there]])
+    found = pairs.find(hosts[src[there]], hosts[dst[there]], is_dealt=is_dealt)
     ways = np.full((ranks * columns, found.shape[1]), -1, np.int64)
     ways[there] = found
     return ways.reshape(ranks, columns, -1)

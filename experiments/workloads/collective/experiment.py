@@ -57,6 +57,7 @@ from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.workloads.collective import table, timeline
 from ringleaf.experiments.workloads.collective.limits import CollectiveLimits
 from ringleaf.experiments.workloads.collective.results import (
+    MOST_JUDGED,
     CollectiveResults,
     write_explained,
 )
@@ -77,9 +78,6 @@ if TYPE_CHECKING:
 
 _REDUCING = (Collective.ALLREDUCE, Collective.REDUCE, Collective.REDUCE_SCATTER)
 
-
-MOST_JUDGED = 1 << 13
-"""The most ranks whose schedule is followed to judge it; it would take minutes for more."""
 
 MOST_PACKETS_S = 60.0
 """Seconds that packets may be expected to take beside a row of flows."""

@@ -97,6 +97,10 @@ _ONE_SIZE = {
 }
 
 
+MOST_JUDGED = 1 << 13
+"""The most ranks whose schedule is followed to judge it; it would take minutes for more."""
+
+
 @dataclass(kw_only=True)
 class CollectiveResults(Results):
     """The results of algorithms of one collective, each at some sizes."""
@@ -165,10 +169,15 @@ class CollectiveResults(Results):
         """Return the rows of the largest size."""
         return {key: self.name_of(key) for key in self.uses if key[1] == largest_bytes(self)}
 
+    @property
+    def _unjudged(self) -> str:
+        """What is to be said of schedules that were too large to be judged."""
+        return "" if self.ranks <= MOST_JUDGED else f" not either, having over {MOST_JUDGED} ranks"
+
     def foot(self) -> Iterator[str]:
         """Yield the lines below the table: whether all is right, and which was fastest."""
         if self.wrong is None:
-            yield f"{wrong_line(None)} (data=none); schedules were"
+            yield f"{wrong_line(None)} (data=none); schedules were{self._unjudged}"
         else:
             yield wrong_line(self.wrong)
         yield from self.reasons()
