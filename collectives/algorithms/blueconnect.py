@@ -89,9 +89,9 @@ def _all_rings(sizes: tuple[int, ...], ranks: Column, *, are_met: bool = False) 
     """Return the rings of all levels, of these senders; and of who sends to them, if asked for."""
     parts: list[Columns] = []
     step = 0
-    turns = [(level, -1, Op.REDUCE) for level in range(len(sizes))]
-    turns += [(level, 0, Op.COPY) for level in reversed(range(len(sizes)))]
-    for level, offset, op in turns:
+    scatters = [(level, -1, Op.REDUCE) for level in range(len(sizes))]
+    gathers = [(level, 0, Op.COPY) for level in reversed(range(len(sizes)))]
+    for level, offset, op in scatters + gathers:
         src = ranks
         if are_met:
             src = np.unique([ranks, _turned(ranks, sizes, level, -1)])

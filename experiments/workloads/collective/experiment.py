@@ -390,7 +390,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         moved_bytes = inputs.elements * DTYPES[self.spec.dtype]  # a compressor may give less
         schedule = self.schedule(algorithm, moved_bytes)
         judge = self._judge(algorithm, schedule)
-        is_judged = self.ranks <= MOST_JUDGED
+        is_judged = self.ranks <= MOST_JUDGED or self.spec.net != FLOW or self.spec.has_data
         if is_judged:
             judge.examine(schedule)
         carried = carry(self.spec, schedule, inputs, make, tell)
@@ -420,8 +420,8 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
     def _bound_ps(self, schedule: Schedule, inputs: RankInputs, network: Network) -> int:
         """Return a schedule's least time, by the classes that its network has found, if any."""
         classes = getattr(network, "classes", None)
-        if self.ranks > MOST_JUDGED:
-            return 0 if classes is None else self.limits.symmetric_ps(schedule, inputs, classes)
+        if classes is not None and self.ranks > MOST_JUDGED:
+            return self.limits.symmetric_ps(schedule, inputs, classes)
         return self.limits.bound_ps(schedule, inputs, network.slots)
 
     def _with_error(

@@ -97,8 +97,8 @@ _ONE_SIZE = {
 }
 
 
-MOST_JUDGED = 1 << 13
-"""The most ranks whose schedule is followed to judge it; it would take minutes for more."""
+MOST_JUDGED = 1 << 11
+"""The most ranks whose schedule is judged where it is carried by flows without data."""
 
 
 @dataclass(kw_only=True)
@@ -172,7 +172,8 @@ class CollectiveResults(Results):
     @property
     def _unjudged(self) -> str:
         """What is to be said of schedules that were too large to be judged."""
-        return "" if self.ranks <= MOST_JUDGED else f" not either, having over {MOST_JUDGED} ranks"
+        is_judged = self.ranks <= MOST_JUDGED or self.options.get("net") != FLOW
+        return "" if is_judged else f" not either, as for more than {MOST_JUDGED} ranks of flows"
 
     def foot(self) -> Iterator[str]:
         """Yield the lines below the table: whether all is right, and which was fastest."""
