@@ -27,7 +27,7 @@ from ringleaf.networks.flow.scope import LEAST_RANKS
 from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ringleaf.experiments.estimates.draft import ScheduleSize
     from ringleaf.experiments.spec.network import NetworkSpec
@@ -100,7 +100,8 @@ ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat, and all ra
 CLASSES = 4.0  # classes of ranks, times the square root of these, where links are regular
 CLASS_LINK_BYTES = 5 << 10  # per link: topology, names, ways; series of its directions
 CLASS_MESSAGE_BYTES = 20 << 10  # per class of ranks: queue pairs
-CLASS_STEP_BYTES = 40  # per step of a class
+CLASS_STEP_BYTES = 20  # per step of a class
+CLASS_SERIES_BYTES = 192 << 20  # per row, at most: bins are wider for more links
 CLASS_LINK_S = 9e-5  # per link
 CLASS_MESSAGE_S = 1e-6  # per message of a class
 
@@ -452,11 +453,21 @@ def need(spec: CollectiveSpec, counts: Counts, distance: float, paces: RunPaces 
         for size_bytes in spec.sizes_bytes
         for name in spec.algos
     ]
-    series = 2 * SERIES_BYTES * counts.links * len(estimates)
+    row_bytes = 2 * SERIES_BYTES * counts.links
+    if not any(_in_full(spec, counts)):
+        row_bytes = min(row_bytes, CLASS_SERIES_BYTES)
+    series = row_bytes * len(estimates)
     return Need(
         max(each.memory_bytes for each in estimates) + series,
         start_s(spec, paces) + sum(each.time_s for each in estimates),
     )
+
+
+def _in_full(spec: CollectiveSpec, counts: Counts) -> Iterator[bool]:
+    """Yield for each row whether it does not go by classes of ranks."""
+    for name in spec.algos:
+        for size_bytes in spec.sizes_bytes:
+            yield bool(without_classes(spec, ALGORITHMS[name], counts.hosts, size_bytes))
 
 
 def sort_of(spec: NetworkSpec, program: str = ALL) -> Sort:
