@@ -126,6 +126,7 @@ def check_same(whole: RunResult, by_classes: RunResult) -> None:
     window=st.sampled_from((None, 4)),
     seed=st.integers(0, 1000),
 )
+@example("leafspine,leaves=4,spines=2,hosts=4", "halvingdoubling", 5000, 0, False, None, 0)
 @example("fattree,k=4", "halvingdoubling", 5000, 0, False, None, 0)
 @example("leafspine,leaves=4,spines=2,hosts=4", "blueconnect", 5000, 1, True, 4, 1)
 def test_all_ranks_have_the_times_of_the_whole_network(
