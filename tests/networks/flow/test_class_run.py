@@ -22,6 +22,7 @@ from ringleaf.collectives.algorithms.ring import (
 from ringleaf.collectives.algorithms.tree import tree_allreduce
 from ringleaf.collectives.schedule import Schedule
 from ringleaf.collectives.symmetric_rows import symmetry_of
+from ringleaf.networks.flow import class_run
 from ringleaf.networks.flow.class_run import ClassRun, without_classes
 from ringleaf.networks.flow.classes import Classes, find_classes
 from ringleaf.networks.flow.network import FlowNetwork
@@ -221,3 +222,20 @@ def test_what_has_no_classes_says_why(
 
     assert without_classes(schedule, elements, given).endswith(reason)
     assert bool(without_classes(schedule, elements, given)) == bool(reason)
+
+
+def test_series_of_very_many_links_have_wider_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, schedule = made("fattree,k=4"), halving_doubling_allreduce(16)
+    _, narrow, classes = both(graph, schedule, 16 * 5000)
+    bins = max(map(len, narrow.link_series.values()))
+    monkeypatch.setattr(class_run, "MOST_CELLS", len(narrow.link_series) * (bins // 2))
+    options = NetworkOptions(has_data=False)
+    run = ClassRun(graph, options, classes, longest_rtt_ps(graph, options.mtu_bytes))
+
+    wide = run.run(schedule, 16 * 5000, FLOAT32)
+
+    assert wide.bin_ps > narrow.bin_ps
+    assert wide.bin_ps % narrow.bin_ps == 0
+    for ends, series in wide.link_series.items():
+        assert len(series) <= bins // 2
+        assert series.sum() == narrow.link_series[ends].sum() == wide.link_bytes[ends]
