@@ -100,6 +100,7 @@ ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat, and all ra
 CLASSES = 4.0  # classes of ranks, times the square root of these, where links are regular
 CLASS_LINK_BYTES = 5 << 10  # per link: topology, names, ways; series of its directions
 CLASS_MESSAGE_BYTES = 20 << 10  # per class of ranks: queue pairs
+CLASS_TREE_BYTES = 140 << 10  # likewise, of a tree: each rank is one, and has six peers' ends
 CLASS_STEP_BYTES = 20  # per step of a class
 CLASS_SERIES_BYTES = 192 << 20  # per row, at most: bins are wider for more links
 CLASS_LINK_S = 9e-5  # per link
@@ -336,10 +337,11 @@ def _by_classes(
     sent = messages(algorithm, ranks, size_bytes)
     steps = sent / ranks
     carried = sent if algorithm.name == "tree" else min(sent, steps * CLASSES * sqrt(ranks))
+    class_bytes = CLASS_TREE_BYTES if algorithm.name == "tree" else CLASS_MESSAGE_BYTES
     memory = (
         BASE_BYTES
         + CLASS_LINK_BYTES * counts.links
-        + CLASS_MESSAGE_BYTES * carried / max(steps, 1)
+        + class_bytes * carried / max(steps, 1)
         + CLASS_STEP_BYTES * steps * CLASSES * sqrt(ranks)
     )
     setup_s = CLASS_LINK_S * counts.links
