@@ -266,8 +266,8 @@ def _turned(streams: NodeStreams, nodes: int) -> NodeStreams:
     )
 
 
-class Parts(NamedTuple):
-    """Parts in the order of messages: all that reads, then all that writes. As in `Plans`."""
+class NodeParts(NamedTuple):
+    """NodeParts in the order of messages: all that reads, then all that writes. As in `Plans`."""
 
     place: Column  # among the messages that are there
     message: Column
@@ -282,13 +282,13 @@ class Parts(NamedTuple):
     staged: Mask
     after_at: Column
 
-    def take(self, chosen: Mask) -> Parts:
+    def take(self, chosen: Mask) -> NodeParts:
         """Return the chosen ones."""
         columns: dict[str, Any] = {name: each[chosen] for name, each in self._asdict().items()}
-        return Parts(**columns)
+        return NodeParts(**columns)
 
 
-def _first_node_s(schedule: Schedule, own: Column) -> tuple[Parts, Column]:
+def _first_node_s(schedule: Schedule, own: Column) -> tuple[NodeParts, Column]:
     """Return the parts of node 0 in a circulant schedule, and what they wait for."""
     assert schedule.circulant is not None
     numbers, rows = schedule.circulant.of_rank(0)
@@ -304,7 +304,7 @@ def parts_of(
     chunks: int,
     *,
     nodes: int | None = None,
-) -> tuple[Parts, Column]:
+) -> tuple[NodeParts, Column]:
     """Return the parts of some rows, and what they wait for.
 
     Args:
@@ -332,7 +332,7 @@ def parts_of(
     coded = np.array([schedule.codec_of(op) is not None for op in _OPS])
     staged = (kind == RECEIVE) & ((op == REDUCE) | coded[op])
     staged[len(sends) :] |= waits.swaps & (kind[len(sends) :] == RECEIVE)
-    parts = Parts(
+    parts = NodeParts(
         place=place,
         message=message[place],
         node=np.concatenate((ends.src[sends], ends.writers)),
@@ -497,7 +497,7 @@ def _walk(  # noqa: C901 - one pass over rows, whose counts are shared
                         swaps[place] = True
 
 
-def sort_parts(parts: Parts) -> tuple[Column, NodeStreams, Column]:
+def sort_parts(parts: NodeParts) -> tuple[Column, NodeStreams, Column]:
     """Return the order of parts, their streams, and each part's stream in that order."""
     node, kind, peer, channel = parts.node, parts.kind, parts.peer, parts.channel
     op = np.where(kind == LOCAL, 0, parts.op)

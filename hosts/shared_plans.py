@@ -16,7 +16,15 @@ import numpy.typing as npt
 
 from ringleaf.collectives.rows import Column, Columns
 from ringleaf.collectives.schedule import Schedule
-from ringleaf.hosts.plan import Mask, NodeStreams, Parts, Plans, parts_of, sort_parts, stage_first
+from ringleaf.hosts.plan import (
+    Mask,
+    NodeParts,
+    NodeStreams,
+    Plans,
+    parts_of,
+    sort_parts,
+    stage_first,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +87,7 @@ def plan_of_rank(schedule: Schedule, rows: Columns, rank: int, edges: Column) ->
 def _plan(
     nodes: int,
     edges: Column,
-    parts: Parts,
+    parts: NodeParts,
     order: Column,
     stream: Column,
     after: Column,

@@ -101,9 +101,9 @@ def find_classes(symmetry: Symmetry, pairs: PairLinks, hosts: Numbers) -> Classe
     _, colour = np.unique(np.stack(apart, axis=1), axis=0, return_inverse=True)
     path_bps = _path_bps(symmetry, pairs, hosts)
     kinds = (_kinds(symmetry, ways, colour)[:, None], symmetry.back, path_bps)
-    found = refine(np.concatenate(kinds, axis=1), symmetry.peers, ways, colour)
-    of_rank = _kinds_first(symmetry.kind, found)
-    return Classes(symmetry, hosts, ways, columns, path_bps, of_rank, found.of_link)
+    partition = refine(np.concatenate(kinds, axis=1), symmetry.peers, ways, colour)
+    of_rank = _kinds_first(symmetry.kind, partition)
+    return Classes(symmetry, hosts, ways, columns, path_bps, of_rank, partition.of_link)
 
 
 def _path_bps(symmetry: Symmetry, pairs: PairLinks, hosts: Numbers) -> Numbers:
@@ -126,9 +126,9 @@ def _ways(
     ranks, columns = symmetry.peers.shape
     src, dst = np.repeat(np.arange(ranks), columns), symmetry.peers.reshape(-1)
     there = src != dst
-    found = pairs.find(hosts[src[there]], hosts[dst[there]], is_dealt=is_dealt)
-    ways = np.full((ranks * columns, found.shape[1]), -1, np.int64)
-    ways[there] = found
+    crossed = pairs.find(hosts[src[there]], hosts[dst[there]], is_dealt=is_dealt)
+    ways = np.full((ranks * columns, crossed.shape[1]), -1, np.int64)
+    ways[there] = crossed
     return ways.reshape(ranks, columns, -1)
 
 
@@ -139,14 +139,14 @@ def _kinds(symmetry: Symmetry, ways: Numbers, colour: Numbers) -> Numbers:
     return np.asarray(kinds + np.where(own >= 0, colour[own] + 1, 0))
 
 
-def _kinds_first(kind: Numbers, found: Partition) -> Numbers:
+def _kinds_first(kind: Numbers, partition: Partition) -> Numbers:
     """Return each rank's class, numbered anew: one of each kind comes first, in order."""
     _, first = np.unique(kind, return_index=True)
-    heads = found.of_host[first]
-    order = [*heads.tolist(), *np.setdiff1d(np.arange(found.of_host.max() + 1), heads).tolist()]
+    heads = partition.of_host[first]
+    order = [*heads.tolist(), *np.setdiff1d(np.arange(partition.of_host.max() + 1), heads).tolist()]
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
-    return number[found.of_host]
+    return number[partition.of_host]
 
 
 def class_plans(classes: Classes, schedule: Schedule, edges: Numbers) -> SharedPlans:
