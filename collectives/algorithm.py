@@ -78,6 +78,8 @@ class Algorithm:
             no other order of ranks could suit the topology better.
         sparse: Whether it is for tensors with zeros.
         chooses: Whether it chooses among the others.
+        symmetric: Whether its schedules say which ranks do the same
+            (`ringleaf.collectives.symmetry`), for numbers of ranks that suit it.
         method: Several exchanges that depend on the data, in place of a schedule: a sparse
             allreduce, which is lossy; `build` and `cost` raise then.
         notes: Lines that tables and proofs say of it, about a file's parts that have no effect.
@@ -94,6 +96,7 @@ class Algorithm:
     placed: bool = False
     sparse: bool = False
     chooses: bool = False
+    symmetric: bool = False
     method: Method | None = None
     notes: tuple[str, ...] = ()
 

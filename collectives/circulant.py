@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from ringleaf.collectives.rows import ChunkRows, Column, Columns
+from ringleaf.collectives.symmetry import Symmetry
 
 
 class CirculantRows(ChunkRows):
@@ -60,6 +61,20 @@ class CirculantRows(ChunkRows):
     def key(self) -> tuple[object, ...]:
         """What tells these rows from others."""
         return self.first.digest, self.ranks
+
+    @cached_property
+    def symmetry(self) -> Symmetry:
+        """All ranks are of one kind; a peer is as far from each."""
+        rank = np.arange(self.ranks)[:, None]
+        distances = np.unique((self.first.dst - self.first.src) % self.ranks)
+        return Symmetry(
+            kind=np.zeros(self.ranks, np.int64),
+            peers=np.concatenate((rank + distances, rank - distances), axis=1) % self.ranks,
+            rows_of=lambda rank: self.of_rank(rank)[1],
+            is_even=True,
+            messages=len(self),
+            is_chain=len(distances) == 1,
+        )
 
     def of_steps(self, first: int, stop: int) -> CirculantRows:
         """Return the rows of the steps from `first` to `stop` (excluded), numbered from 0."""

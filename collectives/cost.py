@@ -111,14 +111,18 @@ def steps_cost(
 SMALLEST_SEGMENT_BYTES = 4096  # smaller ones would not fill a packet
 FEW_ROWS = 8192  # a schedule of no more rows costs next to nothing to execute
 
+MANY_ROWS = 1 << 23
+"""The most rows that a pipeline is cut into, for its sake: a few for each of many ranks."""
+
 
 def most_segments(size_bytes: int, ranks: int, rows_per_segment: int) -> int:
     """Return the largest number of segments worth considering.
 
     Without overhead per message the model always wants more; real ones are bounded by the
-    size of a packet, and by the number of rows: as many as a ring has, or `FEW_ROWS`.
+    size of a packet, and by the number of rows: as many as a ring has, or `FEW_ROWS`, and no more
+    than `MANY_ROWS`.
     """
-    rows = max(FEW_ROWS, 2 * ranks * (ranks - 1))
+    rows = max(FEW_ROWS, min(2 * ranks * (ranks - 1), MANY_ROWS))
     return max(1, min(size_bytes // SMALLEST_SEGMENT_BYTES, rows // max(1, rows_per_segment)))
 
 

@@ -221,10 +221,10 @@ def plans(schedule: Schedule, elements: int, edges: Column | None = None) -> Pla
     if is_turned:
         parts, after = _first_node_s(schedule, own)
     else:
-        parts, after = _parts_of(
+        parts, after = parts_of(
             schedule, np.arange(len(schedule.columns)), schedule.columns, own, len(edges) - 1
         )
-    order, streams, stream = _sort(parts)
+    order, streams, stream = sort_parts(parts)
     of_nodes = Plans(
         schedule.nodes,
         is_turned,
@@ -244,7 +244,7 @@ def plans(schedule: Schedule, elements: int, edges: Column | None = None) -> Pla
         parts.after_at[order],
         _turned(streams, schedule.nodes) if is_turned else streams,
     )
-    _stage_first(of_nodes)
+    stage_first(of_nodes)
     return of_nodes
 
 
@@ -266,8 +266,8 @@ def _turned(streams: NodeStreams, nodes: int) -> NodeStreams:
     )
 
 
-class _Parts(NamedTuple):
-    """Parts in the order of messages: all that reads, then all that writes. As in `Plans`."""
+class NodeParts(NamedTuple):
+    """NodeParts in the order of messages: all that reads, then all that writes. As in `Plans`."""
 
     place: Column  # among the messages that are there
     message: Column
@@ -282,21 +282,21 @@ class _Parts(NamedTuple):
     staged: Mask
     after_at: Column
 
-    def take(self, chosen: Mask) -> _Parts:
+    def take(self, chosen: Mask) -> NodeParts:
         """Return the chosen ones."""
         columns: dict[str, Any] = {name: each[chosen] for name, each in self._asdict().items()}
-        return _Parts(**columns)
+        return NodeParts(**columns)
 
 
-def _first_node_s(schedule: Schedule, own: Column) -> tuple[_Parts, Column]:
+def _first_node_s(schedule: Schedule, own: Column) -> tuple[NodeParts, Column]:
     """Return the parts of node 0 in a circulant schedule, and what they wait for."""
     assert schedule.circulant is not None
     numbers, rows = schedule.circulant.of_rank(0)
-    parts, after = _parts_of(schedule, numbers, rows, own, schedule.chunks, nodes=2)
+    parts, after = parts_of(schedule, numbers, rows, own, schedule.chunks, nodes=2)
     return parts.take(parts.node == 0), after
 
 
-def _parts_of(
+def parts_of(
     schedule: Schedule,
     numbers: Column,
     rows: Columns,
@@ -304,7 +304,7 @@ def _parts_of(
     chunks: int,
     *,
     nodes: int | None = None,
-) -> tuple[_Parts, Column]:
+) -> tuple[NodeParts, Column]:
     """Return the parts of some rows, and what they wait for.
 
     Args:
@@ -332,7 +332,7 @@ def _parts_of(
     coded = np.array([schedule.codec_of(op) is not None for op in _OPS])
     staged = (kind == RECEIVE) & ((op == REDUCE) | coded[op])
     staged[len(sends) :] |= waits.swaps & (kind[len(sends) :] == RECEIVE)
-    parts = _Parts(
+    parts = NodeParts(
         place=place,
         message=message[place],
         node=np.concatenate((ends.src[sends], ends.writers)),
@@ -349,7 +349,7 @@ def _parts_of(
     return parts, waits.after
 
 
-def _stage_first(of_nodes: Plans) -> None:
+def stage_first(of_nodes: Plans) -> None:
     """Stage each stream's first message, if it may come before its chunks are ready for it.
 
     It comes before there is credit, so it must be let in at once.
@@ -497,7 +497,7 @@ def _walk(  # noqa: C901 - one pass over rows, whose counts are shared
                         swaps[place] = True
 
 
-def _sort(parts: _Parts) -> tuple[Column, NodeStreams, Column]:
+def sort_parts(parts: NodeParts) -> tuple[Column, NodeStreams, Column]:
     """Return the order of parts, their streams, and each part's stream in that order."""
     node, kind, peer, channel = parts.node, parts.kind, parts.peer, parts.channel
     op = np.where(kind == LOCAL, 0, parts.op)

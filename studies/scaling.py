@@ -43,6 +43,15 @@ WORKLOADS: dict[str, dict[str, str]] = {
     "ring": {"algo": "ring", "size": "16MiB", "data": "none"},
     "halvingdoubling": {"algo": "halvingdoubling", "size": "1MiB"},
 }
+_FLOWS = {"size": "100MiB", "net": "flow", "data": "none"}
+FLOW_KS = (16, 32, 64)
+"""Ports per switch where flows go by classes of ranks: 1,024, 8,192 and 65,536 hosts."""
+
+FLOWS: dict[str, dict[str, str]] = {
+    f"flow-{algo}": {"algo": algo, **_FLOWS} for algo in ("ring", "halvingdoubling", "hierring")
+}
+"""Workloads without packets, which are run if they are named."""
+
 DISTANCE = 4.0  # links between two hosts, about: for estimates of time only
 MIB = 1 << 20
 
@@ -98,7 +107,10 @@ def cases(workloads: Sequence[str], ks: Sequence[int], threads: str | None) -> l
     """Return all cases, workload by workload, from the smallest network to the largest."""
     more = {} if threads is None else {"threads": threads}
     return [
-        ScalingCase(name, k, {**WORKLOADS[name], **more}) for name in workloads for k in sorted(ks)
+        ScalingCase(name, k, {**options, **more})
+        for name in workloads
+        for options in [(WORKLOADS | FLOWS)[name]]
+        for k in sorted(ks or (FLOW_KS if name in FLOWS else KS))
     ]
 
 
@@ -239,8 +251,8 @@ def _title(case: ScalingCase) -> str:
 
 
 def scaling_command(
-    workload: Annotated[list[str] | None, several(", ".join(WORKLOADS))] = None,
-    k: Annotated[list[int] | None, several("Ports per switch of a fat-tree, 4 to 16")] = None,
+    workload: Annotated[list[str] | None, several(", ".join(WORKLOADS | FLOWS))] = None,
+    k: Annotated[list[int] | None, several("Ports per switch of a fat-tree, 4 to 64")] = None,
     threads: Annotated[
         str | None, typer.Option(help="Threads of each command; default: all cores.")
     ] = None,
@@ -248,15 +260,15 @@ def scaling_command(
     debug: Debug = False,
 ) -> None:
     """Run the study; end with 1 if a case has failed."""
-    names = [choose("scaling", "workload", name, WORKLOADS) for name in workload or WORKLOADS]
+    names = [_known(name) for name in workload or WORKLOADS]
     found: list[ScalingRow] = []
     say(f"# whole commands on fat-trees, {count_cores()} cores; load before: {_load()}")
     for name in names:
-        given = " ".join(f"--{key} {value}" for key, value in WORKLOADS[name].items())
+        given = " ".join(f"--{key} {value}" for key, value in (WORKLOADS | FLOWS)[name].items())
         say(f"# {name}: ringleaf run --topo fattree,k=K {given}")
     say(_HEADER)
     try:
-        failed = run(cases(names, k or KS, threads), found)
+        failed = run(cases(names, k or (), threads), found)
     except KeyboardInterrupt as error:
         error.add_note("the rows so far are kept")
         raise
@@ -267,6 +279,11 @@ def scaling_command(
             draw(found, figure)
     if failed:
         raise typer.Exit(FAILURE)
+
+
+def _known(name: str) -> str:
+    choose("scaling", "workload", name, WORKLOADS | FLOWS)
+    return name
 
 
 def _load() -> str:

@@ -31,6 +31,9 @@ def with_delays(
     for name, time_ps in (("switch_delay_ps", switch_delay_ps), ("host_delay_ps", host_delay_ps)):
         if time_ps < 0:
             raise TopologyError(f"delays: {name} must be >= 0, got {time_ps!r}")
+    known = (graph.graph.get("switch_delay_ps", 0), graph.graph.get("host_delay_ps", 0))
+    if known == (switch_delay_ps, host_delay_ps):
+        return graph
     changed = graph.copy()
     changed.graph.update(switch_delay_ps=switch_delay_ps, host_delay_ps=host_delay_ps)
     return changed

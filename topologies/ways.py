@@ -28,9 +28,13 @@ from ringleaf.topologies.graph import (
     neighbors,
     switch_graph,
 )
+from ringleaf.topologies.pair_links import PairLinks
 from ringleaf.topologies.remaining import TimesTo, remaining_ps
 from ringleaf.topologies.route_table import RouteTable
 from ringleaf.topologies.routing import dealt, routes
+
+MOST_COMPARED = 1 << 13
+"""The most hosts all pairs of which are compared, to find those that are farthest apart."""
 
 Outlet = tuple[str, tuple[str, ...]]
 """A node, and those of its neighbours that a flow may go to next."""
@@ -135,7 +139,7 @@ class TopologyRoutes:
         self.fabric = switch_graph(graph)
         self._ranks = {host: rank for rank, host in enumerate(self.hosts)}
         self._inside_ps = {node: node_delay_ps(graph, node) for node in graph}
-        table = routes(graph)
+        table = self._routes = routes(graph)
         self._table = table if ecmp else dealt(graph, table)
         self._at: list[int] = table.arrays.at.tolist()
         self._left_ps: dict[int, Numbers] = {}  # by size of packet
@@ -173,11 +177,20 @@ class TopologyRoutes:
         if self._detours:
             pairs = permutations(range(ranks), 2)
             return max((self.delay_ps(*pair) for pair in pairs), default=0)
+        if ranks > MOST_COMPARED and not self.graph.graph.get("uneven", False):
+            return self._farthest_ps(ranks)
         left_ps, found_ps = self._times_ps(0)[:, :ranks], 0
         for src, at in enumerate(self._at[:ranks]):
             others_ps = np.delete(left_ps[at], src)
             found_ps = max(found_ps, self._first_ps[src] + int(others_ps.max(initial=0)))
         return found_ps if ranks > 1 else 0
+
+    def _farthest_ps(self, ranks: int) -> int:
+        """Return the longest delay from the first host: families have none that is longer."""
+        pairs = PairLinks(self.graph, self._routes)
+        others = np.arange(1, ranks)
+        ways = pairs.find(np.zeros_like(others), others, is_dealt=False)
+        return int(np.where(ways >= 0, pairs.columns.delay_ps[ways], 0).sum(axis=1).max())
 
     @cached_property
     def _first_ps(self) -> list[int]:

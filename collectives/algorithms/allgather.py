@@ -13,4 +13,5 @@ ALGORITHM = Algorithm(
     lambda r: ring.ring_all_gather(r.ranks),
     lambda r: ring.ring_half_cost(r.ranks, r.size_bytes, r.fabric),
     look=Look("#1f9d8b", "8"),
+    symmetric=True,
 )

@@ -12,7 +12,9 @@ import numpy as np
 from ringleaf.collectives.algorithm import Algorithm, Look
 from ringleaf.collectives.cost import AlphaBeta, Cost
 from ringleaf.collectives.rows import Column
-from ringleaf.collectives.schedule import ChunkRows, Collective, Columns, Op, Schedule, check_ranks
+from ringleaf.collectives.schedule import Collective, Columns, Op, Schedule, check_ranks
+from ringleaf.collectives.symmetric_rows import SymmetricRows
+from ringleaf.collectives.symmetry import Symmetry
 from ringleaf.core.units import format_count
 from ringleaf.errors import ScheduleError
 
@@ -39,16 +41,63 @@ def blueconnect_allreduce(ranks: int, hierarchy: Sequence[int] = ()) -> Schedule
     """
     check_ranks("blueconnect_allreduce", ranks)
     sizes = _check_hierarchy(ranks, hierarchy)
+    levels = [(level, size) for level, size in enumerate(sizes) if size > 1]
+    steps = 2 * sum(size - 1 for _, size in levels)
+    chunks = [2 * (size - 1) * (ranks // prod(sizes[: level + 1])) for level, size in levels]
+    rows = SymmetricRows(
+        _symmetry(sizes, ranks * steps),
+        lambda: _all_rings(sizes, np.arange(ranks)),
+        rows=ranks * sum(chunks),
+        steps=steps,
+    )
+    return Schedule(Collective.ALLREDUCE, "blueconnect", ranks, ranks, rows)
+
+
+def _symmetry(sizes: tuple[int, ...], messages: int) -> Symmetry:
+    """Return what ranks have in common: each has two neighbours in a ring of each level."""
+    rank = np.arange(prod(sizes))
+    neighbours = [
+        _turned(rank, sizes, level, by)
+        for level, size in enumerate(sizes)
+        if size > 1
+        for by in (1, -1)
+    ]
+
+    def rows_of(rank: int) -> Columns:
+        rows = _all_rings(sizes, np.array([rank]), are_met=True)
+        return rows.take((rows.src == rank) | (rows.dst == rank))
+
+    return Symmetry(
+        kind=np.zeros(len(rank), np.int64),
+        peers=np.stack(neighbours or [rank], axis=1),
+        rows_of=rows_of,
+        is_even=True,
+        messages=messages,
+        is_chain=True,
+    )
+
+
+def _turned(rank: Column, sizes: tuple[int, ...], level: int, by: int) -> Column:
+    """Return ranks with a level's digit turned."""
+    size, stride = sizes[level], prod(sizes[:level])
+    digit = rank // stride % size
+    turned: Column = rank + ((digit + by) % size - digit) * stride
+    return turned
+
+
+def _all_rings(sizes: tuple[int, ...], ranks: Column, *, are_met: bool = False) -> Columns:
+    """Return the rings of all levels, of these senders; and of who sends to them, if asked for."""
     parts: list[Columns] = []
     step = 0
-    for level, size in enumerate(sizes):
-        parts.append(_rings(sizes, level, first_step=step, offset=-1, op=Op.REDUCE))
-        step += size - 1
-    for level in reversed(range(len(sizes))):
-        parts.append(_rings(sizes, level, first_step=step, offset=0, op=Op.COPY))
+    scatters = [(level, -1, Op.REDUCE) for level in range(len(sizes))]
+    gathers = [(level, 0, Op.COPY) for level in reversed(range(len(sizes)))]
+    for level, offset, op in scatters + gathers:
+        src = ranks
+        if are_met:
+            src = np.unique([ranks, _turned(ranks, sizes, level, -1)])
+        parts.append(_rings(sizes, level, src, first_step=step, offset=offset, op=op))
         step += sizes[level] - 1
-    rows = ChunkRows(Columns.joined(parts))
-    return Schedule(Collective.ALLREDUCE, "blueconnect", ranks, ranks, rows)
+    return Columns.joined(parts)
 
 
 def fit_hierarchy(hierarchy: Sequence[int], ranks: int) -> tuple[int, ...]:
@@ -75,13 +124,18 @@ def _check_hierarchy(ranks: int, hierarchy: Sequence[int]) -> tuple[int, ...]:
     return sizes
 
 
-def _rings(sizes: tuple[int, ...], level: int, *, first_step: int, offset: int, op: Op) -> Columns:
-    """Return a level's rings; digit d first sends block d + `offset`, then each block it got."""
-    size, stride, ranks = sizes[level], prod(sizes[:level]), prod(sizes)
-    block = ranks // (stride * size)  # chunks that one message moves
-    step, src = np.ogrid[: size - 1, :ranks]
+def _rings(
+    sizes: tuple[int, ...], level: int, ranks: Column, *, first_step: int, offset: int, op: Op
+) -> Columns:
+    """Return a level's rings; digit d first sends block d + `offset`, then each block it got.
+
+    `ranks` are those whose messages are wanted, in order.
+    """
+    size, stride = sizes[level], prod(sizes[:level])
+    block = prod(sizes) // (stride * size)  # chunks that one message moves
+    step, src = np.arange(size - 1)[:, None], ranks[None, :]
     digit = src // stride % size
-    dst = src + ((digit + 1) % size - digit) * stride
+    dst = _turned(src, sizes, level, 1)
     start = first_chunk(src, sizes, level) + (digit + offset - step) % size * block
     return Columns.transfers(first_step + step, src, dst, start, op, size=block)
 
@@ -127,4 +181,5 @@ ALGORITHM = Algorithm(
     lambda r: blueconnect_cost(r.ranks, r.hierarchy, r.size_bytes, r.fabric),
     look=Look("#9467bd", "v"),
     placed=True,
+    symmetric=True,
 )

@@ -11,6 +11,8 @@ from ringleaf.collectives.cost import AlphaBeta, Cost, steps_cost
 from ringleaf.collectives.powers import Fold
 from ringleaf.collectives.rows import Column
 from ringleaf.collectives.schedule import ChunkRows, Collective, Columns, Op, Schedule, check_ranks
+from ringleaf.collectives.symmetric_rows import SymmetricRows
+from ringleaf.collectives.symmetry import Symmetry
 
 
 def halving_doubling_allreduce(ranks: int) -> Schedule:
@@ -28,9 +30,35 @@ def halving_doubling_allreduce(ranks: int) -> Schedule:
     """
     check_ranks("halving_doubling_allreduce", ranks)
     fold = Fold(ranks, chunks=_power_of_two(ranks))
-    parts = [fold.before(), *_exchange(fold), fold.after(fold.first_step + 2 * fold.levels)]
-    rows = ChunkRows(Columns.joined(parts))
+
+    def make() -> Columns:
+        after = fold.after(fold.first_step + 2 * fold.levels)
+        return Columns.joined([fold.before(), *_exchange(fold), after])
+
+    if ranks == fold.power > 1:
+        rows: ChunkRows = SymmetricRows(
+            _symmetry(fold), make, rows=2 * ranks * (ranks - 1), steps=2 * fold.levels
+        )
+    else:
+        rows = ChunkRows(make())
     return Schedule(Collective.ALLREDUCE, "halvingdoubling", ranks, fold.power, rows)
+
+
+def _symmetry(fold: Fold) -> Symmetry:
+    """Return what ranks have in common if all take part from the beginning."""
+    rank, ranks = np.arange(fold.power), fold.power
+
+    def rows_of(rank: int) -> Columns:
+        return Columns.joined(_exchange(fold, rank))
+
+    return Symmetry(
+        kind=np.zeros(ranks, np.int64),
+        peers=rank[:, None] ^ (1 << np.arange(fold.levels)),
+        rows_of=rows_of,
+        is_even=True,
+        messages=2 * ranks * fold.levels,
+        is_chain=True,
+    )
 
 
 def _power_of_two(ranks: int) -> int:
@@ -38,20 +66,27 @@ def _power_of_two(ranks: int) -> int:
     return 1 << (ranks.bit_length() - 1)
 
 
-def _exchange(fold: Fold) -> Iterator[Columns]:
-    """Yield the steps; in each, participants exchange blocks with a partner."""
+def _exchange(fold: Fold, only: int | None = None) -> Iterator[Columns]:
+    """Yield the steps; in each, participants exchange blocks with a partner.
+
+    With `only`, each step has that participant and its partner.
+    """
     power, levels, rank_of, first_step = fold.power, fold.levels, fold.rank_of, fold.first_step
     i = np.arange(power)
     for level in range(levels):
+        if only is not None:
+            i = np.sort([only, only ^ (1 << level)])
         partner, size = i ^ (1 << level), power >> (level + 1)
         start = _first_chunk(partner, level + 1, power)
         step = first_step + level
-        yield Columns.transfers(step, rank_of, rank_of[partner], start, Op.REDUCE, size=size)
+        yield Columns.transfers(step, rank_of[i], rank_of[partner], start, Op.REDUCE, size=size)
     for level in reversed(range(levels)):
+        if only is not None:
+            i = np.sort([only, only ^ (1 << level)])
         partner, size = i ^ (1 << level), power >> (level + 1)
         start = _first_chunk(i, level + 1, power)
         step = first_step + 2 * levels - 1 - level
-        yield Columns.transfers(step, rank_of, rank_of[partner], start, Op.COPY, size=size)
+        yield Columns.transfers(step, rank_of[i], rank_of[partner], start, Op.COPY, size=size)
 
 
 def _first_chunk(i: Column, levels: int, power: int) -> Column:
@@ -83,4 +118,5 @@ ALGORITHM = Algorithm(
     lambda r: halving_doubling_allreduce(r.ranks),
     lambda r: halving_doubling_cost(r.ranks, r.size_bytes, r.fabric),
     look=Look("#1f9d8b", "^"),
+    symmetric=True,
 )

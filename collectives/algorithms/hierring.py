@@ -57,4 +57,5 @@ ALGORITHM = Algorithm(
     lambda r: hierarchical_ring_cost(r.ranks, r.hierarchy, r.size_bytes, r.fabric),
     look=Look("#6f9a1e", "d"),
     placed=True,
+    symmetric=True,
 )

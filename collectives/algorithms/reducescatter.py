@@ -13,4 +13,5 @@ ALGORITHM = Algorithm(
     lambda r: ring.ring_reduce_scatter(r.ranks),
     lambda r: ring.ring_half_cost(r.ranks, r.size_bytes, r.fabric),
     look=Look("#3f7fd1", "H"),
+    symmetric=True,
 )

@@ -84,4 +84,5 @@ ALGORITHM = Algorithm(
     lambda r: ring_allreduce(r.ranks),
     lambda r: ring_allreduce_cost(r.ranks, r.size_bytes, r.fabric),
     look=Look("#3f7fd1", "o"),
+    symmetric=True,
 )

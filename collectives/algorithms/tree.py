@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
 from ringleaf.collectives.algorithm import Algorithm, Look, Request
 from ringleaf.collectives.algorithms.common.binary_tree import (
+    TreeEdge,
+    height,
     in_order_edges,
     pipeline_cost,
     up_and_down,
 )
 from ringleaf.collectives.cost import AlphaBeta, Cost, best_segments, most_segments
 from ringleaf.collectives.schedule import (
-    ChunkRows,
     Collective,
+    Columns,
     Schedule,
     check_ranks,
     check_segments,
 )
+from ringleaf.collectives.symmetric_rows import SymmetricRows
+from ringleaf.collectives.symmetry import Symmetry
 
 
 def tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
@@ -30,8 +38,42 @@ def tree_allreduce(ranks: int, segments: int = 1) -> Schedule:
     """
     check_ranks("tree_allreduce", ranks)
     check_segments("tree_allreduce", segments)
-    rows = ChunkRows(up_and_down(in_order_edges(ranks), range(segments)).in_steps())
+    edges, levels = in_order_edges(ranks), height(in_order_edges(ranks))
+
+    def make(chosen: Sequence[TreeEdge]) -> Columns:
+        return up_and_down(chosen, range(segments), levels).in_steps()
+
+    count = 2 * len(edges) * segments
+    symmetry = _symmetry(ranks, edges, make, count)
+    steps = segments - 1 + 2 * levels if edges else 0
+    rows = SymmetricRows(symmetry, lambda: make(edges), rows=count, steps=steps)
     return Schedule(Collective.ALLREDUCE, "tree", ranks, segments, rows)
+
+
+def _symmetry(
+    ranks: int,
+    edges: Sequence[TreeEdge],
+    make: Callable[[Sequence[TreeEdge]], Columns],
+    messages: int,
+) -> Symmetry:
+    """Return what ranks have in common: a parent or none, and as many children."""
+    of_rank: list[list[TreeEdge]] = [[] for _ in range(ranks)]
+    peers = np.repeat(np.arange(ranks)[:, None], 3, axis=1)
+    for edge in edges:
+        of_rank[edge.child].append(edge)
+        children = [each for each in of_rank[edge.parent] if each.parent == edge.parent]
+        of_rank[edge.parent].append(edge)
+        peers[edge.child, 0], peers[edge.parent, 1 + len(children)] = edge.parent, edge.child
+    has = peers != np.arange(ranks)[:, None]
+    _, kind = np.unique(has @ [1, 2, 4], return_inverse=True)
+    return Symmetry(
+        kind=kind,
+        peers=peers,
+        rows_of=lambda rank: make(of_rank[rank]),
+        is_even=False,
+        messages=messages,
+        is_chain=False,
+    )
 
 
 def tree_cost(ranks: int, size_bytes: int, fabric: AlphaBeta, segments: int = 1) -> Cost:
@@ -62,4 +104,5 @@ ALGORITHM = Algorithm(
     lambda r: tree_allreduce(r.ranks, _tree_segments(r)),
     lambda r: tree_cost(r.ranks, r.size_bytes, r.fabric, _tree_segments(r)),
     look=Look("#92703c", "s"),
+    symmetric=True,
 )

@@ -18,6 +18,7 @@ algorithm may choose them, nor does storing and forwarding: only links' delays a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -109,10 +110,14 @@ class MovedData:
             case Collective.ALL_TO_ALL:
                 return self._exchanged(sorted(inside), _others(ranks, inside))
 
+    def coming(self, inside: frozenset[int]) -> int:
+        """Return the bytes that must come to some of the ranks from the others."""
+        if self.collective is Collective.ALLREDUCE and self._is_even:
+            return self.leaving(inside)  # whoever they are
+        return self.leaving(frozenset(range(len(self.held.by_rank))) - inside)
+
     def entering(self, rank: int) -> int:
         """Return the bytes that must come to a rank from the others."""
-        ranks = len(self.held.by_rank)
-        others = _others(ranks, {rank})
         match self.collective:
             case Collective.ALLREDUCE:
                 return self._missing(rank)
@@ -120,6 +125,8 @@ class MovedData:
                 return self._missing(rank) if rank == self.root else 0
             case Collective.BROADCAST:
                 return 0 if rank == self.root else self.held.by_rank[self.root]
+        others = _others(len(self.held.by_rank), {rank})
+        match self.collective:
             case Collective.REDUCE_SCATTER:
                 if self.held.blocks is None:
                     return self._owned(frozenset({rank}))
@@ -131,7 +138,14 @@ class MovedData:
 
     def _most(self, inside: frozenset[int]) -> int:
         """Return the most bytes that one of some ranks holds: a sum of theirs has no fewer."""
+        if self._is_even:
+            return self.held.by_rank[0]
         return max(self.held.by_rank[rank] for rank in inside)
+
+    @cached_property
+    def _is_even(self) -> bool:
+        """Whether all ranks hold as many bytes."""
+        return len(set(self.held.by_rank)) == 1
 
     def _missing(self, rank: int) -> int:
         """Return the bytes that a rank needs of the sum of all, beside its own."""
@@ -237,12 +251,14 @@ class Floor:
 
     def _cuts_ps(self, task: MovedData) -> int:
         """Return the bound of the data that crosses between two sides of the topology."""
-        everyone = frozenset(range(self._ranks))
         return max(
             (
-                least_ps(task.leaving(sender), rate_bps)
+                least_ps(size_bytes, rate_bps)
                 for side, out_bps, in_bps in self._cuts
-                for sender, rate_bps in ((side, out_bps), (everyone - side, in_bps))
+                for size_bytes, rate_bps in (
+                    (task.leaving(side), out_bps),
+                    (task.coming(side), in_bps),
+                )
             ),
             default=0,
         )
@@ -313,14 +329,14 @@ class Floor:
         ways = self._ways
         graph = ways.graph
         inside = {ways.hosts[rank] for rank in side}
-        waiting = list(dict.fromkeys(ways.access[rank] for rank in sorted(side)))
+        waiting, near_bps = list(inside), Counter[str]()
         while waiting:
-            switch = waiting.pop()
-            links = [(peer, ways.links[switch, peer].rate_bps) for peer in graph.adj[switch]]
-            near_bps = sum(rate_bps for peer, rate_bps in links if peer in inside)
-            if switch not in inside and 2 * near_bps >= sum(rate_bps for _, rate_bps in links):
-                inside.add(switch)
-                waiting += [peer for peer, _ in links if peer not in inside and peer in ways.fabric]
+            for peer, rate_bps in self._towards[waiting.pop()]:
+                near_bps[peer] += rate_bps
+                is_near = 2 * near_bps[peer] >= self._rates_bps[peer]
+                if is_near and peer in ways.fabric and peer not in inside:
+                    inside.add(peer)
+                    waiting.append(peer)
         across = [
             (ways.links[node, peer].rate_bps, ways.links[peer, node].rate_bps)
             for node in inside
@@ -328,3 +344,21 @@ class Floor:
             if peer not in inside
         ]
         return sum(out_bps for out_bps, _ in across), sum(in_bps for _, in_bps in across)
+
+    @cached_property
+    def _towards(self) -> dict[str, list[tuple[str, int]]]:
+        """By node: its neighbours, and the rates at which these send to it."""
+        ways = self._ways
+        return {
+            node: [(peer, ways.links[peer, node].rate_bps) for peer in ways.graph.adj[node]]
+            for node in ways.graph
+        }
+
+    @cached_property
+    def _rates_bps(self) -> dict[str, int]:
+        """By node: the rate of all its links together."""
+        ways = self._ways
+        return {
+            node: sum(ways.links[node, peer].rate_bps for peer in ways.graph.adj[node])
+            for node in ways.graph
+        }

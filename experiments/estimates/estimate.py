@@ -19,12 +19,15 @@ from ringleaf.core.threads import count_cores
 from ringleaf.core.units import format_size
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimates.pace import ALL, PACKETS, SETUP, START, RunPaces, Sort
+from ringleaf.experiments.spec.kinds import GIVEN
+from ringleaf.experiments.spec.network import FLOW
 from ringleaf.ina.registry import find_system
 from ringleaf.ina.systems import Costs
+from ringleaf.networks.flow.scope import LEAST_RANKS
 from ringleaf.topologies.family import Counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ringleaf.experiments.estimates.draft import ScheduleSize
     from ringleaf.experiments.spec.network import NetworkSpec
@@ -94,6 +97,15 @@ CODED_BYTES_PER_S = 1e8  # of messages that codecs write and read, and the oracl
 BYTES_PER_S = 7e8  # of all ranks' tensors: to make them, and to check results
 
 ROUND = ("ring", "allgather", "reducescatter")  # their steps repeat, and all ranks do the same
+CLASSES = 4.0  # classes of ranks, times the square root of these, where links are regular
+CLASS_LINK_BYTES = 5 << 10  # per link: topology, names, ways; series of its directions
+CLASS_MESSAGE_BYTES = 20 << 10  # per class of ranks: queue pairs
+CLASS_TREE_BYTES = 140 << 10  # likewise, of a tree: each rank is one, and has six peers' ends
+CLASS_STEP_BYTES = 20  # per step of a class
+CLASS_SERIES_BYTES = 192 << 20  # per row, at most: bins are wider for more links
+CLASS_LINK_S = 9e-5  # per link
+CLASS_MESSAGE_S = 1e-6  # per message of a class
+
 EACH_END = 12
 """The steps that are simulated at the beginning, and at the end, where others are skipped."""
 
@@ -254,6 +266,8 @@ def estimate(
 ) -> Estimate:
     """Estimate the memory and time of one row on a network of a given size."""
     ranks = counts.hosts - spec.servers
+    if without_classes(spec, algorithm, ranks, size_bytes) == "":
+        return _by_classes(algorithm, counts, size_bytes, distance, spec)
     if spec.skip and algorithm.in_network and not find_system(algorithm.name).has_windows:
         size_bytes = round(size_bytes * SUMMED_SHARE)
     count, sent = rows(algorithm, ranks, size_bytes), messages(algorithm, ranks, size_bytes)
@@ -285,6 +299,54 @@ def estimate(
     cores = count_cores()
     threads = count_threads(spec, packets_s, cores)
     return Estimate(round(memory), packet_hops, setup_s, packets_s, threads, cores)
+
+
+def without_classes(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size_bytes: int) -> str:
+    """Return why a run does not go by classes of ranks, in words; empty if it does."""
+    elements = size_bytes // FLOAT32_BYTES
+    is_power = ranks & (ranks - 1) == 0
+    reasons = (
+        (spec.net != FLOW, f"net={spec.net} carries packets"),
+        (ranks < LEAST_RANKS, f"there are only {ranks} ranks"),
+        (not algorithm.symmetric, f"{algorithm.name} does not say which ranks do the same"),
+        (spec.has_data, "there is data (take data=none)"),
+        (spec.routes not in ("dealt", "dcell"), f"routes={spec.routes} tells pairs of hosts apart"),
+        (spec.rank_order != GIVEN, f"rank_order={spec.rank_order} gives ranks other places"),
+        (spec.message_overhead_ps > 0, "messages wait for processors (take message_overhead=0)"),
+        (
+            bool(spec.servers or spec.compress or spec.detours),
+            "servers, codecs and detours are not symmetric",
+        ),
+        (
+            algorithm.name == "halvingdoubling" and not is_power,
+            f"{ranks} ranks are no power of two",
+        ),
+        (
+            algorithm.name != "tree" and elements % ranks > 0,
+            f"chunks differ in size, as {elements} elements are no multiple of {ranks}",
+        ),
+    )
+    return next((reason for is_so, reason in reasons if is_so), "")
+
+
+def _by_classes(
+    algorithm: Algorithm, counts: Counts, size_bytes: int, distance: float, spec: CollectiveSpec
+) -> Estimate:
+    """Estimate a run in which a few ranks stand for all."""
+    ranks = counts.hosts
+    sent = messages(algorithm, ranks, size_bytes)
+    steps = sent / ranks
+    carried = sent if algorithm.name == "tree" else min(sent, steps * CLASSES * sqrt(ranks))
+    class_bytes = CLASS_TREE_BYTES if algorithm.name == "tree" else CLASS_MESSAGE_BYTES
+    memory = (
+        BASE_BYTES
+        + CLASS_LINK_BYTES * counts.links
+        + class_bytes * carried / max(steps, 1)
+        + CLASS_STEP_BYTES * steps * CLASSES * sqrt(ranks)
+    )
+    setup_s = CLASS_LINK_S * counts.links
+    hop_count = hops(spec, algorithm, ranks, size_bytes, distance)
+    return Estimate(round(memory), hop_count, setup_s, CLASS_MESSAGE_S * carried)
 
 
 def count_threads(spec: NetworkSpec, packets_s: float, cores: int) -> int:
@@ -393,11 +455,21 @@ def need(spec: CollectiveSpec, counts: Counts, distance: float, paces: RunPaces 
         for size_bytes in spec.sizes_bytes
         for name in spec.algos
     ]
-    series = 2 * SERIES_BYTES * counts.links * len(estimates)
+    row_bytes = 2 * SERIES_BYTES * counts.links
+    if not any(_in_full(spec, counts)):
+        row_bytes = min(row_bytes, CLASS_SERIES_BYTES)
+    series = row_bytes * len(estimates)
     return Need(
         max(each.memory_bytes for each in estimates) + series,
         start_s(spec, paces) + sum(each.time_s for each in estimates),
     )
+
+
+def _in_full(spec: CollectiveSpec, counts: Counts) -> Iterator[bool]:
+    """Yield for each row whether it does not go by classes of ranks."""
+    for name in spec.algos:
+        for size_bytes in spec.sizes_bytes:
+            yield bool(without_classes(spec, ALGORITHMS[name], counts.hosts, size_bytes))
 
 
 def sort_of(spec: NetworkSpec, program: str = ALL) -> Sort:

@@ -226,19 +226,44 @@ class Connections:
             if flow not in self._qps[host]:
                 back = ChannelFlow(group, channel, stream._replace(peer=node))
                 for end, which in ((host, flow), (peer, back)):
-                    self._qps[end][which] = len(self._flows[end])
-                    self._flows[end].append(which)
+                    self.add(end, which)
                 new += (host, flow, peer, back), (peer, back, host, flow)
+        self.join(new, eager=eager)
+
+    def join(
+        self,
+        new: Sequence[tuple[int, ChannelFlow, int, ChannelFlow]],
+        rates_bps: Sequence[int] = (),
+        *,
+        eager: bool = False,
+    ) -> None:
+        """Make queue pairs of hosts' flows, which are known by number.
+
+        Args:
+            new: Hosts and their flows, and those of their peers.
+            rates_bps: The rate of the slowest link of each; empty: it is that of the ways between
+                hosts.
+            eager: As `connect` has it.
+        """
         counts = Counter(host for host, *_ in new)
         for host, count in counts.items():
             rc.add_qps(self._store, self.agents[host], count)
-        rc.connect_qps(self._store, [self._end(*each)._replace(eager=eager) for each in new])
+        rates = rates_bps or [self._path_rate(host, peer) for host, _, peer, _ in new]
+        ends = [self._end(*each, rate) for each, rate in zip(new, rates, strict=True)]
+        rc.connect_qps(self._store, [end._replace(eager=eager) for end in ends])
         if not self._controller.is_open:
             for host, flow, peer, _ in new:
                 self._control(host, self._qps[host][flow], peer)
 
-    def _end(self, host: int, flow: ChannelFlow, peer: int, back: ChannelFlow) -> rc.QpEnd:
-        """Return a host's end of a connection."""
+    def add(self, host: int, flow: ChannelFlow) -> None:
+        """Give a flow of a host the number of a queue pair, which `join` makes."""
+        self._qps[host][flow] = len(self._flows[host])
+        self._flows[host].append(flow)
+
+    def _end(
+        self, host: int, flow: ChannelFlow, peer: int, back: ChannelFlow, rate_bps: int
+    ) -> rc.QpEnd:
+        """Return a host's end of a connection, whose slowest link has a rate."""
         number = self._qps[host][flow]
         return rc.QpEnd(
             agent=self.agents[host],
@@ -248,9 +273,5 @@ class Connections:
             addresses=(self._addresses[host], self._addresses[peer]),
             source_port=FIRST_SOURCE_PORT + (host * 131 + number) % SOURCE_PORTS,
             partition=self._partitions[flow.group],
-            window=self._path_window(host, peer),
+            window=self._window(rate_bps),
         )
-
-    def _path_window(self, host: int, peer: int) -> int:
-        """Return the packets in flight between two hosts."""
-        return self._window(self._path_rate(host, peer))

@@ -35,19 +35,21 @@ def count_way(
     here = f.flow_row(words, filling, way)
     first = words[here + f.FIRST_ENTRY]
     for entry in range(first, first + words[here + f.ENTRY_COUNT]):
-        link = words[f.entry_row(words, filling, entry) + f.LINK]
+        there = f.entry_row(words, filling, entry)
+        link, times = words[there + f.LINK], f.times(words, there)
         port = port_row(words, net, link)
-        words[port + s.TX_BYTES] += size
-        words[port + s.TX_PACKETS] += packets
-        words[net + s.HOPS] += packets
-        spread(words, net, link, words[row + n.OWNER], words[row + n.BEGAN_PS], now_ps, size)
+        words[port + s.TX_BYTES] += times * size
+        words[port + s.TX_PACKETS] += times * packets
+        words[net + s.HOPS] += times * packets
+        began_ps = words[row + n.BEGAN_PS]
+        spread(words, net, link, words[row + n.OWNER], began_ps, now_ps, size, times)
 
 
 @inline
 def spread(
-    words: Words, net: int, port: int, owner: int, began_ps: int, now_ps: int, size: int
+    words: Words, net: int, port: int, owner: int, began_ps: int, now_ps: int, size: int, times: int
 ) -> None:
-    """Count bytes in the bins of a time, as many in each as it has of the time."""
+    """Count bytes in the bins of a time, so many times, as many in each as it has of the time."""
     count_bin(words, net, port, owner, now_ps, 0)  # bins may get wider
     width, since_ps = words[net + s.BIN_PS], words[net + s.BINS_FROM_PS]
     left, from_ps = size, max(began_ps, since_ps)
@@ -56,7 +58,7 @@ def spread(
         part = left
         if until_ps < now_ps:
             part = left * (until_ps - from_ps) // (now_ps - from_ps)
-        count_bin(words, net, port, owner, from_ps, part)
+        count_bin(words, net, port, owner, from_ps, times * part)
         left -= part
         from_ps = until_ps
 

@@ -101,15 +101,21 @@ def make_filling(store: Store, capacities: Sequence[float]) -> int:
     return at
 
 
-def add_flows(store: Store, at: int, ways: Sequence[Sequence[tuple[int, float]]]) -> int:
+def add_flows(
+    store: Store,
+    at: int,
+    ways: Sequence[Sequence[tuple[int, float]]],
+    peaks: Sequence[float] | None = None,
+) -> int:
     """Add flows, which are not there yet; return the number of the first one.
 
-    Others may be there. A flow's weight is 1, its peak what its links have for it alone.
+    Others may be there. A flow's weight is 1.
 
     Args:
         store: The store that holds the solver.
         at: The solver's block.
         ways: By flow, the links that it crosses, each once, and its use of them.
+        peaks: By flow, the most that it may have in bit/s; None: what its links have for it alone.
     """
     first, count = int(store.arena.words[at + FLOWS]), len(ways)
     total = first + count
@@ -130,9 +136,8 @@ def add_flows(store: Store, at: int, ways: Sequence[Sequence[tuple[int, float]]]
         row, floats = flow_row(words, at, number), as_floats(words)
         words[row + FIRST_ENTRY], words[row + ENTRY_COUNT] = used, len(way)
         floats[row + WEIGHT] = 1.0
-        floats[row + PEAK] = min(
-            floats[link_row(words, at, link) + CAPACITY] / use for link, use in way
-        )
+        alone = (floats[link_row(words, at, link) + CAPACITY] / use for link, use in way)
+        floats[row + PEAK] = min(alone) if peaks is None else peaks[number - first]
         for place, (link, use) in enumerate(way, used):
             entry = entry_row(words, at, place)
             words[entry + LINK], words[entry + FLOW] = link, number
@@ -166,6 +171,12 @@ def flow_row(words: Words, at: int, flow: int) -> int:
 def entry_row(words: Words, at: int, entry: int) -> int:
     """Return the offset of an entry's row."""
     return words[at + ENTRIES_AT] + entry * ENTRY_WORDS
+
+
+@inline
+def times(words: Words, entry: int) -> int:
+    """Return how many flows a row stands for on a link, by the offset of its entry."""
+    return round(as_floats(words)[entry + USE])
 
 
 def set_peak(words: Words, at: int, flow: int, peak: float) -> None:

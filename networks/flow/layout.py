@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,65 +41,52 @@ class QueuePair(NamedTuple):
     group: int
 
 
-class Layout:
-    """A flow network's tables, which grow with the hosts' queue pairs.
+class Cables(NamedTuple):
+    """Directions of links, by number: what flows and their solver need to know of them."""
+
+    ends: Sequence[Direction]
+    rates: list[int]
+    delays: list[int]  # those of nodes that are passed at either end included
+    is_of_host: list[bool]  # whether a host sends there
+
+
+class FlowTables(ABC):
+    """The tables of flows, which grow with the hosts' queue pairs.
 
     Args:
-        graph: The topology.
         store: The store that has the hosts.
-        places: The ports of all nodes; links' directions have their numbers.
         connections: The hosts' agents and queue pairs.
-        groups: The network's groups.
-        ways: Finds the links between hosts.
-        ring: The completion ring.
-        bins: Of the series of links' loads.
-        owners: A bound above the numbers of groups; 1: there is one only.
+        owners: By group of the hosts, by whose number its bytes are counted.
+        cables: The links.
+        net: The block of ports, series, heap and driver; a port has its link's number.
     """
 
     def __init__(
         self,
-        graph: nx.Graph[str],
         store: Store,
-        places: Sequence[PortPlace],
         connections: Connections,
-        groups: Sequence[Group],
-        ways: Ways,
-        *,
-        ring: int,
-        bins: int,
-        owners: int,
+        owners: Sequence[int],
+        cables: Cables,
+        net: int,
     ) -> None:
-        self._graph, self._store, self._connections, self._ways = graph, store, connections, ways
-        self._groups = groups
-        self._names = hosts(graph)
-        self._nodes = [[index(name) for name in group.nodes] for group in groups]
-        self._node_of = [{host: node for node, host in enumerate(own)} for own in self._nodes]
-        self._link_of = {(place.node, place.peer): i for i, place in enumerate(places)}
-        self._known = [0] * len(self._names)  # queue pairs that have flows, by host
-        self._by_qp: list[list[int]] = [[] for _ in self._names]
-        self._owners = owners
-        nodes = [*switches(graph), *self._names]
-        self.net = make_network(
-            *(store,),
-            ports=len(places),
-            nodes=len(nodes),
-            agents=len(self._names),
-            ring=ring,
-            bins=bins,
-            seed=0,
-            owners=owners,
-        )
-        net = open_network(store.arena, self.net)
-        fill_ports(net, graph, places, nodes)
-        net.agents[:, s.AGENT_AT] = connections.agents
-        own = set(self._names)
-        self._is_of_host = [place.node in own for place in places]
-        self._rates = [link(graph, place.node, place.peer).rate_bps for place in places]
-        self._delays = net.ports[:, s.DELAY_PS].tolist()
-        self.at = self._make(len(places))
+        self._store, self._connections, self._owners = store, connections, owners
+        self._hosts = len(connections.agents)
+        self._cables, self.net = cables, net
+        self._rates, self._delays = cables.rates, cables.delays
+        self._known = [0] * self._hosts  # queue pairs that have flows, by host
+        self._by_qp: list[list[int]] = [[] for _ in range(self._hosts)]
+        self.at = self._make(len(cables.ends))
+
+    @abstractmethod
+    def _end(self, host: int, number: int, flow: ChannelFlow) -> QueuePair:
+        """Return both ends of a queue pair."""
+
+    @abstractmethod
+    def _links(self, end: QueuePair) -> list[tuple[int, int]]:
+        """Return the links from a host to its peer, in order, and how many like flows each has."""
 
     def _make(self, links: int) -> int:
-        store, count = self._store, len(self._names)
+        store, count = self._store, self._hosts
         filling = f.make_filling(store, [float(rate) for rate in self._rates])
         tables = {
             n.LINKS_AT: store.allocate("words", links * n.LINK_WORDS),
@@ -116,13 +104,13 @@ class Layout:
         for number, rate in enumerate(self._rates):
             row = n.link_at(words, at, number)
             floats[row + n.FULL] = floats[row + n.REDUCED] = rate
-            words[row + n.IS_OF_HOST] = self._is_of_host[number]
+            words[row + n.IS_OF_HOST] = self._cables.is_of_host[number]
         return at
 
     def most_queued(self) -> dict[Direction, int]:
         """Return the most bytes that packets might have had in the queue of each switch's port."""
         words = self._store.arena.words
-        rows = {ends: n.link_at(words, self.at, i) for ends, i in self._link_of.items()}
+        rows = {ends: n.link_at(words, self.at, i) for i, ends in enumerate(self._cables.ends)}
         return {
             ends: int(as_floats(words)[row + n.MOST_QUEUED]) // 8
             for ends, row in rows.items()
@@ -133,17 +121,18 @@ class Layout:
         """Give flows to queue pairs that have none; nothing is under way on those."""
         new = [
             self._end(host, number, flow)
-            for host in range(len(self._names))
+            for host in range(self._hosts)
             for number, flow in self._new_of(host)
         ]
         if not new:
             return
-        ways = [self._way(end) for end in new]
-        links = [[self._link_of[direction] for direction in way] for way in ways]
+        ways = [self._links(end) for end in new]
+        links = [[number for number, _ in way] for way in ways]
         self._add_rows(len(new))
         first = f.add_flows(
             *(self._store, int(self._store.arena.words[self.at + n.FILLING_AT])),
-            [[(number, 1.0) for number in way] for way in links],
+            [[(number, float(flows)) for number, flows in dict(way).items()] for way in ways],
+            [float(min(self._rates[number] for number in way)) for way in links],
         )
         for flow, end in enumerate(new, first):
             assert len(self._by_qp[end.host]) == end.number
@@ -153,45 +142,15 @@ class Layout:
             back = self._by_qp[end.peer][end.peer_number]
             self._write_flow(flow, end, way, back, links[back - first])
 
-    def add_stream(self, stream: FluidStream) -> int:
-        """Add a flow for the sums of a job; return its number. Nothing is under way yet."""
-        packet_bits = 8 * stream.packet_bytes
-        cap = stream.slots * packet_bits * PS_PER_S // stream.round_ps
-        self._add_rows(1)
-        way = [(self._link_of[ends], use) for ends, use in stream.way.items()]
-        filling = int(self._store.arena.words[self.at + n.FILLING_AT])
-        flow = f.add_flows(self._store, filling, [way])
-        words = self._store.arena.words
-        f.set_peak(words, filling, flow, float(cap))
-        alone_bps = as_floats(words)[f.flow_row(words, filling, flow) + f.PEAK]
-        first_ps = round(packet_bits * PS_PER_S / alone_bps)
-        words[n.flow_at(words, self.at, flow) + n.TAIL_PS] = stream.round_ps - first_ps
-        return flow
-
     def _new_of(self, host: int) -> list[tuple[int, ChannelFlow]]:
         flows = self._connections.flows(host)
         known, self._known[host] = self._known[host], len(flows)
         return list(enumerate(flows[known:], known))
 
-    def _end(self, host: int, number: int, flow: ChannelFlow) -> QueuePair:
-        nodes = self._nodes[flow.group]
-        peer = nodes[flow.stream.peer]
-        own = flow.stream._replace(peer=self._node_of[flow.group][host])
-        back = ChannelFlow(flow.group, flow.channel, own)
-        return QueuePair(host, number, peer, self._connections.qp(peer, back), flow.group)
-
     def _state(self, end: QueuePair) -> int:
         """Return the offset of a queue pair's words."""
         agent = self._connections.agents[end.host]
         return int(self._store.arena.words[agent + QPS_AT]) + end.number * QP_WORDS
-
-    def _way(self, end: QueuePair) -> list[Direction]:
-        arena = self._store.arena
-        agent = self._connections.agents[end.host]
-        template = int(arena.words[self._state(end) + TEMPLATE_AT])
-        source = get16(window(arena.bytes, template, HEAD_BYTES), UDP_SRC_AT)
-        ports = int(source), int(arena.words[agent + UDP_PORT_LOW])
-        return self._ways.find(self._names[end.host], self._names[end.peer], ports)
 
     def _peak(self, end: QueuePair, way: Sequence[int], back: Sequence[int]) -> float:
         """Return the most that a flow may have, by the links of its way and by its window."""
@@ -247,10 +206,97 @@ class Layout:
         )
         every = int(words[self._state(end) + ACK_EVERY])
         words[row + n.ANSWERS_EACH] = every
-        owner = self._groups[end.group].number
-        words[row + n.OWNER] = owner if self._owners > 1 else 0
+        words[row + n.OWNER] = self._owners[end.group]
         taken = min(rates) * ANSWER_BYTES / (every * self._frame_bytes(end))
         for number in back_way:
             here = n.link_at(words, self.at, number)
             left = float(int(floats[here + n.FULL] - taken))
             floats[here + n.REDUCED] = min(floats[here + n.REDUCED], left)
+
+
+class Layout(FlowTables):
+    """A flow network's tables, whose links are those of a topology.
+
+    Args:
+        graph: The topology.
+        store: The store that has the hosts.
+        places: The ports of all nodes; links' directions have their numbers.
+        connections: The hosts' agents and queue pairs.
+        groups: The network's groups.
+        ways: Finds the links between hosts.
+        ring: The completion ring.
+        bins: Of the series of links' loads.
+        owners: A bound above the numbers of groups; 1: there is one only.
+    """
+
+    def __init__(
+        self,
+        graph: nx.Graph[str],
+        store: Store,
+        places: Sequence[PortPlace],
+        connections: Connections,
+        groups: Sequence[Group],
+        ways: Ways,
+        *,
+        ring: int,
+        bins: int,
+        owners: int,
+    ) -> None:
+        self._ways, self._names = ways, hosts(graph)
+        self._nodes = [[index(name) for name in group.nodes] for group in groups]
+        self._node_of = [{host: node for node, host in enumerate(own)} for own in self._nodes]
+        self._link_of = {(place.node, place.peer): i for i, place in enumerate(places)}
+        nodes = [*switches(graph), *self._names]
+        at = make_network(
+            *(store,),
+            ports=len(places),
+            nodes=len(nodes),
+            agents=len(self._names),
+            ring=ring,
+            bins=bins,
+            seed=0,
+            owners=owners,
+        )
+        net = open_network(store.arena, at)
+        fill_ports(net, graph, places, nodes)
+        net.agents[:, s.AGENT_AT] = connections.agents
+        own = set(self._names)
+        cables = Cables(
+            [(place.node, place.peer) for place in places],
+            [link(graph, place.node, place.peer).rate_bps for place in places],
+            net.ports[:, s.DELAY_PS].tolist(),
+            [place.node in own for place in places],
+        )
+        numbers = [group.number if owners > 1 else 0 for group in groups]
+        super().__init__(store, connections, numbers, cables, at)
+
+    def add_stream(self, stream: FluidStream) -> int:
+        """Add a flow for the sums of a job; return its number. Nothing is under way yet."""
+        packet_bits = 8 * stream.packet_bytes
+        cap = stream.slots * packet_bits * PS_PER_S // stream.round_ps
+        self._add_rows(1)
+        way = [(self._link_of[ends], use) for ends, use in stream.way.items()]
+        filling = int(self._store.arena.words[self.at + n.FILLING_AT])
+        flow = f.add_flows(self._store, filling, [way])
+        words = self._store.arena.words
+        f.set_peak(words, filling, flow, float(cap))
+        alone_bps = as_floats(words)[f.flow_row(words, filling, flow) + f.PEAK]
+        first_ps = round(packet_bits * PS_PER_S / alone_bps)
+        words[n.flow_at(words, self.at, flow) + n.TAIL_PS] = stream.round_ps - first_ps
+        return flow
+
+    def _end(self, host: int, number: int, flow: ChannelFlow) -> QueuePair:
+        nodes = self._nodes[flow.group]
+        peer = nodes[flow.stream.peer]
+        own = flow.stream._replace(peer=self._node_of[flow.group][host])
+        back = ChannelFlow(flow.group, flow.channel, own)
+        return QueuePair(host, number, peer, self._connections.qp(peer, back), flow.group)
+
+    def _links(self, end: QueuePair) -> list[tuple[int, int]]:
+        arena = self._store.arena
+        agent = self._connections.agents[end.host]
+        template = int(arena.words[self._state(end) + TEMPLATE_AT])
+        source = get16(window(arena.bytes, template, HEAD_BYTES), UDP_SRC_AT)
+        ports = int(source), int(arena.words[agent + UDP_PORT_LOW])
+        way = self._ways.find(self._names[end.host], self._names[end.peer], ports)
+        return [(self._link_of[direction], 1) for direction in way]

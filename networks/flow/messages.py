@@ -137,11 +137,8 @@ def begin(arena: Arena, at: int, row: int, qp: Qp, now_ps: int) -> None:
 def count_flow(words: Words, at: int, flow: int, back: int, more: int) -> None:
     """Count one more flow, or one less, on its links, and its acknowledgements on theirs."""
     filling = words[at + n.FILLING_AT]
-    first = words[
-        f.entry_row(words, filling, words[f.flow_row(words, filling, flow) + f.FIRST_ENTRY])
-        + f.LINK
-    ]
-    words[n.link_at(words, at, first) + n.CARRIES] += more
+    entry = f.entry_row(words, filling, words[f.flow_row(words, filling, flow) + f.FIRST_ENTRY])
+    words[n.link_at(words, at, words[entry + f.LINK]) + n.CARRIES] += more * f.times(words, entry)
     answer(words, at, back, more)
 
 
@@ -192,9 +189,9 @@ def note_queue(words: Words, at: int, link: int) -> None:
     while entry != f.NONE:
         there = f.entry_row(words, filling, entry)
         flow = words[there + f.FLOW]
-        inflow += may_come(words, at, flow)
+        inflow += floats[there + f.USE] * may_come(words, at, flow)
         mine = n.flow_at(words, at, flow)
-        in_flight += min(floats[mine + n.REST], words[mine + n.WINDOW])
+        in_flight += floats[there + f.USE] * min(floats[mine + n.REST], words[mine + n.WINDOW])
         entry = words[there + f.NEXT]
     if inflow > floats[here + n.FULL]:
         queued = in_flight * (1 - floats[here + n.FULL] / inflow)

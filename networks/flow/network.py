@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import networkx as nx
+import numpy as np
 
-import ringleaf.networks.virtual.state as s
 from ringleaf.collectives.schedule import Schedule
+from ringleaf.collectives.symmetric_rows import symmetry_of
 from ringleaf.core.arena import Store
-from ringleaf.core.heap import CAPACITY, grow_heap
-from ringleaf.core.tensors import Array, as_arrays
-from ringleaf.core.units import FOREVER_PS, PS_PER_US, format_size
-from ringleaf.errors import BackendError, ConfigError
+from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
+from ringleaf.core.units import FOREVER_PS
+from ringleaf.errors import ConfigError
 from ringleaf.networks.endpoints.director import Director, Reacts
 from ringleaf.networks.endpoints.endpoints import Endpoints
-from ringleaf.networks.endpoints.execution import Execution
 from ringleaf.networks.endpoints.journal import Journal
 from ringleaf.networks.endpoints.operation import CollectiveOperation
 from ringleaf.networks.endpoints.tensors import HasEndpoints
-from ringleaf.networks.flow import loop
+from ringleaf.networks.flow.class_run import ClassRun, without_classes
+from ringleaf.networks.flow.classes import Classes, find_classes
 from ringleaf.networks.flow.layout import Layout
-from ringleaf.networks.flow.scope import check_flow
+from ringleaf.networks.flow.machine import FlowMachine, Tell
+from ringleaf.networks.flow.scope import LEAST_RANKS, check_flow
 from ringleaf.networks.flow.sums import FluidSums, FluidSystem
 from ringleaf.networks.flow.ways import Ways
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual.fabric import places
-from ringleaf.networks.virtual.meter import Meter
 from ringleaf.topologies.addresses import ipv4
-from ringleaf.topologies.graph import directions, hosts, link
+from ringleaf.topologies.graph import directions, hosts
+from ringleaf.topologies.pair_links import PairLinks
 from ringleaf.topologies.routing import longest_rtt_ps, routes
 
 if TYPE_CHECKING:
     import torch
 
-TELL_PS = 50 * PS_PER_US
-
-Tell = Callable[[int], None]
+    from ringleaf.topologies.route_table import RouteTable
 
 
 class FlowNetwork(HasEndpoints):
@@ -69,29 +68,10 @@ class FlowNetwork(HasEndpoints):
         self.store = Store(has_data=options.has_data)
         self._sums = FluidSums(self.store)
         self.groups = self._fluid(asked)
-        self.now_ps = 0
-        table = routes(graph)
-        rtt_ps = longest_rtt_ps(graph, options.mtu_bytes, table=table)
-        self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=rtt_ps)
-        self._places = places(graph)
-        self._layout = Layout(
-            *(graph, self.store, self._places, self.endpoints.connections, self.groups),
-            Ways(graph, ecmp=options.ecmp, table=table),
-            ring=self.endpoints.ring,
-            bins=options.bins,
-            owners=self.endpoints.owners,
-        )
-        self._sums.lay_out(self._layout, self.endpoints.connections.agents)
-        self._execution = Execution(
-            self.endpoints,
-            self.store,
-            wake=loop.wake,
-            networks=[self._layout.at],
-            overhead_ps=options.message_overhead_ps,
-        )
-        [driver] = self._execution.drivers
-        self.store.arena.words[self._layout.net + s.DRIVER] = driver
-        self._tell: Tell | None = None
+        self._found: tuple[Schedule, Classes] | None = None
+        self._is_lazy = groups is None and not options.has_data and options.system is None
+        if not self._is_lazy:
+            self._machine  # noqa: B018 - what is wrong with groups and systems is found now
 
     def _check(self) -> None:
         """Check that flows can stand for what is asked for."""
@@ -118,19 +98,20 @@ class FlowNetwork(HasEndpoints):
     ) -> RunResult:
         """Run a collective on the ranks' tensors, in place, and return its result.
 
-        Arguments and errors are those of `VirtualNetwork.run`.
+        Arguments and errors are those of `VirtualNetwork.run`. A large symmetric collective without
+        data is carried by classes of ranks, as on a new network; its messages are not noted.
         """
-        self._execution.check_idle()
-        self._tell = tell
+        if (classes := self._classes_of(schedule, tensors[0].size)) is not None:
+            by_class = ClassRun(self.graph, self.options, classes, self._rtt_ps)
+            return by_class.run(schedule, tensors[0].size, tensors[0].dtype, tell)
+        machine = self._machine
+        machine.execution.check_idle()
+        machine.tell = tell
         with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
-            self._layout.update()
-            meter, journal = self._meter(), self._watch(schedule, notes)
-            self._execution.start(operation, self.now_ps)
-            while operation.left:
-                self._advance(FOREVER_PS, [operation])
-                operation.check()
-            finish_ps = [operation.finish_ps(rank) for rank in range(schedule.ranks)]
-        result = self._with_queues(meter.result(finish_ps))
+            machine.tables.update()
+            meter, journal = machine.meter(), self._watch(schedule, notes)
+            finish_ps = machine.carry(operation)
+        result = machine.with_queues(meter.result(finish_ps))
         if journal is None:
             return result
         return replace(result, notes=journal.notes, left_out=journal.left_out)
@@ -140,31 +121,32 @@ class FlowNetwork(HasEndpoints):
 
         Arguments and errors are those of `VirtualNetwork.play`.
         """
-        self._execution.check_idle()
-        self._layout.update()
-        self._tell = tell
+        machine = self._machine
+        machine.execution.check_idle()
+        machine.tables.update()
+        machine.tell = tell
         under_way: list[CollectiveOperation] = []
-        meter, end_ps = self._meter(), self.now_ps
+        meter, end_ps = machine.meter(), machine.now_ps
         if isinstance(director, Reacts):
-            self._execution.open_stage(director)
-        director.start(self.now_ps)
+            machine.execution.open_stage(director)
+        director.start(machine.now_ps)
         while True:
             for operation in director.take_operations():
                 self._start(operation)
                 if operation.left:
                     under_way.append(operation)
                 else:
-                    director.finish(operation, self.now_ps)
+                    director.finish(operation, machine.now_ps)
             next_ps = director.next_ps()
             if next_ps == FOREVER_PS and not under_way:
-                return self._with_queues(meter.result([end_ps]))
-            done = self._advance(next_ps, under_way) if next_ps > self.now_ps else []
+                return machine.with_queues(meter.result([end_ps]))
+            done = machine.advance(next_ps, under_way) if next_ps > machine.now_ps else []
             for operation in sorted(done, key=_order):
                 end_ps = operation.end_ps
                 under_way.remove(operation)
-                director.finish(operation, self.now_ps)
-            if self.now_ps >= next_ps:
-                director.reach(self.now_ps)
+                director.finish(operation, machine.now_ps)
+            if machine.now_ps >= next_ps:
+                director.reach(machine.now_ps)
 
     def _start(self, operation: CollectiveOperation) -> None:
         if operation.rate_bps:
@@ -177,24 +159,7 @@ class FlowNetwork(HasEndpoints):
                 "scheduler: flows have no priorities that only hosts obey, got one of "
                 f"{operation.priority}; take net=virtual"
             )
-        self._execution.start(operation, self.now_ps)
-
-    def _with_queues(self, result: RunResult) -> RunResult:
-        """Return the result with the queues that packets might have had since the beginning.
-
-        Raises:
-            BackendError: If one might have overflowed.
-        """
-        peaks = self._layout.most_queued()
-        for ends, most_bytes in peaks.items():
-            room_bytes = link(self.graph, *ends).queue_bytes_or(self.options.queue_bytes)
-            if most_bytes > room_bytes:
-                raise BackendError(
-                    f"run: the queue from {ends[0]} to {ends[1]} must hold all that windows send, "
-                    f"up to {format_size(most_bytes)}, got {format_size(room_bytes)}, and flows "
-                    "have no losses; take net=virtual, or a larger queue for flows"
-                )
-        return replace(result, queue_peaks=peaks, peak_queue_bytes=max(peaks.values(), default=0))
+        self._machine.execution.start(operation, self.now_ps)
 
     def _watch(self, schedule: Schedule, notes: int | None) -> Journal | None:
         """Begin to note a collective's messages, as far as the options say."""
@@ -202,63 +167,85 @@ class FlowNetwork(HasEndpoints):
         if most:
             messages = schedule.as_rows.messages
             journal = Journal(self.store, messages, most=most, start_ps=self.now_ps)
-        self._execution.note(journal)
+        self._machine.execution.note(journal)
         return journal
 
-    def _meter(self) -> Meter:
-        links = [(place.node, place.peer) for place in self._places]
-        count, blocks = self.endpoints.hosts, [self._layout.net]
-        return Meter(self.store, blocks, links, count, self.now_ps, self._sources, lambda: 0)
+    def arrays(
+        self, elements: int, dtype: ElementType = FLOAT32, schedule: Schedule | None = None
+    ) -> list[Array]:
+        """Return one array per rank; they share their memory if ranks go by classes."""
+        if schedule is not None and self._classes_of(schedule, elements) is not None:
+            return [np.broadcast_to(np.zeros(1, dtype), (elements,))] * schedule.ranks
+        return super().arrays(elements, dtype, schedule)
+
+    @property
+    def slots(self) -> int | None:
+        """Packets that a worker of the first group's system has in flight; None without one."""
+        return None if self._is_lazy else super().slots
+
+    def _classes_of(self, schedule: Schedule, elements: int) -> Classes | None:
+        """Return the classes of a collective's ranks, if it is carried by them."""
+        if not self._is_lazy or "_machine" in self.__dict__ or schedule.ranks < LEAST_RANKS:
+            return None
+        symmetry, pairs = symmetry_of(schedule.as_rows), self._pairs
+        if symmetry is None or without_classes(schedule, elements, self.options):
+            return None
+        if schedule.ranks != len(self.groups[0].hosts) or not pairs.can_find():
+            return None
+        if self._found is None or self._found[0] is not schedule:
+            self._found = schedule, find_classes(symmetry, pairs, np.arange(schedule.ranks))
+        return self._found[1]
+
+    @property
+    def classes(self) -> Classes | None:
+        """The classes of the last collective that was carried by them; None: there is none."""
+        return None if self._found is None else self._found[1]
 
     @cached_property
-    def _sources(self) -> dict[int, str]:
-        return {ipv4(self.graph, host): host for host in hosts(self.graph)}
+    def _pairs(self) -> PairLinks:
+        return PairLinks(self.graph, self._table)
 
-    def _advance(
-        self, until_ps: int, under_way: Sequence[CollectiveOperation]
-    ) -> list[CollectiveOperation]:
-        """Let time run until operations are done, or to `until_ps`; return those then done."""
-        while True:
-            stop_ps = min(until_ps, self._report())
-            reason = loop.run(self.store.arena, self._layout.at, stop_ps)
-            if reason == loop.NEEDS_ROOM:
-                self._make_room()
-            elif reason == loop.REPORTED:
-                self.now_ps = max(self.now_ps, self._execution.now_ps)
-                self._execution.take_asked()
-                self._sums.check()
-                return self._execution.take_done()
-            elif reason == loop.EMPTY and until_ps == FOREVER_PS:
-                raise BackendError(
-                    f"run: nothing is under way any more, got {self._waits(under_way)}"
-                )
-            else:
-                self.now_ps = stop_ps
-                if reason == loop.EMPTY or stop_ps == until_ps:
-                    self.now_ps = until_ps
-                    return []
-
-    def _report(self) -> int:
-        """Tell how far the run is; return the time of the next report."""
-        if self._tell is None:
-            return FOREVER_PS
-        self._tell(int(self.store.arena.words[self._layout.net + s.HOPS]))
-        return self.now_ps + TELL_PS
-
-    def _waits(self, under_way: Sequence[CollectiveOperation]) -> str:
-        """Return who waits for whom, of the first nodes that do."""
-        waits = (
-            f"{names[node]} waits for {', '.join(parts)}"
-            for each in under_way
-            for names in [self.endpoints.groups[each.group].nodes]
-            for node in each.unfinished()
-            if (parts := each.waits(node, names))
+    @cached_property
+    def _machine(self) -> FlowMachine:
+        """All hosts and links, and what carries their flows."""
+        graph, options = self.graph, self.options
+        endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=self._rtt_ps)
+        ports = places(graph)
+        layout = Layout(
+            *(graph, self.store, ports, endpoints.connections, self.groups),
+            Ways(graph, ecmp=options.ecmp, table=self._table),
+            ring=endpoints.ring,
+            bins=options.bins,
+            owners=endpoints.owners,
         )
-        return next(waits, "nobody who says for what")
+        self._sums.lay_out(layout, endpoints.connections.agents)
+        return FlowMachine(
+            *(graph, self.store, options, endpoints, layout),
+            ends=[(place.node, place.peer) for place in ports],
+            sources={ipv4(graph, host): host for host in hosts(graph)},
+            check=self._sums.check,
+        )
 
-    def _make_room(self) -> None:
-        heap = int(self.store.arena.words[self._layout.net + s.HEAP_AT])
-        grow_heap(self.store, heap, 2 * int(self.store.arena.words[heap + CAPACITY]))
+    @cached_property
+    def _table(self) -> RouteTable:
+        return routes(self.graph)
+
+    @cached_property
+    def _rtt_ps(self) -> int:
+        size_bytes = self.options.mtu_bytes
+        if self._pairs.can_find() and not self.graph.graph.get("uneven", False):
+            return self._pairs.longest_rtt_ps(size_bytes)
+        return longest_rtt_ps(self.graph, size_bytes, table=self._table)
+
+    @cached_property
+    def endpoints(self) -> Endpoints:  # type: ignore[override]
+        """The hosts."""
+        return self._machine.endpoints
+
+    @property
+    def now_ps(self) -> int:
+        """The time."""
+        return self._machine.now_ps
 
     def close(self) -> None:
         """Do nothing: there are no files to finish."""

@@ -9,6 +9,9 @@ from ringleaf.errors import ConfigError
 
 REMEDY = "net=virtual"
 
+LEAST_RANKS = 512
+"""The least ranks of a symmetric collective without data that is carried by classes of ranks."""
+
 PACKETS_ONLY: Mapping[str, tuple[str, object]] = MappingProxyType(
     {
         "faults": ("no fluid model covers links that fail", ()),

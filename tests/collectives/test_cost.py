@@ -235,6 +235,7 @@ def test_most_segments_fill_packets_and_limit_rows() -> None:
     assert most_segments(0, 16, 30) == 1
     assert most_segments(10 * 4096, 16, 30) == 10
     assert most_segments(1 << 30, 16, 30) == 8192 // 30
+    assert most_segments(1 << 30, 1 << 16, 1 << 17) == 64
     assert most_segments(1 << 30, 128, 254) == 128  # as many rows as a ring has
     assert most_segments(1 << 30, 1, 0) == 8192
 

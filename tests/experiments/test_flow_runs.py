@@ -16,6 +16,7 @@ from ringleaf.experiments.runs.checks import check
 from ringleaf.experiments.runs.drawing import read_results
 from ringleaf.experiments.runs.python import run
 from ringleaf.experiments.runs.request import resolve
+from ringleaf.experiments.setup.ranks import count_nodes
 from ringleaf.experiments.workloads.graph.results import GraphResults
 
 SMALL = {"topo": "leafspine,leaves=2,spines=2,hosts=2", "net": "flow", "figures": "no"}
@@ -238,3 +239,50 @@ def test_the_table_has_a_bound_for_each_kind(monkeypatch: pytest.MonkeyPatch) ->
     assert len({(c.what, c.family, c.ratio, c.least_bytes) for c in cells}) == len(cells) >= 100
     assert all(abs(c.median) <= c.worst and abs(c.mean) <= c.worst for c in cells)
     assert all(bin_of(c.least_bytes) == c.least_bytes for c in cells)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"algo": "alltoall"}, "alltoall does not say which ranks do the same"),
+        ({"algo": "ring", "data": "random"}, r"there is data \(take data=none\)"),
+        (
+            {"algo": "ring", "size": "1000000"},
+            "chunks differ in size, as 250000 elements are no multiple of 65536",
+        ),
+        ({"algo": "ring", "routes": "ecmp"}, "routes=ecmp tells pairs of hosts apart"),
+        (
+            {"algo": "ring", "message_overhead": "1us"},
+            "messages wait for processors .take message_overhead=0.",
+        ),
+    ],
+)
+def test_very_many_hosts_that_do_not_go_by_classes_are_refused_with_the_reason(
+    tmp_path: Path, options: Mapping[str, str], reason: str
+) -> None:
+    given = {"topo": "fattree,k=64", "net": "flow", "data": "none", "size": "1M", **options}
+
+    with pytest.raises(ConfigError, match=f"by classes of ranks .* got 65536, but {reason}; by"):
+        check(resolve({**given, "out": str(tmp_path / "run")}))
+
+
+def test_memory_of_very_many_hosts_is_that_of_classes(tmp_path: Path) -> None:
+    """It is an eighth of what 65,536 hosts would need for the rates of their pairs alone."""
+    given = {"topo": "fattree,k=64", "net": "flow", "data": "none", "size": "1M"}
+    request = resolve({**given, "algo": "ring", "out": str(tmp_path / "run")})
+
+    need = request.kind.need(request.spec, count_nodes(request.spec))
+
+    assert need.memory_bytes < 8 << 30
+
+
+def test_many_hosts_have_rows_without_timelines(tmp_path: Path) -> None:
+    options = {"topo": "fattree,k=16", "algo": "halvingdoubling", "data": "none", "size": "1M"}
+
+    results = results_of(tmp_path, **options)
+
+    (row,) = results.rows
+    assert 90 < row.bound_percent <= 100
+    assert row.events < 1000
+    assert row.wire_bytes > 2 * (1 << 20) * 1023 / 1024
+    assert not list((tmp_path / "run").glob("**/*.trace*"))

@@ -49,17 +49,18 @@ def _subtree(start: int, stop: int, parent: int | None, depth: int) -> Iterator[
         yield from _subtree(node + 1, stop, node, depth + 1)
 
 
-def height(edges: tuple[TreeEdge, ...]) -> int:
+def height(edges: Sequence[TreeEdge]) -> int:
     """Return the depth of the deepest leaf."""
     return max((edge.depth for edge in edges), default=0)
 
 
-def up_and_down(edges: tuple[TreeEdge, ...], chunks: range) -> Columns:
+def up_and_down(edges: Sequence[TreeEdge], chunks: range, levels: int | None = None) -> Columns:
     """Return each chunk's way to the root and back, chunk by chunk and not yet sorted by step.
 
-    The n-th of `chunks` starts at step n; all edges of one level work in the same step.
+    The n-th of `chunks` starts at step n; all edges of one level work in the same step. `levels`
+    is the height of the tree, where these are not all of its edges.
     """
-    levels = height(edges)
+    levels = height(edges) if levels is None else levels
     child, parent, depth = np.array([astuple(edge) for edge in edges], int).reshape(-1, 3).T
     start, chunk = np.arange(len(chunks))[:, None], np.array(chunks)[:, None]
     up = Columns.transfers(start + levels - depth, child, parent, chunk, Op.REDUCE)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ringleaf.collectives.algorithm import Algorithm
+from ringleaf.collectives.algorithm import NOWHERE, Algorithm
 from ringleaf.collectives.compression.compressor import codec_of
 from ringleaf.collectives.compression.registry import parse_compressor
 from ringleaf.collectives.cost import AlphaBeta
@@ -52,12 +52,13 @@ from ringleaf.experiments.setup.network import (
 )
 from ringleaf.experiments.setup.placing import embedding_of, placed
 from ringleaf.experiments.setup.ranks import count_nodes, count_ranks, one_collective
-from ringleaf.experiments.spec.kinds import DTYPES, NONE
+from ringleaf.experiments.spec.kinds import DTYPES, GIVEN, NONE
 from ringleaf.experiments.spec.network import FLOW, VIRTUAL
 from ringleaf.experiments.spec.options import ASIDE
 from ringleaf.experiments.workloads.collective import table, timeline
 from ringleaf.experiments.workloads.collective.limits import CollectiveLimits
 from ringleaf.experiments.workloads.collective.results import (
+    MOST_JUDGED,
     CollectiveResults,
     write_explained,
 )
@@ -336,6 +337,8 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
 
         Messages are written by the compressor's codec, if the algorithm has none of its own.
         """
+        is_given = self.spec.rank_order == GIVEN and algorithm.symmetric
+        embedding = NOWHERE if is_given else self._embedding
 
         def build(root: int) -> Schedule:
             return algorithm.build(
@@ -345,7 +348,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
                 root=root,
                 fabric=self.fabric,
                 servers=self.spec.servers,
-                embedding=self._embedding,
+                embedding=embedding,
                 time_ps=lambda schedule: self.expected_ps(schedule, size_bytes),
                 network=self._cabling,
             )
@@ -354,7 +357,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             build,
             algorithm,
             self.spec.rank_order,
-            self._embedding,
+            embedding,
             ranks=self.ranks,
             seed=self.spec.seed,
         )
@@ -390,11 +393,13 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         moved_bytes = inputs.elements * DTYPES[self.spec.dtype]  # a compressor may give less
         schedule = self.schedule(algorithm, moved_bytes)
         judge = self._judge(algorithm, schedule)
-        judge.examine(schedule)
+        is_judged = self.ranks <= MOST_JUDGED or self.spec.net != FLOW or self.spec.has_data
+        if is_judged:
+            judge.examine(schedule)
         carried = carry(self.spec, schedule, inputs, make, tell)
         network, arrays, outcome = carried.network, carried.arrays, carried.outcome
         network.close()
-        verdict = judge.judge_schedule(schedule, inputs.elements)
+        verdict = judge.judge_schedule(schedule, inputs.elements) if is_judged else None
         if self.spec.has_data:
             verdict = judge.judge(
                 *(schedule, carried.inputs or inputs, arrays, self._tolerance(algorithm)),
@@ -403,7 +408,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         row = self._row(
             *(algorithm, schedule, size_bytes, carried),
             verdict=verdict,
-            bound_ps=self.limits.bound_ps(schedule, inputs, network.slots),
+            bound_ps=self._bound_ps(schedule, inputs, network),
             floor_ps=self.limits.floor_ps(algorithm, schedule, inputs),
         )
         if self.spec.net == FLOW:
@@ -415,6 +420,13 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             return replace(measurement, explained=explained)
         return measurement
 
+    def _bound_ps(self, schedule: Schedule, inputs: RankInputs, network: Network) -> int:
+        """Return a schedule's least time, by the classes that its network has found, if any."""
+        classes = getattr(network, "classes", None)
+        if classes is not None and self.ranks > MOST_JUDGED:
+            return self.limits.symmetric_ps(schedule, inputs, classes)
+        return self.limits.bound_ps(schedule, inputs, network.slots)
+
     def _with_error(
         self, row: CollectiveRow, algorithm: Algorithm, schedule: Schedule, inputs: RankInputs
     ) -> CollectiveRow:
@@ -424,9 +436,10 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
         message_bytes = mean_message(schedule, row.size_bytes)
         bound = bound_of(self.spec, self.graph, row.algo, schedule.ranks, message_bytes)
         row = replace(row, within_percent=bound.percent, outside=bound.outside)
+        if not self.spec.check_packets:
+            return row
         packets = self._by_packets(algorithm)
-        expected_s = packets.estimate(algorithm, row.size_bytes).time_s
-        if not self.spec.check_packets or expected_s > MOST_PACKETS_S:
+        if packets.estimate(algorithm, row.size_bytes).time_s > MOST_PACKETS_S:
             return row
         plain = partial(connect, watched=False)
         by_packets = packets.measure(plain, algorithm, row.size_bytes, inputs).row

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringleaf.collectives.registry import ALGORITHMS
+from ringleaf.errors import ConfigError
 from ringleaf.experiments.figures.sorting import told_apart
 from ringleaf.experiments.runs.kind import Measure, SweepFigure, WorkloadKind
 from ringleaf.experiments.setup.ranks import check_given_ranks, count_ranks, one_collective
+from ringleaf.experiments.spec.network import FLOW
 from ringleaf.experiments.spec.options import ASIDE, folder_name, options_of
 from ringleaf.experiments.workloads.collective.spec import CollectiveSpec
 from ringleaf.topologies.family import Counts
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from ringleaf.experiments.workloads.collective.rows import (
         CollectiveRow,
     )
+
+MOST_WHOLE = 1 << 13
+"""The most ranks of flows whose messages are all made, where they don't go by classes."""
 
 OPTIONS = options_of(CollectiveSpec)
 """The options of experiments with a collective."""
@@ -56,6 +61,22 @@ class CollectiveKind(WorkloadKind[CollectiveSpec]):
             method = ALGORITHMS[name].method
             if method is not None:
                 method.make(0, ranks)  # which may refuse the number
+        if spec.net == FLOW and ranks > MOST_WHOLE:
+            self._check_classes(spec, ranks)
+
+    def _check_classes(self, spec: CollectiveSpec, ranks: int) -> None:
+        """Check that collectives of very many ranks go by classes of them."""
+        from ringleaf.experiments.estimates.estimate import without_classes
+
+        symmetric = [name for name in ALGORITHMS.shipped() if ALGORITHMS[name].symmetric]
+        for name in spec.algos:
+            for size_bytes in spec.sizes_bytes:
+                why = without_classes(spec, ALGORITHMS[name], ranks, size_bytes)
+                if why:
+                    raise ConfigError(
+                        f"algo: {name} must go by classes of ranks with more than {MOST_WHOLE} "
+                        f"hosts, got {ranks}, but {why}; by classes go {', '.join(symmetric)}"
+                    )
 
     def places(
         self, spec: CollectiveSpec, hosts: range

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ringleaf.collectives.algorithm import Algorithm
 from ringleaf.collectives.cost import AlphaBeta
 from ringleaf.collectives.oracle import message_bytes
-from ringleaf.collectives.schedule import Collective, Schedule
+from ringleaf.collectives.schedule import Collective, Schedule, chunk_ranges
 from ringleaf.collectives.sparse.stream import SPARSE_STREAM
 from ringleaf.experiments.bounds.bounds import Bounds
 from ringleaf.experiments.bounds.floor import Floor, MovedData, NonZeroBytes
@@ -20,6 +22,8 @@ from ringleaf.ina.systems import FORWARD
 
 if TYPE_CHECKING:
     import networkx as nx
+
+    from ringleaf.networks.flow.classes import Classes
 
 
 class CollectiveLimits:
@@ -97,6 +101,16 @@ class CollectiveLimits:
             moved_bytes=None if schedule.codec is None else message_bytes(schedule, whole(inputs)),
             inputs=whole(inputs) if inputs.is_kept else None,
             slots=slots,
+        )
+
+    def symmetric_ps(self, schedule: Schedule, inputs: RankInputs, classes: Classes) -> int:
+        """Return the least time of a symmetric schedule among very many ranks, by classes."""
+        from ringleaf.experiments.bounds import symmetric  # loads compiled code
+
+        stops = (stop for _, stop in chunk_ranges(inputs.elements, schedule.chunks))
+        edges = np.array([0, *stops], np.int64)
+        return symmetric.least_ps(
+            *(classes, edges, self._item_bytes, self._spec.mtu_bytes, self._bounds.line_bytes)
         )
 
     def floor_ps(self, algorithm: Algorithm, schedule: Schedule, inputs: RankInputs) -> int:

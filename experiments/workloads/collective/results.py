@@ -106,6 +106,10 @@ _ONE_SIZE = {
 }
 
 
+MOST_JUDGED = 1 << 11
+"""The most ranks whose schedule is judged where it is carried by flows without data."""
+
+
 @dataclass(kw_only=True)
 class CollectiveResults(Results):
     """The results of algorithms of one collective, each at some sizes."""
@@ -176,10 +180,16 @@ class CollectiveResults(Results):
         """Return the rows of the largest size."""
         return {key: self.name_of(key) for key in self.uses if key[1] == largest_bytes(self)}
 
+    @property
+    def _unjudged(self) -> str:
+        """What is to be said of schedules that were too large to be judged."""
+        is_judged = self.ranks <= MOST_JUDGED or self.options.get("net") != FLOW
+        return "" if is_judged else f" not either, as for more than {MOST_JUDGED} ranks of flows"
+
     def foot(self) -> Iterator[str]:
         """Yield the lines below the table: whether all is right, and which was fastest."""
         if self.wrong is None:
-            yield f"{wrong_line(None)} (data=none); schedules were"
+            yield f"{wrong_line(None)} (data=none); schedules were{self._unjudged}"
         else:
             yield wrong_line(self.wrong)
         yield from self.reasons()

@@ -199,10 +199,10 @@ def test_a_run_in_which_nothing_happens_any_more_says_so() -> None:
     network, schedule = FlowNetwork(star(2), NetworkOptions()), copies(2, (0, 1))
     arrays = network.arrays(64, schedule=schedule)
     with network.endpoints.operation(schedule, arrays) as operation:
-        network._layout.update()
+        network._machine.tables.update()
 
         with pytest.raises(BackendError, match="run: nothing is under way any more, got nobody"):
-            network._advance(FOREVER_PS, [operation])
+            network._machine.advance(FOREVER_PS, [operation])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,146 @@
+"""What carries flows: hosts, links or classes of them, the event loop, and the meter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import networkx as nx
+
+import ringleaf.networks.virtual.state as s
+from ringleaf.core.arena import Store
+from ringleaf.core.heap import CAPACITY, grow_heap
+from ringleaf.core.units import FOREVER_PS, PS_PER_US, format_size
+from ringleaf.errors import BackendError
+from ringleaf.networks.endpoints.endpoints import Endpoints
+from ringleaf.networks.endpoints.execution import Execution
+from ringleaf.networks.endpoints.operation import CollectiveOperation
+from ringleaf.networks.flow import loop
+from ringleaf.networks.flow.layout import FlowTables
+from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.outcome import Direction, RunResult
+from ringleaf.networks.virtual.meter import Meter
+from ringleaf.topologies.graph import link
+
+TELL_PS = 50 * PS_PER_US
+
+Tell = Callable[[int], None]
+
+
+class FlowMachine:
+    """Carries the flows of hosts, and lets their operations go on.
+
+    Args:
+        graph: The topology.
+        store: The store that has the hosts.
+        options: The options of the network.
+        endpoints: The hosts.
+        tables: The tables of flows.
+        ends: Both ends of each link, by number.
+        sources: The hosts by IPv4 address.
+        check: Raises the exception with which something has ended that was called back.
+    """
+
+    def __init__(
+        self,
+        graph: nx.Graph[str],
+        store: Store,
+        options: NetworkOptions,
+        endpoints: Endpoints,
+        tables: FlowTables,
+        *,
+        ends: Sequence[Direction],
+        sources: Mapping[int, str],
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.now_ps = 0
+        self.endpoints, self.tables = endpoints, tables
+        self.tell: Tell | None = None
+        self._check = check
+        self._graph, self._store, self._options = graph, store, options
+        self._ends, self._sources = list(ends), sources
+        self.execution = Execution(
+            endpoints,
+            store,
+            wake=loop.wake,
+            networks=[tables.at],
+            overhead_ps=options.message_overhead_ps,
+        )
+        [driver] = self.execution.drivers
+        store.arena.words[tables.net + s.DRIVER] = driver
+
+    def meter(self) -> Meter:
+        """Return what measures a run from now on."""
+        blocks, hosts = [self.tables.net], self.endpoints.hosts
+        return Meter(self._store, blocks, self._ends, hosts, self.now_ps, self._sources, lambda: 0)
+
+    def carry(self, operation: CollectiveOperation) -> list[int]:
+        """Carry an operation to its end; return the times at which its ranks were done."""
+        self.execution.start(operation, self.now_ps)
+        while operation.left:
+            self.advance(FOREVER_PS, [operation])
+            operation.check()
+        return [operation.finish_ps(rank) for rank in range(operation.ranks)]
+
+    def advance(
+        self, until_ps: int, under_way: Sequence[CollectiveOperation]
+    ) -> list[CollectiveOperation]:
+        """Let time run until operations are done, or to `until_ps`; return those then done."""
+        while True:
+            stop_ps = min(until_ps, self._report())
+            reason = loop.run(self._store.arena, self.tables.at, stop_ps)
+            if reason == loop.NEEDS_ROOM:
+                self._make_room()
+            elif reason == loop.REPORTED:
+                self.now_ps = max(self.now_ps, self.execution.now_ps)
+                self.execution.take_asked()
+                self._check()
+                return self.execution.take_done()
+            elif reason == loop.EMPTY and until_ps == FOREVER_PS:
+                raise BackendError(
+                    f"run: nothing is under way any more, got {self._waits(under_way)}"
+                )
+            else:
+                self.now_ps = stop_ps
+                if reason == loop.EMPTY or stop_ps == until_ps:
+                    self.now_ps = until_ps
+                    return []
+
+    def with_queues(self, result: RunResult) -> RunResult:
+        """Return the result with the queues that packets might have had since the beginning.
+
+        Raises:
+            BackendError: If one might have overflowed.
+        """
+        peaks = self.tables.most_queued()
+        for ends, most_bytes in peaks.items():
+            room_bytes = link(self._graph, *ends).queue_bytes_or(self._options.queue_bytes)
+            if most_bytes > room_bytes:
+                raise BackendError(
+                    f"run: the queue from {ends[0]} to {ends[1]} must hold all that windows send, "
+                    f"up to {format_size(most_bytes)}, got {format_size(room_bytes)}, and flows "
+                    "have no losses; take net=virtual, or a larger queue for flows"
+                )
+        return replace(result, queue_peaks=peaks, peak_queue_bytes=max(peaks.values(), default=0))
+
+    def _report(self) -> int:
+        """Tell how far the run is; return the time of the next report."""
+        if self.tell is None:
+            return FOREVER_PS
+        self.tell(int(self._store.arena.words[self.tables.net + s.HOPS]))
+        return self.now_ps + TELL_PS
+
+    def _waits(self, under_way: Sequence[CollectiveOperation]) -> str:
+        """Return who waits for whom, of the first nodes that do."""
+        waits = (
+            f"{names[node]} waits for {', '.join(parts)}"
+            for each in under_way
+            for names in [self.endpoints.groups[each.group].nodes]
+            for node in each.unfinished()
+            if (parts := each.waits(node, names))
+        )
+        return next(waits, "nobody who says for what")
+
+    def _make_room(self) -> None:
+        heap = int(self._store.arena.words[self.tables.net + s.HEAP_AT])
+        grow_heap(self._store, heap, 2 * int(self._store.arena.words[heap + CAPACITY]))
