@@ -206,7 +206,7 @@ def _reroutes(
         yield Reroute(time_ps + delay_ps, down)
 
 
-class Timed(Protocol):
+class Upcoming(Protocol):
     """Something that happens in a run."""
 
     @property
@@ -214,7 +214,7 @@ class Timed(Protocol):
         """Time since the run's start."""
 
 
-T = TypeVar("T", bound=Timed)
+T = TypeVar("T", bound=Upcoming)
 
 
 class Agenda(Generic[T]):

@@ -72,8 +72,8 @@ def forwarding_rows(
     if not ecmp:
         ways = dealt(graph, ways)
     places = _Places.of(graph, ways.arrays)
-    wanted = ways if only is None else only
-    return {switch: [*_routes(graph, switch, places, ways), threshold] for switch in wanted}
+    names = ways if only is None else only
+    return {switch: [*_routes(graph, switch, places, ways), threshold] for switch in names}
 
 
 def route_updates(before: Sequence[Item], after: Sequence[Item]) -> list[fy.P4TableEntry]:

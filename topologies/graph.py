@@ -239,8 +239,8 @@ def directions(graph: nx.Graph[str]) -> Iterator[tuple[str, str, Link]]:
 
 def circuits(graph: nx.Graph[str]) -> list[tuple[str, str]]:
     """Return the directions, (from, to), of all links that are circuits, in natural order."""
-    found = [(a, b) for a, b, each in directions(graph) if each.circuit]
-    return sorted(found, key=lambda ends: (natural(ends[0]), natural(ends[1])))
+    ends_of = [(a, b) for a, b, each in directions(graph) if each.circuit]
+    return sorted(ends_of, key=lambda ends: (natural(ends[0]), natural(ends[1])))
 
 
 def without_circuits(graph: nx.Graph[str]) -> nx.Graph[str]:

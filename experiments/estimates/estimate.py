@@ -16,7 +16,7 @@ from ringleaf.collectives.compression.registry import COMPRESSORS
 from ringleaf.collectives.cost import FEW_ROWS
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.core.threads import count_cores
-from ringleaf.core.units import format_size
+from ringleaf.core.units import format_count, format_size
 from ringleaf.errors import ConfigError
 from ringleaf.experiments.estimates.pace import ALL, PACKETS, SETUP, START, RunPaces, Sort
 from ringleaf.experiments.spec.kinds import GIVEN
@@ -306,11 +306,14 @@ def without_classes(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size
     elements = size_bytes // FLOAT32_BYTES
     is_power = ranks & (ranks - 1) == 0
     reasons = (
-        (spec.net != FLOW, f"net={spec.net} carries packets"),
-        (ranks < LEAST_RANKS, f"there are only {ranks} ranks"),
+        (spec.net != FLOW, f"packets are carried by net={spec.net}"),
+        (ranks < LEAST_RANKS, f"there are only {format_count(ranks, 'rank')}"),
         (not algorithm.symmetric, f"{algorithm.name} does not say which ranks do the same"),
         (spec.has_data, "there is data (take data=none)"),
-        (spec.routes not in ("dealt", "dcell"), f"routes={spec.routes} tells pairs of hosts apart"),
+        (
+            spec.routes not in ("dealt", "dcell"),
+            f"pairs of hosts are told apart by routes={spec.routes}",
+        ),
         (spec.rank_order != GIVEN, f"rank_order={spec.rank_order} gives ranks other places"),
         (spec.message_overhead_ps > 0, "messages wait for processors (take message_overhead=0)"),
         (
@@ -319,11 +322,11 @@ def without_classes(spec: CollectiveSpec, algorithm: Algorithm, ranks: int, size
         ),
         (
             algorithm.name == "halvingdoubling" and not is_power,
-            f"{ranks} ranks are no power of two",
+            f"the number of ranks is no power of two, {ranks}",
         ),
         (
             algorithm.name != "tree" and elements % ranks > 0,
-            f"chunks differ in size, as {elements} elements are no multiple of {ranks}",
+            f"chunks differ in size, as {ranks} do not divide {elements}",
         ),
     )
     return next((reason for is_so, reason in reasons if is_so), "")

@@ -451,14 +451,14 @@ class NetworkSpec(Checked):
         """Check that nothing else is asked for that a controller of circuits has no part in."""
         if self.circuits is None:
             return
-        given = f"got {self.circuits.name}"
+        got = f"got {self.circuits.name}"
         if self.topo.partition(",")[0].strip() != "circuits":
             raise ConfigError(
-                f"{where}circuits: is for topo=circuits, {given} and topo={self.topo!r}"
+                f"{where}circuits: is for topo=circuits, {got} and topo={self.topo!r}"
             )
         if self.routes not in ("dealt", "ecmp") or self.detours:
             raise ConfigError(
-                f"{where}circuits: its controller sets routes, {given} and "
+                f"{where}circuits: its controller sets routes, {got} and "
                 f"{f'routes={self.routes}' if not self.detours else 'detours'}; leave out either "
                 "of them"
             )
@@ -466,7 +466,7 @@ class NetworkSpec(Checked):
             if getattr(self, name) is not None:
                 option = name.removesuffix("_ps")
                 raise ConfigError(
-                    f"{where}circuits: can't go with {option}, {given}; leave out either of them"
+                    f"{where}circuits: can't go with {option}, {got}; leave out either of them"
                 )
 
     def _check_gradients(self, where: str) -> None:

@@ -14,6 +14,7 @@ from ringleaf.collectives.schedule import Schedule, chunk_ranges
 from ringleaf.collectives.symmetric_rows import symmetry_of
 from ringleaf.core.arena import Store
 from ringleaf.core.tensors import ElementType
+from ringleaf.core.units import format_count
 from ringleaf.networks.endpoints.connections import ChannelFlow
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.memory import aligned
@@ -41,7 +42,7 @@ def without_classes(schedule: Schedule, elements: int, options: NetworkOptions) 
     if symmetry is None:
         return f"{schedule.algorithm} does not say which of its ranks do the same"
     if symmetry.is_even and elements % schedule.chunks:
-        return f"{elements} elements make chunks of two sizes, of {schedule.chunks}"
+        return f"chunks differ in size, {schedule.chunks} of {format_count(elements, 'element')}"
     if options.has_data:
         return "data is added up message by message"
     if options.ecmp:

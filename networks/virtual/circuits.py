@@ -34,7 +34,7 @@ from ringleaf.switches.engine.queues import BYTES, PACKETS
 from ringleaf.topologies.graph import circuits as circuit_links
 from ringleaf.topologies.graph import hosts, link, switches, without_circuits
 from ringleaf.topologies.route_table import RouteTable
-from ringleaf.topologies.switching.plan import Circuits, Demand, Matrix, Pair, Planned
+from ringleaf.topologies.switching.plan import CircuitDemand, Circuits, Matrix, Pair, Planned
 from ringleaf.topologies.switching.settings import CircuitSettings
 from ringleaf.topologies.switching.ways import CircuitWays
 
@@ -118,11 +118,11 @@ class CircuitPlan:
         """Return the circuits with which a job starts, now that its traffic is known."""
         return self._first(planned) if self.settings.controller.once else self.first
 
-    def demand(self, planned: Planned, **known: Any) -> Demand:
+    def demand(self, planned: Planned, **known: Any) -> CircuitDemand:
         """Return a demand; what is not known is nothing."""
         count = len(self.ways.racks)
         nothing = np.zeros((count, count), np.int64)
-        return Demand(
+        return CircuitDemand(
             racks=count,
             optical=self.ways.optical,
             has_core=self.ways.has_core,
@@ -130,7 +130,7 @@ class CircuitPlan:
             **{"delivered": nothing, "waiting": nothing, "done": nothing, **known},
         )
 
-    def decide(self, demand: Demand, now_ps: int) -> Circuits:
+    def decide(self, demand: CircuitDemand, now_ps: int) -> Circuits:
         """Return the circuits that the controller wants, which are checked."""
         circuits = self.settings.controller.decide(demand, now_ps)
         circuits.check(len(self.ways.racks), self.ways.optical, f"circuits {self.settings.name}")

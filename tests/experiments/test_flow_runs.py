@@ -248,9 +248,9 @@ def test_the_table_has_a_bound_for_each_kind(monkeypatch: pytest.MonkeyPatch) ->
         ({"algo": "ring", "data": "random"}, r"there is data \(take data=none\)"),
         (
             {"algo": "ring", "size": "1000000"},
-            "chunks differ in size, as 250000 elements are no multiple of 65536",
+            "chunks differ in size, as 65536 do not divide 250000",
         ),
-        ({"algo": "ring", "routes": "ecmp"}, "routes=ecmp tells pairs of hosts apart"),
+        ({"algo": "ring", "routes": "ecmp"}, "pairs of hosts are told apart by routes=ecmp"),
         (
             {"algo": "ring", "message_overhead": "1us"},
             "messages wait for processors .take message_overhead=0.",

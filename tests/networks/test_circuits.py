@@ -27,14 +27,18 @@ from ringleaf.networks.outcome import CircuitChange, CircuitUse, RunResult
 from ringleaf.networks.virtual import VirtualNetwork
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.switching.plan import (
-    CircuitController,
+    CircuitDemand,
     Circuits,
-    Demand,
     both_ways,
     from_links,
     ring,
 )
-from ringleaf.topologies.switching.settings import CONTROLLERS, CircuitSettings, parse_circuits
+from ringleaf.topologies.switching.settings import (
+    CONTROLLERS,
+    CircuitController,
+    CircuitSettings,
+    parse_circuits,
+)
 from ringleaf.topologies.switching.ways import CircuitWays
 
 US = PS_PER_US
@@ -87,7 +91,7 @@ def use_of(result: RunResult) -> CircuitUse:
     return result.circuits
 
 
-def alternating(demand: Demand, now_ps: int) -> Circuits:
+def alternating(demand: CircuitDemand, now_ps: int) -> Circuits:
     """Join neighbours, then those after the next, in turn."""
     step = 1 + demand.cycle % 2
     return from_links((rack, (rack + step) % demand.racks) for rack in range(demand.racks))
@@ -156,7 +160,7 @@ def test_draining_ends_at_its_limit_and_what_is_left_waits() -> None:
 def test_nothing_leaves_by_a_circuit_that_is_dark_before_its_limit_lets_it_drain() -> None:
     """Two hosts send by one circuit for 30 us, so it has a queue when it goes for good."""
 
-    def decide(demand: Demand, now_ps: int) -> Circuits:
+    def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
         return Circuits() if demand.cycle else both_ways([(0, 1), (2, 3)])
 
     add(decide, needs_core=True)
@@ -175,7 +179,7 @@ def test_nothing_leaves_by_a_circuit_that_is_dark_before_its_limit_lets_it_drain
 def test_a_circuit_that_stays_stays_up() -> None:
     """The pair 0 to 1 is up all the time, as its bytes by the circuit alone show."""
 
-    def decide(demand: Demand, now_ps: int) -> Circuits:
+    def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
         return from_links([(0, 1), (2, 3)] if demand.cycle % 2 else [(0, 1), (3, 2)])
 
     add(decide, once=False, needs_core=True)
@@ -233,7 +237,7 @@ def test_sums_are_exact_and_the_same_for_all_threads(
     algo: str,
     trouble: dict[str, float],
 ) -> None:
-    def decide(demand: Demand, now_ps: int) -> Circuits:
+    def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
         rng = Random(f"{seed} {demand.cycle}")
         racks = [*range(demand.racks)]
         rng.shuffle(racks)
@@ -270,7 +274,7 @@ def test_sums_are_exact_and_the_same_for_all_threads(
 def test_without_a_core_nothing_is_sent_twice(seed: int, period: int, dead: int, algo: str) -> None:
     """All ways lead over circuits, which change; senders pause meanwhile."""
 
-    def decide(demand: Demand, now_ps: int) -> Circuits:
+    def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
         order = [*range(demand.racks)]
         Random(f"{seed} {demand.cycle}").shuffle(order)
         follow = dict(zip(order, order[1:] + order[:1], strict=True))
@@ -321,9 +325,9 @@ def test_a_second_run_is_as_the_first() -> None:
 
 def test_demand_is_what_was_acknowledged_and_what_waits() -> None:
     """Rank 0 sends 4 MB to rank 2, of which 12.5 KB leave in a microsecond."""
-    seen: list[Demand] = []
+    seen: list[CircuitDemand] = []
 
-    def decide(demand: Demand, now_ps: int) -> Circuits:
+    def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
         seen.append(demand)
         return Circuits()
 
@@ -393,11 +397,11 @@ def test_osas_shares_are_rates() -> None:
         assert sum(found.rate_of(pair) for pair in found.ports if pair[0] == rack) <= 2
 
 
-def demand_of(racks: int, optical: int, waiting: dict[tuple[int, int], int]) -> Demand:
+def demand_of(racks: int, optical: int, waiting: dict[tuple[int, int], int]) -> CircuitDemand:
     matrix = np.zeros((racks, racks), np.int64)
     for pair, size in waiting.items():
         matrix[pair] = size
-    return Demand(racks, optical, np.zeros_like(matrix), matrix, has_core=False)
+    return CircuitDemand(racks, optical, np.zeros_like(matrix), matrix, has_core=False)
 
 
 # What can't be is refused.

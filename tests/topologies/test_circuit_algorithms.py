@@ -334,7 +334,7 @@ def test_coins_add_up_to_their_offsets(group: int, count: int) -> None:
 
 
 def test_there_are_no_more_rings_than_coprime_strides() -> None:
-    with pytest.raises(TopologyError, match="strides: a group of 12 has 1 to 4 rings, got 5"):
+    with pytest.raises(TopologyError, match="strides: a group of 12 has at most 4 rings, got 5"):
         by_paper(12, 5)
     with pytest.raises(TopologyError, match=r"coins: strides \[2\] do not reach all of 4 racks"):
         coins(4, [2])

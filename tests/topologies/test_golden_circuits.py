@@ -17,7 +17,7 @@ from ringleaf.topologies.circuits import (
 )
 from ringleaf.topologies.graph import circuits, link
 from ringleaf.topologies.registry import build
-from ringleaf.topologies.switching.plan import Demand, Matrix, Pair, Planned
+from ringleaf.topologies.switching.plan import CircuitDemand, Matrix, Pair, Planned
 
 EVEN = "01:10 02:8 13:8 23:1 03:1 12:1"
 """Edmonds takes 02 and 13, 16 together; the heaviest first would be 01 and 23, 11."""
@@ -42,8 +42,8 @@ def demand(
     is_free: bool = False,
     flows: str = "",
     has_core: bool = True,
-) -> Demand:
-    return Demand(
+) -> CircuitDemand:
+    return CircuitDemand(
         racks,
         optical,
         matrix(delivered, racks),

@@ -10,16 +10,16 @@ from fractions import Fraction
 
 from ringleaf.topologies.switching.matching import perfect
 from ringleaf.topologies.switching.plan import (
-    CircuitController,
+    CircuitDemand,
     Circuits,
-    Demand,
     Pair,
     both_ways,
     unordered,
 )
+from ringleaf.topologies.switching.settings import CircuitController
 
 
-def decide(demand: Demand, now_ps: int) -> Circuits:
+def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
     """Join the racks whose hosts have most bytes waiting for one another.
 
     Circuits lead both ways. A rack that has more ports gets as many matchings; what a matching has

@@ -12,10 +12,11 @@ from fractions import Fraction
 
 from ringleaf.topologies.switching.hedera import estimate
 from ringleaf.topologies.switching.matching import bipartite
-from ringleaf.topologies.switching.plan import CircuitController, Circuits, Demand, Pair
+from ringleaf.topologies.switching.plan import CircuitDemand, Circuits, Pair
+from ringleaf.topologies.switching.settings import CircuitController
 
 
-def decide(demand: Demand, now_ps: int) -> Circuits:
+def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
     """Give circuits to the racks that would send most to one another if NICs were the only limit.
 
     Circuits are one-way, as a circuit switch's are: a rack may send to one and receive from
@@ -33,7 +34,7 @@ def decide(demand: Demand, now_ps: int) -> Circuits:
     return Circuits(dict(sorted(ports.items())))
 
 
-def between_racks(demand: Demand) -> dict[Pair, Fraction]:
+def between_racks(demand: CircuitDemand) -> dict[Pair, Fraction]:
     """Return the natural demand of each two racks, in rates of a NIC."""
     total: dict[Pair, Fraction] = defaultdict(Fraction)
     for (src, dst), share in zip(demand.flows, estimate(demand.flows), strict=True):

@@ -12,19 +12,19 @@ from fractions import Fraction
 from ringleaf.topologies.switching.colouring import colours, wavelengths
 from ringleaf.topologies.switching.matching import connected, several
 from ringleaf.topologies.switching.plan import (
-    CircuitController,
+    CircuitDemand,
     Circuits,
-    Demand,
     as_weights,
     both_ways,
     unordered,
 )
+from ringleaf.topologies.switching.settings import CircuitController
 
 PER_PORT = 8
 """Wavelengths of a rack for each of its ports, which it divides among them."""
 
 
-def decide(demand: Demand, now_ps: int) -> Circuits:
+def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
     """Join racks with most demand, all of them, and give links wavelengths by their demand.
 
     Each rack has as many neighbours as ports. Wavelengths are colours of links, so that a rack

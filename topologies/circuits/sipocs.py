@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from ringleaf.topologies.switching.matching import heaviest_first
 from ringleaf.topologies.switching.plan import (
-    CircuitController,
+    CircuitDemand,
     Circuits,
-    Demand,
     as_weights,
     from_links,
     ring,
 )
+from ringleaf.topologies.switching.settings import CircuitController
 
 
-def decide(demand: Demand, now_ps: int) -> Circuits:
+def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
     """Give one-way circuits to the largest demands of the job, by the release's heuristic.
 
     Where there are no packet switches, a ring comes first, so that all racks reach one another.

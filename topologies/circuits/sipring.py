@@ -8,19 +8,19 @@ Source:
 from __future__ import annotations
 
 from ringleaf.topologies.switching.plan import (
-    CircuitController,
+    CircuitDemand,
     Circuits,
-    Demand,
     as_weights,
     ring,
 )
 from ringleaf.topologies.switching.segments import heaviest_first
+from ringleaf.topologies.switching.settings import CircuitController
 
 PER_SEGMENT = 4
 """Wavelengths of a segment for each that a rack may send."""
 
 
-def decide(demand: Demand, now_ps: int) -> Circuits:
+def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
     """Give wavelengths to the largest demands, each on all segments between two racks.
 
     The ring's light goes one way. Where there are no packet switches, each rack has a wavelength

@@ -10,17 +10,17 @@ import numpy as np
 
 from ringleaf.topologies.switching.matching import heaviest_first
 from ringleaf.topologies.switching.plan import (
-    CircuitController,
+    CircuitDemand,
     Circuits,
-    Demand,
     Matrix,
     Pair,
     as_weights,
     from_links,
 )
+from ringleaf.topologies.switching.settings import CircuitController
 
 
-def decide(demand: Demand, now_ps: int) -> Circuits:
+def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
     """Set up circuits for the first step that is not over, and with spare ports for later ones.
 
     A circuit that an earlier step needs is not taken away for a later one.
@@ -32,7 +32,7 @@ def decide(demand: Demand, now_ps: int) -> Circuits:
     return from_links(links)
 
 
-def remaining(demand: Demand) -> list[Matrix]:
+def remaining(demand: CircuitDemand) -> list[Matrix]:
     """Return what is left of each step that is not over; earlier steps' bytes come first."""
     left, done = [], demand.done.copy()
     for step in demand.planned.steps:

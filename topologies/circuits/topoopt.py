@@ -12,14 +12,14 @@ from math import ceil
 
 from ringleaf.topologies.switching.matching import discounted
 from ringleaf.topologies.switching.plan import (
-    CircuitController,
+    CircuitDemand,
     Circuits,
-    Demand,
     Pair,
     both_ways,
     from_links,
     unordered,
 )
+from ringleaf.topologies.switching.settings import CircuitController
 from ringleaf.topologies.switching.strides import by_paper, coins
 
 
@@ -34,7 +34,7 @@ def rings_of(degree: int, reduced: int, whole: int) -> int:
     return min(max(1, ceil(Fraction(degree * reduced, max(whole, 1)))), degree)
 
 
-def decide(demand: Demand, now_ps: int) -> Circuits:
+def decide(demand: CircuitDemand, now_ps: int) -> Circuits:
     """Join racks in rings at nearly geometric strides, and pairs of racks by matchings.
 
     The rings' ways are those with the fewest strides (coin change), where no matching is shorter.

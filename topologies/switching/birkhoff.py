@@ -31,14 +31,14 @@ def decompose(matrix: Sequence[Sequence[Fraction]]) -> list[tuple[Fraction, Perm
     sums = {sum(row) for row in left} | {sum(column) for column in zip(*left, strict=True)}
     if len(sums) != 1:
         raise ScheduleError(f"decompose: rows and columns must have one sum, got {min(sums)}")
-    found = []
+    parts = []
     while any(any(row) for row in left):
         permutation = _widest(left)
         weight = min(left[row][column] for row, column in enumerate(permutation))
         for row, column in enumerate(permutation):
             left[row][column] -= weight
-        found.append((weight, permutation))
-    return found
+        parts.append((weight, permutation))
+    return parts
 
 
 def _widest(matrix: Sequence[Sequence[Fraction]]) -> Permutation:
@@ -48,9 +48,9 @@ def _widest(matrix: Sequence[Sequence[Fraction]]) -> Permutation:
     low, high = 0, len(levels) - 1
     while low <= high:
         middle = (low + high) // 2
-        found = _permutation(matrix, levels[middle])
-        if found:
-            best, low = found, middle + 1
+        permutation = _permutation(matrix, levels[middle])
+        if permutation:
+            best, low = permutation, middle + 1
         else:
             high = middle - 1
     return best

@@ -26,8 +26,8 @@ def bipartite(weights: Weights) -> list[Pair]:
     for (src, dst), weight in sorted(weights.items()):
         if weight > 0:
             graph.add_edge((0, src), (1, dst), weight=weight)
-    found = (sorted(edge) for edge in nx.max_weight_matching(graph))
-    return sorted((a[1], b[1]) for a, b in found)
+    matched = (sorted(edge) for edge in nx.max_weight_matching(graph))
+    return sorted((a[1], b[1]) for a, b in matched)
 
 
 def perfect(weights: Weights, racks: Collection[int]) -> list[Pair]:
@@ -186,7 +186,7 @@ def _best_exchange(graph: nx.Graph[int], weights: Weights, parts: int) -> Exchan
         rack: number for number, part in enumerate(nx.connected_components(graph)) for rack in part
     }
     edges = _pairs(list(graph.edges))
-    found: list[tuple[Any, tuple[Pair, Pair], list[Pair]]] = []
+    exchanges: list[tuple[Any, tuple[Pair, Pair], list[Pair]]] = []
     for one, other in combinations(edges, 2):
         if part_of[one[0]] == part_of[other[0]]:
             continue
@@ -195,8 +195,8 @@ def _best_exchange(graph: nx.Graph[int], weights: Weights, parts: int) -> Exchan
             lost = sum(weights.get(e, 0) for e in (one, other)) - sum(
                 weights.get(e, 0) for e in new
             )
-            found.append((lost, (one, other), new))
-    for _, old, new in sorted(found):
+            exchanges.append((lost, (one, other), new))
+    for _, old, new in sorted(exchanges):
         trial = graph.copy()
         trial.remove_edges_from(old)
         trial.add_edges_from(new)

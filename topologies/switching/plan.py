@@ -7,13 +7,14 @@ out, and checks that no rack has more circuits than ports.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import ConfigError
 
 Pair = tuple[int, int]
@@ -37,7 +38,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Demand:
+class CircuitDemand:
     """What racks have sent to one another, and will send.
 
     Attributes:
@@ -113,7 +114,8 @@ class Circuits:
         for pair, count in sorted(self.ports.items()):
             if not set(pair) <= set(range(racks)) or pair[0] == pair[1] or count < 1:
                 raise ConfigError(
-                    f"{where}: a circuit must join two of {racks} racks, got {pair}: {count}"
+                    f"{where}: a circuit must join two of {format_count(racks, 'rack')}, got "
+                    f"{pair}: {count}"
                 )
         for end, name in enumerate(("leave", "reach")):
             degrees: Counter[int] = Counter()
@@ -122,8 +124,8 @@ class Circuits:
             for rack, degree in sorted(degrees.items()):
                 if degree > optical:
                     raise ConfigError(
-                        f"{where}: at most {optical} circuits {name} a rack, got {degree} at "
-                        f"rack {rack}"
+                        f"{where}: at most {format_count(optical, 'circuit')} may {name} a rack, "
+                        f"got {degree} at rack {rack}"
                     )
 
 
@@ -155,28 +157,3 @@ def both_ways(pairs: Sequence[Pair]) -> Circuits:
     """Return circuits that join pairs of racks both ways; a pair that is named twice has two."""
     counts = Counter(each for a, b in pairs for each in ((a, b), (b, a)))
     return Circuits(dict(sorted(counts.items())))
-
-
-Decide = Callable[[Demand, int], Circuits]
-"""A function of the demand and the time that returns the circuits to have."""
-
-
-@dataclass(frozen=True)
-class CircuitController:
-    """A controller of circuits, as the registry holds it.
-
-    Attributes:
-        summary: A line on what it does.
-        decide: The function.
-        usual: Settings as typed where the user gives none: period, dead, drain, senders.
-        once: Whether it decides once, before a job starts.
-        needs_core: Whether racks must reach one another without circuits.
-        inside: Whether it changes circuits between the steps of a schedule.
-    """
-
-    summary: str
-    decide: Decide
-    usual: Mapping[str, str] = field(default_factory=dict)
-    once: bool = False
-    needs_core: bool = False
-    inside: bool = False

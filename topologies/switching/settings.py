@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ringleaf.core.registry import Registry
 from ringleaf.core.units import exact_time, parse_time
 from ringleaf.errors import ConfigError, choose
-from ringleaf.topologies.switching.plan import CircuitController
+
+if TYPE_CHECKING:  # NumPy takes long to load
+    from ringleaf.topologies.switching.plan import CircuitDemand, Circuits
+
+
+@dataclass(frozen=True)
+class CircuitController:
+    """A controller of circuits, as the registry holds it.
+
+    Attributes:
+        summary: A line on what it does.
+        decide: A function of the demand and the time that returns the circuits to have.
+        usual: Settings as typed where the user gives none: period, dead, drain, senders.
+        once: Whether it decides once, before a job starts.
+        needs_core: Whether racks must reach one another without circuits.
+        inside: Whether it changes circuits between the steps of a schedule.
+    """
+
+    summary: str
+    decide: Callable[[CircuitDemand, int], Circuits]
+    usual: Mapping[str, str] = field(default_factory=dict)
+    once: bool = False
+    needs_core: bool = False
+    inside: bool = False
+
 
 CONTROLLERS: Registry[CircuitController] = Registry(
     "circuits",
@@ -84,16 +109,16 @@ def parse_circuits(text: str, where: str) -> CircuitSettings | None:
     if not name and not options:
         return None
     controller = CONTROLLERS.find(name, where)
-    given: dict[str, str] = {}
+    own: dict[str, str] = {}
     for option in options:
         key, equals, value = (part.strip() for part in option.partition("="))
         if not equals:
             raise ConfigError(f"{where} {name}: option must be key=value, got {option!r}")
         choose(f"{where} {name}", "key", key, USUAL)
-        if key in given:
+        if key in own:
             raise ConfigError(f"{where} {name}: {key} is there twice, got {text!r}")
-        given[key] = value
-    return _settings(name, {**USUAL, **controller.usual, **given}, f"{where} {name}")
+        own[key] = value
+    return _settings(name, {**USUAL, **controller.usual, **own}, f"{where} {name}")
 
 
 def _settings(name: str, values: Mapping[str, str], where: str) -> CircuitSettings:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import gcd
 
+from ringleaf.core.units import format_count
 from ringleaf.errors import TopologyError
 
 
@@ -83,10 +84,11 @@ def free_target(ratio: float, number: int) -> float:
 
 
 def _enough(group: int, count: int) -> list[int]:
-    found = candidates(group)
-    if not 1 <= count <= len(found):
-        raise TopologyError(f"strides: a group of {group} has 1 to {len(found)} rings, got {count}")
-    return found
+    strides = candidates(group)
+    if not 1 <= count <= len(strides):
+        most = format_count(len(strides), "ring")
+        raise TopologyError(f"strides: a group of {group} has at most {most}, got {count}")
+    return strides
 
 
 def coins(group: int, strides: Sequence[int]) -> list[tuple[int, ...]]:
@@ -98,17 +100,18 @@ def coins(group: int, strides: Sequence[int]) -> list[tuple[int, ...]]:
     Raises:
         TopologyError: If an offset can't be reached.
     """
-    found: dict[int, tuple[int, ...]] = {0: ()}
+    ways: dict[int, tuple[int, ...]] = {0: ()}
     waiting = [0]
     for offset in waiting:  # it grows
         for stride in strides:
             after = (offset + stride) % group
-            if after not in found:
-                found[after] = (*found[offset], stride)
+            if after not in ways:
+                ways[after] = (*ways[offset], stride)
                 waiting.append(after)
-    if len(found) < group:
-        raise TopologyError(f"coins: strides {list(strides)} do not reach all of {group} racks")
-    return [found[offset] for offset in range(group)]
+    if len(ways) < group:
+        racks = format_count(group, "rack")
+        raise TopologyError(f"coins: strides {list(strides)} do not reach all of {racks}")
+    return [ways[offset] for offset in range(group)]
 
 
 def diameter(group: int, strides: Sequence[int]) -> int:

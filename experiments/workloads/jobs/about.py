@@ -72,6 +72,6 @@ def told_of_memory(cases: Sequence[JobsCase]) -> Iterator[str]:
 
 def told_of_errors(rows: Sequence[JobRow]) -> Iterator[str]:
     """Yield, once for all jobs alike, why it is not known what their times are wrong by."""
-    told = {f"{row.algo}, {row.scheduler}": row.outside for row in rows if row.outside}
-    for name, outside in told.items():
+    reasons = {f"{row.algo}, {row.scheduler}": row.outside for row in rows if row.outside}
+    for name, outside in reasons.items():
         yield unmeasured(name, outside)

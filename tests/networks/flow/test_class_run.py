@@ -208,7 +208,7 @@ def test_small_collectives_are_carried_in_full() -> None:
     ("schedule", "elements", "options", "reason"),
     [
         (halving_doubling_allreduce(12), 1200, {}, "does not say which of its ranks do the same"),
-        (ring_allreduce(8), 12, {}, "12 elements make chunks of two sizes, of 8"),
+        (ring_allreduce(8), 12, {}, "chunks differ in size, 8 of 12 elements"),
         (ring_allreduce(8), 16, {"has_data": True}, "data is added up message by message"),
         (ring_allreduce(8), 16, {"message_overhead_ps": 1}, "in the order of hosts' numbers"),
         (ring_allreduce(8), 16, {"ecmp": True}, "hashes tell all connections apart"),
