@@ -94,7 +94,7 @@ def test_what_is_wrong_is_told_with_the_command_that_repeats_it(
 
 
 def test_pauses_are_drawn_for_cases_of_each_kind_without_what_they_exclude() -> None:
-    drawn = [draw_any(1, number) for number in range(600)]
+    drawn = [draw_any(1, number) for number in range(900)]
     paused = [case for case in drawn if "pfc" in case.given]
 
     assert {type(case) for case in paused} == {SoakCase, SoakJobs, NicCase, RecoveryCase}
