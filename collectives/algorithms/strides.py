@@ -19,6 +19,6 @@ ALGORITHM = Algorithm(
     "one-way rings of several strides",
     lambda r: rings.strides_allreduce(r.ranks, r.embedding, _segments(r)),
     lambda r: rings.rings_cost(r.ranks, r.size_bytes, r.fabric, _segments(r)),
-    look=Look("#c2185b", "$Z$"),
+    look=Look("#9558f8", "$Z$"),
     placed=True,
 )

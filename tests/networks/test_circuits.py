@@ -409,11 +409,11 @@ def demand_of(racks: int, optical: int, waiting: dict[tuple[int, int], int]) -> 
 
 def test_circuits_that_cannot_be_are_refused() -> None:
     with pytest.raises(
-        ConfigError, match=r"mine: at most 1 circuits leave a rack, got 2 at rack 0"
+        ConfigError, match=r"mine: at most 1 circuit may leave a rack, got 2 at rack 0"
     ):
         from_links([(0, 1), (0, 2)]).check(3, 1, "mine")
     with pytest.raises(
-        ConfigError, match=r"mine: at most 1 circuits reach a rack, got 2 at rack 2"
+        ConfigError, match=r"mine: at most 1 circuit may reach a rack, got 2 at rack 2"
     ):
         from_links([(0, 2), (1, 2)]).check(3, 1, "mine")
     for pair in ((1, 1), (0, 3), (-1, 0)):
@@ -424,7 +424,7 @@ def test_circuits_that_cannot_be_are_refused() -> None:
 
 def test_a_network_checks_what_its_controller_wants() -> None:
     add(lambda demand, now_ps: from_links([(0, 1), (0, 2)]), needs_core=True)
-    with pytest.raises(ConfigError, match="circuits mine: at most 1 circuits leave a rack, got 2"):
+    with pytest.raises(ConfigError, match="circuits mine: at most 1 circuit may leave a rack, got 2"):
         run(network(HYBRID, "mine,period=10us"))
 
 
