@@ -424,7 +424,9 @@ def test_circuits_that_cannot_be_are_refused() -> None:
 
 def test_a_network_checks_what_its_controller_wants() -> None:
     add(lambda demand, now_ps: from_links([(0, 1), (0, 2)]), needs_core=True)
-    with pytest.raises(ConfigError, match="circuits mine: at most 1 circuit may leave a rack, got 2"):
+    with pytest.raises(
+        ConfigError, match="circuits mine: at most 1 circuit may leave a rack, got 2"
+    ):
         run(network(HYBRID, "mine,period=10us"))
 
 
