@@ -88,7 +88,7 @@ class CircuitChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CircuitUse:
-    """What circuits did in a run.
+    """Counts of circuits in a run.
 
     Attributes:
         changes: Changes of circuits, in order.

@@ -36,7 +36,7 @@ PARTS: tuple[tuple[str, type, str], ...] = (
     ("routes", SwitchSet, "reroute"),
     ("a stop", CircuitSwitching, "happen"),
 )
-"""What is timed; a change takes two stops or three, of which one asks and two set routes."""
+"""The stops that are timed: two or three to a change, of which one asks and two set routes."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What circuits did, as values of results' rows."""
+"""Counts of circuits, as values of results' rows."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a training job does when it loses hosts: each file is a recovery."""
+"""Recoveries of a training job that loses hosts, a file each."""

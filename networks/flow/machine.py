@@ -1,4 +1,4 @@
-"""What carries flows: hosts, links or classes of them, the event loop, and the meter."""
+"""A machine that carries flows: hosts, links or classes of them, the event loop, and the meter."""
 
 from __future__ import annotations
 

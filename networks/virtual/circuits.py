@@ -206,7 +206,7 @@ class CircuitSwitching:
 
     @property
     def meter(self) -> RackDemand:
-        """What racks send one another."""
+        """The traffic between racks."""
         return self._meter
 
     def check(self, disturbances: Iterable[Disturbance]) -> None:

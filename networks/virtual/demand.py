@@ -1,4 +1,4 @@
-"""What racks send one another, read from hosts' queue pairs: for controllers of circuits."""
+"""The traffic between racks, read from hosts' queue pairs: for controllers of circuits."""
 
 from __future__ import annotations
 

@@ -320,7 +320,7 @@ def test_a_second_run_is_as_the_first() -> None:
         assert first.at_ps == first.dark_ps == 30 * US  # none is up in the beginning
 
 
-# What controllers are told.
+# Demand, as controllers are told it.
 
 
 def test_demand_is_what_was_acknowledged_and_what_waits() -> None:
@@ -404,7 +404,7 @@ def demand_of(racks: int, optical: int, waiting: dict[tuple[int, int], int]) -> 
     return CircuitDemand(racks, optical, np.zeros_like(matrix), matrix, has_core=False)
 
 
-# What can't be is refused.
+# Refusals.
 
 
 def test_circuits_that_cannot_be_are_refused() -> None:

@@ -39,7 +39,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class CircuitDemand:
-    """What racks have sent to one another, and will send.
+    """The bytes that racks have sent to one another, and will send.
 
     Attributes:
         racks: Number of racks.

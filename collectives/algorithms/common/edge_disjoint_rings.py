@@ -56,14 +56,7 @@ def rings_allreduce(
         Hoefler et al., "HammingMesh: a network topology for large-scale deep learning", SC 2022,
         which has bidirectional rings on two edge-disjoint Hamiltonian cycles. Segments were added.
     """
-    rings = _Rings(ranks, embedding, segments)
-    rows = Columns.joined(
-        [
-            *rings.rounds(first_step=0, offset=0, op=Op.REDUCE),
-            *rings.rounds(first_step=ranks - 1, offset=1, op=Op.COPY),
-        ]
-    )
-    return rings.schedule(Collective.ALLREDUCE, rows)
+    return _Rings(ranks, embedding, segments).allreduce()
 
 
 def strides_allreduce(
@@ -87,13 +80,7 @@ def strides_allreduce(
         added.
     """
     rings = _Rings(ranks, embedding, segments, one_way=True)
-    rows = Columns.joined(
-        [
-            *rings.rounds(first_step=0, offset=0, op=Op.REDUCE),
-            *rings.rounds(first_step=ranks - 1, offset=1, op=Op.COPY),
-        ]
-    )
-    return replace(rings.schedule(Collective.ALLREDUCE, rows), algorithm="strides")
+    return replace(rings.allreduce(), algorithm="strides")
 
 
 def rings_reduce_scatter(
@@ -186,6 +173,16 @@ class _Rings:
         ways = [way for pair in zip(cycles, back, strict=True) for way in pair] if back else cycles
         self._ways = [np.array(way, np.int64) for way in ways]
         self._parts = len(ways) * segments
+
+    def allreduce(self) -> Schedule:
+        """Return the schedule that reduce-scatters round all rings at once, then all-gathers."""
+        rows = Columns.joined(
+            [
+                *self.rounds(first_step=0, offset=0, op=Op.REDUCE),
+                *self.rounds(first_step=self._ranks - 1, offset=1, op=Op.COPY),
+            ]
+        )
+        return self.schedule(Collective.ALLREDUCE, rows)
 
     def rounds(self, *, first_step: int, offset: int, op: Op) -> Iterator[Columns]:
         """Yield each part's ring: the rank at place i first sends chunk i + `offset`."""

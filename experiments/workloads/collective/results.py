@@ -182,7 +182,7 @@ class CollectiveResults(Results):
 
     @property
     def _unjudged(self) -> str:
-        """What is to be said of schedules that were too large to be judged."""
+        """The remark on schedules that were too large to be judged."""
         is_judged = self.ranks <= MOST_JUDGED or self.options.get("net") != FLOW
         return "" if is_judged else f" not either, as for more than {MOST_JUDGED} ranks of flows"
 

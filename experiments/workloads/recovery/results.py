@@ -71,7 +71,7 @@ class RecoveryLine:
 
 @dataclass(frozen=True, slots=True)
 class PhaseLine:
-    """What a training did for a while, in picoseconds."""
+    """A stretch of a training's time, in picoseconds."""
 
     recovery: str
     phase: str

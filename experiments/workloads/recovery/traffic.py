@@ -25,7 +25,7 @@ from ringleaf.hosts.workload.meetings import match
 
 @dataclass(slots=True)
 class Totals:
-    """What simulations have come to, for the table's foot."""
+    """The account of simulations, for the table's foot."""
 
     wrong: int | None = 0  # values since they were taken; None: there were no data
     reason: str = ""

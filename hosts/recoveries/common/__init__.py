@@ -1,1 +1,1 @@
-"""What recoveries share: plans, copies, passes in order, and the course of a training."""
+"""Parts that recoveries share: plans, copies, passes in order, and the course of a training."""

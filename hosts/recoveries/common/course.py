@@ -28,7 +28,7 @@ MOST_IN_VAIN = 100
 
 
 class Phase(Enum):
-    """What a training does for a while."""
+    """The kinds of stretches of a training."""
 
     ITERATION = "iteration"
     LOST = "lost"
