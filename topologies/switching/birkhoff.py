@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-import networkx as nx
-
 from ringleaf.errors import ScheduleError
 
 Permutation = tuple[int, ...]
@@ -58,6 +56,8 @@ def _widest(matrix: Sequence[Sequence[Fraction]]) -> Permutation:
 
 def _permutation(matrix: Sequence[Sequence[Fraction]], least: Fraction) -> Permutation:
     """Return a permutation of entries that are no less; none if there is none."""
+    import networkx as nx
+
     size = len(matrix)
     graph: nx.Graph[tuple[int, int]] = nx.Graph()
     rows = [(0, row) for row in range(size)]

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
-
-import networkx as nx
+from typing import TYPE_CHECKING, Any
 
 from ringleaf.topologies.switching.plan import Pair
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Weights = Mapping[Pair, Any]
 """Weights by pair of racks: integers or fractions. Missing: 0."""
@@ -22,6 +23,8 @@ def bipartite(weights: Weights) -> list[Pair]:
         Edmonds, "Maximum matching and a polyhedron with 0,1-vertices", J. Res. NBS 69B, 1965; by
         way of `networkx.max_weight_matching`.
     """
+    import networkx as nx
+
     graph: nx.Graph[tuple[int, int]] = nx.Graph()
     for (src, dst), weight in sorted(weights.items()):
         if weight > 0:
@@ -35,6 +38,8 @@ def perfect(weights: Weights, racks: Collection[int]) -> list[Pair]:
 
     Weights are of unordered pairs, the lower number first. Pairs without a weight count 0.
     """
+    import networkx as nx
+
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(sorted(racks))
     graph.add_weighted_edges_from(
@@ -65,6 +70,8 @@ def several(weights: Weights, racks: int, times: int) -> list[Pair]:
         Chen et al., "OSA: An Optical Switching Architecture for Data Center Networks with
         Unprecedented Flexibility", NSDI 2012: a weighted b-matching as b weighted matchings.
     """
+    import networkx as nx
+
     chosen: set[Pair] = set()
     for _ in range(times):
         graph: nx.Graph[int] = nx.Graph()
@@ -106,6 +113,8 @@ def discounted(
     Source:
         Wang et al., "TopoOpt", NSDI 2023, algorithm 1: the model-parallel sub-topology.
     """
+    import networkx as nx
+
     left = {pair: Fraction(weight) for pair, weight in weights.items()}
     links = dict.fromkeys(left, 0)
     rounds = []
@@ -165,6 +174,8 @@ def connected(pairs: Sequence[Pair], racks: int, weights: Weights) -> list[Pair]
     Source:
         Chen et al., "OSA", NSDI 2012: connectivity by edge exchange.
     """
+    import networkx as nx
+
     graph: nx.Graph[int] = nx.Graph()
     graph.add_nodes_from(range(racks))
     graph.add_edges_from(pairs)
@@ -182,6 +193,8 @@ Exchange = tuple[tuple[Pair, Pair], tuple[Pair, Pair]]
 
 
 def _best_exchange(graph: nx.Graph[int], weights: Weights, parts: int) -> Exchange | None:
+    import networkx as nx
+
     part_of = {
         rack: number for number, part in enumerate(nx.connected_components(graph)) for rack in part
     }
