@@ -31,13 +31,17 @@ CALLS = (("forward", ("port", "dmac")), ("ecmp", ("base", "count", "salt")))
 
 
 def forwarding_entities(
-    graph: nx.Graph[str], *, ecmp: bool = True, ecn: Marking = NEVER
+    graph: nx.Graph[str],
+    *,
+    ecmp: bool = True,
+    ecn: Marking = NEVER,
+    table: RouteTable | None = None,
 ) -> dict[str, list[fy.P4TableEntry]]:
     """Return each switch's P4Runtime entities, for `forward.p4` and programs that include it.
 
     Arguments and errors are those of `forwarding_rows`.
     """
-    rows = forwarding_rows(graph, ecmp=ecmp, ecn=ecn)
+    rows = forwarding_rows(graph, ecmp=ecmp, ecn=ecn, table=table)
     return {switch: list(entities_of(items)) for switch, items in rows.items()}
 
 

@@ -22,10 +22,11 @@ import typer
 from ringleaf.collectives.registry import ALGORITHMS
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.runs.console import Debug, say
+from ringleaf.networks.circuit_plan import CircuitPlan
+from ringleaf.networks.endpoints.rack_demand import RackDemand
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.virtual import VirtualNetwork
-from ringleaf.networks.virtual.circuits import CircuitPlan, CircuitSwitching
-from ringleaf.networks.virtual.demand import RackDemand
+from ringleaf.networks.virtual.circuits import CircuitSwitching
 from ringleaf.networks.virtual.switch_set import SwitchSet
 from ringleaf.topologies.registry import build
 from ringleaf.topologies.switching.settings import parse_circuits

@@ -67,7 +67,7 @@ KINDS = (
         "recovery", RECOVERIES, "virtual, flow", "ringleaf workload run gpt13b --recovery {}"
     ),
     MemberFamily("offload", OFFLOADS, LIVE, "ringleaf nic {}"),
-    MemberFamily("circuits", CIRCUITS, "virtual", "ringleaf run --topo circuits --circuits {}"),
+    MemberFamily("circuits", CIRCUITS, LIVE, "ringleaf run --topo circuits --circuits {}"),
     MemberFamily("topology", TOPOLOGIES, LIVE, "ringleaf run --topo {}"),
     MemberFamily("machine", MACHINES, LIVE, "ringleaf run --topo fattree,node={}"),
 )

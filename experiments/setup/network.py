@@ -369,5 +369,6 @@ def common_options(spec: NetworkSpec) -> NetworkOptions:
         "assigned": assigned_programs(spec),
         "faults": tuple(each.at_scale(spec.scale) for each in spec.network_faults),
         "reroute_ps": None if spec.reroute_ps is None else spec.reroute_ps * spec.scale,
+        "circuits": None if spec.circuits is None else spec.circuits.at_scale(spec.scale),
     }
     return NetworkOptions(**values | resolved)

@@ -420,6 +420,8 @@ class NetworkSpec(Checked):
             check_discipline(self.switch, self.discipline, where)
             check_pausing(self.switch, self.pfc, where, captured=self.pcap)
             check_faults(self.switch, self.faults, where)
+            if self.circuits is not None:
+                self.circuits.check_live(self.switch, where, captured=self.pcap)
             check_live(values, where, self.virtual)
         slow = next((str(each) for each in self.network_faults if each.kind == SLOW), None)
         if slow is not None:

@@ -23,6 +23,63 @@ POLL_S = 0.02
 ANSWER_TIMEOUT_S = 120.0  # it lays out hundreds of switches in seconds
 
 
+class DaemonCommands:
+    """A connection to a switch daemon, for the commands of one process.
+
+    Args:
+        control: The path of the daemon's socket.
+        process: The daemon.
+
+    Raises:
+        BackendError: If the daemon has ended, or is not ready in time.
+    """
+
+    def __init__(self, control: Path, process: Child) -> None:
+        self._process = process
+        self._socket = self._connect(control)
+        self._answers = self._socket.makefile("rb")
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._answers.close()
+        self._socket.close()
+
+    def _connect(self, control: Path) -> socket.socket:
+        """Connect as soon as it answers."""
+        deadline_s = time.monotonic() + READY_TIMEOUT_S
+        while time.monotonic() < deadline_s:
+            self._process.check()
+            one = socket.socket(socket.AF_UNIX)
+            try:
+                one.connect(str(control))
+                one.settimeout(ANSWER_TIMEOUT_S)
+            except (FileNotFoundError, ConnectionRefusedError):
+                one.close()
+                time.sleep(POLL_S)  # it loads, and may compile
+            else:
+                return one
+        raise BackendError(f"switch daemon: not ready, got {READY_TIMEOUT_S} s of silence")
+
+    def ask(self, command: str, **arguments: Any) -> Any:
+        """Give a command, and return its result.
+
+        Raises:
+            BackendError: If the daemon refuses it, or has ended.
+        """
+        try:
+            self._socket.sendall(json.dumps({command: arguments}).encode() + b"\n")
+            line = self._answers.readline()
+        except OSError:
+            line = b""
+        if not line:
+            self._process.check()
+            raise BackendError(f"switch daemon: no answer to {command!r}; see {self._process.log}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise BackendError(f"switch daemon: {command}: {answer['error']}")
+        return answer["result"]
+
+
 class Daemon:
     """A switch daemon of this process; use it as a context manager.
 
@@ -57,11 +114,10 @@ class Daemon:
         self._control = control
         self.process = Child("switch daemon", command, log, farewell=signal.SIGTERM)
         try:
-            self._socket = self._connect()
+            self._commands = DaemonCommands(control, self.process)
         except BaseException:
             self.process.stop()
             raise
-        self._answers = self._socket.makefile("rb")
 
     def __enter__(self) -> Self:
         return self
@@ -80,7 +136,7 @@ class Daemon:
         Raises:
             BackendError: If a name or device id is taken, or an interface isn't there.
         """
-        self._ask(
+        self._commands.ask(
             "add_all",
             switches=[
                 {"name": name, "device": device, "lines": [asdict(line) for line in lines]}
@@ -90,7 +146,7 @@ class Daemon:
 
     def remove(self, name: str) -> None:
         """End a switch, and its P4Runtime device."""
-        self._ask("remove", name=name)
+        self._commands.ask("remove", name=name)
 
     def disturb(self, changes: Sequence[tuple[str, int, LineChange]], start_ns: int) -> None:
         """Have lines change in a run: a switch, its port, and what changes.
@@ -100,11 +156,11 @@ class Daemon:
             start_ns: The run's start by the monotonic clock.
         """
         plain = [(name, port, asdict(change)) for name, port, change in changes]
-        self._ask("disturb", start_ns=start_ns, changes=plain)
+        self._commands.ask("disturb", start_ns=start_ns, changes=plain)
 
     def settle(self) -> None:
         """Have all lines as usual again."""
-        self._ask("settle")
+        self._commands.ask("settle")
 
     def record(self, folder: Path) -> None:
         """Record each switch from its next program on.
@@ -112,7 +168,7 @@ class Daemon:
         Raises:
             BackendError: If a recording is under way, or the folder is not empty.
         """
-        self._ask("record", folder=str(folder.resolve()))
+        self._commands.ask("record", folder=str(folder.resolve()))
 
     def save(self) -> list[str]:
         """End the recording, and write a trace per switch; return their folders' names.
@@ -120,18 +176,26 @@ class Daemon:
         Raises:
             BackendError: If nothing is recorded, or the disk is full.
         """
-        names: list[str] = self._ask("save")
+        names: list[str] = self._commands.ask("save")
         return names
 
     def counters(self) -> dict[str, list[dict[str, int]]]:
         """Return the counters of sent, lost, dropped and received packets, per switch and port."""
-        counters: dict[str, list[dict[str, int]]] = self._ask("counters")
+        counters: dict[str, list[dict[str, int]]] = self._commands.ask("counters")
         return counters
 
     @property
     def address(self) -> str:
         """The address where P4Runtime listens."""
-        return str(self._ask("status")["address"])
+        return str(self._commands.ask("status")["address"])
+
+    def more_commands(self) -> DaemonCommands:
+        """Return another connection, for a process that is about to be forked.
+
+        Raises:
+            BackendError: If the daemon has ended.
+        """
+        return DaemonCommands(self._control, self.process)
 
     def check(self) -> None:
         """Check that it has not ended.
@@ -143,37 +207,6 @@ class Daemon:
 
     def stop(self) -> None:
         """Stop it, and wait until it has ended."""
-        self._answers.close()
-        self._socket.close()
+        self._commands.close()
         self.process.stop()
         self._control.unlink(missing_ok=True)
-
-    def _connect(self) -> socket.socket:
-        """Connect as soon as it answers."""
-        deadline_s = time.monotonic() + READY_TIMEOUT_S
-        while time.monotonic() < deadline_s:
-            self.process.check()
-            one = socket.socket(socket.AF_UNIX)
-            try:
-                one.connect(str(self._control))
-                one.settimeout(ANSWER_TIMEOUT_S)
-            except (FileNotFoundError, ConnectionRefusedError):
-                one.close()
-                time.sleep(POLL_S)  # it loads, and may compile
-            else:
-                return one
-        raise BackendError(f"switch daemon: not ready, got {READY_TIMEOUT_S} s of silence")
-
-    def _ask(self, command: str, **arguments: Any) -> Any:
-        try:
-            self._socket.sendall(json.dumps({command: arguments}).encode() + b"\n")
-            line = self._answers.readline()
-        except OSError:
-            line = b""
-        if not line:
-            self.process.check()
-            raise BackendError(f"switch daemon: no answer to {command!r}; see {self.process.log}")
-        answer = json.loads(line)
-        if "error" in answer:
-            raise BackendError(f"switch daemon: {command}: {answer['error']}")
-        return answer["result"]

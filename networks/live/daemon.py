@@ -4,9 +4,10 @@ It serves P4Runtime at one address, a device per switch, and takes commands as l
 Unix socket that only its own user can connect to: {"add": {"name", "device", "lines"}},
 {"add_all": {"switches": [those of add, ...]}},
 {"remove": {"name"}}, {"disturb": {"start_ns", "changes": [[name, port, change], ...]}},
-{"settle": {}}, {"record": {"folder"}}, {"save": {}}, {"counters": {}}, {"status": {}},
-{"stop": {}}. Each is answered by one line: {"result": ...} or {"error": text}. When the socket
-answers, the daemon is ready.
+{"hold": {"ports": [[name, port], ...]}}, {"release": {"rates": [[name, port, bit/s], ...]}},
+{"queued": {"ports"}}, {"settle": {}}, {"record": {"folder"}}, {"save": {}}, {"counters": {}},
+{"status": {}}, {"stop": {}}. Each is answered by one line: {"result": ...} or {"error": text}. When
+the socket answers, the daemon is ready.
 """
 
 from __future__ import annotations
@@ -65,6 +66,18 @@ class Commands:
         for _, _, change in known:
             choose("disturb", "change", change.what, WHAT)
         self._fleet.disturb(known, start_ns)
+
+    def hold(self, ports: list[tuple[str, int]]) -> None:
+        """Let nothing leave by ports of switches; what is for them waits in their queues."""
+        self._fleet.hold(ports)
+
+    def release(self, rates: list[tuple[str, int, int]]) -> None:
+        """Let ports of switches send again, at rates in bit/s."""
+        self._fleet.release(rates)
+
+    def queued(self, ports: list[tuple[str, int]]) -> int:
+        """Return the number of packets that wait in ports' queues, or are on their lines."""
+        return self._fleet.queued(ports)
 
     def settle(self) -> None:
         """Have all lines as usual again."""

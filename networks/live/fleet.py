@@ -16,6 +16,7 @@ from ringleaf.networks.live.engine import CPU_PORT, Engine, LinkEnd, LiveNode
 from ringleaf.networks.live.line_changes import LineChange, LineChanges
 from ringleaf.networks.live.record import LiveRecorder
 from ringleaf.networks.live.turns import Turns
+from ringleaf.networks.virtual.holding import HeldPorts
 from ringleaf.networks.virtual.loop import CAPTURED
 from ringleaf.switches.engine.queues import DROPPED, PEAK_BYTES
 from ringleaf.switches.program import Program
@@ -50,6 +51,7 @@ class Fleet:
         self._engine = Engine(self._store, seed=seed)
         self._engine.build([])
         self._changes = LineChanges(self._engine, [])
+        self._held = HeldPorts(self._store, [self._engine.at])
         self._seed = seed
         self._cpu_port = cpu_port
         self._members: dict[str, _Member] = {}
@@ -155,21 +157,58 @@ class Fleet:
             ConfigError: If there is no such switch.
         """
         with self.turns:
-            first, number = {}, 0
-            for name, member in self._members.items():
-                first[name] = number
-                number += len(member.node.lines)
-            self._changes.begin(
-                [
-                    replace(change, line=first[self._member(name).node.name] + port - 1)
-                    for name, port, change in changes
-                ],
-                start_ns,
+            numbers = self._numbers([(name, port) for name, port, _ in changes])
+            known = zip(numbers, changes, strict=True)
+            self._changes.begin([replace(each, line=line) for line, (*_, each) in known], start_ns)
+
+    def hold(self, ports: Sequence[tuple[str, int]]) -> None:
+        """Let nothing leave by ports of switches; what is for them waits in their queues.
+
+        Raises:
+            ConfigError: If there is no such switch.
+        """
+        with self.turns:
+            self._held.hold(self._numbers(ports))
+
+    def release(self, rates: Sequence[tuple[str, int, int]]) -> None:
+        """Let ports of switches send again, at rates in bit/s that they have until `settle`.
+
+        Raises:
+            ConfigError: If there is no such switch.
+        """
+        with self.turns:
+            numbers = self._numbers([(name, port) for name, port, _ in rates])
+            for number, (*_, rate_bps) in zip(numbers, rates, strict=True):
+                self._changes.set(number, "rate_bps", rate_bps)
+            self._held.release(numbers, self._engine.now_ps)
+
+    def queued(self, ports: Sequence[tuple[str, int]]) -> int:
+        """Return the number of packets that wait in the queues of ports, or are on their lines.
+
+        Raises:
+            ConfigError: If there is no such switch.
+        """
+        with self.turns:
+            rows, now_ps = self._held.ports, self._engine.now_ps
+            numbers = self._numbers(ports)
+            sending = sum(
+                port not in self._held and int(rows[port, s.BUSY_UNTIL_PS]) > now_ps
+                for port in numbers
             )
+            return sending + sum(self._held.packets(port) for port in numbers)
+
+    def _numbers(self, ports: Sequence[tuple[str, int]]) -> list[int]:
+        """Return the number of each port of a switch among all lines."""
+        first, number = {}, 0
+        for name, member in self._members.items():
+            first[name] = number
+            number += len(member.node.lines)
+        return [first[self._member(name).node.name] + port - 1 for name, port in ports]
 
     def settle(self) -> None:
         """Have all lines as usual again."""
         with self.turns:
+            self._held.release(range(len(self._held.ports)), self._engine.now_ps)
             self._changes.settle()
 
     def record(self, folder: Path) -> None:
@@ -244,6 +283,7 @@ class Fleet:
         nodes = [member.node for member in self._members.values()]
         self._engine.build(nodes)
         self._changes = LineChanges(self._engine, [line for node in nodes for line in node.lines])
+        self._held = HeldPorts(self._store, [self._engine.at])
 
     def _make_switch(self, name: str, program: Program, ports: int) -> Switch:
         """Return a switch for a pipeline, with room in the pool for its packets' fields."""

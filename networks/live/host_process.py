@@ -30,10 +30,12 @@ from ringleaf.hosts.agent import PROGRESS, REFUSALS, RETRANSMISSIONS
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.execution import Execution, Wake
 from ringleaf.networks.endpoints.operation import CollectiveOperation
+from ringleaf.networks.endpoints.rack_demand import QueuePairTraffic
 from ringleaf.networks.live.engine import Engine, LinkEnd, LiveNode
 from ringleaf.networks.live.line_changes import LineChange, LineChanges
 from ringleaf.networks.live.members import MESSAGE_BYTES, say
 from ringleaf.networks.live.processes import hurry
+from ringleaf.networks.live.shared_traffic import SharedTraffic
 from ringleaf.networks.virtual.room import make_room
 
 CLONE_NEWNET = 0x40000000
@@ -67,6 +69,7 @@ class HostTask:
     store: Store
     progress: npt.NDArray[np.int64]  # per host, in shared memory: grows with progress
     seed: int
+    traffic: SharedTraffic | None = None  # if a controller of circuits wants to know
 
 
 class Runs(Protocol):
@@ -136,6 +139,7 @@ class Host:
         )
         self.engine.build([LiveNode(place.name, [place.line], agents=agents)])
         self._place, self._changes = place, LineChanges(self.engine, [place.line])
+        self._traffic = QueuePairTraffic(task.store, task.endpoints.connections, [number])
         self.execution = Execution(task.endpoints, task.store, wake=wake, networks=[self.engine.at])
 
     @property
@@ -178,6 +182,8 @@ class Host:
     def note_progress(self) -> None:
         """Show all processes how far this one is."""
         self.task.progress[self.number] = self.execution.reports + self._sum(PROGRESS)
+        if self.task.traffic is not None:
+            self.task.traffic.note(self.number, self._traffic())
 
     def _sum(self, word: int) -> int:
         """Return the sum of a counter over all agents."""

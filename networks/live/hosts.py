@@ -24,9 +24,10 @@ from ringleaf.networks.live.crew import HostCrew
 from ringleaf.networks.live.host_process import HostTask
 from ringleaf.networks.live.led_crew import LedCrew
 from ringleaf.networks.live.processor import Clock, Stopwatch
+from ringleaf.networks.live.shared_traffic import SharedTraffic
 from ringleaf.networks.live.surroundings import CrewSurroundings
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.topologies.graph import index
+from ringleaf.topologies.graph import hosts, index
 from ringleaf.topologies.routing import longest_rtt_ps
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class LiveHosts(GivesTensors):
         rtt_ps = ALLOWANCE_PS + longest_rtt_ps(graph, options.mtu_bytes)
         self.groups = groups or [whole(graph, options.system, options.servers)]
         self.endpoints = Endpoints(graph, self.store, options, self.groups, rtt_ps=rtt_ps)
+        self.traffic = SharedTraffic(len(hosts(graph))) if options.circuits else None
 
     @property
     def entities(self) -> Mapping[str, Sequence[Any]]:
@@ -142,4 +144,6 @@ class LiveHosts(GivesTensors):
 
     def _task(self, around: CrewSurroundings) -> HostTask:
         progress = np.frombuffer(mmap.mmap(-1, 8 * len(around.places)), np.int64)
-        return HostTask(self.endpoints, self.store, progress, self._seed)
+        if self.traffic is not None:
+            self.traffic.clear()
+        return HostTask(self.endpoints, self.store, progress, self._seed, self.traffic)

@@ -77,16 +77,17 @@ class LineChanges:
         """Let all happen that is due."""
         if self._agenda.next_ps < FOREVER_PS:
             for each in self._agenda.take_due(self._engine.now_ps):
-                self._set(each.line, each.what, each.value)
+                self.set(each.line, each.what, each.value)
 
     def settle(self) -> None:
         """Have all lines as usual when a run is over, for the next one."""
         self._agenda.take_rest()
         for line, what in sorted(self._touched):
-            self._set(line, what, None)
+            self.set(line, what, None)
         self._touched.clear()
 
-    def _set(self, line: int, what: str, value: float | None) -> None:
+    def set(self, line: int, what: str, value: float | None) -> None:
+        """Change a line now, until the run is over; None has it as usual."""
         row = self._engine.network().ports[line]
         now = getattr(self._lines[line], what) if value is None else value
         self._touched.add((line, what))

@@ -17,6 +17,7 @@ from mininet.net import Mininet
 from ringleaf.core.live_limits import check_discipline, check_pausing
 from ringleaf.core.pausing import Pausing
 from ringleaf.errors import BackendError, ConfigError, choose
+from ringleaf.networks.live.client import DaemonCommands
 from ringleaf.networks.live.engine import CPU_PORT, LinkEnd
 from ringleaf.networks.live.line_changes import LineChange
 from ringleaf.networks.mininet.links import MTU_BYTES
@@ -222,6 +223,10 @@ class MininetFabric:
             start_ns: The run's start by the monotonic clock.
         """
         self._runtime.disturb(changes, start_ns)
+
+    def commands(self) -> DaemonCommands:
+        """Return commands to embedded switches, for a process that is about to be forked."""
+        return self._runtime.daemon.more_commands()
 
     def settle(self) -> None:
         """Have all lines of switches as usual again."""

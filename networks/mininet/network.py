@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -17,10 +18,11 @@ from ringleaf.core.arena import Store
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.core.faults import NetworkFault
 from ringleaf.core.live_limits import check_faults
-from ringleaf.core.tensors import FLOAT32, Array, ElementType
+from ringleaf.core.tensors import FLOAT32, Array, ElementType, as_arrays
 from ringleaf.errors import ConfigError
 from ringleaf.ina.allocation import OWN
 from ringleaf.ina.registry import program_of
+from ringleaf.networks.circuit_plan import CircuitPlan
 from ringleaf.networks.endpoints.director import Planner
 from ringleaf.networks.endpoints.endpoints import Endpoints
 from ringleaf.networks.endpoints.tensors import GivesTensors
@@ -36,14 +38,16 @@ from ringleaf.networks.live.led_crew import LedCrew
 from ringleaf.networks.live.line_changes import changes_of
 from ringleaf.networks.live.processor import Stopwatch
 from ringleaf.networks.live.surroundings import STALL_S, CrewSurroundings
+from ringleaf.networks.mininet.circuits import LiveCircuits
+from ringleaf.networks.mininet.control_process import ControlProcess
 from ringleaf.networks.mininet.fabric import LiveSettings, MininetFabric
 from ringleaf.networks.mininet.recording import Folders
-from ringleaf.networks.mininet.rerouting import Rerouting, route_changes
+from ringleaf.networks.mininet.rerouting import rerouting, route_changes
 from ringleaf.networks.mininet.topo import Programs
 from ringleaf.networks.options import NetworkOptions
-from ringleaf.networks.outcome import Drop, ProcessorSeconds, RunResult
+from ringleaf.networks.outcome import CircuitChange, Drop, ProcessorSeconds, RunResult
 from ringleaf.networks.virtual.fabric import places
-from ringleaf.topologies.graph import attachment, hosts, link, switches
+from ringleaf.topologies.graph import attachment, hosts, index, link, switches
 
 if TYPE_CHECKING:
     import torch
@@ -131,13 +135,21 @@ class MininetNetwork(GivesTensors):
         self._changes, self._reroutes = live_disturbances(
             testbed.graph, options.faults, options.reroute_ps
         )
-        self._rerouting: Rerouting | None = None
+        self._control: ControlProcess | None = None  # of the run that is under way
         self.graph = testbed.graph
         self._options = options
         self._stall_s = stall_s
-        self._hosts = LiveHosts(self.graph, options, seed=seed, groups=groups)
+        if options.circuits is not None:
+            captured = options.capture is not None
+            options.circuits.check_live(testbed.settings.switch, "options: ", captured=captured)
+        self._plan = CircuitPlan.of(self.graph, options)
+        if self._plan is not None:
+            self._plan.check_disturbances(self._changes)
+        seen = self.graph if self._plan is None else self._plan.hosts_graph
+        self._hosts = LiveHosts(seen, options, seed=seed, groups=groups)
+        table = None if self._plan is None else self._plan.table
         written: dict[str, Sequence[Any]] = dict(
-            forwarding_entities(self.graph, ecmp=options.ecmp, ecn=options.ecn)
+            forwarding_entities(self.graph, ecmp=options.ecmp, ecn=options.ecn, table=table)
         )
         for switch in switches(self.graph):
             more = program_entities(options.switch_program, self.graph, switch)
@@ -193,14 +205,14 @@ class MininetNetwork(GivesTensors):
             BackendError: If a host or a switch ends, or there is no progress any more.
         """
         before, wall_s = self._fabric.counters(), time.monotonic()
-        with self._disturbed():
+        with self._disturbed(schedule, as_arrays(tensors)) as changes:
             outcome = self._hosts.run(
                 schedule,
                 tensors,
                 self._around(),
                 switches_s=self._fabric.cpu_s,
             )
-        return self._result(outcome, before, time.monotonic() - wall_s)
+        return self._result(outcome, before, time.monotonic() - wall_s, changes)
 
     @property
     def store(self) -> Store:
@@ -244,21 +256,29 @@ class MininetNetwork(GivesTensors):
     def _act(self, act: Callable[[LedCrew, Stopwatch], Played]) -> tuple[Played, RunResult]:
         """Have a crew act; return how it played, and the network's result."""
         fabric = self._fabric
-        crew = self._hosts.led_crew(self._around())
         before, wall_s = fabric.counters(), time.monotonic()
         stopwatch = Stopwatch(fabric.cpu_s)
-        with self._disturbed():
-            played = act(crew, stopwatch)
+        with self._disturbed() as changes:
+            played = act(self._hosts.led_crew(self._around()), stopwatch)
         outcome = LiveOutcome([played.end_ps], played.counters, stopwatch)
-        return played, self._result(outcome, before, time.monotonic() - wall_s)
+        return played, self._result(outcome, before, time.monotonic() - wall_s, changes)
 
-    def _result(self, outcome: LiveOutcome, before: Counters, wall_s: float) -> RunResult:
+    def _result(
+        self,
+        outcome: LiveOutcome,
+        before: Counters,
+        wall_s: float,
+        changes: Sequence[CircuitChange],
+    ) -> RunResult:
         moved = _difference(self._fabric.counters(), before)
         usage = outcome.stopwatch.usage(
             hosts_s=sum(counted["cpu_s"] for counted in outcome.counters),
             is_one_thread=self._fabric.settings.switch == "embedded",
         )
-        return summarise(self.graph, outcome, moved, wall_s=wall_s, usage=usage)
+        result = summarise(self.graph, outcome, moved, wall_s=wall_s, usage=usage)
+        if self._plan is None:
+            return result
+        return replace(result, circuits=self._plan.use(changes, result.link_bytes, result.time_ps))
 
     def close(self) -> None:
         """Write the recording, if there is one; the testbed stays up.
@@ -271,10 +291,10 @@ class MininetNetwork(GivesTensors):
             self._folders.close(self.graph)
 
     def _around(self) -> CrewSurroundings:
-        fabric, rerouting = self._fabric, self._rerouting
+        fabric, process = self._fabric, self._control
         return CrewSurroundings(
             [self._place(host) for host in hosts(self.graph)],
-            fabric.watched() | (rerouting.watched if rerouting else {}),
+            fabric.watched() | (process.watched if process else {}),
             fabric.check,
             fabric.cut_links,
             self._stall_s,
@@ -284,8 +304,8 @@ class MininetNetwork(GivesTensors):
 
     def _begin(self, start_ns: int) -> None:
         """Have switches' lines change in a run that starts then; hosts see to their own."""
-        if self._rerouting is not None:
-            self._rerouting.begin(start_ns)
+        if self._control is not None:
+            self._control.begin(start_ns)
         if not self._changes:
             return
         names = frozenset(switches(self.graph))
@@ -298,15 +318,36 @@ class MininetNetwork(GivesTensors):
         self._fabric.disturb(changes, start_ns)
 
     @contextmanager
-    def _disturbed(self) -> Iterator[None]:
-        """Have what disturbs a run ready, and all as usual after it, however it ends."""
+    def _disturbed(
+        self, schedule: Schedule | None = None, arrays: Sequence[Array] = ()
+    ) -> Iterator[list[CircuitChange]]:
+        """Have what changes in a run ready, and all as usual after it, however it ends.
+
+        Yields a list that has the changes of circuits in the end.
+        """
+        told: list[CircuitChange] = []
         with ExitStack() as stack:
-            if self._changes:
+            if self._changes or self._plan is not None:
                 stack.callback(self._fabric.settle)
             if self._reroutes:
                 changes = route_changes(self.graph, self._options, self._reroutes)
-                self._rerouting = stack.enter_context(Rerouting(self._fabric.door(), changes))
-            yield
+                self._control = stack.enter_context(rerouting(self._fabric.door(), changes))
+            elif self._plan is not None:
+                circuits = self._circuits(self._plan, stack)
+                if schedule is not None:
+                    nodes = [index(host) for host in self._hosts.groups[0].nodes]
+                    circuits.expect(schedule, nodes, arrays[0])
+                stack.callback(lambda: told.extend(circuits.take_changes()))
+                self._control = stack.enter_context(ControlProcess("circuits", circuits.be))
+            yield told
+
+    def _circuits(self, plan: CircuitPlan, stack: ExitStack) -> LiveCircuits:
+        """Return the circuits of one run."""
+        assert self._hosts.traffic is not None
+        commands = self._fabric.commands()
+        stack.callback(commands.close)
+        traffic, door = self._hosts.traffic, self._fabric.door()
+        return LiveCircuits(plan, self._options, traffic, door, commands)
 
     def _place(self, host: str) -> LivePlace:
         switch = attachment(self.graph, host)

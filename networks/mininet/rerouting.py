@@ -1,33 +1,25 @@
-"""New routes of live switches while packets are under way, written by a process of its own.
-
-gRPC's threads don't survive a fork, and the process that runs a live network forks.
-"""
+"""New routes of live switches while packets are under way, written by a process of its own."""
 
 from __future__ import annotations
 
-import select
 import socket
-import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import networkx as nx
 
-from ringleaf.core.units import PS_PER_S
+from ringleaf.core.units import PS_PER_NS
 from ringleaf.errors import TopologyError
 from ringleaf.ina.holdings import Updates
 from ringleaf.networks.faults import Reroute
 from ringleaf.networks.forwarding import forwarding_rows, route_updates
-from ringleaf.networks.live.members import HostProcess, Members, hear, listen, say
+from ringleaf.networks.live.members import listen, say
+from ringleaf.networks.mininet.control_process import ControlProcess, hear_start, is_over
 from ringleaf.networks.mininet.programming import Door
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.graph import switches
-
-NS_PER_S = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,53 +72,14 @@ def _updates(
     return {name: each for name, each in updates.items() if each}
 
 
-class Rerouting:
-    """The process that writes routes in one run; use it as a context manager.
+def rerouting(door: Door, changes: Sequence[RouteChange]) -> ControlProcess:
+    """Return a process that writes routes in one run.
 
     Args:
         door: Writes to the switches, from that process alone.
         changes: What it writes, in the order of time.
-
-    Raises:
-        BackendError: If a switch refuses them, or the process ends.
     """
-
-    def __init__(self, door: Door, changes: Sequence[RouteChange]) -> None:
-        self._be = partial(_be_rerouting, door, changes)
-        self._stack = ExitStack()
-        self._member: HostProcess
-
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            members = stack.enter_context(Members())
-            self._member = members.fork("routes", "process", self._be)
-            self._await("ready")
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        with self._stack:
-            if error is None:
-                say(self._member.control, {"settle": True})
-                self._await("settled")
-
-    @property
-    def watched(self) -> dict[int, str]:
-        """The descriptor that becomes readable when the process ends, and its name."""
-        return {self._member.watch: self._member.name}
-
-    def begin(self, start_ns: int) -> None:
-        """Say when the run starts, by the monotonic clock."""
-        say(self._member.control, {"start": start_ns})
-
-    def _await(self, kind: str) -> None:
-        message = hear(self._member)
-        assert kind in message, message
+    return ControlProcess("routes", partial(_be_rerouting, door, changes))
 
 
 def _be_rerouting(door: Door, changes: Sequence[RouteChange], control: socket.socket) -> None:
@@ -134,12 +87,11 @@ def _be_rerouting(door: Door, changes: Sequence[RouteChange], control: socket.so
     door({name: () for change in changes for name in change.updates})  # which connects
     say(control, {"ready": True})
     undo: Updates = {}
-    start_ns = (listen(control) or {}).get("start")
+    start_ns = hear_start(control)
     if start_ns is not None:
         for change in changes:
-            due_s = start_ns / NS_PER_S + change.after_ps / PS_PER_S
-            if select.select([control], [], [], max(due_s - time.monotonic(), 0))[0]:
-                break  # the run is over
+            if is_over(control, start_ns + change.after_ps // PS_PER_NS):
+                break
             door(change.updates)
             undo = change.undo
         listen(control)

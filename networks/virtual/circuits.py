@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
@@ -19,24 +18,20 @@ import ringleaf.networks.virtual.state as s
 from ringleaf.core.arena import Store
 from ringleaf.core.ethernet import LINE_OVERHEAD_BYTES
 from ringleaf.core.units import FOREVER_PS, PS_PER_S, PS_PER_US
-from ringleaf.errors import ConfigError
+from ringleaf.networks.circuit_plan import CircuitDecisions, CircuitPlan
 from ringleaf.networks.endpoints.connections import Connections
 from ringleaf.networks.endpoints.driver import due_ps
-from ringleaf.networks.faults import Disturbance, LinkRate, Reroute
-from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.endpoints.rack_demand import QueuePairTraffic, RackDemand
+from ringleaf.networks.faults import Disturbance
 from ringleaf.networks.outcome import CircuitChange, CircuitUse, Direction
-from ringleaf.networks.virtual.demand import RackDemand
 from ringleaf.networks.virtual.fabric import PortPlace
 from ringleaf.networks.virtual.holding import HeldPorts
 from ringleaf.networks.virtual.loop import next_time_ps
 from ringleaf.networks.virtual.switch_set import SwitchSet
 from ringleaf.switches.engine.queues import BYTES, PACKETS
 from ringleaf.topologies.graph import circuits as circuit_links
-from ringleaf.topologies.graph import hosts, link, switches, without_circuits
-from ringleaf.topologies.route_table import RouteTable
-from ringleaf.topologies.switching.plan import CircuitDemand, Circuits, Matrix, Pair, Planned
-from ringleaf.topologies.switching.settings import CircuitSettings
-from ringleaf.topologies.switching.ways import CircuitWays
+from ringleaf.topologies.graph import hosts, link
+from ringleaf.topologies.switching.plan import Circuits, Pair, Planned
 
 LEAST_LOOK_PS = PS_PER_US
 """The time after which to look again for packets that are late."""
@@ -48,98 +43,6 @@ class Stage(Enum):
     UP = auto()
     DRAINING = auto()
     DARK = auto()
-
-
-class CircuitPlan:
-    """A topology's circuits, before there is a network: its first routes, and what hosts see.
-
-    Args:
-        graph: The topology.
-        options: The network's options, with a controller.
-
-    Attributes:
-        ways: The routes by circuits.
-        settings: The controller and its times.
-        first: The circuits that are up before anything is known.
-        table: The routes with these.
-
-    Raises:
-        ConfigError: If the topology does not suit the controller.
-    """
-
-    def __init__(self, graph: nx.Graph[str], options: NetworkOptions) -> None:
-        assert options.circuits is not None
-        self.settings: CircuitSettings = options.circuits
-        self.ways = CircuitWays(graph)
-        self.graph = graph
-        self._check(options)
-        self.first = self._first(Planned())
-        self.table: RouteTable = self.ways.table(self.first)
-
-    @classmethod
-    def of(cls, graph: nx.Graph[str], options: NetworkOptions) -> CircuitPlan | None:
-        """Return the plan that the options ask for, if they do."""
-        return None if options.circuits is None else cls(graph, options)
-
-    def _check(self, options: NetworkOptions) -> None:
-        settings, has_core = self.settings, self.ways.has_core
-        where = f"circuits {settings.name}"
-        if settings.controller.needs_core and not has_core:
-            raise ConfigError(
-                f"{where}: racks without a circuit send by packet switches, got {self.graph.name}; "
-                "take core=1"
-            )
-        if options.system is not None and not has_core:
-            raise ConfigError(
-                f"{where}: switches aggregate on trees of packet switches, got {self.graph.name}; "
-                "take core=1"
-            )
-        if has_core or settings.controller.once:
-            return
-        # All routes lead over circuits, so packets have no other way meanwhile.
-        if not settings.pauses:
-            raise ConfigError(
-                f"{where}: without a core, senders must pause while circuits change, got "
-                "senders=run; take senders=pause"
-            )
-        if settings.drain_ps is not None:
-            raise ConfigError(
-                f"{where}: without a core, circuits must drain until they are empty, got a limit; "
-                "take drain=empty"
-            )
-
-    def _first(self, planned: Planned) -> Circuits:
-        """Return the circuits with which a job starts."""
-        if self.ways.has_core and not self.settings.controller.once:
-            return Circuits()
-        return self.decide(self.demand(planned), 0)
-
-    def start(self, planned: Planned) -> Circuits:
-        """Return the circuits with which a job starts, now that its traffic is known."""
-        return self._first(planned) if self.settings.controller.once else self.first
-
-    def demand(self, planned: Planned, **known: Any) -> CircuitDemand:
-        """Return a demand; what is not known is nothing."""
-        count = len(self.ways.racks)
-        nothing = np.zeros((count, count), np.int64)
-        return CircuitDemand(
-            racks=count,
-            optical=self.ways.optical,
-            has_core=self.ways.has_core,
-            planned=planned,
-            **{"delivered": nothing, "waiting": nothing, "done": nothing, **known},
-        )
-
-    def decide(self, demand: CircuitDemand, now_ps: int) -> Circuits:
-        """Return the circuits that the controller wants, which are checked."""
-        circuits = self.settings.controller.decide(demand, now_ps)
-        circuits.check(len(self.ways.racks), self.ways.optical, f"circuits {self.settings.name}")
-        return circuits
-
-    @property
-    def hosts_graph(self) -> nx.Graph[str]:
-        """The topology that hosts and aggregation know: packet switches alone, if they suffice."""
-        return without_circuits(self.graph) if self.ways.has_core else self.graph
 
 
 class CircuitSwitching:
@@ -180,14 +83,11 @@ class CircuitSwitching:
         }
         self._host_ports = [ports[host, next(iter(graph.adj[host]))] for host in hosts(graph)]
         self._late_ps = late_ps
-        rack_of = ways.racks_of_hosts(graph)
-        self._meter = RackDemand(store, connections, rack_of, len(ways.racks))
-        self._rack_of = rack_of
+        count = len(hosts(graph))
+        self._decisions = CircuitDecisions(plan, QueuePairTraffic(store, connections, range(count)))
         self._circuits, self._next = plan.first, plan.first
         self._routed = plan.first
-        self._stage, self._cycle = Stage.UP, 0
-        self._planned = Planned()
-        self._done: Matrix = np.zeros((len(ways.racks), len(ways.racks)), np.int64)
+        self._stage = Stage.UP
         self._since_ps = self._limit_ps = 0
         self.next_ps = FOREVER_PS
         """The time of the next step."""
@@ -207,30 +107,13 @@ class CircuitSwitching:
     @property
     def meter(self) -> RackDemand:
         """The traffic between racks."""
-        return self._meter
-
-    def check(self, disturbances: Iterable[Disturbance]) -> None:
-        """Check that disturbances leave to the controller what it sets.
-
-        Raises:
-            ConfigError: If they don't.
-        """
-        joined = set(circuit_links(self._plan.graph))
-        for each in disturbances:
-            if isinstance(each, Reroute):
-                raise ConfigError("circuits: their controller sets routes, got new ones")
-            if isinstance(each, LinkRate) and each.link in joined:
-                raise ConfigError(
-                    "circuits: their controller sets their rates, got another of "
-                    f"{'-'.join(each.link)}; it can be down, or lose packets"
-                )
+        return self._decisions.meter
 
     def begin(self, planned: Planned, now_ps: int) -> None:
         """Set up the circuits with which a run starts, in no time."""
-        self._planned, self._start_ps, self._cycle = planned, now_ps, 0
+        self._start_ps = now_ps
         self._changes, self._stage, self._events = [], Stage.UP, -1
-        self._done[:] = 0
-        self._meter.restart()
+        self._decisions.restart(planned)
         self._circuits = self._next = self._plan.start(planned)
         self._hold_dark()
         self._light(self._circuits, now_ps)
@@ -265,25 +148,11 @@ class CircuitSwitching:
 
     def _decide(self, now_ps: int) -> None:
         """Ask the controller, and begin a change if it wants other circuits."""
-        delivered, waiting, flows = self._meter.take()
-        self._done += delivered
-        demand = self._plan.demand(
-            self._planned,
-            delivered=delivered,
-            waiting=waiting,
-            done=self._done.copy(),
-            flows=flows,
-            rack_of=self._rack_of,
-            cycle=self._cycle,
-            current=self._circuits,
-        )
-        self._cycle += 1
-        self._next = self._plan.decide(demand, now_ps)
+        self._next = self._decisions.decide(self._circuits, now_ps)
         settings = self._plan.settings
         if self._next == self._circuits:
             self.next_ps = now_ps + self._periods(now_ps) * settings.period_ps
             return
-        self._plan.ways.check(self._next)
         self._changes.append(CircuitChange(now_ps - self._start_ps))
         self._stage, self._since_ps = Stage.DRAINING, now_ps
         self._limit_ps = FOREVER_PS if settings.drain_ps is None else now_ps + settings.drain_ps
@@ -335,12 +204,8 @@ class CircuitSwitching:
         self._route(self._circuits)
         self._light(self._circuits, now_ps)
         self._held.release(self._host_ports, now_ps)
-        self._note(up_ps=now_ps - self._start_ps, pairs=self._named(self._circuits))
+        self._note(up_ps=now_ps - self._start_ps, pairs=self._plan.named(self._circuits))
         self._stage, self.next_ps = Stage.UP, now_ps + self._plan.settings.period_ps
-
-    def _named(self, circuits: Circuits) -> tuple[Direction, ...]:
-        racks = self._plan.ways.racks
-        return tuple((racks[a], racks[b]) for a, b in sorted(circuits.ports))
 
     def _note(self, **known: Any) -> None:
         self._changes[-1] = self._changes[-1]._replace(**known)
@@ -396,13 +261,8 @@ class CircuitSwitching:
 
     def use(self, link_bytes: dict[Direction, int], time_ps: int) -> CircuitUse:
         """Return what circuits have done in a run of this length."""
-        joined = set(circuit_links(self._plan.graph))
-        inner = set(switches(self._plan.graph))
-        by_circuit = sum(size for ends, size in link_bytes.items() if ends in joined)
-        between = sum(size for ends, size in link_bytes.items() if inner.issuperset(ends))
-        return CircuitUse(
-            tuple(change for change in self._changes if change.at_ps < time_ps),
-            circuit_bytes=by_circuit,
-            packet_bytes=between - by_circuit,
-            time_ps=time_ps,
-        )
+        return self._plan.use(self._changes, link_bytes, time_ps)
+
+    def check(self, disturbances: Iterable[Disturbance]) -> None:
+        """Check that disturbances leave to the controller what it sets; see `CircuitPlan`."""
+        self._plan.check_disturbances(disturbances)

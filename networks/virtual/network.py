@@ -20,6 +20,7 @@ from ringleaf.core.units import FOREVER_PS, PS_PER_US, format_time
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.hosts.agent import make_ring, take_completions
 from ringleaf.ina.registry import program_of
+from ringleaf.networks.circuit_plan import CircuitPlan
 from ringleaf.networks.endpoints.director import Director, Reacts
 from ringleaf.networks.endpoints.endpoints import RING_ROWS, Endpoints
 from ringleaf.networks.endpoints.execution import Execution
@@ -33,7 +34,7 @@ from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual.capture import Capture, Consumer
-from ringleaf.networks.virtual.circuits import CircuitPlan, CircuitSwitching
+from ringleaf.networks.virtual.circuits import CircuitSwitching
 from ringleaf.networks.virtual.fabric import lay_out, places
 from ringleaf.networks.virtual.meter import Meter
 from ringleaf.networks.virtual.occupancy import FEW_SAMPLES, Occupancy, watch

@@ -20,7 +20,6 @@ VIRTUAL_ONLY: Mapping[str, object] = MappingProxyType(
         "host_delay_ps": 0,
         "message_overhead_ps": 0,
         "cross_traffic": None,
-        "circuits": None,
         "trim_bytes": None,
         "has_data": True,
     }

@@ -64,7 +64,6 @@ WRONG = {
     "host_delay": "-1us",
     "message_overhead": "1",
     "inject": "0",
-    "circuits": "helios,dead=soon",
     "seed": "x",
     "lanes": "8",
     "trees": "0",

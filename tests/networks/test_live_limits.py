@@ -22,7 +22,6 @@ from ringleaf.networks.mininet.network import LiveTestbed, MininetNetwork
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.topologies.delays import with_delays
 from ringleaf.topologies.registry import build
-from ringleaf.topologies.switching.settings import parse_circuits
 
 GRAPH = build("leafspine,leaves=1,spines=1,hosts=2")
 
@@ -35,12 +34,6 @@ CASES: dict[str, tuple[object, str, str, str]] = {
     "message_overhead_ps": (1, "'1ps'", "message_overhead", "1ps"),
     "cross_traffic": (Path("x.pcap"), "'x.pcap'", "cross_traffic", "x.pcap"),
     "trim_bytes": (65536, "65536", "trim", "64K"),
-    "circuits": (
-        parse_circuits("helios", ""),
-        "'helios,period=100us,dead=25us,drain=empty,senders=run'",
-        "circuits",
-        "helios",
-    ),
     "has_data": (False, "False", "has_data", ""),
 }
 
@@ -52,6 +45,7 @@ LIVE = {
     *("mtu_bytes", "window", "ecmp", "queue_bytes", "discipline", "cc", "ecn", "loss", "system"),
     *("lanes", "slots", "switch_entries", "program", "programs", "assigned", "ina_cc"),
     *("allocator", "trees", "servers", "capture", "record", "ahead_bytes", "faults", "reroute_ps"),
+    "circuits",
 }
 """The options that live networks carry out."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ringleaf.core.registry import Registry
@@ -85,6 +85,42 @@ class CircuitSettings:
         How long draining takes without a limit is up to queues, which timeouts allow for anyway.
         """
         return self.dead_ps + (self.drain_ps or 0) if self.pauses else 0
+
+    def check_live(self, switch: str, where: str = "", *, captured: bool = False) -> None:
+        """Check that a live network can have such circuits.
+
+        Args:
+            switch: The kind of its switches.
+            where: The beginning of the message.
+            captured: Whether packets are captured.
+
+        Raises:
+            ConfigError: If it can't.
+        """
+        if switch == "bmv2":
+            raise ConfigError(
+                f"{where}circuits: BMv2's lines stay as they are, got {self.name}; take "
+                "switch=embedded"
+            )
+        if captured:
+            raise ConfigError(
+                f"{where}circuits: live captures are made of traces, which have a switch's routes "
+                f"at the beginning, got {self.name} and a capture; leave out either of them"
+            )
+        if self.pauses and not self.controller.once:
+            raise ConfigError(
+                f"{where}circuits: live hosts don't pause, got {self.name},senders=pause; take "
+                "senders=run, and a core (core=1)"
+            )
+
+    def at_scale(self, factor: int) -> CircuitSettings:
+        """Return the same in a network that is so many times as slow."""
+        return replace(
+            self,
+            period_ps=self.period_ps * factor,
+            dead_ps=self.dead_ps * factor,
+            drain_ps=None if self.drain_ps is None else self.drain_ps * factor,
+        )
 
     def __str__(self) -> str:
         """Return the text that `parse_circuits` reads."""

@@ -1,0 +1,135 @@
+"""The traffic between racks, read from hosts' queue pairs: for controllers of circuits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ringleaf.collectives.schedule import Collective, Schedule, chunk_ranges
+from ringleaf.core.arena import Store
+from ringleaf.hosts import rc
+from ringleaf.networks.endpoints.connections import Connections
+from ringleaf.topologies.switching.plan import Matrix, Planned
+
+Words = npt.NDArray[np.int64]
+
+
+class PairTraffic(NamedTuple):
+    """What hosts have sent one another so far, by queue pair; those that come later are behind.
+
+    Bytes are counted in whole packets, as queue pairs do.
+    """
+
+    ends: Words  # (pairs, 2): the host that sends, and the one that receives
+    acked_bytes: Words  # (pairs,): acknowledged
+    posted_bytes: Words  # (pairs,): given to queue pairs
+
+
+class QueuePairTraffic:
+    """Reads the traffic of hosts' queue pairs.
+
+    Args:
+        store: The store that holds the hosts' agents.
+        connections: The agents and their queue pairs.
+        hosts: The hosts that are read.
+    """
+
+    def __init__(self, store: Store, connections: Connections, hosts: Iterable[int]) -> None:
+        self._store, self._connections = store, connections
+        self._counts = dict.fromkeys(hosts, 0)  # queue pairs that are known, by host
+        self._agents = np.array([connections.agents[host] for host in self._counts], np.int64)
+        self._known: list[tuple[int, int, int, int]] = []  # host, peer, agent, number
+        self._columns = np.zeros((4, 0), np.int64)  # likewise
+
+    def __call__(self) -> PairTraffic:
+        """Return the traffic so far."""
+        words = self._store.arena.words
+        self._look_up(words)
+        host, peer, agents, numbers = self._columns
+        rows = words[agents + rc.QPS_AT] + numbers * rc.QP_WORDS
+        mtu = words[agents + rc.MTU]
+        return PairTraffic(
+            np.stack([host, peer], axis=1),
+            words[rows + rc.ACKED_PSN] * mtu,
+            words[rows + rc.POSTED_PSN] * mtu,
+        )
+
+    def _look_up(self, words: Words) -> None:
+        """Find the queue pairs that are new."""
+        if int(words[self._agents + rc.QP_COUNT].sum()) == len(self._known):
+            return
+        for host, count in self._counts.items():
+            agent, peers = self._connections.agents[host], self._connections.peers(host)
+            self._known += [
+                (host, peers[number], agent, number) for number in range(count, len(peers))
+            ]
+            self._counts[host] = len(peers)
+        self._columns = np.array(self._known, np.int64).T
+
+
+class RackDemand:
+    """The bytes that hosts of racks have for one another.
+
+    Args:
+        read: Returns what hosts have sent one another so far.
+        rack_of: The rack of each host.
+        racks: Number of racks.
+    """
+
+    def __init__(self, read: Callable[[], PairTraffic], rack_of: Sequence[int], racks: int) -> None:
+        self._read = read
+        self._rack_of = np.array(rack_of, np.int64)
+        self._racks = racks
+        self._seen = np.zeros(0, np.int64)  # bytes acknowledged when last asked
+
+    def restart(self) -> None:
+        """Count what is acknowledged from now on."""
+        self._seen = self._read().acked_bytes
+
+    def take(self) -> tuple[Matrix, Matrix, list[tuple[int, int]]]:
+        """Return the bytes acknowledged since last asked, those that wait, and hosts with either.
+
+        The first two are by racks. Pairs of hosts are in order, each once.
+        """
+        ends, acked, posted = self._read()
+        done = acked.copy()
+        done[: len(self._seen)] -= self._seen
+        left = posted - acked
+        self._seen = acked
+        active = np.unique(ends[(done > 0) | (left > 0)], axis=0)
+        pairs = [(int(src), int(dst)) for src, dst in active]
+        return self._by_rack(ends, done), self._by_rack(ends, left), pairs
+
+    def _by_rack(self, ends: Words, sizes: Words) -> Matrix:
+        matrix = np.zeros((self._racks, self._racks), np.int64)
+        racks = self._rack_of[ends]
+        np.add.at(matrix, (racks[:, 0], racks[:, 1]), sizes)
+        np.fill_diagonal(matrix, 0)
+        return matrix
+
+    def planned(
+        self, schedule: Schedule, nodes: Sequence[int], elements: int, itemsize: int
+    ) -> Planned:
+        """Return the traffic of a schedule, step by step.
+
+        Args:
+            schedule: The schedule.
+            nodes: The host of each of its nodes.
+            elements: Elements of a rank's tensor.
+            itemsize: Bytes of an element.
+        """
+        rows = schedule.columns
+        messages = rows.dst >= 0
+        starts = np.array([0, *(stop for _, stop in chunk_ranges(elements, schedule.chunks))])
+        sizes = (starts[rows.stop] - starts[rows.start])[messages] * itemsize
+        places = np.array(nodes, np.int64)
+        ends = np.stack([rows.src[messages], rows.dst[messages]], axis=1) % schedule.nodes
+        steps = rows.step[messages]
+        matrices = [
+            self._by_rack(places[ends[steps == step]], sizes[steps == step])
+            for step in np.unique(steps).tolist()
+        ]
+        return Planned(matrices, is_free=schedule.collective is Collective.ALLREDUCE)
