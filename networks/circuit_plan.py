@@ -189,7 +189,7 @@ class CircuitDecisions:
             current=current,
         )
         self._cycle += 1
-        wanted = self._plan.decide(demand, now_ps)
-        if wanted != current:
-            self._plan.ways.check(wanted)
-        return wanted
+        chosen = self._plan.decide(demand, now_ps)
+        if chosen != current:
+            self._plan.ways.check(chosen)
+        return chosen

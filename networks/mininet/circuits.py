@@ -55,7 +55,7 @@ class LiveCircuits:
         self._plan, self._options, self._door, self._commands = plan, options, door, commands
         self._decisions = CircuitDecisions(plan, read)
         self._planned = Planned()
-        self._told = os.memfd_create("circuits")  # a message might be too long
+        self._file = os.memfd_create("circuits")  # a message might be too long
         ways, graph = plan.ways, plan.graph
         number = {rack: place for place, rack in enumerate(ways.racks)}
         self._ports: dict[Pair, tuple[str, int]] = {
@@ -77,9 +77,9 @@ class LiveCircuits:
 
     def take_changes(self) -> list[CircuitChange]:
         """Return the changes of the run that is over; only once."""
-        with os.fdopen(self._told, "rb") as file:
+        with os.fdopen(self._file, "rb") as file:
             file.seek(0)
-            changes: list[CircuitChange] = pickle.load(file) if os.fstat(self._told).st_size else []
+            changes: list[CircuitChange] = pickle.load(file) if os.fstat(self._file).st_size else []
         return changes
 
     def be(self, control: socket.socket) -> None:
@@ -97,7 +97,7 @@ class LiveCircuits:
             self._switch(control)
             listen(control)
         self._route(self._plan.first)
-        os.write(self._told, pickle.dumps(self._changes))
+        os.write(self._file, pickle.dumps(self._changes))
         say(control, {"settled": True})
 
     def _switch(self, control: socket.socket) -> None:
@@ -107,15 +107,15 @@ class LiveCircuits:
         while not settings.controller.once:
             if is_over(control, due_ns + settings.period_ps // PS_PER_NS):
                 return
-            wanted = self._decisions.decide(self._circuits, self._now_ps)
-            if wanted != self._circuits and not self._change(control, wanted):
+            chosen = self._decisions.decide(self._circuits, self._now_ps)
+            if chosen != self._circuits and not self._change(control, chosen):
                 return
             due_ns = time.monotonic_ns()
 
-    def _change(self, control: socket.socket, wanted: Circuits) -> bool:
+    def _change(self, control: socket.socket, chosen: Circuits) -> bool:
         """Have other circuits; return whether they are up before the run is over."""
         self._changes.append(CircuitChange(self._now_ps))
-        staying = self._circuits.staying(wanted)
+        staying = self._circuits.staying(chosen)
         going = [self._ports[pair] for pair in self._circuits.ports if pair not in staying.ports]
         self._route(staying)
         if not self._drain(control, going):
@@ -125,8 +125,8 @@ class LiveCircuits:
         self._note(dark_ps=self._now_ps)
         if is_over(control, time.monotonic_ns() + self._plan.settings.dead_ps // PS_PER_NS):
             return False
-        self._set_up(wanted)
-        self._note(up_ps=self._now_ps, pairs=self._plan.named(wanted))
+        self._set_up(chosen)
+        self._note(up_ps=self._now_ps, pairs=self._plan.named(chosen))
         return True
 
     def _drain(self, control: socket.socket, going: Sequence[tuple[str, int]]) -> bool:

@@ -325,21 +325,21 @@ class MininetNetwork(GivesTensors):
 
         Yields a list that has the changes of circuits in the end.
         """
-        told: list[CircuitChange] = []
+        changes: list[CircuitChange] = []
         with ExitStack() as stack:
             if self._changes or self._plan is not None:
                 stack.callback(self._fabric.settle)
             if self._reroutes:
-                changes = route_changes(self.graph, self._options, self._reroutes)
-                self._control = stack.enter_context(rerouting(self._fabric.door(), changes))
+                routes = route_changes(self.graph, self._options, self._reroutes)
+                self._control = stack.enter_context(rerouting(self._fabric.door(), routes))
             elif self._plan is not None:
                 circuits = self._circuits(self._plan, stack)
                 if schedule is not None:
                     nodes = [index(host) for host in self._hosts.groups[0].nodes]
                     circuits.expect(schedule, nodes, arrays[0])
-                stack.callback(lambda: told.extend(circuits.take_changes()))
+                stack.callback(lambda: changes.extend(circuits.take_changes()))
                 self._control = stack.enter_context(ControlProcess("circuits", circuits.be))
-            yield told
+            yield changes
 
     def _circuits(self, plan: CircuitPlan, stack: ExitStack) -> LiveCircuits:
         """Return the circuits of one run."""
@@ -434,7 +434,7 @@ def summarise(
 ) -> RunResult:
     """Return the result of a run from the counters of hosts and switches.
 
-    Switches count until all is over, hosts until they are told to stop, last acknowledgements
+    Switches count until all is over, hosts until they are changes to stop, last acknowledgements
     included. A link's load over time is not known: its series has one bin.
     """
     ranks = dict(zip(hosts(graph), outcome.counters, strict=True))
