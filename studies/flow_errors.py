@@ -2,7 +2,8 @@
 
 `python -m studies.flow_errors` runs each case on both networks, prints it, and writes the table
 `experiments/estimates/flow_errors.csv`, from which runs with `--net flow` take what their times may
-be wrong by. Cases whose packets would take long are left out.
+be wrong by; with `--part faults`, it measures these alone, and leaves the other rows as they are.
+Cases whose packets would take long are left out.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, product
-from typing import Any
+from random import Random
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 from bench.options import Algorithms, Sizes, Topologies
 from ringleaf.collectives.registry import ALGORITHMS
-from ringleaf.core.units import PS_PER_US
-from ringleaf.errors import RingleafError
+from ringleaf.core.faults import DOWN, RATE
+from ringleaf.core.units import PS_PER_NS, PS_PER_US
+from ringleaf.errors import RingleafError, choose
 from ringleaf.experiments.commands.cli import alone
 from ringleaf.experiments.estimates.flow_errors import (
     ErrorCell,
@@ -28,6 +32,8 @@ from ringleaf.experiments.estimates.flow_errors import (
     jobs_by,
     mean_message,
     oversubscription,
+    read_cells,
+    troubled,
     workload_of,
     write_cells,
 )
@@ -39,6 +45,7 @@ from ringleaf.experiments.workloads.graph.kind import resolve_workload
 from ringleaf.experiments.workloads.jobs.experiment import JobsExperiment
 from ringleaf.experiments.workloads.jobs.kind import resolve_jobs
 from ringleaf.hosts.workload.flows import PATTERNS
+from ringleaf.topologies.graph import switches
 
 TOPOLOGIES = (
     *("fattree,k=4", "fattree,k=6", "fattree,k=8"),
@@ -75,6 +82,12 @@ JOBS = ((1, 16), (2, 8), (4, 4))
 
 COMPUTE = "0.02"
 """Factor on the jobs' computing, so that it hides little of what is on the network."""
+
+FAULT_ALGOS = ("ring", "halvingdoubling", "tree", "alltoall")
+FAULT_TOPOLOGIES = ("fattree,k=4", *(f"leafspine,leaves=4,spines={n},hosts=4" for n in (4, 2)))
+FAULT_SIZES = ("1M", "4M")
+DRAWS = 6
+"""Faults of each kind that are drawn for each algorithm, topology and size."""
 
 PATTERN_SIZES = ("64K", "1M", "64K,64K,64K,1M")
 
@@ -113,13 +126,13 @@ Given = dict[str, Any]
 """Options, as typed."""
 
 
-def measure_collective(topo: str, algo: str, size: str) -> list[ErrorCase]:
+def measure_collective(topo: str, algo: str, size: str, **more: str) -> list[ErrorCase]:
     """Run a collective on both networks; return no case if its packets would take long.
 
     Raises:
         RingleafError: If there is no such case.
     """
-    given = {"topo": topo, "algo": algo, "size": size}
+    given = {"topo": topo, "algo": algo, "size": size, **more}
     if not ALGORITHMS[algo].in_network:
         given["data"] = "none"
     packets = CollectiveExperiment(resolve_collective(given))
@@ -131,7 +144,34 @@ def measure_collective(topo: str, algo: str, size: str) -> list[ErrorCase]:
     message_bytes = mean_message(one.schedule, size_bytes)
     times = one.row.time_ps, other.row.time_ps
     ratio = oversubscription(packets.graph)
-    return [ErrorCase(algo, topo, ratio, packets.ranks, size, message_bytes, *times)]
+    what = troubled(algo, packets.spec.network_faults)
+    return [ErrorCase(what, topo, ratio, packets.ranks, size, message_bytes, *times)]
+
+
+def measure_faults(topo: str, algo: str, size: str, kind: str, seed: int) -> list[ErrorCase]:
+    """Run a collective on both networks while a drawn link between switches is slow, or is down.
+
+    A link that is down comes back, or is down for good and routes lead around it.
+
+    Raises:
+        RingleafError: If there is no such case.
+    """
+    rng = Random(f"{topo} {algo} {size} {kind} {seed}")
+    given = {"topo": topo, "algo": algo, "size": size, "data": "none", "net": "flow"}
+    usual = CollectiveExperiment(resolve_collective(given))
+    (one,) = usual.run()
+    inner = sorted(switches(usual.graph))
+    a, b = rng.choice(sorted(usual.graph.subgraph(inner).edges))
+    at_ns, lasting_ns = (
+        round(one.row.time_ps * rng.uniform(*share) / PS_PER_NS) for share in ((0, 0.6), (0.1, 0.5))
+    )
+    what = f"rate {rng.randint(10, 80)}G" if kind == RATE else "down"
+    more = {"faults": f"{a}-{b} {what} at {at_ns}ns", "queue": "64M"}
+    if kind == RATE or seed % 2:
+        more["faults"] += f" for {lasting_ns}ns"
+    else:
+        more["reroute"] = f"{lasting_ns}ns"
+    return measure_collective(topo, algo, size, **more)
 
 
 def measure_jobs(topo: str, algo: str, scheduler: str, size: str, count: int) -> list[ErrorCase]:
@@ -233,6 +273,16 @@ def _workloads() -> Iterator[tuple[str, Measured]]:
         yield name, partial(measure_workload, topo, {"workload": "llm", **model, **split})
 
 
+def _faults() -> Iterator[tuple[str, Measured]]:
+    kinds = (RATE, DOWN)
+    for each in product(FAULT_TOPOLOGIES, FAULT_ALGOS, FAULT_SIZES, kinds, range(DRAWS)):
+        name = "{1} on {0} at {2}, {3}, draw {4}".format(*each)
+        yield name, partial(measure_faults, *each)
+
+
+PARTS = ("all", "faults")
+
+
 def _run(every: Iterable[tuple[str, Measured]]) -> Iterator[ErrorCase]:
     """Run and print cases; say why others are left out."""
     for name, measured in every:
@@ -255,16 +305,23 @@ def _run(every: Iterable[tuple[str, Measured]]) -> Iterator[ErrorCase]:
 
 
 def flow_errors_command(
-    topo: Topologies = None, algo: Algorithms = None, size: Sizes = None, debug: Debug = False
+    topo: Topologies = None,
+    algo: Algorithms = None,
+    size: Sizes = None,
+    part: Annotated[str, typer.Option(help=f"One of {', '.join(PARTS)}.")] = "all",
+    debug: Debug = False,
 ) -> None:
     """Print all cases and their errors; write the table, if no cases were chosen."""
+    choose("flow_errors", "part", part, PARTS)
     say(
         f"#{'topology':>34} {'what':>34} {'ratio':>5} {'ranks':>5} {'size':>15} {'message(B)':>10} "
         f"{'packets(us)':>11} {'flows(us)':>11} {'%error':>7} {'s':>6}"
     )
     are_chosen = bool(topo or algo or size)
     every = _collectives(topo, algo, size)
-    cases = list(_run(every if are_chosen else chain(every, _jobs(), _workloads())))
+    if part == "all" and not are_chosen:
+        every = chain(every, _jobs(), _workloads(), _faults())
+    cases = list(_run(every if part == "all" else _faults()))
     for least in sorted({bin_of(case.message_bytes) for case in cases}):
         own = np.array([case.percent for case in cases if bin_of(case.message_bytes) == least])
         say(
@@ -272,7 +329,11 @@ def flow_errors_command(
             f"{own.mean():.2f} %, of their sizes {np.abs(own).mean():.2f} %, median "
             f"{np.median(own):.2f} %, 99 of 100 within {np.percentile(np.abs(own), 99):.2f} %"
         )
-    if not are_chosen:
+    if part != "all":
+        cells = cells_of(cases)
+        ours = {each.what for each in cells}
+        write_cells([*(each for each in read_cells() if each.what not in ours), *cells])
+    elif not are_chosen:
         write_cells(cells_of(cases))
 
 

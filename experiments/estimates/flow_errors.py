@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ringleaf.core.faults import DOWN, NetworkFault
 from ringleaf.core.units import format_count, format_size
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class ErrorCell:
     """Errors of the flow network's times, in percent of those of packets, for one kind of runs.
 
     Attributes:
-        what: The algorithm; of jobs and workloads, `jobs_by` and `workload_of`.
+        what: The algorithm; of jobs and workloads, `jobs_by` and `workload_of`; with faults,
+            `troubled`.
         family: The family of topologies.
         ratio: How many times as fast hosts are as the links that lead away from their switch.
         least_bytes: Of messages, the mean over a run: the least of the bin.
@@ -130,6 +132,14 @@ def workload_of(name: str) -> str:
     return f"workload {name}"
 
 
+def troubled(what: str, faults: Sequence[NetworkFault]) -> str:
+    """Return what the table calls something on a network with faults: with the worst of them."""
+    if not faults:
+        return what
+    fails = any(each.kind == DOWN for each in faults)
+    return f"{what}, links {'fail' if fails else 'slow down'}"
+
+
 def bound_of(
     spec: NetworkSpec, graph: nx.Graph[str], what: str, ranks: int, message_bytes: float
 ) -> FlowBound:
@@ -142,6 +152,7 @@ def bound_of(
         ranks: The ranks of all of it.
         message_bytes: Mean size of its messages.
     """
+    what = troubled(what, spec.network_faults)
     family, ratio = spec.topo.partition(",")[0], oversubscription(graph)
     reasons = list(_unlike(spec))
     least = bin_of(message_bytes)

@@ -14,7 +14,7 @@ Rates are in bit/s. Whole numbers are exact as floats, and so are their sums.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -134,25 +134,68 @@ def add_flows(
     words[at + DIRTY_FLOWS_AT], words[at + MET_FLOWS_AT] = lists
     for number, way in enumerate(ways, first):
         row, floats = flow_row(words, at, number), as_floats(words)
-        words[row + FIRST_ENTRY], words[row + ENTRY_COUNT] = used, len(way)
+        _write_way(words, at, number, way, used)
         floats[row + WEIGHT] = 1.0
         alone = (floats[link_row(words, at, link) + CAPACITY] / use for link, use in way)
         floats[row + PEAK] = min(alone) if peaks is None else peaks[number - first]
-        for place, (link, use) in enumerate(way, used):
-            entry = entry_row(words, at, place)
-            words[entry + LINK], words[entry + FLOW] = link, number
-            floats[entry + USE] = use
         used += len(way)
     return first
 
 
 def _entries(words: Words, at: int) -> int:
-    """Return the number of entries of all flows."""
-    flows = int(words[at + FLOWS])
-    if flows == 0:
-        return 0
-    last = flow_row(words, at, flows - 1)
-    return int(words[last + FIRST_ENTRY] + words[last + ENTRY_COUNT])
+    """Return the number of entries of all flows, and of those that flows have had before."""
+    rows = _rows(words, at)
+    return int((rows[:, FIRST_ENTRY] + rows[:, ENTRY_COUNT]).max(initial=0))
+
+
+def _rows(words: Words, at: int) -> Words:
+    """Return the rows of all flows."""
+    first, count = words[at + FLOWS_AT], words[at + FLOWS]
+    return words[first : first + count * FLOW_WORDS].reshape(-1, FLOW_WORDS)
+
+
+def crossings(words: Words, at: int) -> tuple[Words, Words]:
+    """Return the flows and the links of all their crossings, flow by flow."""
+    counts, firsts = _rows(words, at)[:, ENTRY_COUNT], _rows(words, at)[:, FIRST_ENTRY]
+    flows = np.repeat(np.arange(len(counts)), counts)
+    starts = np.repeat(firsts - (np.cumsum(counts) - counts), counts)
+    entries = starts + np.arange(len(flows))
+    return flows, words[words[at + ENTRIES_AT] + entries * ENTRY_WORDS + LINK]
+
+
+def move_flows(
+    store: Store, at: int, ways: Mapping[int, Sequence[tuple[int, float]]], peaks: Sequence[float]
+) -> None:
+    """Have flows, none of which is there, cross other links.
+
+    Args:
+        store: The store that holds the solver.
+        at: The solver's block.
+        ways: By flow, the links that it crosses from now on, and its use of them.
+        peaks: Likewise in order, the most that each may have in bit/s.
+    """
+    used, old = _entries(store.arena.words, at), int(store.arena.words[at + ENTRIES_AT])
+    entries = store.allocate("words", (used + sum(map(len, ways.values()))) * ENTRY_WORDS)
+    words = store.arena.words
+    words[entries : entries + used * ENTRY_WORDS] = words[old:][: used * ENTRY_WORDS]
+    words[at + ENTRIES_AT] = entries
+    for (flow, way), peak in zip(ways.items(), peaks, strict=True):
+        assert words[flow_row(words, at, flow) + COUNT] == 0
+        _write_way(words, at, flow, way, used)
+        as_floats(words)[flow_row(words, at, flow) + PEAK] = peak
+        used += len(way)
+
+
+def _write_way(
+    words: Words, at: int, flow: int, way: Sequence[tuple[int, float]], first: int
+) -> None:
+    """Write a flow's crossings of links, the first of which has this number."""
+    row, floats = flow_row(words, at, flow), as_floats(words)
+    words[row + FIRST_ENTRY], words[row + ENTRY_COUNT] = first, len(way)
+    for place, (link, use) in enumerate(way, first):
+        entry = entry_row(words, at, place)
+        words[entry + LINK], words[entry + FLOW] = link, flow
+        floats[entry + USE] = use
 
 
 @inline

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import networkx as nx
@@ -16,6 +17,7 @@ from ringleaf.core.arena import Store
 from ringleaf.core.headers import UDP_SRC_AT, get16
 from ringleaf.core.units import PS_PER_S, serialize_ps
 from ringleaf.core.views import as_floats, window
+from ringleaf.errors import TopologyError
 from ringleaf.hosts.agent import UDP_PORT_LOW
 from ringleaf.hosts.rc.state import ACK_EVERY, ALLOWED, MTU, QP_WORDS, QPS_AT, TEMPLATE_AT
 from ringleaf.hosts.rc.wire import FRAME_OVERHEAD_BYTES, HEAD_BYTES
@@ -243,6 +245,7 @@ class Layout(FlowTables):
         owners: int,
     ) -> None:
         self._ways, self._names = ways, hosts(graph)
+        self._streams = 0
         self._nodes = [[index(name) for name in group.nodes] for group in groups]
         self._node_of = [{host: node for node, host in enumerate(own)} for own in self._nodes]
         self._link_of = {(place.node, place.peer): i for i, place in enumerate(places)}
@@ -273,6 +276,7 @@ class Layout(FlowTables):
     def add_stream(self, stream: FluidStream) -> int:
         """Add a flow for the sums of a job; return its number. Nothing is under way yet."""
         packet_bits = 8 * stream.packet_bytes
+        self._streams += 1
         cap = stream.slots * packet_bits * PS_PER_S // stream.round_ps
         self._add_rows(1)
         way = [(self._link_of[ends], use) for ends, use in stream.way.items()]
@@ -284,6 +288,58 @@ class Layout(FlowTables):
         first_ps = round(packet_bits * PS_PER_S / alone_bps)
         words[n.flow_at(words, self.at, flow) + n.TAIL_PS] = stream.round_ps - first_ps
         return flow
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether there are sums of jobs."""
+        return self._streams > 0
+
+    def number_of(self, direction: Direction) -> int:
+        """Return the number of a link's direction."""
+        return self._link_of[direction]
+
+    def ends_of(self, number: int) -> Direction:
+        """Return a link's direction by its number."""
+        return self._cables.ends[number]
+
+    def moved(self, ways: Ways) -> dict[int, list[int]]:
+        """Return the flows whose ways are others now, and these, by links' numbers."""
+        before, self._ways = self._ways, ways
+        try:
+            new = {
+                flow: [number for number, _ in self._links(self._end_of(host, qp))]
+                for host, flows in enumerate(self._by_qp)
+                for qp, flow in enumerate(flows)
+            }
+        except TopologyError:
+            self._ways = before
+            raise
+        words = self._store.arena.words
+        flows, links = f.crossings(words, int(words[self.at + n.FILLING_AT]))
+        now: dict[int, list[int]] = {}
+        for flow, number in zip(flows.tolist(), links.tolist(), strict=True):
+            now.setdefault(flow, []).append(number)
+        return {flow: way for flow, way in new.items() if way != now[flow]}
+
+    def move(self, ways: Mapping[int, Sequence[int]]) -> None:
+        """Have flows, of which none is carried, nor any that they answer, go other ways."""
+        filling = int(self._store.arena.words[self.at + n.FILLING_AT])
+        peaks = [float(min(self._rates[number] for number in way)) for way in ways.values()]
+        crossed = {flow: [(number, 1.0) for number in way] for flow, way in ways.items()}
+        f.move_flows(self._store, filling, crossed, peaks)
+        words = self._store.arena.words
+        flows, links = f.crossings(words, filling)
+        starts = np.searchsorted(flows, np.arange(int(words[self.at + n.FLOWS]) + 1))
+        way_of = [links[a:b].tolist() for a, b in pairwise(starts.tolist())]
+        for host, own in enumerate(self._by_qp):
+            for qp, flow in enumerate(own):
+                back = int(words[n.flow_at(words, self.at, flow) + n.BACK])
+                if flow in ways or back in ways:
+                    end = self._end_of(host, qp)
+                    self._write_flow(flow, end, way_of[flow], back, way_of[back])
+
+    def _end_of(self, host: int, number: int) -> QueuePair:
+        return self._end(host, number, self._connections.flows(host)[number])
 
     def _end(self, host: int, number: int, flow: ChannelFlow) -> QueuePair:
         nodes = self._nodes[flow.group]

@@ -97,6 +97,8 @@ def handle(arena: Arena, at: int, event: int, now_ps: int) -> None:
     row = n.flow_at(words, at, flow)
     if kind == SUMMED or words[row + n.AGENT] == 0:
         handle_sum(words, at, row, kind, flow, now_ps)
+    elif words[row + n.IS_CUT]:
+        words[row + n.LATE + kind] += 1
     elif kind == END:
         end(arena, at, flow, now_ps)
     elif kind == ARRIVE:

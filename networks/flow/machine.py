@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import networkx as nx
 
@@ -22,6 +24,9 @@ from ringleaf.networks.outcome import Direction, RunResult
 from ringleaf.networks.virtual.meter import Meter
 from ringleaf.topologies.graph import link
 
+if TYPE_CHECKING:
+    from ringleaf.networks.flow.troubles import FlowTroubles
+
 TELL_PS = 50 * PS_PER_US
 
 Tell = Callable[[int], None]
@@ -39,6 +44,7 @@ class FlowMachine:
         ends: Both ends of each link, by number.
         sources: The hosts by IPv4 address.
         check: Raises the exception with which something has ended that was called back.
+        troubles: Its faults, if there are some.
     """
 
     def __init__(
@@ -52,8 +58,10 @@ class FlowMachine:
         ends: Sequence[Direction],
         sources: Mapping[int, str],
         check: Callable[[], None] = lambda: None,
+        troubles: FlowTroubles | None = None,
     ) -> None:
         self.now_ps = 0
+        self.troubles = troubles
         self.endpoints, self.tables = endpoints, tables
         self.tell: Tell | None = None
         self._check = check
@@ -87,7 +95,7 @@ class FlowMachine:
     ) -> list[CollectiveOperation]:
         """Let time run until operations are done, or to `until_ps`; return those then done."""
         while True:
-            stop_ps = min(until_ps, self._report())
+            stop_ps = min(until_ps, self._report(), self._next_trouble_ps)
             reason = loop.run(self._store.arena, self.tables.at, stop_ps)
             if reason == loop.NEEDS_ROOM:
                 self._make_room()
@@ -96,15 +104,34 @@ class FlowMachine:
                 self.execution.take_asked()
                 self._check()
                 return self.execution.take_done()
-            elif reason == loop.EMPTY and until_ps == FOREVER_PS:
+            elif reason == loop.EMPTY and min(until_ps, self._next_trouble_ps) == FOREVER_PS:
                 raise BackendError(
                     f"run: nothing is under way any more, got {self._waits(under_way)}"
                 )
             else:
+                if reason == loop.EMPTY:
+                    stop_ps = min(until_ps, self._next_trouble_ps)
                 self.now_ps = stop_ps
-                if reason == loop.EMPTY or stop_ps == until_ps:
-                    self.now_ps = until_ps
+                if self.troubles is not None:
+                    self.troubles.happen(stop_ps)
+                if stop_ps == until_ps:
                     return []
+
+    @property
+    def _next_trouble_ps(self) -> int:
+        return FOREVER_PS if self.troubles is None else self.troubles.next_ps
+
+    @contextmanager
+    def disturbed(self) -> Iterator[None]:
+        """Have the faults of a run that begins, and all as usual after it."""
+        if self.troubles is None:
+            yield
+            return
+        self.troubles.begin(self.now_ps)
+        try:
+            yield
+        finally:
+            self.troubles.settle(self.now_ps)
 
     def with_queues(self, result: RunResult) -> RunResult:
         """Return the result with the queues that packets might have had since the beginning.

@@ -113,8 +113,9 @@ def start(arena: Arena, at: int, flow: int, now_ps: int) -> None:
     as_floats(words)[row + n.RATE] = 0.0
     words[row + n.END_PS] = FOREVER_PS
     begin(arena, at, row, qp, now_ps)
-    f.set_count(words, words[at + n.FILLING_AT], flow, 1)
-    count_flow(words, at, flow, words[row + n.BACK], 1)
+    if not words[row + n.IS_CUT]:
+        f.set_count(words, words[at + n.FILLING_AT], flow, 1)
+        count_flow(words, at, flow, words[row + n.BACK], 1)
 
 
 @inline

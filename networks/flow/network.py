@@ -27,6 +27,7 @@ from ringleaf.networks.flow.layout import Layout
 from ringleaf.networks.flow.machine import FlowMachine, Tell
 from ringleaf.networks.flow.scope import LEAST_RANKS, check_flow
 from ringleaf.networks.flow.sums import FluidSums, FluidSystem
+from ringleaf.networks.flow.troubles import FlowTroubles
 from ringleaf.networks.flow.ways import Ways
 from ringleaf.networks.groups import Group, whole
 from ringleaf.networks.options import NetworkOptions
@@ -110,7 +111,8 @@ class FlowNetwork(HasEndpoints):
         with self.endpoints.operation(schedule, as_arrays(tensors)) as operation:
             machine.tables.update()
             meter, journal = machine.meter(), self._watch(schedule, notes)
-            finish_ps = machine.carry(operation)
+            with machine.disturbed():
+                finish_ps = machine.carry(operation)
         result = machine.with_queues(meter.result(finish_ps))
         if journal is None:
             return result
@@ -125,8 +127,15 @@ class FlowNetwork(HasEndpoints):
         machine.execution.check_idle()
         machine.tables.update()
         machine.tell = tell
-        under_way: list[CollectiveOperation] = []
-        meter, end_ps = machine.meter(), machine.now_ps
+        meter = machine.meter()
+        with machine.disturbed():
+            end_ps = self._direct(director)
+        return machine.with_queues(meter.result([end_ps]))
+
+    def _direct(self, director: Director) -> int:
+        """Let a director run collectives; return when the last one was over."""
+        machine, under_way = self._machine, list[CollectiveOperation]()
+        end_ps = machine.now_ps
         if isinstance(director, Reacts):
             machine.execution.open_stage(director)
         director.start(machine.now_ps)
@@ -139,7 +148,7 @@ class FlowNetwork(HasEndpoints):
                     director.finish(operation, machine.now_ps)
             next_ps = director.next_ps()
             if next_ps == FOREVER_PS and not under_way:
-                return machine.with_queues(meter.result([end_ps]))
+                return end_ps
             done = machine.advance(next_ps, under_way) if next_ps > machine.now_ps else []
             for operation in sorted(done, key=_order):
                 end_ps = operation.end_ps
@@ -187,6 +196,8 @@ class FlowNetwork(HasEndpoints):
         """Return the classes of a collective's ranks, if it is carried by them."""
         if not self._is_lazy or "_machine" in self.__dict__ or schedule.ranks < LEAST_RANKS:
             return None
+        if self.options.faults:
+            return None
         symmetry, pairs = symmetry_of(schedule.as_rows), self._pairs
         if symmetry is None or without_classes(schedule, elements, self.options):
             return None
@@ -219,11 +230,15 @@ class FlowNetwork(HasEndpoints):
             owners=endpoints.owners,
         )
         self._sums.lay_out(layout, endpoints.connections.agents)
+        troubles = None
+        if options.faults:
+            troubles = FlowTroubles(graph, options, self.store, layout)
         return FlowMachine(
             *(graph, self.store, options, endpoints, layout),
             ends=[(place.node, place.peer) for place in ports],
             sources={ipv4(graph, host): host for host in hosts(graph)},
             check=self._sums.check,
+            troubles=troubles,
         )
 
     @cached_property

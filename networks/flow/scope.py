@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ringleaf.core.faults import LOSS
 from ringleaf.errors import ConfigError
 
 REMEDY = "net=virtual"
@@ -14,8 +15,6 @@ LEAST_RANKS = 512
 
 PACKETS_ONLY: Mapping[str, tuple[str, object]] = MappingProxyType(
     {
-        "faults": ("no fluid model covers links that fail", ()),
-        "reroute_ps": ("no fluid model covers links that fail", None),
         "circuits": ("no fluid model covers circuits that change", None),
         "loss": ("no fluid model covers loss", 0),
         "duplicate": ("no fluid model covers packets that come twice", 0),
@@ -49,6 +48,11 @@ def check_flow(values: Mapping[str, object], where: str = "") -> None:
     Raises:
         ConfigError: If packets would matter.
     """
+    for fault in values.get("faults") or ():  # type: ignore[attr-defined]
+        if fault.kind == LOSS:
+            raise ConfigError(
+                f"{where}faults: no fluid model covers loss, got {str(fault)!r}; take {REMEDY}"
+            )
     for name, (reason, nothing) in PACKETS_ONLY.items():
         value = values.get(name, nothing)
         if value != nothing:

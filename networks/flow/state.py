@@ -43,7 +43,9 @@ OFFERED = 15  # the messages that the peer has given credit for, by what is on i
 OWNER = 16  # the number of its group
 IS_ON = 17  # 1 while a message is carried
 WINDOW = 18  # bits in flight at most
-FLOW_WORDS = 19
+IS_CUT = 19  # 1: a link that it needs is down, so that nothing is carried
+LATE = 20  # by kind of event: those that come when it is not cut any more
+FLOW_WORDS = 24
 
 # A link's direction.
 FULL = 0  # float: its rate

@@ -13,7 +13,6 @@ from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_all
 from ringleaf.collectives.algorithms.ring import ring_allreduce
 from ringleaf.collectives.algorithms.tree import tree_allreduce
 from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
-from ringleaf.core.faults import DOWN, NetworkFault
 from ringleaf.core.units import FOREVER_PS
 from ringleaf.errors import BackendError, ConfigError
 from ringleaf.ina.registry import find_system
@@ -212,8 +211,6 @@ def test_a_run_in_which_nothing_happens_any_more_says_so() -> None:
         ({"cc": "dctcp"}, "cc: no fluid model covers windows that change, got 'dctcp'"),
         ({"trim_bytes": 4096}, "trim: no fluid model covers trimming"),
         ({"discipline": "drr"}, "discipline: no fluid model covers this queueing"),
-        ({"faults": (NetworkFault("h0", DOWN),)}, "faults: .* links that fail, got 'h0 down at 0'"),
-        ({"reroute_ps": 5}, "reroute: no fluid model covers links that fail, got 5"),
         ({"reorder": 0.1}, "reorder: no fluid model covers packets that come late"),
         ({"program": "tensorexpress"}, "program: flows run no P4 programs"),
     ],

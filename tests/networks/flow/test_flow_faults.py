@@ -1,0 +1,194 @@
+"""Faults of the flow network: times by hand, what packets take, exact sums, and all as before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ringleaf.collectives.algorithms.halvingdoubling import halving_doubling_allreduce
+from ringleaf.collectives.algorithms.ring import ring_allreduce
+from ringleaf.collectives.schedule import Collective, Op, Schedule, Transfer
+from ringleaf.core.compiled import UNCOMPILED
+from ringleaf.core.faults import parse_faults
+from ringleaf.core.units import PS_PER_US
+from ringleaf.errors import BackendError, ConfigError
+from ringleaf.experiments.estimates.flow_errors import bound_of
+from ringleaf.experiments.workloads.collective.kind import resolve
+from ringleaf.hosts import rc
+from ringleaf.ina.registry import find_system
+from ringleaf.networks.flow.network import FlowNetwork
+from ringleaf.networks.options import NetworkOptions
+from ringleaf.networks.outcome import RunResult
+from ringleaf.networks.virtual import VirtualNetwork
+from ringleaf.topologies.registry import build
+
+RATE_BPS, DELAY_PS = 100_000_000_000, 1_000_000
+HEADERS = 14 + 20 + 8 + 12 + 4 + 24  # Ethernet, IPv4, UDP, BTH, ICRC; preamble, FCS and gap
+FRAME = 4096 + HEADERS
+ANSWER = 86  # an acknowledgement, with all headers
+BYTE_PS = 80
+US = PS_PER_US
+STAR = build("leafspine,leaves=1,spines=1,hosts=2", rate_bps=RATE_BPS, delay_ps=DELAY_PS)
+SMALL = build("leafspine,leaves=2,spines=3,hosts=2", rate_bps=RATE_BPS, delay_ps=DELAY_PS)
+ONE = Schedule(Collective.BROADCAST, "one", 2, 1, [Transfer(0, 0, 1, 0, Op.COPY)])
+PACKETS = 1000
+ALONE_PS = BYTE_PS * FRAME * (PACKETS + 1) + 2 * DELAY_PS
+FEW = settings(max_examples=4 if UNCOMPILED else 15, deadline=None)
+
+
+def options(faults: str, **more: Any) -> NetworkOptions:
+    return NetworkOptions(faults=parse_faults(faults, "faults"), **more)
+
+
+def send(faults: str, **more: Any) -> RunResult:
+    """Send one message of a thousand packets from h0 to h1, by way of one switch."""
+    network = FlowNetwork(STAR, options(faults, **more))
+    return network.run(ONE, network.arrays(PACKETS * 1024, schedule=ONE))
+
+
+def test_a_slower_link_carries_what_is_left_at_its_rate() -> None:
+    """From 100 us on at a quarter of the rate, for 40 us: that costs three quarters of these."""
+    assert send("").finish_ps[1] == ALONE_PS
+    slowed = send("h0-s0 rate 25G at 100us for 40us").finish_ps[1]
+
+    assert slowed == pytest.approx(ALONE_PS + 30 * US, abs=10)
+
+
+def test_a_sender_whose_window_is_not_full_goes_on_when_the_link_is_back() -> None:
+    """It has lost what was in flight, and hears of it after a round trip."""
+    round_ps = 4 * DELAY_PS + BYTE_PS * (FRAME + 2 * ANSWER)
+    before = send("h0-s0 down at 100us for 20us", window=900).finish_ps[1]
+
+    late = before - ALONE_PS - 20 * US
+    assert late == pytest.approx(2 * round_ps, rel=0.2)
+
+
+@pytest.mark.parametrize(("down_us", "timeouts"), [(30, 1), (80, 3), (250, 7), (500, 15)])
+def test_a_sender_asks_after_a_timeout_then_after_twice_as_long(
+    down_us: int, timeouts: int
+) -> None:
+    """With a window of 32 packets, and a least timeout of 20 to 40 us."""
+    network = FlowNetwork(STAR, options(f"h0-s0 down at 100us for {down_us}us", window=32))
+    [timeout_ps] = {
+        int(network.store.arena.words[agent + rc.MIN_TIMEOUT_PS])
+        for agent in network.endpoints.connections.agents
+    }
+    finish_ps = network.run(ONE, network.arrays(PACKETS * 1024, schedule=ONE)).finish_ps[1]
+
+    asked_ps = finish_ps - ALONE_PS
+    before = (timeouts - 1) / 2
+    assert before * timeout_ps < down_us * US <= timeouts * timeout_ps
+    assert asked_ps == pytest.approx(timeouts * timeout_ps, abs=20 * US)
+
+
+def take(kind: type, faults: str, schedule: Schedule, **more: Any) -> int:
+    network = kind(SMALL, options(faults, **more))
+    arrays = network.arrays(100_000, np.dtype(np.int32), schedule)
+    for rank, array in enumerate(arrays):
+        array[:] = np.arange(array.size) % 89 + rank
+    time_ps: int = network.run(schedule, arrays).time_ps
+    for array in arrays:
+        np.testing.assert_array_equal(array, 4 * (np.arange(array.size) % 89) + 6)
+    return time_ps
+
+
+@pytest.mark.parametrize(
+    ("faults", "more", "percent"),
+    [
+        ("s0-s2 rate 20G at 10us", {}, 3),
+        ("s0-s2 down at 5us", {"reroute_ps": 0}, 3),
+        ("s0-s2 down at 5us for 40us", {"reroute_ps": 10 * US}, 8),
+    ],
+)
+def test_rings_take_about_as_long_as_by_packets(
+    faults: str, more: dict[str, Any], percent: float
+) -> None:
+    by_flows, by_packets = (
+        take(kind, faults, ring_allreduce(4), **more) for kind in (FlowNetwork, VirtualNetwork)
+    )
+
+    assert by_flows >= take(FlowNetwork, "", ring_allreduce(4))
+    assert by_flows == pytest.approx(by_packets, rel=percent / 100)
+
+
+def test_without_new_routes_what_stays_down_stops_the_run() -> None:
+    down = "s0-s2 down at 5us, s0-s3 down at 5us, s0-s4 down at 5us"
+
+    with pytest.raises(BackendError, match="waits for"):
+        take(FlowNetwork, down, ring_allreduce(4))
+    with pytest.raises(BackendError, match="waits for"):
+        take(FlowNetwork, down, ring_allreduce(4), reroute_ps=US)  # there is no way
+    few = "s0-s2 down at 5us, s0-s3 down at 5us"
+    assert take(FlowNetwork, few, ring_allreduce(4), reroute_ps=US) > 0
+
+
+@FEW
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["s0-s2", "s1-s3", "s4", "h2-s1", "h0"]),  # none has a link of another
+            st.sampled_from(["down", "rate 30G"]),
+            st.integers(0, 60),
+            st.integers(1, 80),
+        ),
+        min_size=1,
+        max_size=3,
+        unique_by=lambda fault: fault[0],
+    ),
+    st.sampled_from([None, 0, 15 * US]),
+)
+def test_sums_are_exact_and_all_is_as_before_in_the_next_run(
+    drawn: list[tuple[str, str, int, int]], reroute_ps: int | None
+) -> None:
+    text = ", ".join(f"{place} {what} at {at}us for {us}us" for place, what, at, us in drawn)
+    schedule = halving_doubling_allreduce(4)
+    network = FlowNetwork(SMALL, options(text, reroute_ps=reroute_ps))
+    times = []
+    for _ in range(3):
+        arrays = network.arrays(50_000, np.dtype(np.int32), schedule)
+        for rank, array in enumerate(arrays):
+            array[:] = rank + 1
+        times.append(network.run(schedule, arrays).time_ps)
+        assert all((array == 10).all() for array in arrays)
+
+    assert times[1] == times[2]  # the first has new queue pairs
+
+
+@pytest.mark.parametrize(
+    ("faults", "more", "reason"),
+    [
+        ("s0-s2 loss 1% at 0", {}, "faults: no fluid model covers loss, got 's0-s2 loss 1%"),
+        ("s0-s2 rate 400G at 0", {}, "faults: flows' links can't get faster"),
+        ("s0-s2 down at 0", {"system": "switchml"}, "aggregation by switches on links that fail"),
+    ],
+)
+def test_faults_without_a_fluid_form_are_refused(
+    faults: str, more: dict[str, Any], reason: str
+) -> None:
+    system = {"system": find_system("switchml")} if more else {}
+
+    with pytest.raises(ConfigError, match=reason):
+        FlowNetwork(SMALL, options(faults, **system))
+
+
+@pytest.mark.parametrize(
+    ("faults", "known"),
+    [("s0-s4 rate 10G at 0", "links slow down"), ("s0-s4 down at 0", "links fail")],
+)
+def test_times_with_faults_have_errors_of_their_own(faults: str, known: str) -> None:
+    topo = "leafspine,leaves=4,spines=4,hosts=4"
+    spec = resolve({"topo": topo, "faults": faults, "net": "flow"})
+    graph = build(topo)
+
+    usual = bound_of(resolve({"topo": topo, "net": "flow"}), graph, "ring", 16, 1 << 16)
+    here = bound_of(spec, graph, "ring", 16, 1 << 16)
+
+    assert usual.percent is not None
+    assert here.percent is not None
+    assert here.percent > usual.percent
+    outside = bound_of(spec, graph, "swing", 16, 1 << 16).outside
+    assert outside.startswith(f"swing, {known}")
