@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ringleaf.ina.holdings import Mover
     from ringleaf.ina.jobs import WorkersJob
     from ringleaf.ina.loads import Aggregation, Demand
+    from ringleaf.ina.rebuilding import Rebuilder
     from ringleaf.ina.samples import Example, SampleRound
     from ringleaf.topologies.ways import TopologyRoutes
 
@@ -121,6 +122,8 @@ class JobRequest:
         earlier: Numbers and members of the system's jobs before this one on the network.
         moves: Whether its part of the switches' memory is to change while it runs, if the
             system's parts can (`System.moves`).
+        rebuilds: Whether its tree is to be built again while it runs, if switches or links of it
+            fail, and the system can.
     """
 
     number: int
@@ -136,6 +139,7 @@ class JobRequest:
     trees: int | None = None
     earlier: Sequence[tuple[int, Sequence[str]]] = ()
     moves: bool = False
+    rebuilds: bool = False
 
 
 class JobAggregator(Protocol):
@@ -156,6 +160,10 @@ class JobAggregator(Protocol):
     @property
     def mover(self) -> Mover | None:
         """Changes its part of the switches' memory; None: it keeps it."""
+
+    @property
+    def rebuilder(self) -> Rebuilder | None:
+        """Builds its tree again while it runs; None: the tree stays, or there is none."""
 
     def start(
         self,

@@ -186,14 +186,19 @@ def _steps(
 def _reroutes(
     faults: Sequence[NetworkFault], graph: nx.Graph[str], delay_ps: int
 ) -> Iterator[Reroute]:
-    """Yield new routes for each time at which links between switches go down or come back."""
+    """Yield new routes for each time at which links between switches go down or come back.
+
+    And for each time at which switches do, even if no others are beside them: what they held is
+    lost, and trees of aggregation hear of it at the same time.
+    """
     ends = frozenset(hosts(graph))
+    whole = frozenset(switches(graph))
     spans = [
         (start_ps, end_ps, each)
         for fault in faults
         if fault.kind == DOWN
         for each in links_of(graph, fault.place)
-        if not ends & set(each)
+        if fault.place in whole or not ends & set(each)
         for start_ps, end_ps in fault.spans()
     ]
     times = {start for start, _, _ in spans} | {end for _, end, _ in spans if end is not None}
@@ -201,7 +206,7 @@ def _reroutes(
         down = frozenset(
             each
             for start, end, each in spans
-            if start <= time_ps and (end is None or time_ps < end)
+            if not ends & set(each) and start <= time_ps and (end is None or time_ps < end)
         )
         yield Reroute(time_ps + delay_ps, down)
 

@@ -18,7 +18,7 @@ from ringleaf.core.packets import POOL_SIZE, free_packets, make_pool
 from ringleaf.core.tensors import Array, as_arrays
 from ringleaf.core.units import FOREVER_PS, PS_PER_US, format_time
 from ringleaf.errors import BackendError, ConfigError
-from ringleaf.hosts.agent import make_ring, take_completions
+from ringleaf.hosts.agent import HOST, make_ring, take_completions
 from ringleaf.ina.registry import program_of
 from ringleaf.networks.endpoints.director import Director, Reacts
 from ringleaf.networks.endpoints.endpoints import RING_ROWS, Endpoints
@@ -151,6 +151,7 @@ class VirtualNetwork(HasEndpoints):
             store=self.store,
             at=self._network,
             restart=self.restart,
+            rebuild=self._rebuild_trees,
         )
         self.circuits = self._switch_circuits()
         self._tell: Tell | None = None
@@ -548,6 +549,23 @@ class VirtualNetwork(HasEndpoints):
         for number, (node, _) in enumerate(self._links):
             if node == name:
                 free_all(self.store.arena, int(net.ports[number, s.QUEUES_AT]))
+        for rebuilder in self.endpoints.rebuilders.values():
+            rebuilder.note_restart(name)
+
+    def _rebuild_trees(self, left: nx.Graph[str] | None) -> None:
+        """Have jobs that need it go on over trees of what is left; None: over their usual ones."""
+        arena = self.store.arena
+        for group, rebuilder in self.endpoints.rebuilders.items():
+            if left is None:
+                change = rebuilder.restore(arena, self.now_ps)
+            else:
+                change = rebuilder.rebuild(arena, left, self.now_ps)
+            if change is None:
+                continue
+            self._switches.update(change.updates)
+            for at in change.workers:
+                region = self.endpoints.region(int(arena.words[at + HOST]))
+                loop.wake(arena, self._regions.blocks[region], at, self.now_ps)
 
     def drain(self) -> int:
         """Let all packets under way arrive; return the number of packets that are never freed.

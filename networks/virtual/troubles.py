@@ -35,7 +35,8 @@ class Troubles:
         links: The direction of each port, in order.
         store: The store that holds the network.
         at: The network's block.
-        restart: Has a switch restart. Its object is not kept alive by this.
+        restart: Has a switch restart. Its object is not kept alive by this, nor the next one's.
+        rebuild: Has aggregation trees built again, on what is left of the topology; None: on all.
 
     Raises:
         ConfigError: If a fault is at a place that is not there.
@@ -51,10 +52,12 @@ class Troubles:
         store: Store,
         at: int,
         restart: Callable[[str], None],
+        rebuild: Callable[[nx.Graph[str] | None], None],
     ) -> None:
         self._graph, self._options, self._switches = graph, options, switches
         self._number = {each: number for number, each in enumerate(links)}
         self._store, self._at, self._restart = store, at, WeakMethod(restart)
+        self._rebuild = WeakMethod(rebuild)
         self._usual = disturbances_of(options.faults, graph, options.reroute_ps)
         self._agenda: Agenda[Disturbance] = Agenda((), 0)
         self._touched: set[Direction] = set()
@@ -103,6 +106,7 @@ class Troubles:
         if self._is_rerouted:
             self._switches.reroute(self._graph)
             self._is_rerouted = False
+        self._build(None)
 
     def _lose(self, direction: Direction, share: float | None) -> None:
         usual = link(self._graph, *direction).loss_or(self._options.loss)
@@ -123,4 +127,10 @@ class Troubles:
             self._switches.reroute(left)
             self._is_rerouted = True
         except TopologyError:  # no way leads around them, so packets wait for the old one
-            return
+            pass
+        self._build(left)
+
+    def _build(self, left: nx.Graph[str] | None) -> None:
+        rebuild = self._rebuild()
+        assert rebuild is not None, "its network is running"
+        rebuild(left)
