@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ringleaf.ina.holdings import Mover
     from ringleaf.ina.jobs import WorkersJob
     from ringleaf.ina.loads import Aggregation, Demand
-    from ringleaf.ina.rebuilding import Rebuilder
     from ringleaf.ina.samples import Example, SampleRound
     from ringleaf.topologies.ways import TopologyRoutes
 
@@ -143,7 +142,11 @@ class JobRequest:
 
 
 class JobAggregator(Protocol):
-    """One job of one system on one network."""
+    """One job of one system on one network.
+
+    If its request says that it rebuilds, and the system does, it has a `rebuilder`, too
+    (`ringleaf.ina.rebuilding.Rebuilder`), which builds its tree again while it runs.
+    """
 
     @property
     def entities(self) -> Mapping[str, Sequence[Any]]:
@@ -160,10 +163,6 @@ class JobAggregator(Protocol):
     @property
     def mover(self) -> Mover | None:
         """Changes its part of the switches' memory; None: it keeps it."""
-
-    @property
-    def rebuilder(self) -> Rebuilder | None:
-        """Builds its tree again while it runs; None: the tree stays, or there is none."""
 
     def start(
         self,
@@ -214,6 +213,8 @@ class System(ABC):
             flight all the time.
         moves: Whether its jobs' parts of switches' memory can change while they run: if a request
             says so, they have a `mover`.
+        rebuilds: Whether its trees can be built again while jobs run, when switches or links fail:
+            if a request says so, they have a `rebuilder`.
         deals_on: Whether it deals a tensor's blocks to servers from where the last tensor's dealing
             ended. Its bound is for the first tensor; later ones may be a block's time below it.
     """
@@ -231,6 +232,7 @@ class System(ABC):
     compress: str = ""
     has_windows: bool = False
     moves: bool = False
+    rebuilds: bool = False
     deals_on: bool = False
 
     @cached_property

@@ -370,10 +370,10 @@ class Endpoints:
             self.pass_move(group, holding)
 
     @property
-    def rebuilders(self) -> dict[int, Rebuilder]:
-        """What builds groups' trees again, by group, of those that can have others."""
-        pairs = ((group, each.rebuilder) for group, each in self.aggregators.items())
-        return {group: each for group, each in pairs if each is not None}
+    def rebuilders(self) -> list[Rebuilder]:
+        """What builds groups' trees again, of those that can have others, in their order."""
+        found = (getattr(each, "rebuilder", None) for each in self.aggregators.values())
+        return [each for each in found if each is not None]
 
     def check(self, schedule: Schedule, tensors: Sequence[Array], *, group: int = 0) -> None:
         """Check that a group can run a schedule on these tensors.
@@ -436,7 +436,7 @@ class Endpoints:
                 slots=options.slots,
                 rtt_ps=rtt_ps,
                 moves=moves and group.system.moves,
-                rebuilds=options.reroute_ps is not None and not moves,
+                rebuilds=options.reroute_ps is not None and group.system.rebuilds and not moves,
                 ecmp=options.ecmp,
                 congestion=options.ina_cc,
                 trees=options.trees,

@@ -52,7 +52,6 @@ class Nics:
         window_bytes: The most bytes that a connection has in flight.
         entities: Nothing for switches.
         mover: Nothing, as it has no part of switches' memory.
-        rebuilder: Nothing, as it has no tree.
     """
 
     agents: Sequence[HostAgent]
@@ -61,7 +60,6 @@ class Nics:
     window_bytes: int
     entities: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     mover: None = None
-    rebuilder: None = None
 
     def start(
         self,

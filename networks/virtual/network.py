@@ -549,13 +549,13 @@ class VirtualNetwork(HasEndpoints):
         for number, (node, _) in enumerate(self._links):
             if node == name:
                 free_all(self.store.arena, int(net.ports[number, s.QUEUES_AT]))
-        for rebuilder in self.endpoints.rebuilders.values():
+        for rebuilder in self.endpoints.rebuilders:
             rebuilder.note_restart(name)
 
     def _rebuild_trees(self, left: nx.Graph[str] | None) -> None:
         """Have jobs that need it go on over trees of what is left; None: over their usual ones."""
         arena = self.store.arena
-        for group, rebuilder in self.endpoints.rebuilders.items():
+        for rebuilder in self.endpoints.rebuilders:
             if left is None:
                 change = rebuilder.restore(arena, self.now_ps)
             else:
