@@ -211,6 +211,32 @@ def _reroutes(
         yield Reroute(time_ps + delay_ps, down)
 
 
+def left_of(graph: nx.Graph[str], without: Iterable[Direction]) -> nx.Graph[str]:
+    """Return what is left of a topology without some links, for routes and trees.
+
+    Switches that are cut off and have no hosts keep one link, as no way of others can lead over
+    it: else there would be no routes at all, as these have none.
+    """
+    left = graph.copy()
+    lost = sorted({(min(ends), max(ends)) for ends in without})
+    left.remove_edges_from(lost)
+    groups = nx.utils.UnionFind(left)
+    for ends in left.edges:
+        groups.union(*ends)
+    with_hosts = {groups[host] for host in hosts(graph)}
+    kept = set()
+    for ends in lost:
+        sides = [groups[each] in with_hosts for each in ends]
+        if not all(sides) and groups[ends[0]] != groups[ends[1]]:
+            kept.add(ends)
+            groups.union(*ends)
+            if any(sides):
+                with_hosts.add(groups[ends[0]])
+    left = graph.copy()
+    left.remove_edges_from(ends for ends in lost if ends not in kept)
+    return left
+
+
 class Upcoming(Protocol):
     """Something that happens in a run."""
 

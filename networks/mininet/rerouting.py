@@ -20,7 +20,7 @@ import networkx as nx
 from ringleaf.core.units import PS_PER_S
 from ringleaf.errors import TopologyError
 from ringleaf.ina.holdings import Updates
-from ringleaf.networks.faults import Reroute
+from ringleaf.networks.faults import Reroute, left_of
 from ringleaf.networks.forwarding import forwarding_rows, route_updates
 from ringleaf.networks.live.members import HostProcess, Members, hear, listen, say
 from ringleaf.networks.mininet.programming import Door
@@ -61,10 +61,10 @@ def route_changes(
     usual = routes = forwarding_rows(graph, ecmp=options.ecmp, ecn=options.ecn)
     changes: list[RouteChange] = []
     for each in sorted(reroutes, key=lambda each: each.after_ps):
-        left = graph.copy()
-        left.remove_edges_from(each.without)
         try:
-            after = forwarding_rows(left, ecmp=options.ecmp, ecn=options.ecn)
+            after = forwarding_rows(
+                left_of(graph, each.without), ecmp=options.ecmp, ecn=options.ecn
+            )
         except TopologyError:  # packets wait for the old way
             continue
         updates, undo = _updates(names, routes, after), _updates(names, after, usual)

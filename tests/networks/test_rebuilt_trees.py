@@ -16,7 +16,7 @@ from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import BackendError
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.switchml.rebuilding import TreeRebuilder
-from ringleaf.networks.faults import LinkLoss, Reroute, Restart
+from ringleaf.networks.faults import Disturbance, LinkLoss, Reroute, Restart
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
@@ -168,7 +168,7 @@ def test_a_switch_that_no_tree_leads_around_may_restart(topo: str) -> None:
 @pytest.mark.parametrize("name", ["s0", "s0-s2, s0-s3"])
 def test_where_no_tree_is_left_the_run_ends_and_says_who_waits(name: str) -> None:
     faults = ", ".join(f"{place} down at 10us" for place in name.split(", "))
-    with pytest.raises(BackendError, match="nothing has got through .* waits for the switches"):
+    with pytest.raises(BackendError, match=r"nothing has got through .* waits for the switches"):
         Case(faults=faults).run()
 
 
@@ -185,7 +185,7 @@ def test_a_restart_alone_is_mended_when_routes_are_computed_again() -> None:
     network = case.network()
     root = tree_of(network).root
     links = [(each, leaf) for leaf in ("s0", "s1") for each in (root,)]
-    trouble = [
+    trouble: list[Disturbance] = [
         *(LinkLoss(9 * US, each, 0.5) for each in links),
         Restart(15 * US, root),
         *(LinkLoss(20 * US, each, None) for each in links),

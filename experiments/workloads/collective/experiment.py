@@ -31,7 +31,7 @@ from ringleaf.experiments.checking.verdict import Tolerance, Verdict
 from ringleaf.experiments.estimates.estimate import Estimate, Need, estimate, need, sort_of
 from ringleaf.experiments.estimates.pace import PACKETS, SETUP, RunPaces, read_paces
 from ringleaf.experiments.explain.findings import file_of
-from ringleaf.experiments.records import circuit_counts
+from ringleaf.experiments.records import circuit_counts, tree_counts
 from ringleaf.experiments.records.config import versions
 from ringleaf.experiments.records.folder import RunFolder, write_text
 from ringleaf.experiments.records.link_use import uses_of
@@ -582,6 +582,7 @@ class CollectiveExperiment(runs.Experiment[CollectiveSpec]):
             pauses=outcome.pauses,
             trims=outcome.trims,
             **circuit_counts.counts_of(outcome),
+            **tree_counts.counts_of(outcome, self.spec.reroute_ps),
             lost=outcome.lost,
             packet_hops=outcome.packet_hops,
             events=outcome.events,
