@@ -175,12 +175,13 @@ def may_stay_away(
         given: Options of the network.
         trouble: The disturbances: a switch that restarts has lost sums, a link that stays down
             takes a tree.
-        moves: Whether its part of the switches' memory moves; then trees are not built again.
+        moves: Whether parts of the switches' memory move; trees of systems whose parts do are not
+            built again.
     """
     if name not in SYSTEMS:
         return False
     system = SYSTEMS[name]
-    if trouble.mends and "reroute" in given and system.rebuilds and not moves:
+    if trouble.mends and "reroute" in given and system.rebuilds and not (moves and system.moves):
         return False
     return bool(trouble.lasting) or bool(trouble.restarts and system.is_forgetful)
 

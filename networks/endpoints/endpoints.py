@@ -426,6 +426,7 @@ class Endpoints:
                 continue
             alike = sharers[place]
             moving = sum(self._moves(i) for i in alike) if moves else 0
+            has_moving = moves and group.system.moves
             request = JobRequest(
                 number=group.number,
                 members=group.hosts,
@@ -435,8 +436,10 @@ class Endpoints:
                 lanes=options.lanes,
                 slots=options.slots,
                 rtt_ps=rtt_ps,
-                moves=moves and group.system.moves,
-                rebuilds=options.reroute_ps is not None and group.system.rebuilds and not moves,
+                moves=has_moving,
+                rebuilds=options.reroute_ps is not None
+                and group.system.rebuilds
+                and not has_moving,
                 ecmp=options.ecmp,
                 congestion=options.ina_cc,
                 trees=options.trees,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,7 @@ from ringleaf.core.units import PS_PER_US
 from ringleaf.errors import BackendError
 from ringleaf.ina.registry import SYSTEMS
 from ringleaf.ina.switchml.rebuilding import TreeRebuilder
-from ringleaf.networks.faults import Disturbance, LinkLoss, Reroute, Restart
+from ringleaf.networks.faults import Disturbance, LinkLoss, Reroute, Restart, links_of
 from ringleaf.networks.options import NetworkOptions
 from ringleaf.networks.outcome import RunResult
 from ringleaf.networks.virtual import VirtualNetwork
@@ -30,6 +31,7 @@ FAT_TREE = "fattree,k=4"
 JELLYFISH = "jellyfish,switches=6,degree=3,hosts=1"
 US = PS_PER_US
 FEW = settings(max_examples=3 if UNCOMPILED else 25, deadline=None)
+REBUILDING = sorted(name for name in SYSTEMS.shipped() if SYSTEMS[name].rebuilds)
 SIGNS, TERNARY = np.array([-1, 1], np.float32), np.array([-1, 0, 1], np.float32)
 
 
@@ -197,23 +199,30 @@ def test_a_restart_alone_is_mended_when_routes_are_computed_again() -> None:
     assert network.drain() == 0
 
 
+def _apart(graph: nx.Graph[str], one: str, other: str) -> bool:
+    """Whether no link is part of both places."""
+    first, second = (set(map(frozenset, links_of(graph, each))) for each in (one, other))
+    return first.isdisjoint(second)
+
+
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     topo = draw(st.sampled_from([CLOS, RACK, JELLYFISH, FAT_TREE]))
     graph = build(topo)
     inner = ["-".join(each) for each in graph.edges if set(each) <= set(switches(graph))]
-    names = draw(st.lists(st.sampled_from([*switches(graph), *inner]), min_size=1, max_size=2))
-    begins = st.integers(0, 40_000)  # ns
-    faults = [f"{names[0]} down at {draw(begins)}ns for {draw(st.integers(1, 60_000))}ns"]
-    if len(names) > 1:  # behind the first one, as two must not be at one link
-        faults.append(f"{names[1]} down at {100_000 + draw(begins)}ns for 20us")
+    faults: dict[str, str] = {}
+    for name in draw(st.lists(st.sampled_from([*switches(graph), *inner]), max_size=3)):
+        if all(_apart(graph, name, other) for other in faults):
+            begin, lasting = draw(st.integers(0, 25_000)), draw(st.integers(1, 60_000))
+            faults[name] = f"{name} down at {begin}ns for {lasting}ns"
+    algo = draw(st.sampled_from(REBUILDING))
+    sizes = [100, 5_000] if topo == FAT_TREE else [100, 5_000, 20_000]
+    larger = 12 if algo in ("vote", "tern") else 1  # as their packets have more elements
     return Case(
-        draw(
-            st.sampled_from(["switchml", "switchml", "sharp", "vote", "tern", "omnireduce-switch"])
-        ),
+        algo,
         topo,
-        ", ".join(faults),
-        draw(st.sampled_from([100, 5_000] if topo == FAT_TREE else [100, 5_000, 20_000])),
+        ", ".join(faults.values()),
+        larger * draw(st.sampled_from(sizes)),
         draw(st.integers(0, 60)) * US,
         draw(st.sampled_from([0.0, 0.0, 0.02])),
         draw(st.sampled_from([None, 1, 4, 16])),
